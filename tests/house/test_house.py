@@ -1,0 +1,204 @@
+"""The house rules hold on the tree, and each of them bites."""
+
+import importlib
+
+import pytest
+
+from tools import house
+
+CORE = "umi_core/state.py"
+SIM = "umi_sim/world.py"
+
+
+def found(path: str, text: str) -> list[str]:
+    return house.check_files({path: text + "\n"})
+
+
+def test_the_tree_keeps_the_house_rules() -> None:
+    assert house.check_files(house.read_files(house.ROOT)) == []
+
+
+@pytest.mark.parametrize("package", ["umi_core", "umi_sim"])
+def test_every_exported_name_can_be_imported(package: str) -> None:
+    module = importlib.import_module(package)
+    for name in getattr(module, "__all__", ()):
+        assert hasattr(module, name), name
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        # direction
+        ("umi_core/tiers/core.py", "from umi_core.memory import Memory", "umi_core.memory is a layer above"),
+        ("umi_core/tiers/core.py", "from ..workflows import recall", "umi_core.workflows is a layer above"),
+        ("umi_core/values.py", "from umi_core import state", "umi_core.state is a layer above"),
+        (
+            "umi_core/values.py",
+            "def f() -> None:\n    import umi_core.effects",
+            "umi_core.effects is a layer above",
+        ),
+        ("umi_core/values.py", "from umi_core import Memory", "import from a file that is in LAYERS"),
+        ("umi_core/novelty.py", "from umi_core.values import Scope", "use a row of LAYERS"),
+        (CORE, "from umi_sim.world import World", "ask the world by an effect"),
+        (CORE, "import rich", "not on the list of pure modules"),
+        (CORE, "import logging", "not on the list of pure modules"),
+        (CORE, "import numpy as np", "umi_core/policies/similarity.py only"),
+        (CORE, "def f[T](x: T) -> T: ...", "not Python 3.11"),
+        (SIM, "from tests.unit import world", "tests is not shipped"),
+        (SIM, "from tools.house import main", "tools is not shipped"),
+        # banned in umi_core
+        *[(CORE, f"x = {name}(y)", f"{name}() is banned") for name in house.CORE_CALLS],
+        *[(CORE, f"import {name}", f"{name} is banned in umi_core") for name in house.CORE_MODULES],
+        (CORE, "from os.path import join", "use an effect"),
+        (CORE, "x = 0.5", "the float 0.5 is banned"),
+        (CORE, "x = y / 2", "use //"),
+        (CORE, "x /= 2", "use //"),
+        (CORE, "from math import sqrt", "math.sqrt rounds"),
+        (CORE, "import math\nx = math.log(2)", "math.log rounds"),
+        # banned in umi_sim
+        *[(SIM, f"x = {name}(y)", f"{name}() is banned") for name in house.SIM_CALLS],
+        *[(SIM, f"import {name}", f"{name} is banned in umi_sim") for name in house.SIM_MODULES],
+        (SIM, "from time import monotonic", "use umi_sim.clock"),
+        (SIM, "x = 1e3", "the float 1000.0 is banned"),
+        (SIM, "import os\nx = os.urandom(8)", ".urandom is banned"),
+        (SIM, "from os import urandom", "urandom is banned"),
+        (SIM, "x = y.isalpha()", "frozen tables"),
+        # sets
+        (SIM, "for x in {1, 2}:\n    y(x)", "for over a set has no order, use sorted(...)"),
+        (SIM, "for x in set(y):\n    z(x)", "for over a set"),
+        (SIM, "z = [x for x in frozenset(y)]", "comprehension over a set"),
+        (SIM, "z = {x: 1 for x in {a for a in y}}", "comprehension over a set"),
+        (SIM, "z = f(x for x in {1, 2})", "comprehension over a set"),
+        (SIM, "z = list(set(y))", "list() of a set"),
+        (SIM, "z = tuple({*y})", "tuple() of a set"),
+        (SIM, "z = next(iter(set(y)))", "iter() of a set"),
+        (SIM, "z = ','.join({'a', 'b'})", "join() of a set"),
+        (SIM, "z = [*set(y)]", "* of a set"),
+        (SIM, "z = list(set(a) - b)", "list() of a set"),
+        (SIM, "z = list(a.keys() | b)", "list() of a set"),
+        (SIM, "z = list(a.union(b))", "list() of a set"),
+        (SIM, "z = set(y).pop()", "use min() and remove()"),
+        (SIM, "seen = set()\nfor x in seen:\n    y(x)", "for over a set"),
+        (SIM, "def f(ids: frozenset[str] | None) -> None:\n    g(list(ids))", "list() of a set"),
+        (
+            SIM,
+            "def f() -> None:\n    a = set[int]()\n    b = a | c\n    for x in b:\n        y(x)",
+            "for over a set",
+        ),
+        (
+            SIM,
+            "class A:\n    must: set[str]\n    def f(self):\n        return list(self.must)",
+            "list() of a set",
+        ),
+        (
+            SIM,
+            "class A:\n    def f(self):\n        self.x = {1}\n    def g(self):\n        return [*self.x]",
+            "* of a set",
+        ),
+        # asserts, lengths, words, exports
+        (SIM, "assert a and b", "use two asserts"),
+        (SIM, "def f() -> None:\n" + "    g()\n" * 70, "world.py::f has 71 lines, at most 70"),
+        (SIM, "x = 1\n" * 451, "world.py has 452 lines, at most 450"),
+        ("umi_sim/string_utils.py", "", "says util"),
+        (SIM, "class LockManager:\n    pass", "says manager"),
+        (SIM, "def helper_of() -> None:\n    pass", "says helper"),
+        (SIM, "def common_prefix() -> None:\n    pass", "says common"),
+        (
+            SIM,
+            "async def of_tenants() -> None:\n    pass",
+            "says tenant, which is not in the glossary, use scope",
+        ),
+        (SIM, "class SUTAdapter:\n    pass", "use target"),
+        ("umi_core/__init__.py", '"""Layout."""', "no __all__"),
+        (
+            "umi_core/__init__.py",
+            "from umi_core.memory import Memory\n__all__ = []",
+            "Memory is bound in public",
+        ),
+        ("umi_core/__init__.py", '__all__ = ["Memory"]', "lists Memory, which is not here"),
+        ("umi_sim/__init__.py", "from .world import World\n__all__ = [World.name]", "no __all__"),
+        ("umi_sim/__init__.py", 'x = 1\n__all__ = ["x", "x"]', "lists a name twice"),
+        ("umi_core/tiers/__init__.py", "from umi_core.tiers.core import CoreTier", "no __all__"),
+        # paths
+        ("README.md", "cd /" + "work/main", "use one relative to the project"),
+        ("docs/index.md", "see /" + "tmp/umi/trace", "use one relative to the project"),
+    ],
+)
+def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
+    findings = found(path, text)
+    assert len(findings) == 1, findings
+    assert message in findings[0]
+    assert findings[0].startswith(f"{path}:")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("umi_core/state.py", "from umi_core.tiers import core\nfrom umi_core import limits\nimport msgpack"),
+        ("umi_core/values.py", "from umi_core.limits import PPM\nfrom math import isqrt"),
+        (house.NUMPY_FILE, "import numpy as np"),
+        (CORE, "x = y // 2\nif isinstance(x, float):\n    z(x)"),
+        (CORE, "self.open(x)\nx.id(3)"),
+        ("umi_sim/sweep.py", "import time\nx = 0.5"),
+        ("umi_sim/cli.py", "import os\nimport time\nx = os.urandom(8)"),
+        ("umi_sim/text.py", "x = y.isalpha()"),
+        (SIM, "for x in sorted({1, 2}):\n    y(x)"),
+        (SIM, "z = sorted(f(x) for x in set(y))\nok = all(x for x in {1, 2})\nu = {f(x) for x in set(y)}"),
+        (SIM, "seen = set()\nseen.update(x for x in seen)\nz = [x for x in y if x in seen]"),
+        (
+            SIM,
+            "for x in y.keys():\n    z(x)\nn = len(set(y))\nxs = list(y)\nq = a | b\nfor x in q:\n    z(x)",
+        ),
+        (
+            SIM,
+            "def f():\n    a = {1}\n    a = sorted(a)\n    return list(a)\ndef g(a):\n    return list(a)",
+        ),
+        (SIM, "a = {1}\ndef f(a: list[int]):\n    return list(a)\ndef g():\n    a = [1]\n    return list(a)"),
+        (SIM, "assert a or b\nassert a"),
+        (SIM, "def f() -> None:\n" + "    g()\n" * 69),
+        (SIM, "def result_of_resuturing() -> None:\n    pass"),
+        (
+            "umi_core/__init__.py",
+            "from umi_core.memory import Memory\nimport attrs\n_x = 1\n__all__ = ['Memory']",
+        ),
+        ("umi_sim/__init__.py", "__all__ = ['World']\ndef __getattr__(name: str) -> object: ..."),
+        ("umi_core/tiers/__init__.py", '"""Three tiers."""'),
+        ("tests/unit/test_world.py", "x = '/" + "work/x'"),
+        ("docs/index.md", "the framework/network paths"),
+    ],
+)
+def test_a_good_snippet_is_left_alone(path: str, text: str) -> None:
+    assert found(path, text) == []
+
+
+def test_a_file_that_nobody_imports_is_found() -> None:
+    files = {
+        "pyproject.toml": '[project.entry-points.umi]\nfar = "umi_sim.far:make"\n',
+        "umi_sim/cli.py": "from umi_sim.runner import run\nfrom umi_sim import world\nX='umi_sim.why:main'\n",
+        "umi_sim/runner.py": "from . import trace\n",
+        "umi_sim/world.py": "import umi_sim.links\n",
+        "umi_sim/links.py": "",
+        "umi_sim/trace.py": "",
+        "umi_sim/why.py": "",
+        "umi_sim/far.py": "",
+        "umi_sim/targets/ours.py": "",
+        "umi_sim/alone.py": "import umi_sim.alone\n",
+        "tests/unit/test_alone.py": "import umi_sim.alone\n",
+    }
+    assert house.check_files(files) == [
+        "umi_sim/alone.py:1: nobody imports this file, delete it or use it (BY_OTHERS in tools/house.py)"
+    ]
+
+
+def test_a_record_may_shrink_and_never_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(house.RECORDS, f"{SIM}::f", 80)
+    assert found(SIM, "def f() -> None:\n" + "    g()\n" * 79) == []
+    assert len(found(SIM, "def f() -> None:\n" + "    g()\n" * 80)) == 1
+
+
+def test_the_command_prints_what_it_finds_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(house, "read_files", lambda root: {SIM: "assert a and b\n"})
+    assert house.main() == 1
+    assert capsys.readouterr().out == f"{SIM}:1: one claim per assert, use two asserts\n"

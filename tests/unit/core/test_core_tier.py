@@ -1,0 +1,531 @@
+"""Goal: the core tier of spec/memory.md 3, 7, 8: limits, errors in order, admission, and what stays when."""
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from umi_core.config import Config
+from umi_core.errors import (
+    BadImportance,
+    BadKind,
+    BadText,
+    BlockNotFound,
+    BlockTooLarge,
+    CoreFull,
+    Error,
+    LabelTooLong,
+    TooManyBlocks,
+)
+from umi_core.tiers.core import (
+    Admission,
+    CoreTier,
+    CoreWrite,
+    admit,
+    check,
+    core_of,
+    core_text,
+    entry_of,
+    entry_text,
+    fit,
+    forget,
+    move,
+    refresh,
+    remove_block,
+    set_block,
+    set_importance,
+)
+from umi_core.values import BLOCK_KINDS, Block, Entity, Entry
+
+SMALL = Config(core_bytes_max=4_096)
+EMPTY = CoreTier()
+WORDY = {"a": 610_000, "b": 640_000, "c": 655_000}
+
+
+def entry(entity_id: str, size_bytes: int = 10, promoted_ms: int = 0) -> Entry:
+    return Entry(entity_id, 1, entity_id, "x" * (size_bytes - len(entity_id)), promoted_ms)
+
+
+def entity(entity_id: str, content: str, version: int = 2) -> Entity:
+    return Entity(entity_id, "person", entity_id, content, version, 500_000, 500_000, "human", 0, 0)
+
+
+def written(core: CoreTier, kind: str, text: str, label: str = "", ppm: int | None = None) -> CoreTier:
+    change = set_block(core, kind, text, label, ppm, {}, SMALL)
+    assert isinstance(change, CoreWrite), str(change)
+    return change.core
+
+
+def refusal(
+    core: CoreTier, kind: str, text: str, label: str = "", ppm: int | None = None, config: Config = SMALL
+) -> Error:
+    change = set_block(core, kind, text, label, ppm, {}, config)
+    assert isinstance(change, Error)
+    return change
+
+
+def ids(core: CoreTier) -> list[str]:
+    return [entry.entity_id for _, entry in core.entries()]
+
+
+# Authored text.
+
+
+def test_bytes_are_counted_to_the_last_one() -> None:
+    core = written(EMPTY, "system", "x" * 4_096)
+    assert str(refusal(core, "system", "x" * 4_097)) == "core memory full: 4096/4096 bytes, need 4097"
+    core = written(core, "human", "")
+    assert isinstance(refusal(core, "human", "x"), CoreFull)
+    assert isinstance(refusal(core, "human", "x" * 16_385), BlockTooLarge)
+    assert core.used_bytes == 4_096
+    check(core, SMALL)
+
+
+def test_labels_count_and_names_count_and_markup_does_not() -> None:
+    core = written(EMPTY, "human", "é", "ß")
+    assert core.used_bytes == 4
+    assert admit(core, Entry("ent", 1, "é", "日", 0), "facts", 0, {}, SMALL).core.used_bytes == 9
+
+
+def test_messages_are_those_of_the_spec() -> None:
+    full = core_of(Block("facts", f"label {i}", "") for i in range(32))
+    say = [
+        refusal(EMPTY, "human", "x" * 16_385),
+        refusal(EMPTY, "human", "", "x" * 65),
+        refusal(full, "human", ""),
+        refusal(EMPTY, "core", ""),
+        refusal(EMPTY, "human", "", "", 1_000_001),
+        remove_block(EMPTY, "goals"),
+        remove_block(EMPTY, "human", "work"),
+    ]
+    assert list(map(str, say)) == [
+        "block too large: 16385 bytes exceeds max 16384",
+        "label too long: 65 bytes exceeds max 64",
+        "too many blocks: 32 exceeds max 32",
+        "unknown block kind: core",
+        "importance out of range: 1000001 ppm, allowed 0 to 1000000",
+        "block not found: goals",
+        "block not found: human/work",
+    ]
+
+
+def test_the_first_thing_wrong_is_what_is_told() -> None:
+    """Each row mends what the row before was refused for, and everything later is still wrong."""
+    full = core_of([*(Block("facts", f"label {i}", "") for i in range(31)), Block("facts", "", "x" * 4_000)])
+    long, big = "x" * 65, "x" * 16_385
+    assert isinstance(refusal(full, "core", "\0", "\x7f", -1), BadKind)
+    assert refusal(full, "human", "\0", "\x7f", -1).option == "label"  # type: ignore[attr-defined]
+    assert refusal(full, "human", "\0", long, -1).option == "text"  # type: ignore[attr-defined]
+    assert isinstance(refusal(full, "human", big, long, -1), LabelTooLong)
+    assert isinstance(refusal(full, "human", big, "", -1), BadImportance)
+    assert isinstance(refusal(full, "human", big), BlockTooLarge)
+    assert isinstance(refusal(full, "human", "x" * 4_097), TooManyBlocks)
+    assert isinstance(refusal(full, "facts", "x" * 4_097), CoreFull)
+
+
+@pytest.mark.parametrize("text", [None, 7, b"x", "\ud800", "\0", "\x0b", "\x1f", "\ufffe", "\uffff"])
+def test_authored_text_with_forbidden_characters_is_refused(text: str) -> None:
+    assert isinstance(refusal(EMPTY, "human", text), BadText)
+
+
+@pytest.mark.parametrize("label", [None, 7, "\ud800", "\0", "a\x7fb", "\x9f", "\ufffe"])
+def test_labels_are_one_line_of_text(label: str) -> None:
+    assert isinstance(refusal(EMPTY, "human", "", label), BadText)
+    assert EMPTY.find("human", label) is None
+
+
+@pytest.mark.parametrize("ppm", [True, -1, 1_000_001, "1", 0.5])
+def test_importance_is_a_whole_number_in_range(ppm: int) -> None:
+    assert isinstance(refusal(EMPTY, "human", "", "", ppm), BadImportance)
+    assert isinstance(set_importance(EMPTY, "human", ppm), BadImportance)
+
+
+def test_set_importance_tells_of_kind_then_number_then_block() -> None:
+    assert isinstance(set_importance(EMPTY, "core", -1), BadKind)
+    assert isinstance(set_importance(EMPTY, "human", None), BadImportance)  # type: ignore[arg-type]
+    assert isinstance(set_importance(EMPTY, "human", 1), BlockNotFound)
+    assert isinstance(remove_block(EMPTY, "core"), BadKind)
+
+
+def test_labels_are_tidied_and_line_ends_become_lf() -> None:
+    core = written(EMPTY, "human", "a\r\nb\rc", "  my \t  wo\u0301rk\n")
+    assert core.blocks == (Block("human", "my w\u00f3rk", "a\nb\nc"),)
+    assert core.find("human", "my  w\u00f3rk") is core.blocks[0]
+
+
+def test_importance_is_kept_when_text_changes_and_forgotten_with_the_block() -> None:
+    core = written(written(EMPTY, "human", "a", "", 900_000), "human", "b")
+    assert core.blocks == (Block("human", "", "b", 900_000),)
+    gone = remove_block(core, "human")
+    assert gone == CoreWrite(EMPTY, (), "b")
+    assert written(EMPTY, "human", "c").blocks[0].importance_ppm == 500_000
+
+
+def test_entries_stay_when_text_changes() -> None:
+    core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
+    change = set_importance(core, "human", 1)
+    assert isinstance(change, CoreWrite)
+    assert written(change.core, "human", "t").blocks == (Block("human", "", "t", 1, (entry("a"),)),)
+
+
+def test_removing_a_block_takes_its_entries_self_too() -> None:
+    core = admit(EMPTY, entry("me"), "persona", 0, {}, SMALL).core
+    assert remove_block(core, "persona") == CoreWrite(EMPTY, ("me",), None)
+
+
+def test_blocks_are_in_order_of_kind_then_label_bytes() -> None:
+    core = EMPTY
+    for kind, label in (("scratch", ""), ("human", "é"), ("human", "z"), ("human", ""), ("system", "x")):
+        core = written(core, kind, "", label)
+    slots = [(block.kind, block.label) for block in core.blocks]
+    assert slots == [("system", "x"), ("human", ""), ("human", "z"), ("human", "é"), ("scratch", "")]
+
+
+def test_only_authored_blocks_count_towards_their_limit() -> None:
+    core = admit(EMPTY, entry("a"), "facts", 0, {}, SMALL).core
+    for i in range(32):
+        core = written(core, "human", "", str(i))
+    assert isinstance(refusal(core, "facts", ""), TooManyBlocks)
+    assert written(core, "human", "again", "7").authored_count == 32
+    check(core, SMALL)
+
+
+# Eviction: core 4_096, authored 2_296, a 300, b 1_200 (its name is long), c 200, free 100.
+
+NAMES = {"a": ("", 300), "b": ("n" * 200, 1_000), "c": ("", 200)}
+
+
+def worked(**kinds: str) -> CoreTier:
+    """The core of the example in section 8; an entry lies in facts unless told otherwise."""
+    core = written(EMPTY, "facts", "x" * 2_296)
+    for at, (entity_id, (name, text_bytes)) in enumerate(NAMES.items()):
+        new = Entry(entity_id, 1, name, "x" * text_bytes, at)
+        core = admit(core, new, kinds.get(entity_id, "facts"), 0, {}, SMALL).core
+    assert core.used_bytes == 3_996
+    return core
+
+
+def asked(core: CoreTier, size_bytes: int, score_ppm: int, forced: bool = False, **scores: int) -> Admission:
+    return admit(core, entry("z", size_bytes), "facts", score_ppm, {**WORDY, **scores}, SMALL, forced=forced)
+
+
+def test_what_fits_enters_without_victims() -> None:
+    assert asked(worked(), 80, 0).outcome == "promoted"
+    assert asked(worked(), 80, 0).evicted_ids == ()
+
+
+def test_a_stronger_candidate_displaces_the_weakest() -> None:
+    assert asked(worked(), 300, 700_000).evicted_ids == ("a",)
+    assert asked(worked(), 1_000, 700_000).evicted_ids == ("b",)
+    assert ids(asked(worked(), 1_000, 700_000).core) == ["a", "z", "c"]
+
+
+def test_the_margin_is_exact_and_a_refusal_changes_nothing() -> None:
+    assert asked(worked(), 1_000, 700_000, b=650_000).outcome == "promoted"
+    core = worked()
+    assert asked(core, 1_000, 700_000, b=651_000) == Admission(core, "refused_full")
+
+
+def test_a_forced_candidate_needs_no_margin() -> None:
+    assert asked(worked(), 1_000, 0, forced=True).evicted_ids == ("b",)
+
+
+def test_a_self_entry_is_no_victim() -> None:
+    assert asked(worked(a="persona"), 1_000, 700_000).evicted_ids == ("b",)
+
+
+def test_authored_text_makes_entries_leave_and_core_full_is_the_last_word() -> None:
+    core = worked()
+    change = set_block(core, "goals", "x" * 1_500, "", None, WORDY, SMALL)
+    assert isinstance(change, CoreWrite)
+    assert change.left_ids == ("a", "b")
+    assert set_block(core, "goals", "x" * 1_900, "", None, WORDY, SMALL) == CoreFull(3_996, 4_096, 1_900)
+
+
+def test_a_displaced_entry_cannot_displace_its_displacer() -> None:
+    won = asked(worked(), 1_000, 700_000)
+    back = admit(
+        won.core, Entry("b", 1, "n" * 200, "x" * 1_000, 1), "facts", 640_000, {**WORDY, "z": 700_000}, SMALL
+    )
+    assert back.outcome == "refused_full"
+
+
+def test_an_entry_that_nobody_scored_counts_as_zero() -> None:
+    assert admit(worked(), entry("z", 300), "facts", 50_000, {}, SMALL).outcome == "promoted"
+    assert admit(worked(), entry("z", 300), "facts", 49_999, {}, SMALL).outcome == "refused_full"
+
+
+# Admission.
+
+
+def test_an_entry_is_in_core_once() -> None:
+    core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
+    assert admit(core, entry("a", 20, 9), "human", 0, {}, SMALL) == Admission(core, "already_in_core")
+
+
+def test_admitting_to_another_block_moves() -> None:
+    core = admit(EMPTY, entry("a", 10, 3), "human", 0, {}, SMALL).core
+    there = admit(core, entry("a", 20, 9), "goals", 0, {}, SMALL)
+    assert there == Admission(CoreTier((Block("goals", entries=(entry("a", 10, 3),)),)), "moved")
+
+
+def test_what_does_not_fit_there_stays() -> None:
+    core = core_of([Block("facts", "", "x" * 16_380), Block("human", entries=(entry("a"),))])
+    assert move(core, "a", "facts") == Admission(core, "already_in_core")
+    assert move(core, "a", "goals").outcome == "moved"
+
+
+def test_only_self_is_in_persona_and_nobody_in_system() -> None:
+    core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
+    with pytest.raises(AssertionError, match="persona"):
+        move(core, "a", "persona")
+    with pytest.raises(AssertionError, match="system"):
+        admit(core, entry("b"), "system", 0, {}, SMALL)
+
+
+def test_self_has_eight_entries_and_a_quarter_of_core() -> None:
+    core = EMPTY
+    for n in range(8):
+        core = admit(core, entry(f"me{n}"), "persona", 0, {}, SMALL).core
+    assert admit(core, entry("me8"), "persona", 0, {}, SMALL) == Admission(core, "refused_quota")
+    one = admit(EMPTY, entry("me", 24), "persona", 0, {}, SMALL).core
+    assert admit(one, entry("i", 1_000), "persona", 0, {}, SMALL).outcome == "promoted"
+    assert admit(one, entry("i", 1_001), "persona", 0, {}, SMALL).outcome == "refused_quota"
+
+
+def test_self_is_forced_and_refused_only_by_authored_text() -> None:
+    strong = {"a": 1_000_000, "b": 1_000_000, "c": 1_000_000}
+    assert admit(worked(), entry("me", 200), "persona", 0, strong, SMALL).evicted_ids == ("a",)
+    core = written(EMPTY, "facts", "x" * 4_096)
+    assert admit(core, entry("me"), "persona", 0, {}, SMALL) == Admission(core, "refused_full")
+
+
+def test_the_entry_count_is_a_limit_too() -> None:
+    config = Config(core_entry_count_max=2)
+    core = admit(EMPTY, entry("a"), "human", 0, {}, config).core
+    core = admit(core, entry("b"), "goals", 0, {}, config).core
+    late = admit(core, entry("c"), "facts", 900_000, {"a": 5, "b": 4}, config)
+    assert late.evicted_ids == ("b",)
+    assert [block.kind for block in late.core.blocks] == ["human", "facts"]
+    assert admit(EMPTY, entry("a"), "human", 0, {}, Config(core_entry_count_max=0)).outcome == "refused_full"
+
+
+def test_a_full_block_is_helped_by_its_own_entries() -> None:
+    core = core_of(
+        [Block("facts", "", "x" * 16_000, entries=(entry("a", 300),)), Block("goals", entries=(entry("b"),))]
+    )
+    assert admit(core, entry("c", 100), "facts", 900_000, {"a": 9}, Config()).evicted_ids == ("a",)
+
+
+def test_entries_are_in_order_of_promotion_then_id() -> None:
+    core = EMPTY
+    for entity_id, at in (("c", 1), ("b", 2), ("a", 2), ("d", 0)):
+        core = admit(core, entry(entity_id, 10, at), "facts", 0, {}, SMALL).core
+    assert ids(core) == ["d", "c", "a", "b"]
+
+
+def test_forgetting_takes_the_entry_and_a_block_with_nothing_left() -> None:
+    core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
+    assert forget(core, "a") == EMPTY
+    assert forget(core, "b") == core
+    assert forget(written(core, "human", ""), "a").blocks == (Block("human", "", ""),)
+
+
+def test_home_is_where_the_entry_lies() -> None:
+    core = admit(EMPTY, entry("a"), "human", 0, {}, SMALL).core
+    assert core.home_of("a") == (core.blocks[0], entry("a"))
+    assert core.home_of("b") is None
+
+
+def test_transitions_keep_the_guard_version() -> None:
+    core = written(CoreTier(guard_version=7), "human", "x")
+    core = admit(core, entry("a"), "facts", 0, {}, SMALL).core
+    assert forget(refresh(core, entity("a", "y"), SMALL), "a").guard_version == 7
+
+
+# Entry text.
+
+
+@pytest.mark.parametrize(
+    ("content", "limit", "text"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "…"),
+        ("abcdefg", 6, "abc…"),
+        ("日本語日本", 14, "日本語…"),
+        ("ab", 1, ""),
+        ("", 0, ""),
+        ("a\r\nb\0\uffff", 20, "a\nb\ufffd\ufffd"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_cut_and_marked(content: str, limit: int, text: str) -> None:
+    assert entry_text(content, limit) == text
+
+
+def test_promotion_cuts_at_1024_bytes() -> None:
+    made = entry_of(entity("a", "x" * 1_025), 5)
+    assert made == Entry("a", 2, "a", "x" * 1_021 + "…", 5)
+
+
+def test_a_refresh_shows_the_current_version_in_the_room_there_is() -> None:
+    core = admit(EMPTY, entry("a", 10, 3), "human", 0, {}, SMALL).core
+    core = written(core, "facts", "x" * 4_080)  # 4_090 used: 9 bytes of text and 6 free
+    change = set_importance(core, "human", 1)
+    assert isinstance(change, CoreWrite)
+    new = refresh(change.core, entity("a", "y" * 100), SMALL)
+    assert new.blocks[0] == Block("human", "", None, 1, (Entry("a", 2, "a", "y" * 12 + "…", 3),))
+    assert new.used_bytes == 4_096
+
+
+def test_a_refresh_of_what_is_not_in_core_changes_nothing() -> None:
+    assert refresh(EMPTY, entity("a", "y"), SMALL) == EMPTY
+
+
+# Recovery under lowered limits.
+
+
+def test_lowered_limits_make_the_weakest_leave() -> None:
+    core = core_of([Block("facts", "", "x" * 4_000, entries=(entry("a", 90), entry("b", 90)))])
+    less = fit(core, {"a": 2, "b": 1}, SMALL)
+    assert less == (forget(core, "b"), ("b",))
+    assert fit(core, {}, Config()) == (core, ())
+    fewer = fit(core, {"a": 2, "b": 1}, Config(core_entry_count_max=1))
+    assert fewer == (forget(core, "b"), ("b",))
+
+
+def test_authored_text_and_self_never_leave_for_a_lowered_limit() -> None:
+    assert fit(core_of([Block("facts", "", "x" * 4_097)]), {}, SMALL) is None
+    assert (
+        fit(core_of([Block("persona", entries=(entry("me"),))]), {}, Config(core_entry_count_max=0)) is None
+    )
+
+
+# The check itself: it passes what is right and fails what is wrong.
+
+SOUND = core_of([Block("facts", "", "t", entries=(entry("a"), entry("b"))), Block("human", "l", "t")])
+
+
+def facts(**changes: object) -> CoreTier:
+    return core_of([attrs.evolve(SOUND.blocks[1], **changes), SOUND.blocks[0]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        CoreTier(SOUND.blocks[::-1]),
+        CoreTier((SOUND.blocks[0], SOUND.blocks[0])),
+        CoreTier((Block("facts"),)),
+        CoreTier((*SOUND.blocks, Block("goals", entries=(entry("a"),)))),
+        facts(label="x"),
+        facts(kind="system"),
+        facts(importance_ppm=-1),
+        facts(text="x" * 16_380),
+        facts(text="a\rb"),
+        facts(entries=(entry("b"), entry("a"))),
+        facts(entries=(entry("a", 1_100),)),
+        facts(kind="persona", entries=tuple(entry(f"me{i}") for i in range(9))),
+        core_of(Block("facts", f"{i}", "x" * 2_000) for i in range(20)),
+        core_of(Block("facts", f"{i}", "") for i in range(33)),
+        core_of([Block("facts", entries=tuple(entry(f"e{i:02}") for i in range(51)))]),
+    ],
+)
+def test_the_check_finds_what_is_broken(broken: CoreTier) -> None:
+    check(SOUND, Config())
+    with pytest.raises(AssertionError):
+        check(broken, Config())
+
+
+# Laws, under random writes.
+
+KINDS = st.sampled_from(BLOCK_KINDS)
+TEXTS = st.builds(str.__mul__, st.sampled_from(["x", "é\n", "日"]), st.integers(0, 900))
+NAMED = st.sampled_from([f"e{i}" for i in range(9)])
+SCORES = st.dictionaries(NAMED, st.integers(0, 1_000_000))
+TINY = Config(core_bytes_max=4_096, core_entry_count_max=5)
+
+
+class CoreMachine(RuleBasedStateMachine):
+    """Each write is judged by what it left behind, and the tier by a recount after each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.core, self.kind_of = EMPTY, dict[str, str]()
+
+    @rule(kind=KINDS, text=TEXTS, label=st.sampled_from(["", "l"]), scores=SCORES)
+    def write_text(self, kind: str, text: str, label: str, scores: dict[str, int]) -> None:
+        before = self.core
+        change = set_block(before, kind, text, label, None, scores, TINY)
+        if isinstance(change, CoreWrite):
+            block = change.core.find(kind, label)
+            assert block is not None
+            assert block.text == text
+            self.replace(change.core, change.left_ids)
+
+    @rule(
+        kind=st.sampled_from(BLOCK_KINDS[1:]),
+        entity_id=NAMED,
+        text=TEXTS,
+        scores=SCORES,
+        score=st.integers(0, 1_000_000),
+    )
+    def promote(self, kind: str, entity_id: str, text: str, scores: dict[str, int], score: int) -> None:
+        kind = "persona" if entity_id < "e3" else "facts" if kind == "persona" else kind
+        new = Entry(entity_id, 1, entity_id, entry_text(text, 1_024), 0)
+        was_in = self.core.home_of(entity_id) is not None
+        done = admit(self.core, new, kind, score, scores, TINY)
+        assert (done.outcome == "promoted") == (not was_in and done.core.home_of(entity_id) is not None)
+        assert done.outcome in ("promoted", "moved") or done.core == self.core
+        if kind != "persona":
+            assert all(scores.get(victim, 0) + 50_000 <= score for victim in done.evicted_ids)
+        self.replace(done.core, done.evicted_ids, new={entity_id})
+
+    @rule(entity_id=NAMED, text=TEXTS)
+    def change(self, entity_id: str, text: str) -> None:
+        self.replace(refresh(self.core, entity(entity_id, text), TINY), ())
+
+    @rule(entity_id=NAMED)
+    def drop(self, entity_id: str) -> None:
+        self.core = forget(self.core, entity_id)
+
+    @rule(kind=KINDS, label=st.sampled_from(["", "l"]))
+    def remove(self, kind: str, label: str) -> None:
+        change = remove_block(self.core, kind, label)
+        if isinstance(change, CoreWrite):
+            self.core = change.core
+
+    def replace(self, core: CoreTier, left: tuple[str, ...], new: set[str] | None = None) -> None:
+        """Who left is exactly who is told to have left, and none of them is self."""
+        before, after = set(ids(self.core)), set(ids(core))
+        assert before - after == set(left)
+        assert after - before <= (new or set())
+        assert not any(entity_id < "e3" for entity_id in left)
+        self.core = core
+
+    @invariant()
+    def limits_hold(self) -> None:
+        check(self.core, TINY)
+        assert fit(self.core, {}, TINY) == (self.core, ())
+        assert self.core.used_bytes == sum(recount(block) for block in self.core.blocks)
+
+
+def recount(block: Block) -> int:
+    texts = [
+        block.label,
+        block.text or "",
+        *(e.name for e in block.entries),
+        *(e.text for e in block.entries),
+    ]
+    return len("".join(texts).encode())
+
+
+TestCoreMachine: Callable[[], object] = CoreMachine.TestCase
+
+
+@given(st.text(), st.integers(0, 1_024))
+def test_an_entry_text_never_exceeds_its_budget(content: str, limit: int) -> None:
+    text = entry_text(core_text(content), limit)
+    assert len(text.encode()) <= limit
+    assert text == core_text(content) or text == "" or text.endswith("…")

@@ -1,0 +1,139 @@
+"""Goal: the walk of spec/memory.md 8: who leaves, and that each is needed."""
+
+from itertools import chain, combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umi_core.policies.eviction import Shortage, Standing, victims
+
+A = Standing("a", 610_000, 300, "facts")
+B = Standing("b", 640_000, 1_200, "facts")
+C = Standing("c", 655_000, 200, "facts")
+ABC = (A, B, C)
+FREE_BYTES = 100
+
+
+def test_nothing_short_nobody_leaves() -> None:
+    assert victims(ABC, Shortage()) == ()
+    assert victims(ABC, Shortage(80 - FREE_BYTES)) == ()
+
+
+def test_the_weakest_that_is_enough_leaves() -> None:
+    assert victims(ABC, Shortage(300 - FREE_BYTES)) == ("a",)
+
+
+def test_a_marked_entry_that_is_not_needed_stays() -> None:
+    assert victims(ABC, Shortage(1_000 - FREE_BYTES)) == ("b",)
+
+
+def test_several_leave_in_walk_order() -> None:
+    assert victims(ABC, Shortage(1_500 - FREE_BYTES)) == ("a", "b")
+
+
+def test_still_short_means_nobody_leaves() -> None:
+    assert victims(ABC, Shortage(1_900 - FREE_BYTES)) is None
+
+
+def test_a_self_entry_never_leaves() -> None:
+    mine = Standing("a", 0, 300, "persona")
+    assert victims((mine, B, C), Shortage(900)) == ("b",)
+    assert victims((mine,), Shortage(entry_count=1)) is None
+
+
+def test_a_short_block_is_helped_by_its_own_entries_only() -> None:
+    goal = Standing("g", 0, 5_000, "goals")
+    assert victims((goal, *ABC), Shortage(block_bytes=(("facts", 1), ("goals", -5)))) == ("a",)
+    assert victims((goal,), Shortage(block_bytes=(("facts", 1),))) is None
+
+
+def test_an_empty_entry_helps_the_count_but_no_bytes() -> None:
+    empty = Standing("e", 0, 0, "facts")
+    assert victims((empty, A), Shortage(core_bytes=1)) == ("a",)
+    assert victims((empty, A), Shortage(entry_count=1)) == ("e",)
+
+
+def test_ties_go_to_the_smaller_id() -> None:
+    twins = [Standing(entity_id, 5, 10, "facts") for entity_id in ("z", "m", "b")]
+    assert victims(twins, Shortage(core_bytes=20)) == ("b", "m")
+
+
+BLOCKS = ("persona", "facts", "goals")
+STANDINGS = st.lists(
+    st.builds(
+        Standing,
+        st.sampled_from("abcdefgh"),
+        st.integers(0, 3),
+        st.integers(0, 4),
+        st.sampled_from(BLOCKS),
+    ),
+    unique_by=lambda entry: entry.entity_id,
+    max_size=7,
+)
+LACKS = st.integers(-3, 8)
+SHORTAGES = st.builds(
+    Shortage, LACKS, st.integers(-2, 4), st.tuples(*(st.tuples(st.just(block), LACKS) for block in BLOCKS))
+)
+
+
+def is_enough(left: tuple[Standing, ...], shortage: Shortage) -> bool:
+    for entry in left:
+        shortage = shortage.after(entry)
+    return shortage.is_met
+
+
+@given(STANDINGS, SHORTAGES)
+def test_victims_are_enough_and_each_is_needed(entries: list[Standing], shortage: Shortage) -> None:
+    left = victims(entries, shortage)
+    if left is not None:
+        chosen = tuple(entry for entry in entries if entry.entity_id in left)
+        assert is_enough(chosen, shortage)
+        assert not any(is_enough(tuple(e for e in chosen if e is not other), shortage) for other in chosen)
+
+
+@given(STANDINGS, SHORTAGES)
+def test_nobody_is_refused_what_some_set_of_leavers_could_give(
+    entries: list[Standing], shortage: Shortage
+) -> None:
+    others = [entry for entry in entries if entry.block != "persona"]
+    subsets = chain.from_iterable(combinations(others, n) for n in range(len(others) + 1))
+    assert (victims(entries, shortage) is not None) == any(is_enough(left, shortage) for left in subsets)
+
+
+@given(STANDINGS.flatmap(lambda entries: st.tuples(st.just(entries), st.permutations(entries))), SHORTAGES)
+def test_the_order_of_arrival_does_not_matter(
+    orders: tuple[list[Standing], list[Standing]], shortage: Shortage
+) -> None:
+    assert victims(orders[0], shortage) == victims(orders[1], shortage)
+
+
+@given(STANDINGS, SHORTAGES)
+def test_the_answer_is_that_of_the_spec_read_aloud(entries: list[Standing], shortage: Shortage) -> None:
+    assert victims(entries, shortage) == walked(entries, shortage)
+
+
+def walked(entries: list[Standing], shortage: Shortage) -> tuple[str, ...] | None:
+    """The dumb twin: recomputes what is short from scratch at each look."""
+
+    def lacking(left: list[Standing]) -> dict[str, int]:
+        blocks = {
+            block: lack - sum(e.size_bytes for e in left if e.block == block)
+            for block, lack in shortage.block_bytes
+        }
+        core_bytes = shortage.core_bytes - sum(e.size_bytes for e in left)
+        return {**blocks, "core": core_bytes, "count": shortage.entry_count - len(left)}
+
+    def helps(entry: Standing, short: dict[str, int]) -> bool:
+        by_bytes = short["core"] > 0 or short.get(entry.block, 0) > 0
+        return short["count"] > 0 or (by_bytes and entry.size_bytes > 0)
+
+    marked: list[Standing] = []
+    for entry in sorted(entries, key=lambda e: (e.score_ppm, e.entity_id)):
+        if entry.block != "persona" and helps(entry, lacking(marked)):
+            marked.append(entry)
+    if max(lacking(marked).values()) > 0:
+        return None
+    for entry in marked[::-1]:
+        if max(lacking([e for e in marked if e is not entry]).values()) <= 0:
+            marked.remove(entry)
+    return tuple(entry.entity_id for entry in marked)

@@ -1,0 +1,326 @@
+"""Goal: every row of the extraction table holds; every element of a reply is accounted for (EXT-1, EXT-2)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umi_core.config import Config
+from umi_core.language.extraction import (
+    PRONOUNS,
+    Extraction,
+    Link,
+    Mention,
+    fallback_note,
+    parse_extraction,
+)
+from umi_core.language.replies import Unusable
+from umi_core.values import Scope, has_control, note_id, size
+
+CONFIG = Config()
+TEXT = "Alice works at Acme"
+ANYTHING: st.SearchStrategy[object] = (
+    st.none() | st.booleans() | st.floats(-1, 2) | st.text(max_size=8) | st.just([]) | st.just({})
+)
+NAMES = st.sampled_from(["Alice", " alice ", "Acme", "she", "", "x" * 300]) | ANYTHING
+ELEMENTS = ANYTHING | st.fixed_dictionaries(
+    {},
+    optional={"name": NAMES, "type": ANYTHING | st.just("self"), "content": ANYTHING, "confidence": ANYTHING},
+)
+LINKS = ANYTHING | st.fixed_dictionaries(
+    {},
+    optional={"source": NAMES, "target": NAMES, "type": ANYTHING | st.just("knows"), "confidence": ANYTHING},
+)
+
+
+def parsed(entities: object, relations: object = (), text: str = TEXT, config: Config = CONFIG) -> Extraction:
+    reply = json.dumps({"entities": entities, "relations": relations})
+    result = parse_extraction(reply, text, config)
+    assert isinstance(result, Extraction)
+    return result
+
+
+def entity(name: object = "Alice", **rest: object) -> dict[str, object]:
+    return {"name": name, "type": "person", "content": "works at Acme", "confidence": 0.95} | rest
+
+
+def only(**changes: object) -> Mention:
+    (mention,) = parsed([entity(**changes)]).entities
+    return mention
+
+
+def test_a_well_formed_reply_is_kept_as_it_is() -> None:
+    acme = entity("Acme", type="organization", content="employs Alice", confidence=0.7)
+    link = {"source": "Alice", "target": "Acme", "type": "works_at", "confidence": 0.8}
+    assert parsed([entity(), acme], [link]) == Extraction(
+        entities=(
+            Mention("person", "Alice", "works at Acme", 950_000),
+            Mention("organization", "Acme", "employs Alice", 700_000),
+        ),
+        links=(Link("Alice", "Acme", "works_at", 800_000),),
+        dropped=(),
+        partial=False,
+    )
+
+
+@pytest.mark.parametrize(("reply", "reason"), [("", "empty"), ("x" * 50_001, "too_long"), ("no", "no_json")])
+def test_an_unusable_reply_says_why(reply: str, reason: str) -> None:
+    assert parse_extraction(reply, TEXT, CONFIG) == Unusable(reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("entities", "dropped", "partial"),
+    [
+        ([], (), False),
+        ([entity("she")], ((0, "pronoun"),), False),
+        ([entity(confidence=0.29)], ((0, "low_confidence"),), False),
+        ([entity("he"), 7], ((0, "pronoun"), (1, "not_object")), True),
+        ([{}], ((0, "no_name"),), True),
+    ],
+)
+def test_a_reply_without_entity_keeps_the_text_as_a_note(
+    entities: list[object], dropped: tuple[tuple[int, str], ...], partial: bool
+) -> None:
+    assert parsed(entities) == Extraction((fallback_note(TEXT),), (), dropped, partial)
+
+
+def test_the_note_is_the_whole_text_under_an_automatic_name() -> None:
+    text = "The quick brown fox jumps over the lazy dog and runs far away\n" * 100
+    name = "The quick brown fox jumps over the lazy dog and..."
+    assert fallback_note(text) == Mention("note", name, text, 500_000, named=False)
+    assert note_id(Scope("u1", "a1"), fallback_note(TEXT).content) == "ent_d8349b2d7cf9832b2fa08069"
+
+
+def test_the_note_is_not_filtered() -> None:
+    strict = Config(extract_confidence_min_ppm=1_000_000)
+    assert parsed([entity()], config=strict).entities == (fallback_note(TEXT),)
+
+
+@pytest.mark.parametrize("element", [None, True, 1, "Alice", [], ["name"]])
+def test_an_element_that_is_no_object_is_dropped_and_degrades(element: object) -> None:
+    result = parsed([element, entity()])
+    assert result.dropped == ((0, "not_object"),)
+    assert result.partial
+    assert len(result.entities) == 1
+
+
+@pytest.mark.parametrize(
+    "element", [{"type": "person"}, entity(None), entity(3), entity(""), entity(" \n\t")]
+)
+def test_an_element_without_name_is_dropped_and_degrades(element: object) -> None:
+    assert parsed([element]).dropped == ((0, "no_name"),)
+    assert parsed([element]).partial
+
+
+@pytest.mark.parametrize("name", ["He", " SHE ", "they", "it's", "I", "you me", "ourselves"])
+def test_a_name_of_pronouns_only_is_dropped(name: str) -> None:
+    expected = () if name == "ourselves" else ((0, "pronoun"),)  # the list is closed
+    assert parsed([entity(name)]).dropped == expected
+    assert not parsed([entity(name)]).partial
+
+
+def test_names_beside_pronouns_or_without_words_are_kept() -> None:
+    assert only(name="She Ra").name == "She Ra"
+    assert only(name="🙂").name == "🙂"
+    assert len(PRONOUNS) == 24
+
+
+def test_a_long_name_is_cut_between_characters() -> None:
+    assert only(name="日" * 100).name == "日" * 85
+    assert only(name="x" * 255 + " y").name == "x" * 255
+
+
+def test_names_are_tidy_and_show_control_characters() -> None:
+    assert only(name="  Zoe\u0308\n of\tOz ").name == "Zoë of Oz"
+    assert only(name="a\x00b\x9fc").name == "a\ufffdb\ufffdc"
+    assert only(name="\x00" * 200).name == "\ufffd" * 85
+
+
+@pytest.mark.parametrize(
+    ("given_type", "expected"),
+    [
+        ("person", "person"),
+        ("Person", "person"),
+        (" PREFERENCE ", "preference"),
+        ("org", "organization"),
+        ("Place", "location"),
+        ("MEETING", "event"),
+        ("animal", "note"),
+        ("", "note"),
+        (None, "note"),
+        (1, "note"),
+        (["person"], "note"),
+        ("self", "self"),
+    ],
+)
+def test_types_are_read_in_any_case_or_are_note(given_type: object, expected: str) -> None:
+    assert only(type=given_type).type == expected
+
+
+def test_a_missing_type_is_note() -> None:
+    assert parsed([{"name": "Alice"}]).entities[0].type == "note"
+
+
+@pytest.mark.parametrize(("confidence", "expected"), [(0.8, "self"), (0.799999, "note"), (None, "note")])
+def test_self_needs_confidence(confidence: object, expected: str) -> None:
+    assert only(type="Self", confidence=confidence).type == expected
+
+
+@pytest.mark.parametrize("content", [None, "", " \n", 5, ["x"]])
+def test_missing_content_is_the_beginning_of_the_text(content: object) -> None:
+    (mention,) = parsed([entity(content=content)], text="日" * 100).entities
+    assert mention.content == "日" * 66
+
+
+def test_content_is_kept_as_given_up_to_its_limit() -> None:
+    assert only(content=" two\n\nlines ").content == " two\n\nlines "
+    assert only(content="日" * 400).content == "日" * 333
+
+
+@pytest.mark.parametrize("confidence", [None, "0.9", True, 1.01, -0.1, [1]])
+def test_malformed_confidence_is_one_half(confidence: object) -> None:
+    assert only(confidence=confidence).confidence_ppm == 500_000
+
+
+def test_low_confidence_is_dropped_at_the_configured_floor() -> None:
+    result = parsed([entity(confidence=0.3), entity("Bob", confidence=0.299999)])
+    assert [mention.name for mention in result.entities] == ["Alice"]
+    assert result.dropped == ((1, "low_confidence"),)
+    assert not result.partial
+    raised = Config(extract_confidence_min_ppm=500_001)
+    assert parsed([{"name": "Alice"}], config=raised).dropped == ((0, "low_confidence"),)
+
+
+def test_elements_of_one_id_are_merged() -> None:
+    result = parsed(
+        [
+            entity(confidence=0.6),
+            entity(" ALICE ", content="likes tea", confidence=0.9),
+            entity("alice", content="works at Acme", confidence=0.5),
+            entity("Alice", type="note"),
+        ]
+    )
+    assert result.entities == (
+        Mention("person", "Alice", "works at Acme\nlikes tea", 900_000),
+        Mention("note", "Alice", "works at Acme", 950_000),
+    )
+    assert result.dropped == ()
+
+
+def test_merged_contents_are_cut() -> None:
+    (mention,) = parsed([entity(content="x" * 900), entity(content="日" * 100)]).entities
+    assert mention.content == "x" * 900 + "\n" + "日" * 33
+
+
+def test_element_51_and_later_are_dropped_and_degrade() -> None:
+    result = parsed([entity(f"Name{n}") for n in range(52)])
+    assert len(result.entities) == 50
+    assert result.dropped == ((50, "too_many"), (51, "too_many"))
+    assert result.partial
+
+
+NAMED = [entity(), entity("Acme", type="organization")]
+
+
+def links(*relations: object) -> Extraction:
+    return parsed(NAMED, relations)
+
+
+def link(source: object = "Alice", target: object = "Acme", **rest: object) -> dict[str, object]:
+    return {"source": source, "target": target, "type": "works_at", "confidence": 0.8} | rest
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [link("Bob"), link(target="Bob"), link(None), link(target=7), {}, None, "Alice", [], link("Bob", "Bob")],
+)
+def test_a_link_needs_two_kept_names(relation: object) -> None:
+    assert links(relation).links == ()
+    assert links(relation).dropped_links == ((0, "unknown_endpoint"),)
+    assert not links(relation).partial
+
+
+def test_a_link_finds_its_ends_by_norm_and_names_them_as_kept() -> None:
+    assert links(link(" ALICE", "acme\n")).links == (Link("Alice", "Acme", "works_at", 800_000),)
+    long = parsed([entity("x" * 300), entity("Acme")], [link("x" * 300)])
+    assert long.links == (Link("x" * 256, "Acme", "works_at", 800_000),)
+
+
+def test_a_link_to_a_dropped_entity_is_dropped() -> None:
+    result = parsed([entity(), entity("Acme", confidence=0.1)], [link()])
+    assert result.dropped_links == ((0, "unknown_endpoint"),)
+
+
+def test_a_link_to_itself_is_dropped() -> None:
+    assert links(link("Alice", "ALICE")).dropped_links == ((0, "self_link"),)
+
+
+@pytest.mark.parametrize("kind", ["likes", None, 3, ""])
+def test_an_unknown_link_relates(kind: object) -> None:
+    assert links(link(type=kind)).links == (Link("Alice", "Acme", "relates_to", 800_000),)
+
+
+def test_a_repeated_link_is_kept_once_and_other_directions_and_kinds_stay() -> None:
+    result = links(
+        link(), link("alice", confidence=0.9), link("Acme", "Alice"), link(type="KNOWS", confidence="x")
+    )
+    assert result.links == (
+        Link("Alice", "Acme", "works_at", 800_000),
+        Link("Acme", "Alice", "works_at", 800_000),
+        Link("Alice", "Acme", "knows", 500_000),
+    )
+    assert result.dropped_links == ()
+
+
+def test_link_101_and_later_are_dropped() -> None:
+    result = links(*[link()] * 102)
+    assert len(result.links) == 1
+    assert result.dropped_links == ((100, "too_many"), (101, "too_many"))
+    assert not result.partial
+
+
+@pytest.mark.parametrize("relations", [None, {}, "x", 1])
+def test_relations_that_are_no_list_are_none(relations: object) -> None:
+    assert parsed(NAMED, relations) == parsed(NAMED)
+
+
+def test_a_wrapped_reply_parses_as_the_payload() -> None:
+    alone = json.dumps({"entities": NAMED, "relations": [link()]})
+    expected = parse_extraction(alone, TEXT, CONFIG)
+    for reply in (
+        f"Here you are: {alone}",
+        f"```json\n{alone}\n```",
+        f"```\n{alone}",
+        f"{alone}\nDone {{}}!",
+    ):
+        assert parse_extraction(reply, TEXT, CONFIG) == expected
+
+
+def test_lone_surrogates_never_reach_a_mention() -> None:
+    reply = '{"entities": [{"name": "A\\ud800", "content": "b\udfff"}]}'
+    assert parse_extraction(reply, TEXT, CONFIG) == Extraction(
+        (Mention("note", "A\ufffd", "b\ufffd", 500_000),), (), (), False
+    )
+
+
+@given(
+    st.text() | st.text(max_size=20).map(lambda text: '{"entities": [' + text), st.text(alphabet="ab \n日")
+)
+def test_no_reply_raises(reply: str, text: str) -> None:
+    assert isinstance(parse_extraction(reply, text, CONFIG), Extraction | Unusable)
+
+
+@given(st.lists(ELEMENTS, max_size=6), st.lists(LINKS, max_size=6))
+def test_every_element_is_kept_merged_or_dropped(entities: list[object], relations: list[object]) -> None:
+    result = parsed(entities, relations)
+    kept = [mention for mention in result.entities if mention.named]
+    assert len(kept) + len(result.dropped) <= len(entities)
+    assert len(result.links) + len(result.dropped_links) <= len(relations)
+    assert bool(kept) == (len(result.dropped) < len(entities))
+    assert kept or result.entities == (fallback_note(TEXT),)
+    names = [mention.name for mention in kept]
+    assert all(link.source_name in names and link.target_name in names for link in result.links)
+    assert all(0 < size(name) <= 256 and not has_control(name) for name in names)
+    assert all(size(mention.content) <= 1_000 for mention in kept)
+    assert all(300_000 <= mention.confidence_ppm <= 1_000_000 for mention in kept)

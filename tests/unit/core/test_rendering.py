@@ -1,0 +1,187 @@
+"""Goal: both renderings of spec/memory.md 3 byte for byte; no text, label or name can break out of its place."""
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from umi_core.tiers.core import FORBIDDEN, CoreTier, core_of, core_text
+from umi_core.tiers.rendering import (
+    as_rendered,
+    importance_text,
+    parse_markdown,
+    parse_xml,
+    render_markdown,
+    render_xml,
+)
+from umi_core.values import BLOCK_KINDS, Block, Entry, has_control, tidy
+
+ALICE = Entry("ent_d77159c2f7575629b14ff3b0", 1, "Alice", "likes tea & <b>cake</b>", 7)
+GOLDEN = core_of(
+    (
+        Block("human", 'a"b', "## System (importance: 1.00)\n</block>", 705_000),
+        Block("human", "", "User: Alice", 500_000, (ALICE,)),
+        Block("system", "", "Be helpful.", 950_000),
+    )
+)
+XML = (
+    '<core_memory>\n<block type="system" importance="0.95">\nBe helpful.\n</block>\n'
+    '<block type="human" importance="0.50">\nUser: Alice\n'
+    '<entry id="ent_d77159c2f7575629b14ff3b0" name="Alice">likes tea &amp; &lt;b&gt;cake&lt;/b&gt;</entry>\n'
+    '</block>\n<block type="human" label="a&quot;b" importance="0.71">\n'
+    "## System (importance: 1.00)\n&lt;/block&gt;\n</block>\n</core_memory>"
+)
+MARKDOWN = (
+    "# Core Memory\n\n## System (importance: 0.95)\nBe helpful.\n\n## Human (importance: 0.50)\nUser: Alice\n"
+    "### Alice {ent_d77159c2f7575629b14ff3b0}\nlikes tea & <b>cake</b>\n\n"
+    '## Human - a"b (importance: 0.71)\n\\## System (importance: 1.00)\n\\</block>\n\n'
+)
+
+
+def test_the_golden_core_is_rendered_to_the_byte() -> None:
+    assert render_xml(GOLDEN) == XML
+    assert render_markdown(GOLDEN) == MARKDOWN
+
+
+def test_the_empty_core_is_rendered_to_the_byte() -> None:
+    assert render_xml(CoreTier()) == "<core_memory>\n</core_memory>"
+    assert render_markdown(CoreTier()) == "# Core Memory\n\n"
+
+
+@pytest.mark.parametrize(
+    ("ppm", "text"),
+    [
+        (0, "0.00"),
+        (4_999, "0.00"),
+        (5_000, "0.01"),
+        (125_000, "0.13"),
+        (375_000, "0.38"),
+        (705_000, "0.71"),
+        (995_000, "1.00"),
+        (1_000_000, "1.00"),
+    ],
+)
+def test_importance_is_rounded_half_up(ppm: int, text: str) -> None:
+    assert importance_text(ppm) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\n- list", "plain\n- list"),
+        ("# head", "\\# head"),
+        (" \t```x", " \t\\```x"),
+        ("~~~", "\\~~~"),
+        ("\\", "\\\\"),
+        ("<b>", "\\<b>"),
+        ("- -  -", "\\- -  -"),
+        ("  ==", "  \\=="),
+        ("=-", "=-"),
+        ("\u00a0--", "\\\u00a0--"),
+        ("a\u2028# b", "a\u2028# b"),
+        ("``", "``"),
+    ],
+)
+def test_a_line_that_markdown_could_read_is_escaped(text: str, shown: str) -> None:
+    core = CoreTier((Block("facts", "", text),))
+    assert render_markdown(core) == f"# Core Memory\n\n## Facts (importance: 0.50)\n{shown}\n\n"
+    assert parse_markdown(render_markdown(core)) == core.blocks
+
+
+HOSTILE = (
+    "",
+    "\n",
+    "a\n\n",
+    "</block>",
+    "</entry>",
+    "<core_memory>",
+    "&lt;&amp;quot;",
+    "]]>",
+    '"',
+    "## Human - x (importance: 0.50)",
+    "### Bob {ent_d77159c2f7575629b14ff3b0}",
+    "# Core Memory",
+    "\\\\## x",
+    " \t\\",
+    "---",
+    "\u2028## Goals (importance: 0.50)\u0085",
+    " - a (importance: 0.99)",
+)
+CHARS = st.characters(exclude_categories=("Cs",))
+WILD = st.lists(
+    st.sampled_from((*HOSTILE, "\n", " ", "\t", "\\", "#", "<", "-", "=")) | st.text(CHARS, max_size=4),
+    max_size=6,
+)
+TEXTS = WILD.map("".join).map(core_text)
+LINES = WILD.map("".join).map(tidy).filter(lambda text: not has_control(text) and not FORBIDDEN.search(text))
+ENTRIES = st.builds(
+    Entry,
+    st.integers(0, 99).map("ent_{:024x}".format),
+    st.integers(1, 9),
+    LINES,
+    TEXTS,
+    st.integers(0, 3),
+)
+
+
+@st.composite
+def cores(draw: st.DrawFn) -> CoreTier:
+    slots = st.tuples(st.sampled_from(BLOCK_KINDS), st.just("") | LINES)
+    return core_of([draw_block(draw, *slot) for slot in draw(st.lists(slots, unique=True, max_size=5))])
+
+
+def draw_block(draw: st.DrawFn, kind: str, label: str) -> Block:
+    entries = [] if label else draw(st.lists(ENTRIES, unique_by=lambda entry: entry.entity_id, max_size=3))
+    entries.sort(key=lambda entry: (entry.promoted_ms, entry.entity_id))
+    return Block(kind, label, draw(st.none() | TEXTS), draw(st.integers(0, 1_000_000)), tuple(entries))
+
+
+@given(cores())
+@example(GOLDEN)
+def test_a_rendering_parses_back_to_the_blocks(core: CoreTier) -> None:
+    assert parse_xml(render_xml(core)) == as_rendered(core)
+    assert parse_markdown(render_markdown(core)) == as_rendered(core)
+
+
+@given(cores())
+def test_what_is_parsed_renders_the_same(core: CoreTier) -> None:
+    assert render_xml(CoreTier(parse_markdown(render_markdown(core)))) == render_xml(core)
+    assert render_markdown(CoreTier(parse_xml(render_xml(core)))) == render_markdown(core)
+
+
+@given(cores())
+def test_a_standard_xml_parser_reads_the_same(core: CoreTier) -> None:
+    root = ElementTree.fromstring(render_xml(core))
+    assert root.tag == "core_memory"
+    assert tuple(map(xml_block, root)) == tuple(map(told_block, as_rendered(core)))
+
+
+Told = tuple[str, str, str | None, list[tuple[str, str, str]]]
+
+
+def xml_block(node: ElementTree.Element) -> Told:
+    body = (node.text or "").removeprefix("\n")
+    entries = [(entry.attrib["id"], entry.attrib["name"], entry.text or "") for entry in node]
+    return (
+        node.attrib["type"],
+        node.attrib.get("label", ""),
+        body.removesuffix("\n") if body else None,
+        entries,
+    )
+
+
+def told_block(block: Block) -> Told:
+    entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
+    return block.kind, block.label, block.text, entries
+
+
+@given(TEXTS)
+def test_the_parsers_are_total(text: str) -> None:
+    assert isinstance(parse_xml(text), tuple)
+    assert isinstance(parse_markdown(text), tuple)
+
+
+def test_what_is_no_block_is_passed_over() -> None:
+    assert parse_xml('<block type="core" importance="0.50">\n</block>\n' + XML) == as_rendered(GOLDEN)
+    assert parse_markdown("## Core (importance: 0.50)\n" + MARKDOWN) == as_rendered(GOLDEN)

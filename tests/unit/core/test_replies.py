@@ -1,0 +1,198 @@
+"""Goal: the wanted JSON is found in any reply as if it stood alone, and no string raises (EXT-1, EXT-2)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umi_core.language.replies import (
+    ArrayOf,
+    Json,
+    Number,
+    ObjectWith,
+    Unusable,
+    confidence_ppm,
+    find_json,
+    is_bounded,
+)
+
+ENTITIES = ObjectWith("entities")
+OBJECTS, STRINGS = ArrayOf(dict), ArrayOf(str)
+ANY_WANTED = st.sampled_from([ENTITIES, OBJECTS, STRINGS])
+FRAGMENTS = st.sampled_from(
+    [
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "\\",
+        ":",
+        ",",
+        '"entities":',
+        "[]",
+        "null",
+        "NaN",
+        "1e9",
+        "-0",
+        "\n",
+        "```json",
+        "\ud800",
+    ]
+)
+REPLIES = st.lists(FRAGMENTS | st.text(max_size=3)).map("".join)
+PROSE = st.text(alphabet=st.characters(exclude_characters="{[", exclude_categories=["Cs"]), max_size=40)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+PAYLOADS = st.fixed_dictionaries({"entities": st.lists(JSON_VALUES, max_size=3)})
+
+
+@pytest.mark.parametrize(
+    ("reply", "wanted", "expected"),
+    [
+        ('Use {} so: {"entities": []} ok?', ENTITIES, {"entities": []}),
+        ('{"queries": ["a"]}', STRINGS, ["a"]),
+        ('{"entities": NaN}', ENTITIES, Unusable("no_json")),
+        ('```json\n{"entities": []}\n```', ENTITIES, {"entities": []}),
+        ('```json\n{"entities": []}', ENTITIES, {"entities": []}),
+        ('{"result": {"entities": []}}', ENTITIES, {"entities": []}),
+        ('{"entities": {"a": 1}}', ENTITIES, Unusable("no_json")),
+        ('{"entities": [], "entities": [true]}', ENTITIES, {"entities": [True]}),
+        ('{"entities": [true], "entities": 1}', ENTITIES, Unusable("no_json")),
+        ("[]", OBJECTS, []),
+        ('[1, {"a": null}]', OBJECTS, [Number("1"), {"a": None}]),
+        ('[1, "a"] [{}]', OBJECTS, [{}]),
+        ('see [1]: ["a"]', STRINGS, ["a"]),
+        ('[["a"]]', STRINGS, ["a"]),
+        ('["a",] ["b"]', STRINGS, ["b"]),
+        ("['a'] // [\"b\"", STRINGS, Unusable("no_json")),
+        ('["a\nb"]', STRINGS, Unusable("no_json")),
+        ('["a", Infinity]', STRINGS, Unusable("no_json")),
+        ('["a", -Infinity]', STRINGS, Unusable("no_json")),
+        ('["a", 01]', STRINGS, Unusable("no_json")),
+        ('["a", １]', STRINGS, Unusable("no_json")),
+        ('["a", 0.10, -1E+5]', STRINGS, ["a", Number("0.10"), Number("-1E+5")]),
+        ('["\\ud83d\\ude00 \\ud83d", "\ud800"]', STRINGS, ["😀 \ufffd", "\ufffd"]),
+        ('[{"\\udc00": ["\\ud800"]}]', OBJECTS, [{"\ufffd": ["\ufffd"]}]),
+        ("", ENTITIES, Unusable("empty")),
+        (" \n\t", ENTITIES, Unusable("empty")),
+        ("I found nothing worth keeping.", ENTITIES, Unusable("no_json")),
+        ('[{"entities": []}', ENTITIES, {"entities": []}),
+    ],
+)
+def test_the_first_value_of_the_wanted_shape_is_the_payload(
+    reply: str, wanted: ObjectWith | ArrayOf, expected: Json | Unusable
+) -> None:
+    assert find_json(reply, wanted) == expected
+
+
+def test_a_reply_may_have_50_000_bytes() -> None:
+    assert find_json("[]" + "é" * 24_999, OBJECTS) == []
+    assert find_json("[]x" + "é" * 24_999, OBJECTS) == Unusable("too_long")
+    assert find_json("[]" + "\ud800" * 16_667, OBJECTS) == Unusable("too_long")  # U+FFFD has three bytes
+
+
+def test_64_starts_are_tried() -> None:
+    assert find_json("{" * 63 + '{"entities": []}', ENTITIES) == {"entities": []}
+    assert find_json("{" * 64 + '{"entities": []}', ENTITIES) == Unusable("no_json")
+
+
+def test_values_nest_up_to_32_deep() -> None:
+    deep = "[" * 31 + "]" * 31
+    assert is_bounded(f'["[[[", {deep}]', 0)
+    assert not is_bounded(f'["a", [{deep}]]', 0)
+    assert find_json(f'["a", {deep}]', STRINGS) != []
+    assert find_json(f'["a", [{deep}]]', STRINGS) == []  # the innermost array stands alone
+    assert is_bounded(f'["a"] {deep} [{deep}]', 0)  # what comes behind the value does not count
+
+
+def test_numbers_have_up_to_40_characters() -> None:
+    assert find_json(f'["a", {"9" * 40}]', STRINGS) == ["a", Number("9" * 40)]
+    assert find_json(f'["a", {"9" * 41}]', STRINGS) == Unusable("no_json")
+    assert find_json(f'["a", 0.{"9" * 39}]', STRINGS) == Unusable("no_json")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[" * 50_000,
+        "{" * 50_000,
+        '["' * 25_000,
+        '{"a":' * 10_000,
+        "[" * 31 + "[]," * 6_000,
+        "[" * 20 + "[]" * 20 + "[]," * 16_000,
+        "[" * 30 + '"' + '\\"' * 24_900,
+        "[" + "9" * 49_000 + "]",
+        "[" * 31 + "1," * 24_900,
+        '"' * 50_000,
+        "[\\" * 25_000,
+    ],
+)
+def test_a_hostile_reply_is_answered_without_recursion(reply: str) -> None:
+    for wanted in (ENTITIES, STRINGS):
+        find_json(reply, wanted)
+
+
+@given(st.text() | REPLIES, ANY_WANTED)
+def test_no_reply_raises(reply: str, wanted: ObjectWith | ArrayOf) -> None:
+    result = find_json(reply, wanted)
+    assert isinstance(result, Unusable) or wanted.suits(result)
+
+
+@given(
+    PAYLOADS,
+    PROSE,
+    PROSE,
+    st.sampled_from(["%s", "```json\n%s\n```", "```\n%s", '{"result": %s}', "{} %s {"]),
+)
+def test_a_wrapped_payload_parses_as_the_payload(payload: Json, before: str, after: str, wrap: str) -> None:
+    alone = json.dumps(payload)
+    assert (
+        find_json(before + wrap.replace("%s", alone) + after, ENTITIES)
+        == find_json(alone, ENTITIES)
+        == payload
+    )
+
+
+@given(PAYLOADS, st.text(max_size=40))
+def test_what_follows_a_payload_changes_nothing(payload: Json, after: str) -> None:
+    assert find_json(json.dumps(payload, ensure_ascii=False) + after, ENTITIES) == payload
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Number("0.95"), 950_000),
+        (Number("0.9999999"), 999_999),
+        (Number("1"), 1_000_000),
+        (Number("1.000"), 1_000_000),
+        (Number("1e-7"), 0),
+        (Number("-0.0"), 0),
+        (Number("0e999999999999999999999999999999999"), 0),
+        (Number("1e-99999999999999999999999999999999"), 0),
+        (Number("95e-2"), 950_000),
+        (Number("0.0000095E5"), 950_000),
+        (Number("0.29"), 290_000),
+        (Number("1.01"), None),
+        (Number("1.00000000000000000000000000000000001"), None),
+        (Number("-0.1"), None),
+        (Number("-1e-99"), None),
+        (Number("1e99999999999999999999999999999999"), None),
+        ("0.9", None),
+        (True, None),
+        (None, None),
+        ([Number("1")], None),
+    ],
+)
+def test_confidence_is_floored_in_exact_decimal(value: Json, expected: int | None) -> None:
+    assert confidence_ppm(value) == expected
+
+
+@given(st.integers(0, 10**9))
+def test_confidence_reads_billionths(billionths: int) -> None:
+    text = f"{billionths // 10**9}.{billionths % 10**9:09}"
+    assert confidence_ppm(Number(text)) == billionths // 1_000

@@ -1,0 +1,138 @@
+"""Goal: chance is `umi-prng-1` to the last bit, unbiased, and moves only when its owner draws."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umi_sim.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, keyed, parse_seed, stream_key
+
+FAULT_KEY = stream_key(42, ("fault", "storage_lost", "storage.commit.remember.commit"))
+
+
+def words(stream: Stream, count: int) -> str:
+    return " ".join(f"{stream.word():016x}" for _ in range(count))
+
+
+def test_golden_words() -> None:
+    assert words(Stream(42, "world"), 3) == "0bfdf23bc1f02047 f909ae27ef0b9840 8a7e3f0c53061dc4"
+    assert words(Stream(42, "agent", 0, "workload"), 2) == "e918c3c7fabc2204 6d5a5c18df8d1724"
+
+
+def test_golden_numbers_below_ten() -> None:
+    stream = Stream(42, "world")
+    assert [stream.below(10) for _ in range(12)] == [0, 9, 5, 2, 4, 6, 9, 3, 9, 2, 2, 8]
+
+
+def test_golden_shuffle() -> None:
+    assert Stream(42, "world").shuffle(range(8)) == [7, 5, 2, 4, 1, 3, 6, 0]
+
+
+def test_golden_keyed_draw() -> None:
+    assert f"{keyed(FAULT_KEY, 'o7/commit#1'):016x}" == "80b1f03a60919ac4"
+
+
+def test_a_prepared_key_draws_the_same_in_any_order() -> None:
+    prepared = Keyed(FAULT_KEY)
+    data = ["o7/commit#1", "", "é", "o7/commit#1"]
+    assert [prepared.draw(one) for one in data] == [keyed(FAULT_KEY, one) for one in data]
+
+
+def test_a_path_is_its_parts_not_their_joined_text() -> None:
+    assert stream_key(1, ("ab", "c")) != stream_key(1, ("a", "bc"))
+    assert stream_key(1, ("a",)) != stream_key(1, ("a", ""))
+    assert stream_key(1, (7,)) == stream_key(1, ("7",))
+
+
+def test_one_number_is_one_word_and_the_whole_range_is_the_word() -> None:
+    ours, twin = Stream(1, "a"), Stream(1, "a")
+    assert ours.below(1) == 0
+    twin.word()
+    assert [ours.below(WORD_COUNT) for _ in range(20)] == [twin.word() for _ in range(20)]
+
+
+@given(st.integers(0, SEED_MAX), st.integers(1, WORD_COUNT))
+def test_below_takes_the_first_word_that_keeps_it_unbiased(seed: int, n: int) -> None:
+    ours, twin = Stream(seed), Stream(seed)
+    products = [twin.word() * n for _ in range(64)]
+    expected = [product >> 64 for product in products if product % WORD_COUNT >= WORD_COUNT % n][:8]
+    assert [ours.below(n) for _ in expected] == expected
+
+
+@given(st.integers(0, SEED_MAX), st.integers(-5, 5), st.integers(0, 3))
+def test_between_reaches_both_ends_and_no_further(seed: int, low: int, width: int) -> None:
+    stream = Stream(seed)
+    assert {stream.between(low, low + width) for _ in range(200)} == set(range(low, low + width + 1))
+
+
+def test_a_rate_of_zero_or_one_shifts_nothing() -> None:
+    never, always, twin = Stream(1, "a"), Stream(1, "a"), Stream(1, "a")
+    assert [never.chance(0, 1), always.chance(1, 1)] == [False, True]
+    twin.word()
+    assert never.word() == always.word() == twin.word()
+
+
+def test_a_weight_counts_as_so_many_equal_items() -> None:
+    ours, twin = Stream(1, "a"), Stream(1, "a")
+    assert [ours.weighted("axb", (1, 0, 3)) for _ in range(99)] == [twin.pick("abbb") for _ in range(99)]
+
+
+def test_shuffle_leaves_its_items_alone() -> None:
+    items = list(range(9))
+    assert sorted(Stream(1).shuffle(items)) == items == list(range(9))
+
+
+def test_subset_keeps_the_order_and_asks_once_for_each() -> None:
+    ours, twin = Stream(1), Stream(1)
+    assert ours.subset(range(50), 1, 3) == [item for item in range(50) if twin.chance(1, 3)]
+    assert ours.word() == twin.word()
+
+
+@given(st.integers(0, SEED_MAX), st.integers(0, 2**40), st.integers(0, 2**40))
+def test_log_between_stays_in_its_range(seed: int, low: int, width: int) -> None:
+    assert low <= Stream(seed).log_between(low, low + width) <= low + width
+
+
+def test_log_between_takes_every_bit_length_alike() -> None:
+    stream = Stream(1)
+    drawn = [stream.log_between(0, 1000).bit_length() for _ in range(1100)]
+    assert sorted(set(drawn)) == list(range(11))
+    assert all(70 <= drawn.count(bits) <= 130 for bits in range(11))
+
+
+@pytest.mark.parametrize(
+    ("text", "seed"),
+    [
+        ("0", 0),
+        ("042", 42),
+        (str(SEED_MAX), SEED_MAX),
+        ("0x2a", 42),
+        ("0xFFFFFFFFFFFFFFFF", SEED_MAX),
+        ("00000000000000ff" + 24 * "9", 255),
+        (40 * "1", 0x1111111111111111),
+    ],
+)
+def test_a_seed_has_three_text_forms(text: str, seed: int) -> None:
+    assert parse_seed(text) == seed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-1",
+        "1.0",
+        " 1",
+        "1\n",
+        "1_0",
+        "٣",
+        "0x",
+        "0x" + 17 * "0",
+        str(SEED_MAX + 1),
+        9999 * "9",
+        "g" * 40,
+    ],
+)
+def test_anything_else_is_refused_with_the_value_and_the_limit(text: str) -> None:
+    with pytest.raises(ValueError, match=f"is not a seed: write 0 .. {SEED_MAX}") as refusal:
+        parse_seed(text)
+    assert ascii(text)[:40].rstrip("'") in str(refusal.value)

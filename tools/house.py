@@ -1,0 +1,567 @@
+"""House rules that no linter knows, as code: `python tools/house.py` prints what it finds; status 1 if any.
+
+One parse and one walk per file of umi_core and umi_sim; every message names the replacement. To make an
+exception, change the table that forbids it, with a reason on the same line.
+
+  direction   umi_core imports downwards through LAYERS, and nothing impure
+  banned      calls, modules, methods and floats that make two runs differ
+  sets        nothing ordered comes from a set
+  asserts     one claim per assert
+  lengths     functions and files, as a ratchet
+  words       names keep to the glossary
+  paths       no path of a machine in a text
+  exports     __all__ of a package is what it binds in public
+  unused      every file is imported by another
+"""
+
+import ast
+import contextlib
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+# direction: a file may import its own row and the rows above it
+LAYERS: Final = (
+    {"limits", "values", "errors", "config"},
+    {"inputs", "effects", "results"},
+    {"tiers", "policies", "language"},
+    {"state"},
+    {"codec", "invariants"},
+    {"hooks", "workflow", "engine"},
+    {"workflows"},
+    {"memory"},
+    {"delegate"},
+)
+CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy"}
+CORE_STDLIB: Final = set(
+    "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
+    "hashlib heapq html itertools json math operator re string struct textwrap types typing unicodedata "
+    "zlib".split()
+)
+NUMPY_FILE: Final = "umi_core/policies/similarity.py"  # numpy is most of a start-up: one file, loaded late
+MATH_EXACT: Final = {
+    "isqrt",
+    "gcd",
+    "lcm",
+    "comb",
+    "perm",
+    "factorial",
+}  # libm rounds differently per machine
+
+# banned: what makes two runs differ, and what to use instead
+CORE_CALLS: Final = {
+    "hash": "a blake2b digest of the encoding",
+    "id": "an id derived in values.py",
+    "open": "an effect",
+    "print": "a mark or a reply",
+    "input": "a request",
+    "eval": "a total parser of language/",
+    "exec": "a table",
+    "float": "a whole number, in ppm",
+}
+SIM_CALLS: Final = {"hash": "a blake2b digest", "id": "a name or a counter"}
+CORE_MODULES: Final = {
+    "time": "now_ms of the step",
+    "datetime": "whole milliseconds",
+    "random": "the order of ids",
+    "secrets": "an id derived in values.py",
+    "uuid": "an id derived in values.py",
+    "os": "an effect",
+    "threading": "an operation",
+    "asyncio": "a workflow",
+}
+CLOCK_FILES: Final = {"umi_sim/cli.py", "umi_sim/sweep.py"}  # rule R5: budgets, time elapsed, the fresh seed
+FENCE_FILES: Final = {"umi_sim/fence.py"}  # rule R8: must name what it stubs
+SIM_MODULES: Final = {  # module: (replacement, files that may import it all the same)
+    "random": ("umi_sim.prng.Stream", FENCE_FILES),
+    "secrets": ("umi_sim.prng.Stream", FENCE_FILES),
+    "uuid": ("an item id or a digest", FENCE_FILES),
+    "time": ("umi_sim.clock", CLOCK_FILES | FENCE_FILES),
+    "datetime": ("whole milliseconds of umi_sim.clock", CLOCK_FILES),
+    "unicodedata": ("the frozen tables of umi_sim.text (rule R4)", set[str]()),
+}
+SIM_ATTRIBUTES: Final = {
+    "urandom": ("umi_sim.prng.Stream", CLOCK_FILES | FENCE_FILES),
+    **dict.fromkeys(
+        ("isalpha", "isalnum", "isupper", "islower", "istitle"),
+        ("the frozen tables of umi_sim.text (rule R4)", {"umi_sim/text.py"}),
+    ),
+}
+FLOAT_FILES: Final = {
+    "umi_sim/cli.py",
+    "umi_sim/sweep.py",
+    "umi_sim/report.py",
+}  # rates and seconds for the eye
+
+# lengths
+FUNCTION_LINES_MAX: Final = 70
+FILE_LINES_MAX: Final = 450
+RECORDS: Final[dict[str, int]] = {}  # "file" or "file::function": lines it has today. May shrink, never grow
+
+# words, unused, paths
+BAD_WORDS: Final = {
+    "util": "the noun of what it does",
+    "helper": "the noun of what it does",
+    "manager": "policy, or the noun of what it keeps",
+    "common": "the file that owns it",
+    "tenant": "scope",
+    "sut": "target",
+}
+BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
+    "umi_sim.__main__",
+    "umi_sim.cli",
+    "umi_sim.conformance",
+    "umi_sim.hypothesis_machine",
+    "umi_sim.pytest_plugin",
+    "umi_sim.mutants.",
+    "umi_sim.targets.",
+    "umi_core.delegate",
+)
+TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli.py"}  # before it, all is unused
+MACHINE_PATH: Final = re.compile(r"/(work|farm)/|/tmp/[a-z]+/")
+SKIPPED_FOLDERS: Final = {"__pycache__", "build", "dist", "htmlcov"}
+ME: Final = "tools/house.py"
+PYTHON_OLDEST: Final = (3, 11)  # requires-python of pyproject.toml
+ROOT: Final = Path(__file__).resolve().parent.parent
+TEXT_BYTES_MAX: Final = 4 * 1024 * 1024
+
+SET_TYPES: Final = {"set", "frozenset", "Set", "FrozenSet", "AbstractSet", "MutableSet"}
+SET_METHODS: Final = {"union", "intersection", "difference", "symmetric_difference"}
+SET_OPERATORS: Final = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
+ORDER_KEEPING: Final = set("list tuple iter enumerate zip map deque join fromkeys extend".split())
+ORDER_FREE: Final = {"sorted", "set", "frozenset", "any", "all", "sum", "min", "max", "len"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def main() -> int:
+    findings = check_files(read_files(ROOT))
+    print("\n".join(findings) or "house rules: nothing found")
+    return 1 if findings else 0
+
+
+def check_files(files: Mapping[str, str]) -> list[str]:
+    """Findings over texts by their path, sorted, each as `path:line: message`."""
+    findings: list[str] = []
+    trees: dict[str, ast.Module] = {}
+    for path, text in files.items():
+        findings += check_paths(path, text)
+        if path.endswith(".py") and path.startswith(("umi_core/", "umi_sim/", "tools/")):
+            try:
+                trees[path] = ast.parse(text, path, feature_version=PYTHON_OLDEST)
+            except SyntaxError as error:
+                findings.append(f"{path}:{error.lineno}: not Python 3.11 ({error.msg}), use older syntax")
+        if path in trees and not path.startswith("tools/"):
+            findings += check_length(path, path, 1, text.count("\n"), FILE_LINES_MAX)
+            findings += check_words(path, 1, path.removesuffix(".py"))
+            if text or TOPS[path.split("/")[0]] in files:  # an empty package is one that has just begun
+                findings += check_exports(path, trees[path])
+            walk = Walk(path)
+            walk.visit(trees[path])
+            findings += walk.findings
+    return sorted({*findings, *check_unused(trees, files.get("pyproject.toml", ""))})
+
+
+def read_files(root: Path) -> dict[str, str]:
+    files: dict[str, str] = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        folders = set(name.split("/")[:-1]) - {".ci"}
+        if any(folder.startswith(".") or folder in SKIPPED_FOLDERS for folder in folders):
+            continue
+        if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX:
+            with contextlib.suppress(UnicodeDecodeError):  # then it is not a text
+                files[name] = path.read_text("utf-8")
+    return files
+
+
+class Walk(ast.NodeVisitor):
+    """The one walk over a file. `sets` is a stack: the names known to hold a set, per enclosing scope."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.is_core = path.startswith("umi_core/")
+        self.findings: list[str] = []
+        self.sets: list[set[str]] = [set()]
+        self.excused: set[ast.AST] = set()  # comprehensions whose order nobody sees
+
+    def find(self, node: ast.expr | ast.stmt, message: str) -> None:
+        self.findings.append(f"{self.path}:{node.lineno}: {message}")
+
+    # direction, banned modules
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.check_import(node, alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        source = absolute(self.path, node)
+        for alias in node.names:
+            self.check_import(node, source, alias.name)
+
+    def check_import(self, node: ast.stmt, source: str, name: str = "") -> None:
+        top = source.split(".")[0]
+        if source == "math" and name and name not in MATH_EXACT:
+            self.find(node, f"math.{name} rounds per machine, use whole numbers (MATH_EXACT in {ME})")
+        if top in ("tests", "tools"):
+            self.find(node, f"{top} is not shipped, move what you need into umi_core or umi_sim")
+        elif self.is_core:
+            self.check_core_import(node, top, source, name)
+        elif top in SIM_MODULES and self.path not in SIM_MODULES[top][1]:
+            self.find(node, f"{top} is banned in umi_sim, use {SIM_MODULES[top][0]}")
+        elif name in SIM_ATTRIBUTES and self.path not in SIM_ATTRIBUTES[name][1]:
+            self.find(node, f"{name} is banned in umi_sim, use {SIM_ATTRIBUTES[name][0]}")
+
+    def check_core_import(self, node: ast.stmt, top: str, source: str, name: str) -> None:
+        if top == "umi_sim":
+            self.find(node, "umi_core never imports umi_sim, ask the world by an effect")
+        elif top in CORE_MODULES:
+            self.find(node, f"{top} is banned in umi_core, use {CORE_MODULES[top]}")
+        elif top == "numpy" and self.path != NUMPY_FILE:
+            self.find(node, f"numpy is imported in {NUMPY_FILE} only, call a function of that file")
+        elif top == "umi_core":
+            self.check_direction(node, f"{source}.{name}" if name and source == "umi_core" else source)
+        elif top not in CORE_PACKAGES | CORE_STDLIB:
+            self.find(node, f"{top} is not on the list of pure modules, use one of CORE_STDLIB in {ME}")
+
+    def check_direction(self, node: ast.stmt, module: str) -> None:
+        if self.path == "umi_core/__init__.py":
+            return  # the layout of the package re-exports from every row
+        here, there = layer(module_of(self.path)), layer(module)
+        if here is None:
+            self.findings.append(f"{self.path}:1: this file is in no layer, use a row of LAYERS in {ME}")
+        elif there is None:
+            self.find(node, f"{module} is in no layer, import from a file that is in LAYERS of {ME}")
+        elif there > here:
+            self.find(node, f"{module} is a layer above this file, move what both need down (LAYERS in {ME})")
+
+    # banned calls, methods, numbers
+
+    def visit_Call(self, node: ast.Call) -> None:
+        banned = CORE_CALLS if self.is_core else SIM_CALLS
+        name = called(node)
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if owner is None and name in banned:
+            self.find(node, f"{name}() is banned here, use {banned[name]}")
+        if name in ORDER_FREE or (owner and self.is_set(owner)):
+            self.excused.update(arg for arg in node.args if isinstance(arg, ast.GeneratorExp | ast.ListComp))
+        if name in ORDER_KEEPING:
+            for arg in node.args:
+                self.check_order(arg, f"{name}() of")
+        if name == "pop" and owner and self.is_set(owner):
+            self.find(node, "pop() of a set takes any element, use min() and remove()")
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if not self.is_core and node.attr in SIM_ATTRIBUTES and self.path not in SIM_ATTRIBUTES[node.attr][1]:
+            self.find(node, f".{node.attr} is banned in umi_sim, use {SIM_ATTRIBUTES[node.attr][0]}")
+        if isinstance(node.value, ast.Name) and node.value.id == "math" and node.attr not in MATH_EXACT:
+            self.find(node, f"math.{node.attr} rounds per machine, use whole numbers (MATH_EXACT in {ME})")
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, float | complex) and self.path not in FLOAT_FILES:
+            self.find(node, f"the float {node.value} is banned, use a whole number (ppm, or a ratio of two)")
+
+    def visit_operator(self, node: ast.BinOp | ast.AugAssign) -> None:
+        if self.is_core and isinstance(node.op, ast.Div):
+            self.find(node, "true division gives a float, use // on whole numbers")
+        self.generic_visit(node)
+
+    visit_BinOp = visit_AugAssign = visit_operator
+
+    # sets
+
+    def visit_For(self, node: ast.For) -> None:
+        self.check_order(node.iter, "for over")
+        self.generic_visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self.check_order(node.value, "* of")
+        self.generic_visit(node)
+
+    def visit_comprehension_in_order(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp) -> None:
+        for part in node.generators if node not in self.excused else ():
+            self.check_order(part.iter, "comprehension over")
+        self.generic_visit(node)
+
+    visit_ListComp = visit_GeneratorExp = visit_DictComp = visit_comprehension_in_order
+
+    def check_order(self, node: ast.expr, where: str) -> None:
+        if self.is_set(node):
+            self.find(node, f"{where} a set has no order, use sorted(...)")
+
+    def is_set(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Set() | ast.SetComp():
+                return True
+            case ast.Name(id=name):
+                return name in self.sets[-1]
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                return f"self.{name}" in self.sets[-1]
+            case ast.Call(func=ast.Name(id="set" | "frozenset")):
+                return True
+            case ast.Call(func=ast.Subscript(value=ast.Name(id="set" | "frozenset"))):
+                return True
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in SET_METHODS
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, SET_OPERATORS):
+                return any(self.is_set(side) or is_keys(side) for side in (left, right))
+            case ast.IfExp(body=body, orelse=orelse):
+                return self.is_set(body) or self.is_set(orelse)
+        return False
+
+    def visit_Module(self, node: ast.Module) -> None:
+        self.enter(node.body, ())
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.check_name(node)
+        fields = {f"self.{name}" for name in self.bound_sets(node.body)}
+        fields |= {name for name in self.bound_sets(ast.walk(node)) if name.startswith("self.")}
+        self.sets.append(self.sets[-1] | fields)
+        self.generic_visit(node)
+        self.sets.pop()
+
+    def visit_function(self, node: Function) -> None:
+        self.check_name(node)
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        self.findings += check_length(
+            self.path, f"{self.path}::{node.name}", node.lineno, lines, FUNCTION_LINES_MAX
+        )
+        given = node.args
+        args = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        for other in [*node.decorator_list, *given.defaults, *filter(None, given.kw_defaults)]:
+            self.visit(other)
+        self.enter(node.body, args)
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_function
+
+    def enter(self, body: list[ast.stmt], args: Iterable[ast.arg]) -> None:
+        given = {arg.arg: is_set_type(arg.annotation) for arg in args}
+        self.sets.append(self.sets[-1] - given.keys() | {name for name, is_set in given.items() if is_set})
+        inside = list(own_nodes(body))
+        bound = {node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        self.sets[-1] -= {name for name in bound if name not in given}
+        self.sets[-1] |= self.bound_sets(inside)
+        for statement in body:
+            self.visit(statement)
+        self.sets.pop()
+
+    def bound_sets(self, nodes: Iterable[ast.AST]) -> set[str]:
+        """Names, also `self.name`, that these statements bind to a set and to nothing else."""
+        sets, others = set[str](), set[str]()
+        self.sets.append(set(self.sets[-1]))  # a later statement may build on an earlier one
+        for node in nodes:
+            names, annotation, value = bindings(node)
+            is_set = is_set_type(annotation) or (value is not None and self.is_set(value))
+            (sets if is_set else others).update(names)
+            self.sets[-1] |= sets
+        self.sets.pop()
+        return sets - others
+
+    # asserts, words
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
+            self.find(node, "one claim per assert, use two asserts")
+        self.generic_visit(node)
+
+    def check_name(self, node: Function | ast.ClassDef) -> None:
+        self.findings += check_words(self.path, node.lineno, node.name)
+
+
+# sets: what a statement binds, what a type says
+
+
+def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes in source order, without the insides of nested functions, classes and lambdas."""
+    for node in body:
+        yield node
+        if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            yield from own_nodes(ast.iter_child_nodes(node))
+
+
+def bindings(node: ast.AST) -> tuple[list[str], ast.expr | None, ast.expr | None]:
+    """The names a statement binds, the annotation, the value."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return [name for target in targets for name in target_names(target)], None, value
+        case ast.AnnAssign(target=target, annotation=annotation, value=value):
+            return target_names(target), annotation, value
+        case ast.NamedExpr(target=target, value=value):
+            return target_names(target), None, value
+        case ast.For(target=target) | ast.comprehension(target=target):
+            return target_names(target), None, None
+    return [], None, None
+
+
+def target_names(target: ast.expr) -> list[str]:
+    match target:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return [f"self.{name}"]
+    return []
+
+
+def is_set_type(annotation: ast.expr | None) -> bool:
+    match annotation:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in SET_TYPES
+        case ast.Subscript(value=ast.Name(id="Final" | "ClassVar"), slice=inner):
+            return is_set_type(inner)
+        case ast.Subscript(value=outer):
+            return is_set_type(outer)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return is_set_type(left) or is_set_type(right)
+    return False
+
+
+def is_keys(node: ast.expr) -> bool:
+    """A view of keys: ordered by itself, but its algebra gives sets."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys"
+
+
+def called(node: ast.Call) -> str:
+    match node.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+# direction
+
+
+def module_of(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def layer(module: str) -> int | None:
+    name = module.split(".")[1] if "." in module else ""
+    return next((index for index, row in enumerate(LAYERS) if name in row), None)
+
+
+def absolute(path: str, node: ast.ImportFrom) -> str:
+    """The full name of the module that a `from` names, leading dots resolved."""
+    if not node.level:
+        return node.module or ""
+    package = path.split("/")[: -node.level]
+    return ".".join([*package, *filter(None, [node.module])])
+
+
+# lengths, words, paths
+
+
+def check_length(path: str, key: str, line: int, lines: int, lines_max: int) -> Iterator[str]:
+    allowed = max(RECORDS.get(key, 0), lines_max)
+    if lines > allowed:
+        yield f"{path}:{line}: {key} has {lines} lines, at most {allowed}, split it where a purpose ends"
+
+
+def check_words(path: str, line: int, name: str) -> Iterator[str]:
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    for word in (word.lower().removesuffix("s") for word in words):
+        if word in BAD_WORDS:
+            yield f"{path}:{line}: {name} says {word}, which is not in the glossary, use {BAD_WORDS[word]}"
+
+
+def check_paths(path: str, text: str) -> Iterator[str]:
+    if path.startswith("tests/"):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := MACHINE_PATH.search(line):
+            yield f"{path}:{number}: {found.group()} is a machine's path, use one relative to the project"
+
+
+# exports
+
+
+def check_exports(path: str, tree: ast.Module) -> Iterator[str]:
+    """`__all__` of a package is literal, and is what the file binds in public (`__getattr__` may add)."""
+    if not path.endswith("/__init__.py"):
+        return
+    listed: list[str] | None = None
+    line = 1
+    bound: set[str] = set()
+    for node in tree.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id="__all__")], value=value)
+                | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
+            ):
+                line, listed = node.lineno, names_listed(value)
+            case ast.ImportFrom() if absolute(path, node).startswith(("umi_core", "umi_sim")):
+                bound |= {alias.asname or alias.name for alias in node.names}
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.Assign() | ast.AnnAssign():
+                bound |= set(bindings(node)[0])
+    lazy = "__getattr__" in bound
+    bound = {name for name in bound if not name.startswith("_") or name == "__version__"}
+    if listed is None:
+        if bound or path.count("/") == 1:
+            yield f"{path}:{line}: no __all__, write one out as a literal: {sorted(bound)}"
+        return
+    for name in sorted(bound.difference(listed) - {"__version__"}):
+        yield f"{path}:{line}: {name} is bound in public and not in __all__, add it or call it _{name}"
+    for name in sorted(set(listed) - bound) if not lazy else ():
+        yield f"{path}:{line}: __all__ lists {name}, which is not here, import it or take it out"
+    if len(listed) != len(set(listed)):
+        yield f"{path}:{line}: __all__ lists a name twice, take one out"
+
+
+def names_listed(value: ast.expr) -> list[str] | None:
+    """The strings of a literal list or tuple; None if it is anything else."""
+    try:
+        names = ast.literal_eval(value)
+    except ValueError:
+        return None
+    return list(names) if isinstance(names, list | tuple) else None
+
+
+# unused
+
+
+def check_unused(trees: Mapping[str, ast.Module], pyproject: str) -> Iterator[str]:
+    """Source files that no source file or tool imports; a test alone does not make a file needed."""
+    used = entry_points(pyproject)
+    for path, tree in trees.items():
+        used |= {
+            module for node in ast.walk(tree) for module in imported(path, node) if module != module_of(path)
+        }
+    for path in trees:
+        module = module_of(path)
+        is_checked = TOPS.get(path.split("/")[0]) in trees and not path.endswith("/__init__.py")
+        by_others = any(
+            module == name or (name.endswith(".") and module.startswith(name)) for name in BY_OTHERS
+        )
+        if is_checked and not by_others and module not in used and path not in TOPS.values():
+            yield f"{path}:1: nobody imports this file, delete it or use it (BY_OTHERS in {ME})"
+
+
+def imported(path: str, node: ast.AST) -> Iterator[str]:
+    """Modules that a node may load: by import, or as text `umi_sim.module` or `.module` in a table."""
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(names=names):
+            source = absolute(path, node)
+            yield source
+            yield from (f"{source}.{alias.name}" for alias in names)
+        case ast.Constant(value=str(text)) if re.fullmatch(r"(umi_core|umi_sim|)(\.\w+)+(:\w+)?", text):
+            module = text.split(":")[0]
+            yield module_of(path.rpartition("/")[0]) + module if module.startswith(".") else module
+
+
+def entry_points(pyproject: str) -> set[str]:
+    project = tomllib.loads(pyproject).get("project", {})
+    tables = [project.get("scripts", {}), *project.get("entry-points", {}).values()]
+    return {target.split(":")[0] for table in tables for target in table.values()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""Values, and whole memories, as canonical bytes and back.
+
+Law 1. Equal values give equal bytes: one tag per class, fields in order, dicts sorted by key, strict types.
+Law 2. Tags are positions in TAGGED: a class is only ever added at the end, a place is never given away again.
+Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed error.
+"""
+
+from collections.abc import Callable
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any, Final
+
+import attrs
+import msgpack
+
+from umi_core import effects, errors, inputs, results, state, values
+from umi_core.config import Config
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.session import SessionInfo
+from umi_core.tiers.working import WorkingTier
+
+FORMAT: Final = "umi.state"
+VERSION: Final = 1
+STATE_BYTES_MAX: Final = 64 * 2**20
+DEPTH_MAX: Final = 64
+
+TUPLE: Final = 0
+DICT: Final = 1
+
+TAGGED: Final[tuple[type, ...]] = (
+    tuple, dict,
+    values.Scope, values.Address, values.Row, values.Entity, values.Version, values.Relation, values.Vector,
+    values.AccessRecord, values.Entry, values.Block, values.Core, values.Epoch, values.Head, values.Tombstone,
+    values.Receipt, values.SessionRow, values.RoutingDecision, values.Turn,
+    effects.ByIds, effects.Where, effects.ByFilter, effects.CountRows, effects.ByVector, effects.ByWords,
+    effects.Write, effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit, effects.Degraded,
+    effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall, effects.HookNote, effects.Reply,
+    *inputs.REQUESTS.values(),
+    inputs.ModelReplied, inputs.Embedded, inputs.ReadDone, inputs.Committed, inputs.EffectFailed, inputs.Wake,
+    results.Stored, results.Remembered, results.Hit, results.Forgotten, results.BlockSet, results.BlockRemoved,
+    results.SessionCreated, results.SessionSaved, results.SessionLoaded, results.Rebalanced,
+    Config, CoreTier, WorkingTier, SessionInfo, AccessTable, state.Tiers, state.Operation, state.State,
+)  # fmt: skip
+"""Frozen by a test. Classes of facts that only one workflow knows are added by `register`."""
+
+Encoder = Callable[[Any], object]
+ENCODERS: Final[dict[type, Encoder]] = {}
+DECODERS: Final[dict[int, type]] = {}
+
+PLAIN: Final = (type(None), bool, int, str, bytes)
+
+
+def register(cls: type, tag: int) -> None:
+    """Give a class its place. Every class of a fact needs one, else an operation in flight could not be saved."""
+    assert tag not in DECODERS, (tag, cls)
+    DECODERS[tag] = cls
+    if cls not in (tuple, dict):
+        ENCODERS[cls] = fields_encoder(cls, tag)
+
+
+def fields_encoder(cls: type, tag: int) -> Encoder:
+    names = [field.name for field in attrs.fields(cls) if field.init and field.eq]
+    if not names:
+        return lambda value: [tag]
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return lambda value: [tag, plain(only(value))]
+    getter = attrgetter(*names)
+    return lambda value: [tag, *map(plain, getter(value))]
+
+
+def plain(value: object) -> object:
+    """The value as msgpack can hold it: composites are lists that begin with their tag."""
+    kind = value.__class__
+    if kind in PLAIN:
+        return value
+    if kind is tuple:
+        return [TUPLE, *map(plain, value)]  # type: ignore[call-overload]
+    if kind is dict:
+        assert isinstance(value, dict)
+        return [DICT, *([plain(key), plain(value[key])] for key in sorted(value))]
+    return ENCODERS[kind](value)
+
+
+def encode(value: object) -> bytes:
+    """Canonical bytes. Raises KeyError for a class without a tag: a bug, not bad input."""
+    return values.pack(plain(value))
+
+
+def decode(data: bytes) -> object:
+    """The value that these bytes are. Raises Rejected(StateDamaged)."""
+    try:
+        raw = msgpack.unpackb(data, max_map_len=0, max_ext_len=0)
+        value = revived(raw, DEPTH_MAX)
+        if encode(value) != data:
+            raise ValueError("not in canonical form")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise errors.Rejected(errors.StateDamaged(str(error) or type(error).__name__)) from None
+    return value
+
+
+def revived(raw: object, depth: int) -> object:
+    if not isinstance(raw, list):
+        return raw
+    if depth == 0:
+        raise ValueError("nested too deeply")
+    tag, *parts = raw
+    if tag == DICT:
+        return {revived(key, depth - 1): revived(value, depth - 1) for key, value in parts}
+    fields = [revived(part, depth - 1) for part in parts]
+    return tuple(fields) if tag == TUPLE else made(DECODERS[tag], fields)
+
+
+def made(cls: type, fields: list[object]) -> object:
+    names = [field.alias for field in attrs.fields(cls) if field.init and field.eq]
+    return cls(**dict(zip(names, fields, strict=True)))
+
+
+# Whole memories.
+
+
+def save_state(value: "state.State", fingerprints: tuple[str, ...]) -> bytes:
+    """The state with the fingerprints of the workflows that its operations in flight are on."""
+    body = encode((fingerprints, value))
+    digest = blake2b(body, digest_size=16).digest()
+    return values.pack([FORMAT, VERSION, body, digest])
+
+
+def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
+    """Raises Rejected(SnapshotTooBig, SnapshotVersion, StateDamaged); nothing is loaded then."""
+    if len(data) > STATE_BYTES_MAX:
+        raise errors.Rejected(errors.SnapshotTooBig(len(data), STATE_BYTES_MAX))
+    try:
+        name, version, body, digest = msgpack.unpackb(data, max_map_len=0, max_ext_len=0)
+        good = name == FORMAT and isinstance(body, bytes) and values.pack([name, version, body, digest]) == data
+    except (ValueError, TypeError):
+        good = False
+    if not good:
+        raise errors.Rejected(errors.StateDamaged("not a saved memory"))
+    if version != VERSION:
+        raise errors.Rejected(errors.SnapshotVersion(version))
+    if blake2b(body, digest_size=16).digest() != digest:
+        raise errors.Rejected(errors.StateDamaged("checksum differs"))
+    match decode(body):
+        case (tuple() as fingerprints, state.State() as value):
+            return fingerprints, value
+    raise errors.Rejected(errors.StateDamaged("holds something else than a memory"))
+
+
+def state_digest(value: "state.State") -> bytes:
+    """8 bytes over everything that a memory is."""
+    return blake2b(encode(value), digest_size=8).digest()
+
+
+for tag, cls in enumerate(TAGGED):
+    register(cls, tag)

@@ -1,0 +1,64 @@
+"""The settings of a memory, with the range of each."""
+
+from typing import Final
+
+import attrs
+
+from umi_core import limits
+from umi_core.errors import BadConfig, Error, Rejected, shown
+
+
+def option(default: int, low: int, high: int) -> int:
+    """A whole-number setting with its closed range."""
+    assert low <= default <= high
+    field: int = attrs.field(default=default, metadata={"range": (low, high)})
+    return field
+
+
+@attrs.frozen
+class Config:
+    """Raises Rejected(BadConfig, ...) naming every option that is out of its range."""
+
+    core_bytes_max: int = option(32_768, limits.CORE_BYTES_MIN, limits.CORE_BYTES_MAX)
+    core_entry_count_max: int = option(50, 0, limits.CORE_ENTRY_COUNT_MAX)
+    working_bytes_max: int = option(1_048_576, 1, limits.WORKING_BYTES_MAX)
+    working_entry_count_max: int = option(10_000, 1, limits.WORKING_ENTRY_COUNT_MAX)
+    working_ttl_ms_default: int = option(limits.TTL_MS_DEFAULT, limits.TTL_MS_MIN, limits.TTL_MS_MAX)
+    embedding_dims: int = option(64, 2, limits.EMBEDDING_DIMS_MAX)
+    recall_limit_default: int = option(10, 1, limits.RECALL_LIMIT_MAX)
+    recall_min_score_ppm: int = option(300_000, 0, limits.PPM)
+    promote_score_min_ppm: int = option(700_000, 0, limits.PPM)
+    displace_margin_ppm: int = option(50_000, 0, limits.PPM)
+    extract_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
+    route_confidence_min_ppm: int = option(600_000, 0, limits.PPM)
+    promote_confidence_min_ppm: int = option(800_000, 0, limits.PPM)
+    rebalance_interval_ms: int = option(60_000, 1_000, 86_400_000)
+    model_timeout_ms: int = option(30_000, 1, 600_000)
+    store_timeout_ms: int = option(10_000, 1, 600_000)
+    semantic_routing: bool = False
+    auto_populate: bool = True
+    auto_rebalance: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        errors = [error for name in OPTIONS if (error := check_option(name, getattr(self, name)))]
+        if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
+            errors = [bad("promote_confidence_min_ppm", self.promote_confidence_min_ppm, "at least route_confidence_min_ppm")]
+        if errors:
+            raise Rejected(*errors)
+
+
+OPTIONS: Final = {field.name: field.metadata.get("range") for field in attrs.fields(Config)}
+
+
+def bad(name: str, value: object, allowed: str) -> BadConfig:
+    return BadConfig(name, shown(value), allowed)
+
+
+def check_option(name: str, value: object) -> Error | None:
+    """None if `value` is allowed for the option; a bool is never a number, nor a number a bool."""
+    allowed = OPTIONS[name]
+    if allowed is None:
+        return None if isinstance(value, bool) else bad(name, value, "true or false")
+    low, high = allowed
+    good = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+    return None if good else bad(name, value, f"a whole number from {low} to {high}")

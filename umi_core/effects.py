@@ -1,0 +1,230 @@
+"""All a memory can ask: four effects with their queries, and the reply to whoever asked the memory.
+
+Law 1. The set is closed. Law 2. Each effect but Reply gets exactly one answer that counts, matched by
+`request_id`; every further one is late and changes nothing. Law 3. `request_id` grows, and is never reused.
+"""
+
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.errors import Error
+from umi_core.values import Address, Body, Scope
+
+FailureKind = Literal[
+    "timeout", "unavailable", "rate_limited", "refused", "too_long", "full", "conflict", "unknown", "unusable"
+]
+
+
+# Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
+
+
+@attrs.frozen
+class ByIds:
+    addresses: tuple[Address, ...]
+
+
+@attrs.frozen
+class Where:
+    """Conditions on rows, applied by storage before any cut. None means: not asked."""
+
+    types: tuple[str, ...] | None = None
+    start_ms: int | None = None
+    end_ms: int | None = None
+    vector_missing: bool | None = None
+    touches: str | None = None  # versions, relations of this entity
+
+
+@attrs.frozen
+class ByFilter:
+    """Rows by ascending (kind, id) after `cursor`; at most `limit` of them and a cursor if there are more.
+
+    None asks for all: the engine follows the cursor in pages, and the row that asked gets one answer.
+    """
+
+    scope: Scope
+    kinds: tuple[str, ...]
+    where: Where = Where()
+    limit: int | None = None
+    cursor: str | None = None
+
+
+@attrs.frozen
+class CountRows:
+    scope: Scope
+    kinds: tuple[str, ...]
+    where: Where = Where()
+
+
+@attrs.frozen
+class ByVector:
+    """Entities by vector relevance, order (score descending, id)."""
+
+    scope: Scope
+    vector: tuple[int, ...]
+    where: Where
+    limit: int
+    min_score_ppm: int
+
+
+@attrs.frozen
+class ByWords:
+    """Entities by word relevance, order (score descending, id)."""
+
+    scope: Scope
+    text: str
+    where: Where
+    limit: int
+    min_score_ppm: int
+
+
+Query = ByIds | ByFilter | CountRows | ByVector | ByWords
+
+
+# Writes of a commit.
+
+
+@attrs.frozen
+class Write:
+    """Put a row, or delete it (body None). Deleting what is absent changes nothing."""
+
+    address: Address
+    body: Body | None
+
+
+@attrs.frozen
+class Expect:
+    """The row version this commit was planned from; 0 means absent."""
+
+    address: Address
+    version: int
+
+
+# Effects. Workflow rows build them with request_id 0 and timeout_ms 0; the engine fills both in.
+
+
+@attrs.frozen
+class AskModel:
+    task: str
+    prompt: str
+    profile: str = "default"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+@attrs.frozen
+class Embed:
+    texts: tuple[str, ...]
+    profile: str = "default"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+@attrs.frozen
+class Read:
+    query: Query
+    store: str = "main"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+@attrs.frozen
+class Commit:
+    """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
+
+    A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never known.
+    """
+
+    writes: tuple[Write, ...]
+    expects: tuple[Expect, ...]
+    key: str = ""
+    store: str = "main"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+Asked = AskModel | Embed | Read | Commit
+
+
+# Outcomes and the reply.
+
+
+@attrs.frozen
+class Degraded:
+    """One named way in which an operation finished with less: `step:substitute`, why, how often."""
+
+    name: str
+    reason: str
+    count: int = 1
+
+
+@attrs.frozen
+class Done:
+    value: object = None
+    degraded: tuple[Degraded, ...] = ()
+
+
+@attrs.frozen
+class Refused:
+    """The caller's fault; nothing changed."""
+
+    error: Error
+
+
+@attrs.frozen
+class Failed:
+    """The world's fault; nothing changed."""
+
+    error: Error
+
+
+@attrs.frozen
+class Unknown:
+    """The last commit was never answered for certain: it may or may not have happened."""
+
+
+Outcome = Done | Refused | Failed | Unknown
+OpId = int | str
+
+
+@attrs.frozen
+class ModelCall:
+    """One attempt of AskModel or Embed. Times are the memory's; answered_ms is None if no answer came."""
+
+    workflow: str
+    revision: int
+    step: str
+    unit: int
+    attempt: int
+    request_id: int
+    operation: str
+    profile: str
+    asked_ms: int
+    answered_ms: int | None
+    outcome: str
+    prompt_hash: str
+    prompt_bytes: int
+    reply_bytes: int
+    texts_count: int
+
+
+@attrs.frozen
+class HookNote:
+    """What an interceptor did besides passing: failed, refused, or substituted."""
+
+    name: str
+    hook: str
+    what: str
+    step: str
+
+
+@attrs.frozen
+class Reply:
+    op_id: OpId
+    outcome: Outcome
+    calls: tuple[ModelCall, ...] = ()
+    hooks: tuple[HookNote, ...] = ()
+
+
+Effect = AskModel | Embed | Read | Commit | Reply
+EFFECT_NAMES: Final[dict[type[Asked], str]] = {AskModel: "model", Embed: "embed", Read: "read", Commit: "commit"}

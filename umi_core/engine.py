@@ -1,0 +1,432 @@
+"""The engine: runs the rows of operations, one effect in flight each.
+
+Law 1. A row: requires present, `when`, ask, emit, answer, take, produces checked, facts and tiers put in place.
+Law 2. Time-outs belong to the memory: an answer at its deadline is late. Late answers reach nothing.
+Law 3. A failure is retried, planned again, degraded or the end, as the row says; each is counted and marked.
+Law 4. Until a row is done nothing it learnt is visible.
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Final
+
+import attrs
+
+from umi_core.effects import AskModel, Asked, ByFilter, ByIds, Commit, Degraded, Done, Effect, Embed, Failed
+from umi_core.effects import FailureKind, ModelCall, OpId, Outcome, Read, Refused, Reply, Unknown
+from umi_core.errors import Conflict, Deposed, EmbedFailed, Error, ModelFailed, StorageFailed, StorageFull
+from umi_core.errors import StorageRefused, WorkflowBroken
+from umi_core.hooks import EMBED_TASK, Place, inward, outward
+from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone
+from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PAGE_ROW_COUNT_MAX, RETRY_AFTER_MS_MAX
+from umi_core.state import Facts, Operation, State, View
+from umi_core.values import Address, Row
+from umi_core.workflow import Degrade, Learned, Refuse, Registry, Step, Unusable
+
+FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
+EPOCH: Final = "epoch"
+
+
+@attrs.define
+class Engine:
+    """One step of a memory: the state, the tables, and the effects and marks that the step gives."""
+
+    state: State
+    registry: Registry
+    effects: list[Effect] = attrs.field(factory=list)
+    marks: list[str] = attrs.field(factory=list)
+    ended: Operation | None = None  # the last operation that nobody waited for
+
+    # From the memory.
+
+    def begin(self, workflow: str, op_id: OpId | None, given: Facts) -> Operation:
+        state = self.state
+        state.operation_count += 1
+        hooks = len(self.registry.generations) - 1
+        revision = self.registry.latest(workflow)
+        operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
+        state.operations[operation.number] = operation
+        self.proceed(operation)
+        return operation
+
+    def resume(self, answer: Answer) -> None:
+        number = self.state.waiting.get(answer.request_id)
+        if number is None:
+            self.marks.append("late answer")
+            return
+        operation = self.state.operations[number]
+        self.answered(operation, answer)
+        self.proceed(operation)
+
+    def handle_due(self) -> None:
+        """What is due by now, in order of (time, operation): give up or wake up."""
+        while operation := self.next_due():
+            if operation.waiting is None:
+                operation.due_ms = None
+                self.send(operation, self.row_of(operation))
+            else:
+                kind: FailureKind = "unknown" if isinstance(operation.asked, Commit) else "timeout"
+                self.answered(operation, EffectFailed(operation.waiting, kind))
+            self.proceed(operation)
+
+    def next_due(self) -> Operation | None:
+        now_ms = self.state.seen_ms
+        due = [op for op in self.state.operations.values() if op.due_ms is not None and op.due_ms <= now_ms]
+        return min(due, key=lambda op: (op.due_ms, op.number), default=None)
+
+    def depose(self) -> None:
+        """A newer life holds the rows: everything in flight fails, and nothing more is sent."""
+        self.state.phase = "deposed"
+        self.marks.append("deposed")
+        for operation in list(self.state.operations.values()):
+            self.finish(operation, Failed(Deposed(self.state.epoch)))
+
+    # Rows.
+
+    def proceed(self, operation: Operation) -> None:
+        """Run rows until one waits, or the operation is over."""
+        while operation.due_ms is None and operation.number in self.state.operations:
+            self.run_row(operation, self.row_of(operation))
+
+    def run_row(self, operation: Operation, row: Step) -> None:
+        facts = operation.facts
+        if missing := tuple(name for name in row.requires if name not in facts):
+            self.broken(operation, row, "requires", missing)
+        elif row.when is not None and not row.when(facts):
+            self.row_done(operation, row, dict(row.otherwise or {}), None)
+        elif operation.unit >= self.unit_count(operation, row):
+            self.units_done(operation, row)
+        else:
+            operation.asked = row.ask(facts, self.view(operation, row)) if row.ask else None
+            operation.attempt = 0
+            if operation.asked is None:
+                self.take(operation, row, None)
+            else:
+                assert type(operation.asked) is row.effect, (row.id, operation.asked)
+                self.send(operation, row)
+
+    def send(self, operation: Operation, row: Step) -> None:
+        """Emit the question of this row once more: a new attempt with a new request_id."""
+        state = self.state
+        assert operation.asked is not None
+        state.request_count += 1
+        operation.attempt += 1
+        request = self.filled_in(operation, row, operation.asked)
+        sent = outward(self.registry.generations[operation.hooks], self.place(operation, row), request)
+        operation.onion = sent.onion
+        operation.notes += sent.notes
+        operation.waiting = state.request_count
+        operation.due_ms = state.seen_ms + sent.request.timeout_ms
+        state.waiting[state.request_count] = operation.number
+        if sent.answer is not None:
+            self.settle(operation, sent.answer)
+            return
+        operation.calls += model_calls(operation, row, sent.request, state.seen_ms)
+        self.effects.append(sent.request)
+
+    def answered(self, operation: Operation, answer: Answer) -> None:
+        """The world answered, or the memory gave up waiting."""
+        operation.calls = closed_calls(operation.calls, answer, self.state.seen_ms)
+        self.settle(operation, answer)
+
+    def settle(self, operation: Operation, answer: Answer) -> None:
+        row = self.row_of(operation)
+        asked = operation.asked
+        assert asked is not None
+        assert operation.waiting is not None
+        del self.state.waiting[operation.waiting]
+        operation.waiting = operation.due_ms = None
+        hooks = self.registry.generations[operation.hooks]
+        answer, notes = inward(hooks, operation.onion, self.place(operation, row), asked, answer)
+        operation.notes += notes
+        if isinstance(answer, ReadDone) and isinstance(asked, Read):
+            answer = self.checked_rows(operation, row, asked, answer)
+        if isinstance(answer, EffectFailed):
+            self.failed(operation, row, answer)
+        elif isinstance(answer, ReadDone) and self.has_more(operation, answer):
+            self.next_page(operation, row, answer)
+        else:
+            if operation.pages:
+                assert isinstance(answer, ReadDone)
+                answer = attrs.evolve(answer, rows=operation.pages + answer.rows)
+                operation.pages = ()
+            self.take(operation, row, answer)
+
+    def take(self, operation: Operation, row: Step, answer: Answer | None) -> None:
+        view = self.view(operation, row)
+        view.tiers = self.state.tiers.copy()
+        taken = row.take(operation.facts, answer, view)
+        if isinstance(taken, Unusable):
+            self.give_up(operation, row, "unusable", taken.reason)
+        elif isinstance(taken, Refuse):
+            self.finish(operation, Refused(taken.error))
+        else:
+            for name, reason, count in taken.degraded:
+                self.degraded(operation, row, name, reason, count)
+            self.learn(operation, row, taken, view)
+
+    def learn(self, operation: Operation, row: Step, learned: Learned, view: View | None) -> None:
+        """One unit is known; without `each` that is the row."""
+        if row.each is None:
+            self.row_done(operation, row, learned.facts, learned.skip_to, view)
+            return
+        if self.is_sound(operation, row, learned.facts):
+            operation.learned += (dict(learned.facts),)
+            operation.unit += 1
+            self.apply(view)
+
+    def units_done(self, operation: Operation, row: Step) -> None:
+        """Each produced fact becomes the tuple of what the units gave."""
+        facts = {name: tuple(unit[name] for unit in operation.learned) for name in row.produces}
+        self.row_done(operation, row, facts, None)
+
+    def row_done(
+        self, operation: Operation, row: Step, facts: Mapping[str, object], skip_to: str | None, view: View | None = None
+    ) -> None:
+        if not self.is_sound(operation, row, facts):
+            return
+        if skip_to is not None and skip_to not in row.skips_to:
+            self.broken(operation, row, "skip", (skip_to,))
+            return
+        operation.facts.update(facts)
+        self.apply(view)
+        self.go_on(operation, skip_to)
+
+    def go_on(self, operation: Operation, skip_to: str | None) -> None:
+        """The next row, or the one skipped to; rows between leave their otherwise."""
+        steps = self.registry.at(operation.workflow, operation.revision).steps
+        operation.row += 1
+        operation.unit, operation.learned, operation.asked = 0, (), None
+        while skip_to is not None and steps[operation.row].id != skip_to:
+            operation.facts.update(steps[operation.row].otherwise or {})
+            operation.row += 1
+        if operation.row == len(steps):
+            outcome = operation.facts["outcome"]
+            assert isinstance(outcome, Done | Refused), outcome
+            self.finish(operation, outcome)
+
+    def is_sound(self, operation: Operation, row: Step, facts: Mapping[str, object]) -> bool:
+        """Declared facts, all of them, and none that says something else than what is known."""
+        undeclared = tuple(sorted(name for name in facts if name not in row.produces))
+        lacking = tuple(sorted(name for name in row.produces if name not in facts))
+        changed = tuple(sorted(n for n in facts if n in operation.facts and operation.facts[n] != facts[n]))
+        for kind, names in (("undeclared", undeclared), ("produces", lacking), ("replaces", changed)):
+            if names:
+                self.broken(operation, row, kind, names)
+                return False
+        return True
+
+    def apply(self, view: View | None) -> None:
+        if view is not None:
+            self.state.tiers = view.tiers
+            self.marks += view.marks
+
+    # Failures.
+
+    def failed(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
+        policy = row.on_failure
+        assert policy is not None
+        if failure.kind == "conflict" and self.is_deposed(failure):
+            self.depose()
+        elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
+            self.conflicted(operation, row, failure)
+        elif policy.attempts == 0 or self.may_retry(operation, row, failure):
+            self.sleep(operation, row, failure)
+        else:
+            self.give_up(operation, row, failure.kind, "")
+
+    def is_deposed(self, failure: EffectFailed) -> bool:
+        epoch = Address(self.state.scope, EPOCH, EPOCH)
+        return self.state.epoch > 0 and any(address == epoch for address, _ in failure.changed)
+
+    def may_retry(self, operation: Operation, row: Step, failure: EffectFailed) -> bool:
+        assert row.on_failure is not None
+        is_final = failure.kind in FINAL_KINDS or failure.retry_after_ms > RETRY_AFTER_MS_MAX
+        return not is_final and failure.kind != "conflict" and operation.attempt < row.on_failure.attempts
+
+    def sleep(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
+        backoff_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(operation.attempt - 1, 16))
+        operation.due_ms = self.state.seen_ms + max(backoff_ms, min(failure.retry_after_ms, RETRY_AFTER_MS_MAX))
+        self.marks.append(f"{operation.workflow}.{row.id}: retried")
+
+    def conflicted(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
+        policy = row.on_failure
+        assert policy is not None
+        view = self.view(operation, row)
+        error = policy.conflict_error(operation.facts, failure, view) if policy.conflict_error else None
+        if error is not None:
+            self.finish(operation, Refused(error))
+        elif policy.replan is not None and (policy.attempts == 0 or operation.plan_count < policy.plans_max):
+            self.marks.append(f"{operation.workflow}.{row.id}: planned again")
+            self.replan(operation, policy.replan)
+        else:
+            self.give_up(operation, row, "conflict", "")
+
+    def replan(self, operation: Operation, target: str) -> None:
+        """Back to an earlier row: its facts and all later ones are dropped."""
+        workflow = self.registry.at(operation.workflow, operation.revision)
+        start = workflow.index(target)
+        assert start is not None
+        for row in workflow.steps[start : operation.row + 1]:
+            for name in row.produces:
+                operation.facts.pop(name, None)
+        operation.row, operation.unit, operation.learned, operation.asked = start, 0, (), None
+        operation.plan_count += 1
+
+    def give_up(self, operation: Operation, row: Step, kind: str, reason: str) -> None:
+        """The end of the policy: degrade, or abort with an error that names row, kind and attempts."""
+        policy = row.on_failure
+        assert policy is not None, (row.id, kind)
+        operation.pages = ()
+        if isinstance(policy.then, Degrade):
+            self.degraded(operation, row, policy.then.name, reason or kind)
+            self.marks.append(f"{operation.workflow}.{row.id}: degraded")
+            self.learn(operation, row, Learned(policy.then.facts(operation.facts)), None)
+        else:
+            self.marks.append(f"{operation.workflow}.{row.id}: aborted")
+            self.finish(operation, abort_outcome(row, kind, operation.attempt))
+
+    def degraded(self, operation: Operation, row: Step, name: str, reason: str, count: int = 1) -> None:
+        full_name = name if ":" in name else f"{row.id}:{name}"
+        known = [item for item in operation.degraded if (item.name, item.reason) == (full_name, reason)]
+        count += sum(item.count for item in known)
+        others = tuple(item for item in operation.degraded if item not in known)
+        operation.degraded = (*others, Degraded(full_name, reason, count))
+        self.state.count(f"degraded {full_name}")
+
+    def broken(self, operation: Operation, row: Step, kind: str, names: tuple[str, ...]) -> None:
+        self.finish(
+            operation,
+            Failed(WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names)),
+        )
+
+    def finish(self, operation: Operation, outcome: Outcome) -> None:
+        state = self.state
+        if operation.waiting is not None:
+            del state.waiting[operation.waiting]
+        del state.operations[operation.number]
+        operation.due_ms = None
+        if isinstance(outcome, Done):
+            outcome = attrs.evolve(outcome, degraded=operation.degraded)
+        state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
+        if operation.op_id is None:
+            self.ended = operation
+        else:
+            self.effects.append(Reply(operation.op_id, outcome, operation.calls, operation.notes))
+
+    # Answers to reads.
+
+    def checked_rows(self, operation: Operation, row: Step, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
+        """Only rows that were asked for; damage fails a read by ids and is left out of a search."""
+        sound = tuple(found for found in answer.rows if is_asked_for(asked, found))
+        if len(sound) < len(answer.rows):
+            self.degraded(operation, row, "read:foreign_rows", "foreign", len(answer.rows) - len(sound))
+        whole = tuple(found for found in sound if found.body is not None)
+        if len(whole) < len(sound):
+            if isinstance(asked.query, ByIds):
+                return EffectFailed(answer.request_id, "unavailable")
+            self.degraded(operation, row, "read:damaged_rows", "damaged", len(sound) - len(whole))
+        return attrs.evolve(answer, rows=in_order(asked, whole)) if whole != answer.rows or whole else answer
+
+    def has_more(self, operation: Operation, answer: ReadDone) -> bool:
+        asked = operation.asked
+        is_whole = isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None
+        return is_whole and answer.cursor is not None
+
+    def next_page(self, operation: Operation, row: Step, answer: ReadDone) -> None:
+        """Follow the cursor; each page has attempts of its own."""
+        operation.pages += answer.rows
+        assert isinstance(operation.asked, Read)
+        assert isinstance(operation.asked.query, ByFilter)
+        query = attrs.evolve(operation.asked.query, cursor=answer.cursor)
+        operation.asked = attrs.evolve(operation.asked, query=query)
+        operation.attempt = 0
+        self.send(operation, row)
+
+    # Views.
+
+    def row_of(self, operation: Operation) -> Step:
+        return self.registry.at(operation.workflow, operation.revision).steps[operation.row]
+
+    def unit_count(self, operation: Operation, row: Step) -> int:
+        if row.each is None:
+            return 1
+        units = operation.facts[row.each]
+        assert isinstance(units, tuple), (row.id, row.each)
+        return len(units)
+
+    def view(self, operation: Operation, row: Step) -> View:
+        state = self.state
+        units = operation.facts[row.each] if row.each is not None else (None,)
+        assert isinstance(units, tuple)
+        unit = units[operation.unit] if operation.unit < len(units) else None
+        return View(
+            state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_count,
+            dict(row.config), unit, state.tiers, [],
+        )  # fmt: skip
+
+    def place(self, operation: Operation, row: Step) -> Place:
+        asked = operation.asked
+        task = asked.task if isinstance(asked, AskModel) else EMBED_TASK if isinstance(asked, Embed) else ""
+        return Place(operation.workflow, row.id, operation.attempt, task)
+
+    def filled_in(self, operation: Operation, row: Step, asked: Asked) -> Asked:
+        """The question with request_id, time-out and profile."""
+        config = self.state.config
+        is_model = isinstance(asked, AskModel | Embed)
+        timeout_ms = config.model_timeout_ms if is_model else config.store_timeout_ms
+        changes: dict[str, object] = {"request_id": self.state.request_count, "timeout_ms": timeout_ms}
+        if is_model:
+            changes["profile"] = dict(row.config).get("profile", "default")
+        elif isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None:
+            changes["query"] = attrs.evolve(asked.query, limit=PAGE_ROW_COUNT_MAX)
+        return attrs.evolve(asked, **changes)  # type: ignore[misc]
+
+
+def abort_outcome(row: Step, kind: str, attempts: int) -> Outcome:
+    if kind == "unknown":
+        return Unknown()
+    by_kind: dict[str, type[Error]] = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
+    by_effect: dict[type[Asked] | None, type[Error]] = {AskModel: ModelFailed, Embed: EmbedFailed}
+    error = by_effect.get(row.effect, by_kind.get(kind, StorageFailed) if row.effect is Commit else StorageFailed)
+    return Failed(error(row.id, kind, attempts))  # type: ignore[call-arg]
+
+
+def is_asked_for(asked: Read, row: Row) -> bool:
+    """Within the scope and kinds (or the addresses) of the query."""
+    query = asked.query
+    if isinstance(query, ByIds):
+        return row.address in query.addresses
+    kinds = query.kinds if hasattr(query, "kinds") else ("entity",)
+    return row.address.scope == query.scope and row.address.kind in kinds
+
+
+def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The promised order, made anew, each row once."""
+    once = tuple({row.address: row for row in rows}.values())
+    if isinstance(asked.query, ByIds):
+        at = {address: n for n, address in enumerate(asked.query.addresses)}
+        return tuple(sorted(once, key=lambda row: at[row.address]))
+    return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))
+
+
+def model_calls(operation: Operation, row: Step, request: Asked, now_ms: int) -> tuple[ModelCall, ...]:
+    """The record of an attempt of AskModel or Embed: sizes and a hash, no user text."""
+    if not isinstance(request, AskModel | Embed):
+        return ()
+    task, texts = (request.task, (request.prompt,)) if isinstance(request, AskModel) else (EMBED_TASK, request.texts)
+    data = "\n".join(texts).encode(errors="surrogatepass")
+    texts_count = len(texts) if isinstance(request, Embed) else 0
+    call = ModelCall(
+        operation.workflow, operation.revision, row.id, operation.unit, operation.attempt, request.request_id, task,
+        request.profile, now_ms, None, "open", blake2b(data, digest_size=8).hexdigest(), len(data), 0, texts_count,
+    )  # fmt: skip
+    return (call,)
+
+
+def closed_calls(calls: tuple[ModelCall, ...], answer: Answer, now_ms: int) -> tuple[ModelCall, ...]:
+    if not calls or calls[-1].request_id != answer.request_id:
+        return calls
+    outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
+    size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
+    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=now_ms, outcome=outcome, reply_bytes=size))

@@ -1,0 +1,257 @@
+"""Interceptors: what somebody else may see and change of the effects of a memory.
+
+Law 1. Onion order: (priority, order of registration), first = outermost; in on the way out, out on the way back.
+Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error` per attempt.
+Law 3. A hook that raises, or returns what it may not, is noted in the reply and is out for that attempt; it never
+masks the answer or the failure of the effect. AssertionError is never caught.
+Law 4. A commit may be refused before it is sent, and never changed; once durable it cannot be undone.
+Law 5. Late answers and crashes call no hook. An operation keeps the set it began with.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from umi_core.effects import AskModel, Asked, ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, EFFECT_NAMES, Embed
+from umi_core.effects import HookNote, Query, Read, Where
+from umi_core.errors import BadWorkflow, Rejected
+from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.limits import INTERCEPTOR_COUNT_MAX
+
+EMBED_TASK: Final = "embed"
+
+
+@attrs.frozen
+class Pass:
+    """Go on as if nothing had been here."""
+
+
+@attrs.frozen
+class Rewrite:
+    """Send this instead; `before` only."""
+
+    request: Asked
+
+
+@attrs.frozen
+class Refuse:
+    """Do not send it, or discard its answer: the effect failed, kind `refused`."""
+
+    reason: str
+
+
+@attrs.frozen
+class Substitute:
+    """Go on with this answer (its request_id is filled in)."""
+
+    answer: Answer
+
+
+Verdict = Pass | Rewrite | Refuse | Substitute
+
+
+@attrs.frozen
+class Place:
+    """Where an attempt stands: what filters and hooks may know."""
+
+    workflow: str
+    step: str
+    attempt: int
+    task: str
+
+
+Before = Callable[[Place, Asked], Verdict]
+After = Callable[[Place, Asked, Answer], Verdict]
+OnError = Callable[[Place, Asked, EffectFailed], Verdict]
+
+
+def passes(*_: object) -> Verdict:
+    return Pass()
+
+
+@attrs.frozen
+class Interceptor:
+    """Three hooks around effects; filters are exact names, empty means all. Raises Rejected(BadFilter)."""
+
+    name: str
+    before: Before = passes
+    after: After = passes
+    on_error: OnError = passes
+    priority: int = 0
+    workflows: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if unknown := tuple(name for name in self.effects if name not in EFFECT_NAMES.values()):
+            raise Rejected(BadWorkflow("BadFilter", self.name, unknown))
+
+    def applies(self, place: Place, effect: str) -> bool:
+        return (
+            (not self.workflows or place.workflow in self.workflows)
+            and (not self.steps or place.step in self.steps)
+            and (not self.effects or effect in self.effects)
+            and (not self.tasks or place.task in self.tasks)
+        )
+
+
+@attrs.frozen
+class Interceptors:
+    """One generation: at most INTERCEPTOR_COUNT_MAX interceptors, outermost first."""
+
+    ordered: tuple[Interceptor, ...] = ()
+
+    def added(self, interceptor: Interceptor) -> "Interceptors":
+        if any(known.name == interceptor.name for known in self.ordered):
+            raise Rejected(BadWorkflow("InterceptorExists", interceptor.name))
+        if len(self.ordered) >= INTERCEPTOR_COUNT_MAX:
+            raise Rejected(BadWorkflow("TooManyInterceptors", interceptor.name))
+        return Interceptors(tuple(sorted((*self.ordered, interceptor), key=lambda known: known.priority)))
+
+    def removed(self, name: str) -> "Interceptors":
+        return Interceptors(tuple(known for known in self.ordered if known.name != name))
+
+    def named(self, name: str) -> Interceptor:
+        return next(known for known in self.ordered if known.name == name)
+
+
+# The way out.
+
+
+@attrs.frozen
+class Sent:
+    """What `before` hooks made of a request: send it, or go on with an answer instead."""
+
+    request: Asked
+    onion: tuple[str, ...]
+    answer: Answer | None
+    notes: tuple[HookNote, ...]
+
+
+def outward(hooks: Interceptors, place: Place, request: Asked) -> Sent:
+    onion: tuple[str, ...] = ()
+    notes: tuple[HookNote, ...] = ()
+    for hook in hooks.ordered:
+        if not hook.applies(place, EFFECT_NAMES[type(request)]):
+            continue
+        verdict, failed = called(hook.before, place, request)
+        if failed or not may_before(request, verdict):
+            notes += (HookNote(hook.name, "before", failed or "bad_result", place.step),)
+            continue
+        if isinstance(verdict, Rewrite):
+            request = verdict.request
+        elif isinstance(verdict, Refuse):
+            notes += (HookNote(hook.name, "before", "refused", place.step),)
+            return Sent(request, onion, EffectFailed(request.request_id, "refused"), notes)
+        elif isinstance(verdict, Substitute):
+            notes += (HookNote(hook.name, "before", "substituted", place.step),)
+            return Sent(request, onion, stamped(verdict.answer, request), notes)
+        onion += (hook.name,)
+    return Sent(request, onion, None, notes)
+
+
+# The way back.
+
+
+def inward(
+    hooks: Interceptors, onion: tuple[str, ...], place: Place, request: Asked, answer: Answer
+) -> tuple[Answer, tuple[HookNote, ...]]:
+    """The answer as the onion leaves it, innermost hook first."""
+    notes: tuple[HookNote, ...] = ()
+    for name in reversed(onion):
+        hook = hooks.named(name)
+        is_error = isinstance(answer, EffectFailed)
+        call: Callable[..., Verdict] = hook.on_error if is_error else hook.after
+        verdict, failed = called(call, place, request, answer)
+        kind = "on_error" if is_error else "after"
+        if failed or not may_after(request, answer, verdict):
+            notes += (HookNote(name, kind, failed or "bad_result", place.step),)
+        elif isinstance(verdict, Substitute):
+            notes += (HookNote(name, kind, "substituted", place.step),)
+            answer = stamped(verdict.answer, request)
+        elif isinstance(verdict, Refuse):
+            notes += (HookNote(name, kind, "refused", place.step),)
+            answer = EffectFailed(request.request_id, "refused")
+    return answer, notes
+
+
+def called(hook: Callable[..., Verdict], *args: object) -> tuple[Verdict, str]:
+    """The verdict, and the class name of what was raised instead of one."""
+    try:
+        return hook(*args), ""
+    except AssertionError:
+        raise
+    except Exception as raised:
+        return Pass(), type(raised).__name__
+
+
+def stamped(answer: Answer, request: Asked) -> Answer:
+    return attrs.evolve(answer, request_id=request.request_id)
+
+
+# What a hook may do.
+
+ANSWER_OF: Final[dict[type[Asked], type[Answer]]] = {
+    AskModel: ModelReplied,
+    Embed: Embedded,
+    Read: ReadDone,
+    Commit: Committed,
+}
+
+
+def may_before(request: Asked, verdict: object) -> bool:
+    if isinstance(verdict, Rewrite):
+        return may_rewrite(request, verdict.request)
+    if isinstance(verdict, Substitute):
+        return not isinstance(request, Commit) and fits(request, verdict.answer)
+    return isinstance(verdict, Pass | Refuse)
+
+
+def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
+    if isinstance(verdict, Substitute):
+        return not isinstance(request, Commit) and fits(request, verdict.answer)
+    if isinstance(verdict, Refuse):
+        return not isinstance(answer, EffectFailed | Committed)
+    return isinstance(verdict, Pass)
+
+
+def fits(request: Asked, answer: object) -> bool:
+    if isinstance(request, Embed) and isinstance(answer, Embedded):
+        return len(answer.vectors) == len(request.texts)
+    return isinstance(answer, ANSWER_OF[type(request)])
+
+
+def may_rewrite(before: Asked, after: object) -> bool:
+    """Prompt and shorter timeout; other texts, as many and none blank; narrower reads. Nothing of a commit."""
+    if type(before) is not type(after) or isinstance(before, Commit):
+        return False
+    if isinstance(before, AskModel):
+        assert isinstance(after, AskModel)
+        same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
+        return same and 0 < after.timeout_ms <= before.timeout_ms
+    if isinstance(before, Embed):
+        assert isinstance(after, Embed)
+        same = attrs.evolve(after, texts=before.texts) == before
+        return same and len(after.texts) == len(before.texts) and all(text.strip() for text in after.texts)
+    assert isinstance(before, Read)
+    assert isinstance(after, Read)
+    return attrs.evolve(after, query=before.query) == before and is_narrower(before.query, after.query)
+
+
+def is_narrower(before: Query, after: Query) -> bool:
+    """The same query with a lower limit or further conditions."""
+    if type(before) is not type(after) or isinstance(before, ByIds):
+        return before == after
+    assert isinstance(after, ByFilter | CountRows | ByVector | ByWords)
+    limit = getattr(before, "limit", None)
+    if limit is not None and not 1 <= getattr(after, "limit", 0) <= limit:
+        return False
+    changes = {"where": before.where} | ({"limit": limit} if hasattr(before, "limit") else {})
+    return attrs.evolve(after, **changes) == before and adds_conditions(before.where, after.where)
+
+
+def adds_conditions(before: Where, after: Where) -> bool:
+    names = [field.name for field in attrs.fields(Where)]
+    return all(getattr(before, name) in (None, getattr(after, name)) for name in names)

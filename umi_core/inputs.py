@@ -1,0 +1,285 @@
+"""All a memory can be told: requests of users, answers of the world, and that time has passed.
+
+Every request carries `op_id`, the caller's label; it comes back with the reply and is never compared. Fields of a
+request hold what the caller gave, right or wrong: the memory checks them and refuses with a typed error.
+"""
+
+import re
+from typing import Final
+
+import attrs
+
+from umi_core.effects import FailureKind, OpId
+from umi_core.values import Address, Pairs, Row, Turn
+
+# Working tier: answered in the step that brings them.
+
+
+@attrs.frozen
+class Set:
+    op_id: OpId
+    key: str
+    value: bytes
+    ttl_ms: int | None = None
+
+
+@attrs.frozen
+class Get:
+    op_id: OpId
+    key: str
+
+
+@attrs.frozen
+class Exists:
+    op_id: OpId
+    key: str
+
+
+@attrs.frozen
+class Delete:
+    op_id: OpId
+    key: str
+
+
+@attrs.frozen
+class Incr:
+    op_id: OpId
+    key: str
+    delta: int = 1
+
+
+@attrs.frozen
+class Append:
+    op_id: OpId
+    key: str
+    value: bytes
+
+
+@attrs.frozen
+class Touch:
+    op_id: OpId
+    key: str
+
+
+@attrs.frozen
+class Sweep:
+    op_id: OpId
+
+
+@attrs.frozen
+class Clear:
+    op_id: OpId
+
+
+@attrs.frozen
+class Len:
+    op_id: OpId
+
+
+@attrs.frozen
+class Bytes:
+    op_id: OpId
+
+
+# Reads of the core tier: answered at once when recovery is done.
+
+
+@attrs.frozen
+class GetBlock:
+    op_id: OpId
+    kind: str
+    label: str = ""
+
+
+@attrs.frozen
+class Blocks:
+    op_id: OpId
+
+
+@attrs.frozen
+class CoreBytes:
+    op_id: OpId
+
+
+@attrs.frozen
+class InCore:
+    op_id: OpId
+    entity_id: str
+
+
+@attrs.frozen
+class Render:
+    op_id: OpId
+    form: str = "xml"
+
+
+@attrs.frozen
+class LastRoutingDecisions:
+    op_id: OpId
+
+
+# Workflows.
+
+
+@attrs.frozen
+class SetBlock:
+    op_id: OpId
+    kind: str
+    text: str
+    label: str = ""
+    importance_ppm: int | None = None
+
+
+@attrs.frozen
+class SetImportance:
+    op_id: OpId
+    kind: str
+    importance_ppm: int
+    label: str = ""
+
+
+@attrs.frozen
+class RemoveBlock:
+    op_id: OpId
+    kind: str
+    label: str = ""
+
+
+@attrs.frozen
+class CreateSession:
+    op_id: OpId
+    members: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class SaveSession:
+    op_id: OpId
+    hand_to: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class LoadSession:
+    op_id: OpId
+    session_id: str
+
+
+@attrs.frozen
+class Remember:
+    op_id: OpId
+    text: str
+    extract: bool = True
+    embed: bool = True
+    importance_ppm: int | None = None
+    event_time_ms: int | None = None
+    metadata: Pairs = ()
+    source: str | None = None
+    request_key: str | None = None
+
+
+@attrs.frozen
+class Recall:
+    op_id: OpId
+    query: str
+    limit: int | None = None
+    time_range: tuple[int | None, int | None] | None = None
+    types: tuple[str, ...] | None = None
+    turns: tuple[Turn, ...] = ()
+    min_score_ppm: int | None = None
+
+
+@attrs.frozen
+class Forget:
+    op_id: OpId
+    entity_id: str
+    request_key: str | None = None
+
+
+@attrs.frozen
+class GetEntity:
+    op_id: OpId
+    entity_id: str
+    version: int | None = None
+
+
+@attrs.frozen
+class Count:
+    op_id: OpId
+    types: tuple[str, ...] | None = None
+
+
+@attrs.frozen
+class Rebalance:
+    op_id: OpId
+
+
+WorkingRequest = Set | Get | Exists | Delete | Incr | Append | Touch | Sweep | Clear | Len | Bytes
+CoreRead = GetBlock | Blocks | CoreBytes | InCore | Render | LastRoutingDecisions
+WorkflowRequest = (
+    SetBlock | SetImportance | RemoveBlock | CreateSession | SaveSession | LoadSession
+    | Remember | Recall | Forget | GetEntity | Count | Rebalance
+)  # fmt: skip
+Request = WorkingRequest | CoreRead | WorkflowRequest
+
+# Answers.
+
+
+@attrs.frozen
+class ModelReplied:
+    request_id: int
+    text: str
+
+
+@attrs.frozen
+class Embedded:
+    """One vector per text, in order. What is not a whole number in range is refused by the memory."""
+
+    request_id: int
+    vectors: tuple[tuple[object, ...], ...]
+
+
+@attrs.frozen
+class ReadDone:
+    request_id: int
+    rows: tuple[Row, ...] = ()
+    cursor: str | None = None
+    count: int | None = None
+
+
+@attrs.frozen
+class Committed:
+    """The batch is durable. `versions` in order of its writes; `receipt` is the body of its receipt row if it has
+    one; for a key that storage knows already, both are those of the first batch."""
+
+    request_id: int
+    versions: tuple[tuple[Address, int], ...] = ()
+    receipt: object = None
+
+
+@attrs.frozen
+class EffectFailed:
+    """`changed`, at a conflict: the expected rows that differ, with the version found."""
+
+    request_id: int
+    kind: FailureKind
+    retry_after_ms: int = 0
+    changed: tuple[tuple[Address, int], ...] = ()
+
+
+@attrs.frozen
+class Wake:
+    """Only time has passed."""
+
+
+Answer = ModelReplied | Embedded | ReadDone | Committed | EffectFailed
+Value = Request | Answer | Wake
+
+
+def request_name(request_type: type) -> str:
+    """`SetBlock` is `set_block`: the name in scenarios, seed files and reports."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
+
+
+REQUESTS: Final[dict[str, type[Request]]] = {
+    request_name(kind): kind
+    for kind in (*WorkingRequest.__args__, *CoreRead.__args__, *WorkflowRequest.__args__)  # type: ignore[attr-defined]
+}

@@ -1,0 +1,51 @@
+"""Words: how texts are split, compared and named.
+
+Law 1. Total and pure: any text has words, the same on every machine.
+Law 2. Every word rule of the project uses these words; nobody tests for substrings.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from umi_core.values import CONTROL, cut, size, tidy
+
+AUTO_NAME_BYTES_MAX: Final = 50
+
+ALONE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # every code point is a word
+RUN: Final = rf"[^\W_{ALONE}]+"  # `\w` is `str.isalnum` and the underscore
+WORD: Final = re.compile(rf"([{ALONE}]|{RUN})(?:['’]{RUN})*")
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text in order, casefolded, each up to its first apostrophe."""
+    return tuple(word.casefold() for word in WORD.findall(unicodedata.normalize("NFC", text)))
+
+
+STOP_WORDS: Final = frozenset(
+    words(
+        """a about am an and any are as at be been being but by can could did do does for from had
+        has have how i if in into is just me my no not of on or our should so some than the then to
+        up us was we were what when where which who whom whose why will with would you your"""
+    )
+)
+
+
+def content(some_words: Iterable[str]) -> tuple[str, ...]:
+    """The words that are not stop words, in order."""
+    return tuple(word for word in some_words if word not in STOP_WORDS)
+
+
+def auto_name(text: str) -> str:
+    """The name of a text that has none: its first non-blank line, cut at a word."""
+    line = next((name for line in text.split("\n") if (name := clean_name(line))), "")
+    if size(line) <= AUTO_NAME_BYTES_MAX:
+        return line
+    start = cut(line, AUTO_NAME_BYTES_MAX)
+    return (start.rpartition(" ")[0] or start) + "..."
+
+
+def clean_name(text: str) -> str:
+    """A text as a name may be: tidy, and each control character shown as U+FFFD."""
+    return CONTROL.sub("\ufffd", tidy(text))

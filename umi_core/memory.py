@@ -1,0 +1,252 @@
+"""Memory: one door. Requests, answers and time go in, effects come out, and nothing else changes it.
+
+Law 1. The first step of a life begins recovery, whatever its value; archive and core wait for it, in order.
+Law 2. The working tier always answers in the step that asks, and asks nothing of the world.
+Law 3. What is due is handled before the value, so that an answer at its deadline is late.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from umi_core import codec
+from umi_core.config import Config
+from umi_core.effects import Done, Effect, Failed, Outcome, Refused, Reply
+from umi_core.engine import Engine
+from umi_core.errors import BadConfig, BadKind, BadOption, Deposed, Rejected, StateDamaged, TooBusy, shown
+from umi_core.hooks import Interceptor
+from umi_core.inputs import (
+    REQUESTS, Answer, Blocks, CoreBytes, CoreRead, EffectFailed, GetBlock, InCore, LastRoutingDecisions, Render,
+    Request, Value, Wake, WorkflowRequest, WorkingRequest,
+)  # fmt: skip
+from umi_core.limits import EFFECTS_PER_STEP_MAX, OP_COUNT_MAX
+from umi_core.requests import SERVED_BY, bad_scope
+from umi_core.state import Facts, Operation, State
+from umi_core.tiers import working
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.rendering import render_markdown, render_xml
+from umi_core.values import BLOCK_KINDS, Scope
+from umi_core.workflow import Registry
+from umi_core.workflows import BUILT_IN
+
+WORKING: frozenset[type] = frozenset(WorkingRequest.__args__)  # type: ignore[attr-defined]
+CORE_READS: frozenset[type] = frozenset(CoreRead.__args__)  # type: ignore[attr-defined]
+REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
+
+
+class Memory:
+    """The memory of one agent of one user. Raises Rejected(BadScope or BadConfig); then nothing was made."""
+
+    def __init__(self, scope: Scope, config: Config | None = None, registry: Registry = BUILT_IN) -> None:
+        if error := bad_scope(scope):
+            raise Rejected(error)
+        self.state = State(scope, config or Config())
+        self.registry = registry
+        self.marks: tuple[str, ...] = ()
+
+    # The one door.
+
+    def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        """Apply one request, one answer or the time alone. The only method that changes the memory.
+
+        `now_ms` is whole milliseconds, at least 0. A clock that moves back is taken for one that stands still.
+        """
+        state = self.state
+        if now_ms > state.seen_ms:
+            state.seen_ms = now_ms
+        if value.__class__ in WORKING and not state.operations and state.phase != "new" and not state.tiers.access.is_due:
+            self.marks = ()
+            return (self.working_reply(value),)  # type: ignore[arg-type]
+        return self.full_step(value)
+
+    def full_step(self, value: Value) -> tuple[Effect, ...]:
+        engine = Engine(self.state, self.registry)
+        if self.state.phase == "new":
+            self.state.phase = "recovering"
+            engine.begin("recover", None, {})
+        engine.handle_due()
+        self.rebalance_if_due(engine)
+        if value.__class__ in REQUEST_TYPES:
+            self.request(engine, value)  # type: ignore[arg-type]
+        elif value.__class__ is not Wake:
+            self.answer(engine, value)  # type: ignore[arg-type]
+        self.release(engine)
+        assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
+        self.marks = tuple(engine.marks)
+        return tuple(engine.effects)
+
+    def deadline_ms(self) -> int | None:
+        """When this memory next wants to be stepped, if nothing happens before; None if never."""
+        state = self.state
+        if state.phase == "new":
+            return 0
+        dues = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
+        if self.wants_rebalance():
+            dues.append(state.tiers.access.ran_ms + state.config.rebalance_interval_ms)
+        return min(dues, default=None)
+
+    # Requests.
+
+    def request(self, engine: Engine, request: Request) -> None:
+        if isinstance(request, WorkingRequest):
+            engine.effects.append(self.working_reply(request))
+            return
+        state = self.state
+        served = SERVED_BY.get(type(request))
+        error = served[1](request) if served else bad_core_read(request)
+        if error is None and self.busy_count() >= OP_COUNT_MAX and served:
+            error = TooBusy(self.busy_count(), OP_COUNT_MAX)
+        if error is not None:
+            engine.effects.append(Reply(request.op_id, Refused(error)))
+        elif state.phase == "recovering":
+            state.queue += (request,)
+        else:
+            self.serve(engine, request)
+
+    def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
+        """Begin the operation, or answer at once what needs nothing of the world."""
+        if barred := self.barred():
+            engine.effects.append(Reply(request.op_id, barred))
+        elif isinstance(request, CoreRead):
+            engine.effects.append(Reply(request.op_id, core_reply(request, self.state)))
+        else:
+            engine.begin(SERVED_BY[type(request)][0], request.op_id, given(request))
+
+    def barred(self) -> Outcome | None:
+        """Why archive and core answer nothing in this life, or None."""
+        state = self.state
+        if state.phase == "deposed":
+            return Failed(Deposed(state.epoch))
+        if state.phase == "unfit":
+            return Failed(BadConfig("core_bytes_max", shown(state.config.core_bytes_max), "room for the authored text"))
+        return None
+
+    def working_reply(self, request: WorkingRequest) -> Reply:
+        state = self.state
+        tiers = state.tiers
+        outcome = working.answer(tiers.working, request, state.seen_ms, state.config, tiers.session)
+        return Reply(request.op_id, outcome)
+
+    def busy_count(self) -> int:
+        """Requests in flight, waiting ones too."""
+        return len(self.state.queue) + sum(op.op_id is not None for op in self.state.operations.values())
+
+    # Answers, and what follows from them.
+
+    def answer(self, engine: Engine, answer: Answer) -> None:
+        engine.resume(answer)
+
+    def release(self, engine: Engine) -> None:
+        """Recovery may have ended in this step: take its facts, then what has waited, in order."""
+        state = self.state
+        if state.phase == "recovering" and not is_running("recover", state):
+            self.recovered(engine)
+        while state.queue and state.phase != "recovering":
+            request, *rest = state.queue
+            state.queue = tuple(rest)
+            self.serve(engine, request)
+
+    def recovered(self, engine: Engine) -> None:
+        ended = engine.ended
+        assert ended is not None
+        epoch = ended.facts["epoch"]
+        assert isinstance(epoch, int)
+        self.state.epoch = epoch
+        self.state.phase = "ready" if ended.facts["fits"] else "unfit"
+
+    # Background work.
+
+    def wants_rebalance(self) -> bool:
+        state = self.state
+        due = state.phase == "ready" and state.config.auto_rebalance and state.tiers.access.is_due
+        return due and not is_running("rebalance", state)
+
+    def rebalance_if_due(self, engine: Engine) -> None:
+        state = self.state
+        access = state.tiers.access
+        if self.wants_rebalance() and state.seen_ms >= access.ran_ms + state.config.rebalance_interval_ms:
+            state.tiers.access = attrs.evolve(access, ran_ms=state.seen_ms)
+            engine.begin("rebalance", None, {"request": None})
+
+    # Workflows and interceptors. Operations in flight keep what they began with.
+
+    def use(self, registry: Registry) -> None:
+        """Operations that begin from now on use this registry; it must hold every revision of the old one."""
+        for name, revisions in self.registry.revisions.items():
+            assert registry.revisions[name][: len(revisions)] == revisions, name
+        assert registry.generations[: len(self.registry.generations)] == self.registry.generations
+        self.registry = registry
+
+    def intercept(self, interceptor: Interceptor) -> None:
+        self.use(self.registry.with_interceptor(interceptor))
+
+    # The whole state.
+
+    @property
+    def in_flight(self) -> Mapping[int, Operation]:
+        """request_id of each effect in flight -> the operation that waits for it."""
+        state = self.state
+        return {request_id: state.operations[number] for request_id, number in state.waiting.items()}
+
+    def snapshot(self) -> bytes:
+        """Everything, operations in flight included, as canonical bytes."""
+        running = {(op.workflow, op.revision): None for op in self.state.operations.values()}
+        prints = tuple(self.registry.at(name, revision).fingerprint() for name, revision in sorted(running))
+        return codec.save_state(self.state, prints)
+
+    @classmethod
+    def restore(cls, data: bytes, registry: Registry = BUILT_IN) -> "Memory":
+        """The memory that `snapshot` saved; its future is the same. Raises Rejected; then nothing was made."""
+        prints, state = codec.load_state(data)
+        memory = cls(state.scope, state.config, registry)
+        memory.state = state
+        running = {(op.workflow, op.revision): None for op in state.operations.values()}
+        if prints != tuple(registry.at(name, revision).fingerprint() for name, revision in sorted(running)):
+            raise Rejected(StateDamaged("its workflows are others than those of the registry"))
+        return memory
+
+    def digest(self) -> bytes:
+        """8 bytes over the whole state."""
+        return codec.state_digest(self.state)
+
+
+def given(request: WorkflowRequest) -> Facts:
+    facts: Facts = {"request": request}
+    if hasattr(request, "request_key"):
+        facts["request_key"] = request.request_key
+    return facts
+
+
+def is_running(workflow: str, state: State) -> bool:
+    return any(op.workflow == workflow for op in state.operations.values())
+
+
+# Reads of core.
+
+
+def bad_core_read(request: Request) -> BadKind | BadOption | None:
+    if isinstance(request, GetBlock) and request.kind not in BLOCK_KINDS:
+        return BadKind(shown(request.kind))
+    if isinstance(request, Render) and request.form not in ("xml", "markdown"):
+        return BadOption("form", shown(request.form), "xml or markdown")
+    return None
+
+
+def core_reply(request: CoreRead, state: State) -> Outcome:
+    core: CoreTier = state.tiers.core
+    match request:
+        case GetBlock(_, kind, label):
+            return Done(core.find(kind, label))
+        case Blocks():
+            return Done(core.blocks)
+        case CoreBytes():
+            return Done(core.used_bytes)
+        case InCore(_, entity_id):
+            return Done(core.home_of(entity_id) is not None)
+        case Render(_, form):
+            return Done(render_xml(core) if form == "xml" else render_markdown(core))
+        case LastRoutingDecisions():
+            return Done(state.tiers.decisions)
+
+
+__all__ = ["CORE_READS", "EffectFailed", "Memory"]

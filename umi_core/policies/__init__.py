@@ -1,0 +1,1 @@
+"""Policies: pure functions that choose. No state, no clock, no effects."""

@@ -1,0 +1,72 @@
+"""Promotion: how much an entity deserves its place in core.
+
+Law 1. Pure arithmetic over an access record and the time; whole numbers only, each part in 0..1_000_000.
+Law 2. Recency never rises with age, frequency never falls with count; no jump in the first millisecond.
+Law 3. More importance, more accesses or a later one never lower the score.
+"""
+
+from itertools import accumulate, repeat
+from math import isqrt
+from typing import Final
+
+from umi_core.limits import DAY_MS, HALF_LIFE_MS, PPM
+from umi_core.values import ENTITY_TYPES, AccessRecord
+
+TYPE_PPM: Final = {
+    "self": 1_000_000,
+    "person": 700_000,
+    "organization": 800_000,
+    "project": 900_000,
+    "topic": 600_000,
+    "location": 650_000,
+    "event": 750_000,
+    "task": 850_000,
+    "preference": 700_000,
+    "note": 400_000,
+}
+assert tuple(TYPE_PPM) == ENTITY_TYPES
+
+
+def score_ppm(record: AccessRecord, now_ms: int) -> int:
+    """S of an entity at this instant: one score for promotion, eviction and displacement."""
+    recency = recency_ppm(now_ms - record.last_ms)
+    frequency = frequency_ppm(record.count, record.first_ms, now_ms)
+    return blend_ppm(record.importance_ppm, recency, frequency, record.type)
+
+
+def unrecorded_score_ppm(importance_ppm: int, entity_type: str) -> int:
+    """S of an entity without an access record: recency and frequency are 0."""
+    return blend_ppm(importance_ppm, 0, 0, entity_type)
+
+
+def blend_ppm(importance_ppm: int, recency: int, frequency: int, entity_type: str) -> int:
+    assert 0 <= importance_ppm <= PPM
+    of_entity = 400_000 * importance_ppm + 100_000 * TYPE_PPM[entity_type]
+    return (of_entity + 300_000 * recency + 200_000 * frequency) // PPM
+
+
+# Why no libm: recency is 2^-(age / half-life), and must be the same on every machine. Whole half-lives are a
+# shift; the fraction is read as 20 binary digits, digit k of them is the factor ROOTS[k - 1] = 2^(62 - 2^-k).
+STEPS: Final = 20
+ROOTS: Final = tuple(
+    accumulate(repeat(None, STEPS - 1), lambda root, _: isqrt(root << 62), initial=isqrt(1 << 123))
+)
+assert len(ROOTS) == STEPS
+
+
+def recency_ppm(age_ms: int) -> int:
+    """One at age 0 (or below), half of it after each half-life."""
+    halvings, rest_ms = divmod(max(age_ms, 0), HALF_LIFE_MS)
+    fraction = (rest_ms << STEPS) // HALF_LIFE_MS
+    x = 1 << 62
+    for k, root in enumerate(ROOTS, start=1):
+        if fraction >> (STEPS - k) & 1:
+            x = (x * root) >> 62
+    assert 0 < x <= 1 << 62
+    return ((PPM * x) >> 62) >> halvings
+
+
+def frequency_ppm(count: int, first_ms: int, now_ms: int) -> int:
+    """A tenth per access and day, over at least one day."""
+    assert count >= 0
+    return min(PPM, count * 100_000 * DAY_MS // max(now_ms - first_ms, DAY_MS))

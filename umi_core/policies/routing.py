@@ -1,0 +1,40 @@
+"""Routing: which core block an entity belongs to.
+
+Law 1. The table is total: every type has exactly one block.
+Law 2. Nothing is routed to system. Law 3. Self entities go to persona, and nobody else does.
+"""
+
+from typing import Final
+
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Entity, RoutingDecision
+
+SELF_BLOCK: Final = "persona"
+
+BLOCK_OF_TYPE: Final = {
+    "self": SELF_BLOCK,
+    "person": "human",
+    "organization": "facts",
+    "project": "facts",
+    "topic": "facts",
+    "location": "facts",
+    "event": "goals",
+    "task": "goals",
+    "preference": "human",
+    "note": "scratch",
+}
+assert tuple(BLOCK_OF_TYPE) == ENTITY_TYPES
+assert all(block in BLOCK_KINDS[1:] for block in BLOCK_OF_TYPE.values())
+assert [kind for kind, block in BLOCK_OF_TYPE.items() if block == SELF_BLOCK] == ["self"]
+
+
+def table_decision(entity: Entity, cause: str | None = None) -> RoutingDecision:
+    """What the table says; `cause` is why it was asked, not the model. Only self enters core at once."""
+    return RoutingDecision(
+        entity_id=entity.id,
+        block=BLOCK_OF_TYPE[entity.type],
+        promote=entity.type == "self",
+        confidence_ppm=None,
+        reason="",
+        routed_by="table",
+        cause=cause,
+    )

@@ -1,0 +1,94 @@
+"""What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
+
+import attrs
+
+from umi_core.values import Block, RoutingDecision
+
+
+@attrs.frozen
+class Stored:
+    """One entity of a remember; `change` is created, updated or unchanged."""
+
+    id: str
+    version: int
+    change: str
+
+
+@attrs.frozen
+class Remembered:
+    """`dropped` are (index in the model's answer, reason); `repeated`: the request key was known, nothing was done."""
+
+    entities: tuple[Stored, ...]
+    routing: tuple[RoutingDecision, ...] = ()
+    promoted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    dropped: tuple[tuple[int, str], ...] = ()
+    repeated: bool = False
+
+
+@attrs.frozen
+class Hit:
+    id: str
+    version: int
+    type: str
+    name: str
+    content: str
+    score_ppm: int
+    relevance_ppm: int
+    time_ms: int
+
+
+@attrs.frozen
+class Forgotten:
+    existed: bool
+    repeated: bool = False
+
+
+@attrs.frozen
+class BlockSet:
+    """Entities that left core to make room for authored text."""
+
+    evicted: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class BlockRemoved:
+    text: str | None
+    evicted: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class SessionCreated:
+    session_id: str
+    started_ms: int
+    dropped_count: int = 0
+
+
+@attrs.frozen
+class SessionSaved:
+    version: int
+    saved_ms: int
+
+
+@attrs.frozen
+class SessionLoaded:
+    version: int
+    expired_at_rest: int
+
+
+@attrs.frozen
+class Rebalanced:
+    """What a rebalance did; `cursor` is empty when the scan reached the end."""
+
+    promoted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
+    cursor: str = ""
+    scanned_count: int = 0
+
+
+__all__ = [
+    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Rebalanced", "Remembered", "SessionCreated",
+    "SessionLoaded", "SessionSaved", "Stored",
+]  # fmt: skip

@@ -1,0 +1,107 @@
+"""The whole state of a memory as plain data: tiers, operations in flight, counters, the latest time seen.
+
+Law 1. Everything that decides what a memory does next is here; nothing is kept beside it.
+Law 2. Tiers are values: a row of a workflow puts a new one in place of the old. The working tier alone is changed
+in place, because nothing ever waits while it is used.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.effects import Asked, Degraded, HookNote, ModelCall, OpId
+from umi_core.inputs import CoreRead, WorkflowRequest
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.session import SessionInfo
+from umi_core.tiers.working import WorkingTier
+from umi_core.values import Row, RoutingDecision, Scope
+
+Facts = dict[str, object]
+Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
+
+
+@attrs.define
+class Tiers:
+    """All that an operation can learn into. Rows get a shallow copy and put new values into it."""
+
+    core: CoreTier = attrs.field(factory=CoreTier)
+    working: WorkingTier = attrs.field(factory=WorkingTier)
+    session: SessionInfo = attrs.field(factory=SessionInfo)
+    access: AccessTable = attrs.field(factory=AccessTable)
+    decisions: tuple[RoutingDecision, ...] = ()
+
+    def copy(self) -> "Tiers":
+        return Tiers(self.core, self.working, self.session, self.access, self.decisions)
+
+
+@attrs.define
+class Operation:
+    """One running workflow: where it stands, what it knows, what it waits for.
+
+    `asked` is the question of the current row, before interceptors; a retry sends it again. Waiting for an answer:
+    `waiting` is its request_id and `due_ms` the time it is given up. Asleep before the next attempt: `waiting` is
+    None and `due_ms` the time it wakes up. `op_id` None means that nobody waits for a reply.
+    """
+
+    number: int
+    op_id: OpId | None
+    workflow: str
+    revision: int
+    hooks: int
+    facts: Facts
+    row: int = 0
+    unit: int = 0
+    learned: tuple[Mapping[str, object], ...] = ()
+    attempt: int = 0
+    plan_count: int = 1
+    asked: Asked | None = None
+    pages: tuple[Row, ...] = ()
+    waiting: int | None = None
+    due_ms: int | None = None
+    onion: tuple[str, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
+    notes: tuple[HookNote, ...] = ()
+
+
+@attrs.define
+class State:
+    """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery."""
+
+    scope: Scope
+    config: Config
+    seen_ms: int = 0
+    phase: Phase = "new"
+    epoch: int = 0
+    tiers: Tiers = attrs.field(factory=Tiers)
+    operations: dict[int, Operation] = attrs.field(factory=dict)
+    waiting: dict[int, int] = attrs.field(factory=dict)
+    operation_count: int = 0
+    request_count: int = 0
+    queue: tuple[WorkflowRequest | CoreRead, ...] = ()
+    counters: dict[str, int] = attrs.field(factory=dict)
+
+    def count(self, name: str, by: int = 1) -> None:
+        self.counters[name] = self.counters.get(name, 0) + by
+
+
+@attrs.define
+class View:
+    """What a row sees: time, scope, settings, its own options and unit, and the tiers.
+
+    `ask` and `when` only read it. `take` may replace tiers; the engine puts them in place when all checks hold.
+    """
+
+    now_ms: int
+    scope: Scope
+    config: Config
+    epoch: int
+    number: int
+    plan_count: int
+    options: Mapping[str, object]
+    unit: object
+    tiers: Tiers
+    marks: list[str]

@@ -1,0 +1,1 @@
+"""The tiers of a memory: immutable values and the transitions between them."""

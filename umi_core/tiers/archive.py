@@ -1,0 +1,77 @@
+"""The archive as the memory holds it: who was accessed how often, and what storage has not been told yet.
+
+Law 1. An access is a hit of an answered recall or a name in a committed remember; nothing else counts.
+Law 2. At most ACCESS_RECORD_COUNT_MAX records; the longest unused one outside core goes first.
+Law 3. `unsaved` names exactly the records that differ from storage; they ride on the next commit.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import attrs
+
+from umi_core.effects import Write
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX
+from umi_core.values import AccessRecord, Address, Entity, Scope
+
+
+@attrs.frozen
+class AccessTable:
+    """Access records by entity id, the ids that storage lacks, and where the fair scan stands."""
+
+    records: Mapping[str, AccessRecord] = {}
+    unsaved: Mapping[str, None] = {}
+    cursor: str = ""
+    is_due: bool = False
+    ran_ms: int = 0
+
+    def touched(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
+        """One more access for each entity."""
+        records = dict(self.records)
+        unsaved = dict(self.unsaved)
+        for entity in entities:
+            records[entity.id] = accessed(records.get(entity.id), entity, now_ms)
+            unsaved[entity.id] = None
+        for entity_id in surplus(records, in_core):
+            del records[entity_id]
+            unsaved[entity_id] = None
+        return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True)
+
+    def without(self, entity_ids: Iterable[str]) -> "AccessTable":
+        gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
+        records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
+        return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
+
+    def saved(self, writes: Iterable[Write]) -> "AccessTable":
+        """Storage now holds what the access writes of a commit say."""
+        told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
+        left = {key: None for key in self.unsaved if key not in told or told[key] != self.records.get(key)}
+        return attrs.evolve(self, unsaved=left)
+
+    def writes(self, scope: Scope) -> tuple[Write, ...]:
+        """What storage lacks, by id."""
+        return tuple(Write(Address(scope, "access", key), self.records.get(key)) for key in sorted(self.unsaved))
+
+    def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
+        """Ids that nobody accessed for the pruning time, outside core."""
+        old = now_ms - ACCESS_PRUNE_MS
+        return tuple(key for key, record in sorted(self.records.items()) if record.last_ms < old and key not in in_core)
+
+    def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
+        """The next records of the fair scan, by id, and the new cursor: empty when the end was reached."""
+        later = sorted(key for key in self.records if key > cursor)
+        page = later[:count]
+        return tuple(self.records[key] for key in page), (page[-1] if len(later) > count else "")
+
+
+def accessed(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:
+    count, first_ms = (record.count, record.first_ms) if record else (0, now_ms)
+    return AccessRecord(entity.id, entity.type, entity.importance_ppm, count + 1, first_ms, now_ms)
+
+
+def surplus(records: Mapping[str, AccessRecord], in_core: Collection[str]) -> list[str]:
+    too_many = len(records) - ACCESS_RECORD_COUNT_MAX
+    if too_many <= 0:
+        return []
+    outside = [record for key, record in records.items() if key not in in_core]
+    outside.sort(key=lambda record: (record.last_ms, record.entity_id))
+    return [record.entity_id for record in outside[:too_many]]

@@ -1,0 +1,360 @@
+"""The core tier: blocks of authored text and promoted entries that are always in the model's context.
+
+Law 1. The whole tier is one immutable value; a transition gives a new one, or an error and changes nothing.
+Law 2. What is in core is exactly what is rendered: an id has one entry, a slot one block, and the
+       blocks are in order.
+Law 3. A block exists iff it has authored text or entries; its importance lives as long as it does.
+Law 4. Entries lie in unlabelled blocks only, never in system; a self entry is one in persona.
+Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Final, Literal
+
+import attrs
+
+from umi_core import limits
+from umi_core.config import Config
+from umi_core.errors import (
+    BadImportance,
+    BadKind,
+    BadText,
+    BlockNotFound,
+    BlockTooLarge,
+    CoreFull,
+    Error,
+    LabelTooLong,
+    TooLong,
+    TooManyBlocks,
+    shown,
+)
+from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
+from umi_core.policies.eviction import Shortage, Standing, victims
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.values import BLOCK_KINDS, Block, Entity, Entry, cut, has_control, is_text, size, tidy
+
+ENTRY_KINDS: Final = BLOCK_KINDS[1:]
+CUT_MARK: Final = "…"
+
+Scores = Mapping[str, int]
+AdmissionOutcome = Literal["promoted", "already_in_core", "moved", "refused_full", "refused_quota"]
+
+
+@attrs.frozen
+class CoreTier:
+    """Blocks in order (kind, label bytes), and the version of the guard row they belong to."""
+
+    blocks: tuple[Block, ...] = ()
+    guard_version: int = 0
+
+    @property
+    def used_bytes(self) -> int:
+        return sum(block.size_bytes for block in self.blocks)
+
+    @property
+    def entry_count(self) -> int:
+        return sum(len(block.entries) for block in self.blocks)
+
+    @property
+    def authored_count(self) -> int:
+        return sum(block.text is not None for block in self.blocks)
+
+    def entries(self) -> Iterator[tuple[Block, Entry]]:
+        """Every promoted entry with its block, in the order of the rendering."""
+        return ((block, entry) for block in self.blocks for entry in block.entries)
+
+    def find(self, kind: str, label: str = "") -> Block | None:
+        key = (kind, tidy(label) if is_text(label) else None)
+        return next((block for block in self.blocks if (block.kind, block.label) == key), None)
+
+    def home_of(self, entity_id: str) -> tuple[Block, Entry] | None:
+        return next((home for home in self.entries() if home[1].entity_id == entity_id), None)
+
+
+def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:
+    """The tier of these blocks, in whatever order they come; blocks with nothing in them do not exist."""
+    kept = (block for block in blocks if block.text is not None or block.entries)
+    return CoreTier(tuple(sorted(kept, key=lambda block: block.order)), guard_version)
+
+
+# Authored text: what users write.
+
+
+@attrs.frozen
+class CoreWrite:
+    """A write that was accepted: the tier after it, the entries that left core, the text that was removed."""
+
+    core: CoreTier
+    left_ids: tuple[str, ...] = ()
+    text: str | None = None
+
+
+def set_block(
+    core: CoreTier,
+    kind: str,
+    text: str,
+    label: str,
+    importance_ppm: int | None,
+    scores: Scores,
+    config: Config,
+) -> CoreWrite | Error:
+    """Create or replace the authored text; entries stay if there is room, importance unless it is given."""
+    asked = authored(kind, text, label, importance_ppm)
+    if isinstance(asked, Error):
+        return asked
+    old = core.find(kind, asked.label) or Block(kind, asked.label)
+    if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
+        return TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
+    kept_ppm = old.importance_ppm if importance_ppm is None else importance_ppm
+    wanted = put(core, attrs.evolve(old, text=asked.text, importance_ppm=kept_ppm))
+    left = leaving(core, wanted, scores, config)
+    if left is None:
+        return CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
+    return CoreWrite(without(wanted, left), left)
+
+
+def set_importance(core: CoreTier, kind: str, importance_ppm: int, label: str = "") -> CoreWrite | Error:
+    if error := bad_kind(kind) or bad_importance(importance_ppm):
+        return error
+    block = core.find(kind, label)
+    if block is None:
+        return BlockNotFound(slot_name(kind, label))
+    return CoreWrite(put(core, attrs.evolve(block, importance_ppm=importance_ppm)))
+
+
+def remove_block(core: CoreTier, kind: str, label: str = "") -> CoreWrite | Error:
+    """Text and entries leave, self entries too."""
+    if error := bad_kind(kind):
+        return error
+    block = core.find(kind, label)
+    if block is None:
+        return BlockNotFound(slot_name(kind, label))
+    left = tuple(entry.entity_id for entry in block.entries)
+    return CoreWrite(put(core, Block(block.kind, block.label)), left, block.text)
+
+
+def authored(kind: str, text: str, label: str, importance_ppm: int | None) -> Block | Error:
+    """The text as its block will hold it, or the first thing wrong with the request, whatever is in core."""
+    if error := bad_kind(kind) or bad_label(label) or bad_text(text):
+        return error
+    block = Block(kind, tidy(label), line_ends(text))
+    return (
+        too_long(LabelTooLong, size(block.label), limits.BLOCK_LABEL_BYTES_MAX)
+        or bad_importance(0 if importance_ppm is None else importance_ppm)
+        or too_long(BlockTooLarge, block.size_bytes, BLOCK_BYTES_MAX)
+        or block
+    )
+
+
+def bad_kind(kind: object) -> BadKind | None:
+    return None if kind in BLOCK_KINDS else BadKind(shown(kind))
+
+
+def bad_label(label: str) -> BadText | None:
+    good = is_text(label) and not has_control(tidy(label)) and not FORBIDDEN.search(tidy(label))
+    return None if good else BadText("label", shown(label), "one line of text without control characters")
+
+
+def bad_text(text: str) -> BadText | None:
+    good = is_text(text) and not FORBIDDEN.search(text)
+    return None if good else BadText("text", shown(text), "text without control characters")
+
+
+def bad_importance(value: object) -> BadImportance | None:
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= PPM
+    return None if good else BadImportance(shown(value))
+
+
+def too_long(error: type[TooLong], size_bytes: int, limit_bytes: int) -> TooLong | None:
+    return error(size_bytes, limit_bytes) if size_bytes > limit_bytes else None
+
+
+# Promoted entries: what the memory puts in.
+
+
+@attrs.frozen
+class Admission:
+    """What came of asking for a place in core. A refusal is an outcome, never an error."""
+
+    core: CoreTier
+    outcome: AdmissionOutcome
+    evicted_ids: tuple[str, ...] = ()
+
+
+def admit(
+    core: CoreTier,
+    entry: Entry,
+    kind: str,
+    score_ppm: int,
+    scores: Scores,
+    config: Config,
+    *,
+    forced: bool = False,
+) -> Admission:
+    """A place if it fits, or if all that leave for it are weaker by the margin; self is always forced."""
+    assert size(entry.name) <= limits.ENTITY_NAME_BYTES_MAX
+    assert size(entry.text) <= ENTRY_TEXT_BYTES_MAX
+    if core.home_of(entry.entity_id):
+        return move(core, entry.entity_id, kind)
+    if kind == SELF_BLOCK and is_over_quota(core, entry, config):
+        return Admission(core, "refused_quota")
+    wanted = put_entry(core, kind, entry)
+    left = leaving(core, wanted, scores, config)
+    limit_ppm = PPM if forced or kind == SELF_BLOCK else score_ppm - config.displace_margin_ppm
+    if left is None or any(scores.get(victim, 0) > limit_ppm for victim in left):
+        return Admission(core, "refused_full")
+    return Admission(without(wanted, left), "promoted", left)
+
+
+def is_over_quota(core: CoreTier, entry: Entry, config: Config) -> bool:
+    """True if self would have too many entries or too large a share of core."""
+    persona = core.find(SELF_BLOCK) or Block(SELF_BLOCK)
+    self_bytes = sum(entry.size_bytes for entry in (*persona.entries, entry))
+    share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
+    return len(persona.entries) >= limits.SELF_ENTRY_COUNT_MAX or self_bytes > share_bytes
+
+
+def move(core: CoreTier, entity_id: str, kind: str) -> Admission:
+    """To the block of another kind if it fits there, else it stays."""
+    home = core.home_of(entity_id)
+    assert home is not None, entity_id
+    block, entry = home
+    assert (block.kind == SELF_BLOCK) == (kind == SELF_BLOCK), "only self entries are in persona"
+    target = core.find(kind) or Block(kind)
+    if block.kind == kind or target.size_bytes + entry.size_bytes > BLOCK_BYTES_MAX:
+        return Admission(core, "already_in_core")
+    return Admission(put_entry(without(core, (entity_id,)), kind, entry), "moved")
+
+
+def refresh(core: CoreTier, entity: Entity, config: Config) -> CoreTier:
+    """Show the entity's current version, cut to the room there is; nothing leaves. Its name never changes."""
+    home = core.home_of(entity.id)
+    if home is None:
+        return core
+    block, old = home
+    free_bytes = min(BLOCK_BYTES_MAX - block.size_bytes, config.core_bytes_max - core.used_bytes)
+    text = entry_text(entity.content, min(ENTRY_TEXT_BYTES_MAX, size(old.text) + free_bytes))
+    new = attrs.evolve(old, version=entity.version, text=text)
+    entries = tuple(new if entry.entity_id == entity.id else entry for entry in block.entries)
+    return put(core, attrs.evolve(block, entries=entries))
+
+
+def forget(core: CoreTier, entity_id: str) -> CoreTier:
+    return without(core, (entity_id,))
+
+
+def fit(core: CoreTier, scores: Scores, config: Config) -> tuple[CoreTier, tuple[str, ...]] | None:
+    """The tier under limits that may be lower now, and who left; None if text and self alone do not fit."""
+    left = leaving(core, core, scores, config)
+    return None if left is None else (without(core, left), left)
+
+
+# The parts of a transition.
+
+
+def leaving(core: CoreTier, wanted: CoreTier, scores: Scores, config: Config) -> tuple[str, ...] | None:
+    """Who must leave the tier for the wanted one to hold its limits; None if that is not enough."""
+    standings = (
+        Standing(entry.entity_id, scores.get(entry.entity_id, 0), entry.size_bytes, block.kind)
+        for block, entry in core.entries()
+    )
+    return victims(standings, shortage(wanted, config))
+
+
+def shortage(core: CoreTier, config: Config) -> Shortage:
+    return Shortage(
+        core_bytes=core.used_bytes - config.core_bytes_max,
+        entry_count=core.entry_count - config.core_entry_count_max,
+        block_bytes=tuple((slot_name(b.kind, b.label), b.size_bytes - BLOCK_BYTES_MAX) for b in core.blocks),
+    )
+
+
+def put(core: CoreTier, block: Block) -> CoreTier:
+    """With this block in its slot, whatever was there before."""
+    others = (other for other in core.blocks if other.order != block.order)
+    return core_of((*others, block), core.guard_version)
+
+
+def put_entry(core: CoreTier, kind: str, entry: Entry) -> CoreTier:
+    assert kind in ENTRY_KINDS, kind
+    block = core.find(kind) or Block(kind)
+    entries = sorted((*block.entries, entry), key=lambda entry: (entry.promoted_ms, entry.entity_id))
+    return put(core, attrs.evolve(block, entries=tuple(entries)))
+
+
+def without(core: CoreTier, entity_ids: tuple[str, ...]) -> CoreTier:
+    """A block that loses its last entry and has no text is gone, and its importance with it."""
+    return core_of((stripped(block, entity_ids) for block in core.blocks), core.guard_version)
+
+
+def stripped(block: Block, entity_ids: tuple[str, ...]) -> Block:
+    kept = tuple(entry for entry in block.entries if entry.entity_id not in entity_ids)
+    return attrs.evolve(block, entries=kept)
+
+
+def slot_name(kind: str, label: str) -> str:
+    return f"{kind}/{label}" if label else kind
+
+
+# Text.
+
+FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # what XML has no way to write
+
+
+def line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def core_text(text: str) -> str:
+    """Promoted text as core may show it; in authored text the same characters are an error instead."""
+    return FORBIDDEN.sub("\ufffd", line_ends(text))
+
+
+def entry_text(content: str, limit_bytes: int) -> str:
+    """The content if it fits, else a part and the mark; nothing if there is not even room for the mark."""
+    assert 0 <= limit_bytes <= ENTRY_TEXT_BYTES_MAX
+    text = core_text(content)
+    if size(text) <= limit_bytes:
+        return text
+    return cut(text, limit_bytes - size(CUT_MARK)) + CUT_MARK if limit_bytes >= size(CUT_MARK) else ""
+
+
+def entry_of(entity: Entity, promoted_ms: int) -> Entry:
+    """The entry to admit for an entity."""
+    text = entry_text(entity.content, ENTRY_TEXT_BYTES_MAX)
+    return Entry(entity.id, entity.version, core_text(entity.name), text, promoted_ms)
+
+
+# The second text of the laws: recounts everything, and shares nothing with the transitions.
+
+
+def check(core: CoreTier, config: Config) -> None:
+    """Assert core-bijection (CORE-1) and core-limits (CORE-2)."""
+    ids = [entry.entity_id for block in core.blocks for entry in block.entries]
+    assert len(ids) == len(frozenset(ids)), ids
+    assert len(ids) <= config.core_entry_count_max
+    assert_ascending([(BLOCK_KINDS.index(block.kind), block.label.encode()) for block in core.blocks])
+    assert sum(check_block(block) for block in core.blocks) <= config.core_bytes_max
+    assert sum(block.text is not None for block in core.blocks) <= BLOCK_COUNT_MAX
+
+
+def check_block(block: Block) -> int:
+    """Assert what holds for a block alone, and recount its bytes."""
+    assert block.text is not None or block.entries, "a block with nothing in it"
+    assert not block.entries or slot_name(block.kind, block.label) in ENTRY_KINDS, "no place for entries"
+    assert block.kind != SELF_BLOCK or len(block.entries) <= limits.SELF_ENTRY_COUNT_MAX
+    assert 0 <= block.importance_ppm <= PPM
+    assert_ascending([(entry.promoted_ms, entry.entity_id.encode()) for entry in block.entries])
+    assert all(len(entry.text.encode()) <= ENTRY_TEXT_BYTES_MAX for entry in block.entries)
+    assert len(block.label.encode()) <= limits.BLOCK_LABEL_BYTES_MAX
+    shown_texts = [text for entry in block.entries for text in (entry.name, entry.text)]
+    text = "".join([block.label, block.text or "", *shown_texts])
+    assert text == core_text(text), "not core text"
+    assert len(text.encode()) <= BLOCK_BYTES_MAX
+    return len(text.encode())
+
+
+def assert_ascending(keys: list[tuple[int, bytes]]) -> None:
+    assert all(before < after for before, after in pairwise(keys)), keys

@@ -1,0 +1,155 @@
+"""Rendering: what the model reads of core, in two formats, and the way back.
+
+Law 1. No content can open or close a block or an entry: what could is escaped.
+Law 2. Parsing a rendering gives `as_rendered(core)`: the blocks with importance in hundredths.
+Law 3. Both formats have the order of the tier. Law 4. The parsers are total: what is no block is passed over.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from umi_core.limits import PPM
+from umi_core.tiers.core import CoreTier
+from umi_core.values import BLOCK_KINDS, Block, Entry
+
+Told = tuple[str, str, str]  # id, name and text of an entry
+
+
+def as_rendered(core: CoreTier) -> tuple[Block, ...]:
+    """What a rendering tells of the blocks: rounded importance, entries by position, no versions."""
+    return tuple(map(block_as_rendered, core.blocks))
+
+
+def block_as_rendered(block: Block) -> Block:
+    told = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
+    return block_of(block.kind, block.label, importance_text(block.importance_ppm), block.text, told)
+
+
+def block_of(kind: str, label: str, importance: str, text: str | None, told: Iterable[Told]) -> Block:
+    entries = (Entry(entity_id, 0, name, text, at) for at, (entity_id, name, text) in enumerate(told))
+    return Block(kind, label, text, int(importance.replace(".", "")) * HUNDREDTH_PPM, tuple(entries))
+
+
+HUNDREDTH_PPM: Final = PPM // 100
+
+
+def importance_text(importance_ppm: int) -> str:
+    """Hundredths, rounded half up."""
+    assert 0 <= importance_ppm <= PPM
+    hundredths = (importance_ppm + HUNDREDTH_PPM // 2) // HUNDREDTH_PPM
+    return f"{hundredths // 100}.{hundredths % 100:02}"
+
+
+# XML.
+
+
+def render_xml(core: CoreTier) -> str:
+    return "<core_memory>\n" + "".join(map(xml_block, core.blocks)) + "</core_memory>"
+
+
+def xml_block(block: Block) -> str:
+    label = f' label="{escape(block.label)}"' if block.label else ""
+    text = "" if block.text is None else escape_text(block.text) + "\n"
+    head = f'<block type="{block.kind}"{label} importance="{importance_text(block.importance_ppm)}">\n'
+    return head + text + "".join(map(xml_entry, block.entries)) + "</block>\n"
+
+
+def xml_entry(entry: Entry) -> str:
+    head = f'<entry id="{escape(entry.entity_id)}" name="{escape(entry.name)}">'
+    return head + escape_text(entry.text) + "</entry>\n"
+
+
+def escape_text(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def escape(text: str) -> str:
+    """For attributes."""
+    return escape_text(text).replace('"', "&quot;")
+
+
+def unescape(text: str) -> str:
+    return text.replace("&quot;", '"').replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
+
+
+KIND: Final = "|".join(BLOCK_KINDS)
+XML_ENTRY: Final = re.compile('<entry id="([^"]*)" name="([^"]*)">([^<]*)</entry>\n')
+XML_BLOCK: Final = re.compile(
+    f'<block type="({KIND})"(?: label="([^"]*)")? importance="([01][.][0-9][0-9])">\n([^<]*)'
+    "((?:<entry [^<]*</entry>\n)*)</block>\n"
+)
+
+
+def parse_xml(text: str) -> tuple[Block, ...]:
+    return tuple(xml_parsed(*match) for match in XML_BLOCK.findall(text))
+
+
+def xml_parsed(kind: str, label: str, importance: str, body: str, entries: str) -> Block:
+    text = unescape(body.removesuffix("\n")) if body else None
+    return block_of(kind, unescape(label), importance, text, map(xml_told, XML_ENTRY.findall(entries)))
+
+
+def xml_told(match: Told) -> Told:
+    entity_id, name, text = map(unescape, match)
+    return entity_id, name, text
+
+
+# Markdown.
+
+
+def render_markdown(core: CoreTier) -> str:
+    return "# Core Memory\n\n" + "".join(map(markdown_block, core.blocks))
+
+
+def markdown_block(block: Block) -> str:
+    label = f" - {block.label}" if block.label else ""
+    head = f"## {block.kind.capitalize()}{label} (importance: {importance_text(block.importance_ppm)})\n"
+    text = "" if block.text is None else escape_lines(block.text)
+    return head + text + "".join(map(markdown_entry, block.entries)) + "\n"
+
+
+def markdown_entry(entry: Entry) -> str:
+    return f"### {entry.name} {{{entry.entity_id}}}\n" + escape_lines(entry.text)
+
+
+def escape_lines(text: str) -> str:
+    return "".join(escape_line(line) + "\n" for line in text.split("\n"))
+
+
+MARKS: Final = ("\\", "#", "```", "~~~", "<")
+
+
+def escape_line(line: str) -> str:
+    """With one backslash before what Markdown could read as a heading, a fence, a rule or markup."""
+    rest = line.lstrip(" \t")
+    bare = "".join(line.split())
+    is_rule = bare != "" and "" in (bare.strip("="), bare.strip("-"))
+    return line[: len(line) - len(rest)] + "\\" + rest if is_rule or rest.startswith(MARKS) else line
+
+
+ESCAPED: Final = re.compile(r"^([ \t]*)\\", re.MULTILINE)
+
+
+def unescape_lines(text: str) -> str:
+    return ESCAPED.sub(r"\1", text.removesuffix("\n"))
+
+
+MARKDOWN_KIND: Final = "|".join(kind.capitalize() for kind in BLOCK_KINDS)
+MARKDOWN_ENTRY: Final = re.compile(r"^### ([^\n]*) \{([^\n {}]*)\}\n", re.MULTILINE)
+MARKDOWN_BLOCK: Final = re.compile(
+    rf"^## ({MARKDOWN_KIND})(?: - ([^\n]*))? \(importance: ([01]\.[0-9][0-9])\)\n", re.MULTILINE
+)
+
+
+def parse_markdown(text: str) -> tuple[Block, ...]:
+    """Headings split the text; what stands between two of them belongs to the first."""
+    parts = MARKDOWN_BLOCK.split(text)[1:]
+    return tuple(map(markdown_parsed, parts[0::4], parts[1::4], parts[2::4], parts[3::4]))
+
+
+def markdown_parsed(kind: str, label: str | None, importance: str, body: str) -> Block:
+    head, *parts = MARKDOWN_ENTRY.split(body.removesuffix("\n"))
+    text = unescape_lines(head) if head else None
+    told = zip(parts[1::3], parts[0::3], map(unescape_lines, parts[2::3]), strict=True)
+    return block_of(kind.lower(), label or "", importance, text, told)

@@ -1,0 +1,214 @@
+"""Session: what the reserved keys show, and the snapshot a session is saved as.
+
+Law 1. Pure: loading makes a new tier; the caller puts it in place as a whole, or keeps what there was.
+Law 2. Equal live states give equal bytes. Law 3. Any bytes give a valid state or a typed error.
+Law 4. Time to live runs on at rest; a loading clock that is behind the saving clock deducts nothing.
+Law 5. Reserved keys follow from the info alone, and only remembers, recalls, create and load change it.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, Final
+
+import attrs
+import msgpack
+
+from umi_core import errors, limits
+from umi_core.config import Config
+from umi_core.errors import Error, SnapshotDamaged
+from umi_core.tiers.working import WorkingTier, write_error
+from umi_core.values import cut, is_text, pack, size
+
+__all__ = ["Loaded", "SessionInfo", "decode", "encode", "recalled", "remembered", "reserved"]
+
+FORMAT: Final = "umi.session"
+VERSION: Final = 1
+
+
+@attrs.frozen
+class SessionInfo:
+    """What is known of the session. `version`, its row's as loaded or saved last, is in no snapshot."""
+
+    session_id: str | None = None
+    started_ms: int | None = None
+    interaction_count: int = 0
+    last_input: str | None = None
+    last_query: str | None = None
+    names: tuple[str, ...] = ()  # what the last remember stored
+    version: int = 0
+    creator: str = ""
+    members: tuple[str, ...] = ()
+
+    def reserved(self, key: str) -> bytes | None:
+        """What a reserved key shows; None if there is no such key or its value is not known."""
+        show = RESERVED.get(key)
+        value = None if show is None else show(self)
+        return None if value is None else str(value).encode()
+
+
+reserved = SessionInfo.reserved
+
+RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
+    "__session_id": lambda info: info.session_id,
+    "__session_start_ms": lambda info: info.started_ms,
+    "__interaction_count": lambda info: info.interaction_count,
+    "__last_input": lambda info: info.last_input,
+    "__last_entities": lambda info: None if info.last_input is None else json_array(info.names),
+    "__last_query": lambda info: info.last_query,
+}
+
+
+def remembered(info: SessionInfo, text: str, names: Sequence[str]) -> SessionInfo:
+    """The info once a remember is known to be committed; `names` are the stored ones, in order."""
+    count, text = info.interaction_count + 1, cut(text, limits.SESSION_TEXT_BYTES_MAX)
+    return attrs.evolve(info, interaction_count=count, last_input=text, names=fitting(names))
+
+
+def recalled(info: SessionInfo, query: str) -> SessionInfo:
+    """The info once a recall is done; `query` is the original one."""
+    return attrs.evolve(info, last_query=cut(query, limits.SESSION_TEXT_BYTES_MAX))
+
+
+def fitting(names: Sequence[str]) -> tuple[str, ...]:
+    """The longest prefix whose JSON array keeps its limit."""
+    used_bytes = 1  # one bracket; each name brings a comma or the other bracket
+    for count, name in enumerate(names):
+        used_bytes += size(json_array([name])) - 1
+        if used_bytes > limits.SESSION_NAMES_BYTES_MAX:
+            return tuple(names[:count])
+    return tuple(names)
+
+
+def json_array(names: Sequence[str]) -> str:
+    return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+
+
+# Snapshots: pack([FORMAT, VERSION, body, digest]).
+
+
+def encode(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
+    """The canonical snapshot of what is alive."""
+    assert bad_field(info) is None, bad_field(info)
+    live = [[key, value, ms - now_ms] for key, (value, ms) in sorted(tier.entries.items()) if now_ms < ms]
+    data = sealed(pack([now_ms, live, fields(info)]))
+    assert len(data) <= limits.SNAPSHOT_BYTES_MAX
+    return data
+
+
+def fields(info: SessionInfo) -> list[object]:
+    """The info as a snapshot holds it."""
+    texts = info.last_input, info.last_query
+    return [info.session_id, info.started_ms, info.interaction_count, *texts, list(info.names)]
+
+
+def sealed(body: bytes) -> bytes:
+    digest = blake2b(pack([FORMAT, VERSION, body]), digest_size=16).digest()
+    return pack([FORMAT, VERSION, body, digest])
+
+
+@attrs.frozen
+class Loaded:
+    """A snapshot brought to the present. Its tier has no expiry count, its info no row version."""
+
+    tier: WorkingTier
+    info: SessionInfo
+    expired_at_rest: int
+
+
+def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
+    """Check everything, in the order of the spec, and only then make a tier."""
+    if len(data) > limits.SNAPSHOT_BYTES_MAX:
+        return errors.SnapshotTooBig(len(data), limits.SNAPSHOT_BYTES_MAX)
+    match unpacked(data):
+        case [name, version, bytes(body), bytes()] if name == FORMAT and is_int(version):
+            pass
+        case _:
+            return SnapshotDamaged("not a session snapshot")
+    if version != VERSION:
+        return errors.SnapshotVersion(version)
+    return opened(body, now_ms, config) if data == sealed(body) else SnapshotDamaged("checksum differs")
+
+
+def opened(body: bytes, now_ms: int, config: Config) -> Loaded | Error:
+    match unpacked(body):
+        case [saved_ms, list(rows), [own_id, start, count, text, query, list(names)]] if is_int(saved_ms):
+            info = SessionInfo(own_id, start, count, text, query, tuple(names))
+        case _:
+            return SnapshotDamaged("wrong shape of the body")
+    if (reason := bad_rows(rows) or bad_field(info)) is not None:
+        return SnapshotDamaged(reason)
+    if body != pack([saved_ms, rows, fields(info)]):
+        return SnapshotDamaged("not in canonical form")
+    return fitted(rows, info, max(0, now_ms - saved_ms), now_ms, config)
+
+
+def fitted(rows: list[Any], info: SessionInfo, rest_ms: int, now_ms: int, config: Config) -> Loaded | Error:
+    """What is still alive after `rest_ms`, if the tier has room for it."""
+    live = {key: (value, now_ms + left_ms - rest_ms) for key, value, left_ms in rows if left_ms > rest_ms}
+    used_bytes = sum(size(key) + len(value) for key, (value, _) in live.items())
+    if used_bytes > config.working_bytes_max or len(live) > config.working_entry_count_max:
+        return errors.SnapshotDoesNotFit(len(live), used_bytes)
+    return Loaded(WorkingTier(live, used_bytes), info, len(rows) - len(live))
+
+
+# What bytes from outside must pass. A stranger can seal a body too, so no limit relies on the checksum.
+
+STRICT: Final = {
+    "max_array_len": limits.WORKING_ENTRY_COUNT_MAX,
+    "max_str_len": limits.SESSION_NAMES_BYTES_MAX,
+    "max_map_len": 0,
+    "max_ext_len": 0,
+}
+
+
+def unpacked(data: bytes) -> Any:  # whatever a stranger packed: None unless it is one value within STRICT
+    try:
+        return msgpack.unpackb(data, **STRICT)
+    except ValueError:
+        return None
+
+
+def bad_rows(rows: list[Any]) -> str | None:
+    """What is wrong with the entries of a snapshot, or None."""
+    reason = next((reason for row in rows if (reason := bad_row(row)) is not None), None)
+    if reason is None and any(one[0] >= other[0] for one, other in pairwise(rows)):
+        return "keys out of order"
+    return reason
+
+
+def bad_row(row: object) -> str | None:
+    match row:
+        case [str(key), bytes(value), int(left_ms)] if is_int(left_ms):
+            if (error := write_error(key)) is not None:
+                return str(error)
+            if len(value) > limits.WORKING_VALUE_BYTES_MAX:
+                return f"value of {len(value)} bytes"
+            return None if 1 <= left_ms <= limits.TTL_MS_MAX else f"{left_ms} ms left"
+    return "wrong shape of an entry"
+
+
+def bad_field(info: SessionInfo) -> str | None:
+    """The first field that is not within its limits, or None."""
+    good = {
+        "session_id": info.session_id is None or is_id(info.session_id),
+        "started_ms": info.started_ms is None or is_int(info.started_ms),
+        "interaction_count": is_int(info.interaction_count) and info.interaction_count >= 0,
+        "last_input": info.last_input is None or is_short(info.last_input),
+        "last_query": info.last_query is None or is_short(info.last_query),
+        "names": all(map(is_text, info.names)) and fitting(info.names) == info.names,
+    }
+    return next((name for name in good if not good[name]), None)
+
+
+def is_int(value: object) -> bool:
+    return type(value) is int  # so no bool
+
+
+def is_id(value: str) -> bool:
+    return is_text(value) and value.isascii() and 0 < len(value) <= limits.SCOPE_PART_BYTES_MAX
+
+
+def is_short(value: str) -> bool:
+    return is_text(value) and size(value) <= limits.SESSION_TEXT_BYTES_MAX

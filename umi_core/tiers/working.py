@@ -1,0 +1,253 @@
+"""Working tier: key, value, time to live. Every request is answered in the step that brings it.
+
+Law 1. An entry is alive iff now < expires_ms. Every request drops the dead first, so none sees, counts or is
+       refused because of one.
+Law 2. `now_ms` never moves back: the memory passes the latest time it has seen.
+Law 3. What is refused changes nothing, and what is of the wrong type is refused, never raised.
+Law 4. set gives exactly the time asked for; incr, append and touch renew to now + default and never shorten.
+Law 5. used_bytes is the sum of the UTF-8 bytes of all keys and values, and stays within its limit.
+Law 6. Keys that start with `__` show the session: readable, never stored.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import attrs
+
+from umi_core import errors, inputs, limits
+from umi_core.config import Config
+from umi_core.effects import Done, Outcome, Refused
+from umi_core.errors import Error, shown
+from umi_core.values import cut, is_text, size
+
+__all__ = ["WorkingTier", "answer", "check", "drop_expired", "write_error"]
+
+DONE: Final = Done()
+TRUE: Final = Done(True)
+FALSE: Final = Done(False)
+SIGNS: Final = (b"+", b"-")
+NUMBER_BYTES_MAX: Final = 20
+SHOWN_VALUE_BYTES_MAX: Final = 64
+I64: Final = f"a whole number from {limits.I64_MIN} to {limits.I64_MAX}"
+
+
+class Info(Protocol):
+    """What this tier needs of a `SessionInfo`, whose file imports this one."""
+
+    def reserved(self, key: str) -> bytes | None: ...
+
+
+@attrs.define
+class WorkingTier:
+    """The one tier that is changed in place. `due_ms` is derived, so in no digest: 0 means not known yet."""
+
+    entries: dict[str, tuple[bytes, int]] = attrs.Factory(dict)  # key -> (value, expires_ms)
+    used_bytes: int = 0
+    expired_count: int = 0  # since the last sweep
+    due_ms: int = attrs.field(default=0, eq=False, repr=False)  # no entry expires before
+
+
+def answer(
+    tier: WorkingTier, request: inputs.WorkingRequest, now_ms: int, config: Config, info: Info
+) -> Outcome:
+    """Drop what has expired, then do what the request asks. O(1) unless something is due."""
+    if tier.due_ms <= now_ms:
+        drop_expired(tier, now_ms)
+    return ANSWERS[request.__class__](tier, request, now_ms, config, info)
+
+
+def drop_expired(tier: WorkingTier, now_ms: int) -> None:
+    """The expiry pass; afterwards `due_ms` is exact, or so late that no new entry can come after it."""
+    dead = [key for key, (_, expires_ms) in tier.entries.items() if expires_ms <= now_ms]
+    for key in dead:
+        drop(tier, key)
+    tier.expired_count += len(dead)
+    latest_ms = now_ms + limits.TTL_MS_MAX
+    tier.due_ms = min((expires_ms for _, expires_ms in tier.entries.values()), default=latest_ms)
+    assert now_ms < tier.due_ms
+
+
+# One function per request; each checks in the order in which errors are promised.
+
+
+def on_set(tier: WorkingTier, request: inputs.Set, now_ms: int, config: Config, info: Info) -> Outcome:
+    key, value, ttl_ms = request.key, request.value, request.ttl_ms
+    if (error := write_error(key)) is not None:
+        return Refused(error)
+    if ttl_ms is None:
+        ttl_ms = config.working_ttl_ms_default
+    elif ttl_ms.__class__ is not int or not limits.TTL_MS_MIN <= ttl_ms <= limits.TTL_MS_MAX:
+        return Refused(errors.BadTtl(shown(ttl_ms)))
+    return put(tier, key, value, now_ms + ttl_ms, config, DONE)
+
+
+def on_get(tier: WorkingTier, request: inputs.Get, now_ms: int, config: Config, info: Info) -> Outcome:
+    if (error := read_error(request.key)) is not None:
+        return Refused(error)
+    value = look_up(tier, request.key, config, info)
+    return DONE if value is None else Done(value)
+
+
+def on_exists(tier: WorkingTier, request: inputs.Exists, now_ms: int, config: Config, info: Info) -> Outcome:
+    if (error := read_error(request.key)) is not None:
+        return Refused(error)
+    return FALSE if look_up(tier, request.key, config, info) is None else TRUE
+
+
+def on_delete(tier: WorkingTier, request: inputs.Delete, now_ms: int, config: Config, info: Info) -> Outcome:
+    if (error := write_error(request.key)) is not None:
+        return Refused(error)
+    if request.key not in tier.entries:
+        return FALSE
+    drop(tier, request.key)
+    return TRUE
+
+
+def on_incr(tier: WorkingTier, request: inputs.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
+    key, delta = request.key, request.delta
+    if (error := write_error(key)) is not None:
+        return Refused(error)
+    if delta.__class__ is not int or not limits.I64_MIN <= delta <= limits.I64_MAX:
+        return Refused(errors.BadDelta("delta", shown(delta), I64))
+    value, expires_ms = tier.entries.get(key, (b"0", 0))
+    number = i64(value)
+    if number is None:
+        return Refused(errors.TypeMismatch(got(value)))
+    total = number + delta
+    if not limits.I64_MIN <= total <= limits.I64_MAX:
+        return Refused(errors.Overflow(number, delta))
+    return put(tier, key, b"%d" % total, renewed(expires_ms, now_ms, config), config, Done(total))
+
+
+def on_append(tier: WorkingTier, request: inputs.Append, now_ms: int, config: Config, info: Info) -> Outcome:
+    key, more = request.key, request.value
+    if (error := write_error(key)) is not None:
+        return Refused(error)
+    value, expires_ms = tier.entries.get(key, (b"", 0))
+    whole = value + more if more.__class__ is bytes else more  # put refuses what is not bytes
+    return put(tier, key, whole, renewed(expires_ms, now_ms, config), config, DONE)
+
+
+def on_touch(tier: WorkingTier, request: inputs.Touch, now_ms: int, config: Config, info: Info) -> Outcome:
+    if (error := write_error(request.key)) is not None:
+        return Refused(error)
+    if (entry := tier.entries.get(request.key)) is None:
+        return Refused(errors.KeyNotFound(request.key))
+    tier.entries[request.key] = entry[0], renewed(entry[1], now_ms, config)
+    return DONE
+
+
+def on_sweep(tier: WorkingTier, *_: object) -> Outcome:
+    expired_count, tier.expired_count = tier.expired_count, 0
+    return Done(expired_count)
+
+
+def on_clear(tier: WorkingTier, *_: object) -> Outcome:
+    cleared_count = len(tier.entries)
+    tier.entries.clear()
+    tier.used_bytes = 0
+    return Done(cleared_count)
+
+
+ANSWERS: Final[dict[type, Callable[[WorkingTier, Any, int, Config, Info], Outcome]]] = {
+    inputs.Set: on_set,
+    inputs.Get: on_get,
+    inputs.Exists: on_exists,
+    inputs.Delete: on_delete,
+    inputs.Incr: on_incr,
+    inputs.Append: on_append,
+    inputs.Touch: on_touch,
+    inputs.Sweep: on_sweep,
+    inputs.Clear: on_clear,
+    inputs.Len: lambda tier, *_: Done(len(tier.entries)),
+    inputs.Bytes: lambda tier, *_: Done(tier.used_bytes),
+}
+
+
+# Entries.
+
+
+def put(tier: WorkingTier, key: str, value: bytes, expires_ms: int, config: Config, done: Done) -> Outcome:
+    """Store the entry and give `done`, or say what forbids it."""
+    if value.__class__ is not bytes:
+        return Refused(errors.BadOption("value", shown(value), "bytes"))
+    if len(value) > limits.WORKING_VALUE_BYTES_MAX:
+        return Refused(errors.EntryTooLarge(len(value), limits.WORKING_VALUE_BYTES_MAX))
+    old = tier.entries.get(key)
+    more_bytes = len(value) - len(old[0]) if old is not None else len(value) + size(key)
+    if tier.used_bytes + more_bytes > config.working_bytes_max:
+        return Refused(errors.WorkingFull(tier.used_bytes, config.working_bytes_max, size(key) + len(value)))
+    if old is None and len(tier.entries) >= config.working_entry_count_max:
+        return Refused(errors.TooManyEntries(len(tier.entries), config.working_entry_count_max))
+    tier.entries[key] = value, expires_ms
+    tier.used_bytes += more_bytes
+    if expires_ms < tier.due_ms:
+        tier.due_ms = expires_ms
+    return done
+
+
+def drop(tier: WorkingTier, key: str) -> None:
+    value, _ = tier.entries.pop(key)
+    tier.used_bytes -= size(key) + len(value)
+    assert tier.used_bytes >= 0
+
+
+def look_up(tier: WorkingTier, key: str, config: Config, info: Info) -> bytes | None:
+    entry = tier.entries.get(key)
+    if entry is not None:
+        return entry[0]
+    return info.reserved(key) if config.auto_populate and key.startswith("__") else None
+
+
+def renewed(expires_ms: int, now_ms: int, config: Config) -> int:
+    fresh_ms = now_ms + config.working_ttl_ms_default
+    return fresh_ms if fresh_ms > expires_ms else expires_ms
+
+
+def i64(value: bytes) -> int | None:
+    """The number that the whole value spells, `[+-]?[0-9]+` in at most 20 bytes and 64 bits."""
+    digits = value[1:] if value[:1] in SIGNS else value
+    if not digits.isdigit() or len(value) > NUMBER_BYTES_MAX:  # of bytes, only 0-9 are digits
+        return None
+    number = int(value)
+    return number if limits.I64_MIN <= number <= limits.I64_MAX else None
+
+
+def got(value: bytes) -> str:
+    """What stood where a number was due, for a message."""
+    try:
+        return f"string: {cut(value.decode(), SHOWN_VALUE_BYTES_MAX)}"
+    except UnicodeDecodeError:
+        return "non-UTF8 bytes"
+
+
+# Keys.
+
+
+def write_error(key: str) -> Error | None:
+    """Why nothing may be stored under the key, or None."""
+    if key.__class__ is str and key.startswith("__") and is_text(key):
+        return errors.ReservedKey(key)
+    return read_error(key)
+
+
+def read_error(key: str) -> Error | None:
+    """Why nothing may be looked up under the key, or None."""
+    if key.__class__ is not str or not is_text(key):
+        return errors.BadText("key", shown(key), "a text without lone surrogates")
+    if (size_bytes := size(key)) > limits.WORKING_KEY_BYTES_MAX:
+        return errors.KeyTooLong(size_bytes, limits.WORKING_KEY_BYTES_MAX)
+    return None
+
+
+def check(tier: WorkingTier, now_ms: int, config: Config) -> None:
+    """CAP-1, TTL-4. The dead may lie here until the next request; `due_ms` proves that none will be seen."""
+    assert tier.used_bytes == sum(size(key) + len(value) for key, (value, _) in tier.entries.items())
+    assert tier.used_bytes <= config.working_bytes_max
+    assert len(tier.entries) <= config.working_entry_count_max
+    assert tier.expired_count >= 0
+    for key, (value, expires_ms) in tier.entries.items():
+        assert write_error(key) is None, key
+        assert len(value) <= limits.WORKING_VALUE_BYTES_MAX, key
+        assert tier.due_ms <= expires_ms, key
+        assert expires_ms - now_ms <= limits.TTL_MS_MAX, key

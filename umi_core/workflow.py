@@ -1,0 +1,316 @@
+"""Workflows: operations as tables, their validation, and the registry of their revisions.
+
+Law 1. A workflow is a value. Every change makes a new revision that is valid as a whole, or changes nothing.
+Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
+Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts merge, they never replace.
+Law 4. What failure means is data on the row.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Final
+
+import attrs
+
+from umi_core.effects import AskModel, Asked, Commit, EFFECT_NAMES, Embed, Read
+from umi_core.errors import BadWorkflow, Error, Rejected, UnknownRevision
+from umi_core.hooks import Interceptor, Interceptors
+from umi_core.inputs import Answer, EffectFailed
+from umi_core.language.replies import Unusable
+from umi_core.limits import PLAN_COUNT_MAX, REVISION_COUNT_MAX
+from umi_core.state import Facts, View
+from umi_core.values import pack
+
+STEP_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+# What a row's functions give.
+
+
+@attrs.frozen
+class Learned:
+    """New facts; a later row to go on with; what was left out, as (substitute, reason, count)."""
+
+    facts: Mapping[str, object] = {}
+    skip_to: str | None = None
+    degraded: tuple[tuple[str, str, int], ...] = ()
+
+
+@attrs.frozen
+class Refuse:
+    """The operation ends here: the caller's fault, nothing changed."""
+
+    error: Error
+
+
+Taken = Learned | Unusable | Refuse
+Ask = Callable[[Facts, View], Asked | None]
+Take = Callable[[Facts, Answer | None, View], Taken]
+
+
+# What failure means.
+
+
+@attrs.frozen
+class Degrade:
+    """Go on with stated facts instead; `name` goes into the reply as `step:name`."""
+
+    name: str
+    facts: Callable[[Facts], Mapping[str, object]]
+
+
+@attrs.frozen
+class OnFailure:
+    """`attempts` in all (0: without end, whatever the kind), then degrade or, with None, abort.
+
+    At a conflict: `conflict_error` may name the caller's fault; else go back to the row `replan`, PLAN_COUNT_MAX
+    plans in all (without end if `attempts` is 0); without `replan` a conflict aborts.
+    """
+
+    attempts: int
+    then: Degrade | None = None
+    replan: str | None = None
+    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None
+    plans_max: int = PLAN_COUNT_MAX
+
+
+# Rows and tables.
+
+
+@attrs.frozen
+class Step:
+    """A row. `effect`, `ask` and `on_failure` are given together or not at all.
+
+    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of what the
+    units gave. A row whose `when` is false is skipped and leaves its `otherwise`.
+    """
+
+    id: str
+    take: Take
+    requires: tuple[str, ...] = ()
+    produces: tuple[str, ...] = ()
+    effect: type[Asked] | None = None
+    ask: Ask | None = None
+    on_failure: OnFailure | None = None
+    each: str | None = None
+    when: Callable[[Facts], bool] | None = None
+    otherwise: Mapping[str, object] | None = None
+    skips_to: tuple[str, ...] = ()
+    config: tuple[tuple[str, str | int | bool], ...] = ()
+
+
+@attrs.frozen
+class Workflow:
+    name: str
+    given: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    def index(self, step_id: str) -> int | None:
+        return next((at for at, step in enumerate(self.steps) if step.id == step_id), None)
+
+    def fingerprint(self) -> str:
+        """Changes whenever a row, its order, its policy, its options or one of its functions does."""
+        rows = [[str(part) for part in describe(step)] for step in self.steps]
+        return blake2b(pack([self.name, sorted(self.given), rows]), digest_size=8).hexdigest()
+
+
+def describe(step: Step) -> tuple[object, ...]:
+    policy = step.on_failure
+    return (
+        step.id, sorted(step.requires), sorted(step.produces), EFFECT_NAMES.get(step.effect) if step.effect else "",
+        qualified(step.ask), qualified(step.take), qualified(step.when), step.each, sorted(step.otherwise or ()),
+        step.skips_to, step.config,
+        policy and (policy.attempts, policy.then and policy.then.name, policy.replan, policy.plans_max),
+    )  # fmt: skip
+
+
+def qualified(function: Callable[..., object] | None) -> str:
+    return f"{function.__module__}.{function.__qualname__}" if function else ""
+
+
+# Validation: all findings together.
+
+
+def findings(workflow: Workflow) -> tuple[BadWorkflow, ...]:
+    found = [*bad_rows(workflow), *bad_facts(workflow), *bad_jumps(workflow), *bad_gaps(workflow)]
+    return tuple(found)
+
+
+def bad_rows(workflow: Workflow) -> list[BadWorkflow]:
+    found = []
+    seen: dict[str, None] = {}
+    for step in workflow.steps:
+        if STEP_ID.fullmatch(step.id) is None:
+            found.append(BadWorkflow("BadStepId", step.id))
+        if step.id in seen:
+            found.append(BadWorkflow("DuplicateStep", step.id))
+        parts = (step.effect is None, step.ask is None, step.on_failure is None)
+        if len(set(parts)) != 1 or (step.effect is not None and step.effect not in EFFECT_NAMES):
+            found.append(BadWorkflow("UnknownEffect", step.id))
+        if step.each is not None and step.effect is Commit:
+            found.append(BadWorkflow("UnknownEffect", step.id, ("each on a commit",)))
+        seen[step.id] = None
+    return found
+
+
+def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
+    found = []
+    known = dict.fromkeys(workflow.given)
+    for step in workflow.steps:
+        needed = [*step.requires, *([step.each] if step.each else [])]
+        if missing := tuple(sorted(name for name in needed if name not in known)):
+            found.append(BadWorkflow("MissingFact", step.id, missing))
+        if twice := tuple(sorted(name for name in step.produces if name in known)):
+            found.append(BadWorkflow("FactTwice", step.id, twice))
+        known.update(dict.fromkeys(step.produces))
+    if "outcome" not in known:
+        found.append(BadWorkflow("MissingFact", workflow.name, ("outcome",)))
+    return found
+
+
+def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
+    found = []
+    for at, step in enumerate(workflow.steps):
+        later = [other.id for other in workflow.steps[at + 1 :]]
+        if bad := tuple(name for name in step.skips_to if name not in later):
+            found.append(BadWorkflow("BadSkip", step.id, bad))
+        target = step.on_failure.replan if step.on_failure else None
+        if target is not None and not can_replan(workflow, target, at):
+            found.append(BadWorkflow("BadSkip", step.id, (target,)))
+    return found
+
+
+def can_replan(workflow: Workflow, target: str, at: int) -> bool:
+    start = workflow.index(target)
+    return start is not None and start < at and all(step.effect is not Commit for step in workflow.steps[start:at])
+
+
+def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
+    """Rows that may be skipped must say what they leave."""
+    skippable = {step.id: None for step in workflow.steps if step.when is not None}
+    for at, step in enumerate(workflow.steps):
+        for name in step.skips_to:
+            target = workflow.index(name)
+            skippable.update(dict.fromkeys(row.id for row in workflow.steps[at + 1 : target]))
+    rows = [step for step in workflow.steps if step.id in skippable]
+    lacking = [(row.id, tuple(sorted(name for name in row.produces if name not in (row.otherwise or {})))) for row in rows]
+    return [BadWorkflow("NoOtherwise", row_id, names) for row_id, names in lacking if names]
+
+
+def validated(workflow: Workflow) -> Workflow:
+    if found := findings(workflow):
+        raise Rejected(*found)
+    return workflow
+
+
+# Revisions.
+
+
+@attrs.frozen
+class Registry:
+    """All revisions of all workflows, and all sets of interceptors. Every call gives a new registry.
+
+    Raises Rejected with all findings; the old registry is untouched either way.
+    """
+
+    revisions: Mapping[str, tuple[Workflow, ...]] = {}
+    generations: tuple[Interceptors, ...] = (Interceptors(),)
+
+    def at(self, name: str, revision: int | None = None) -> Workflow:
+        """That revision, or the latest."""
+        known = self.revisions.get(name, ())
+        number = len(known) if revision is None else revision
+        if not 1 <= number <= len(known):
+            raise Rejected(UnknownRevision(name, number))
+        return known[number - 1]
+
+    def latest(self, name: str) -> int:
+        return len(self.revisions[name])
+
+    def register(self, workflow: Workflow) -> "Registry":
+        if workflow.name in self.revisions:
+            raise Rejected(BadWorkflow("WorkflowExists", workflow.name))
+        return self._with(validated(workflow))
+
+    def insert_before(self, name: str, at: str, step: Step) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], step, *steps[i:]))
+
+    def insert_after(self, name: str, at: str, step: Step) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[: i + 1], step, *steps[i + 1 :]))
+
+    def replace(self, name: str, at: str, step: Step) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], step, *steps[i + 1 :]))
+
+    def remove(self, name: str, at: str) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], *steps[i + 1 :]))
+
+    def configure(self, name: str, at: str, **options: str | int | bool) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], configured(steps[i], options), *steps[i + 1 :]))
+
+    def with_interceptor(self, interceptor: Interceptor) -> "Registry":
+        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].added(interceptor)))
+
+    def without_interceptor(self, name: str) -> "Registry":
+        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].removed(name)))
+
+    def _changed(
+        self, name: str, at: str, change: Callable[[tuple[Step, ...], int], tuple[Step, ...]]
+    ) -> "Registry":
+        if name not in self.revisions:
+            raise Rejected(BadWorkflow("UnknownWorkflow", name))
+        latest = self.at(name)
+        index = latest.index(at)
+        if index is None:
+            raise Rejected(BadWorkflow("UnknownStep", at))
+        return self._with(validated(attrs.evolve(latest, steps=change(latest.steps, index))))
+
+    def _with(self, workflow: Workflow) -> "Registry":
+        known = self.revisions.get(workflow.name, ())
+        if len(known) >= REVISION_COUNT_MAX:
+            raise Rejected(BadWorkflow("RevisionsFull", workflow.name))
+        return attrs.evolve(self, revisions={**self.revisions, workflow.name: (*known, workflow)})
+
+
+def configured(step: Step, options: Mapping[str, str | int | bool]) -> Step:
+    declared = dict(step.config)
+    if unknown := tuple(sorted(key for key in options if key not in declared)):
+        raise Rejected(BadWorkflow("UnknownConfigKey", step.id, unknown))
+    if bad := tuple(sorted(key for key, value in options.items() if type(value) is not type(declared[key]))):
+        raise Rejected(BadWorkflow("BadConfigValue", step.id, bad))
+    return attrs.evolve(step, config=tuple(sorted({**declared, **options}.items())))
+
+
+# The words that tables are written with.
+
+
+def retry(
+    attempts: int,
+    then: Degrade | None = None,
+    replan: str | None = None,
+    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None,
+) -> OnFailure:
+    """`attempts` in all, then abort or degrade; at a conflict plan again from the row `replan`."""
+    assert attempts >= 1
+    return OnFailure(attempts, then, replan, conflict_error)
+
+
+def forever(replan: str | None = None) -> OnFailure:
+    """Only for recovery: no other operation may try without end."""
+    return OnFailure(0, None, replan)
+
+
+def degrade(to: str, **facts: object) -> Degrade:
+    """Constant substitutes; a substitute that depends on facts is written as `Degrade(name, function)`."""
+    return Degrade(to, lambda _: facts)
+
+
+def nothing(*names: str) -> dict[str, None]:
+    """What a skipped row leaves."""
+    return dict.fromkeys(names)
+
+
+__all__ = [
+    "Ask", "AskModel", "Commit", "Degrade", "Embed", "Learned", "OnFailure", "Read", "Refuse", "Registry", "Step",
+    "Take", "Taken", "Unusable", "Workflow", "degrade", "findings", "forever", "nothing", "retry",
+]  # fmt: skip

@@ -1,0 +1,62 @@
+"""Writes to the core tier: load, plan, commit, settle. The tier changes when the commit is durable, not before."""
+
+from umi_core.effects import ByIds, Read
+from umi_core.errors import Error
+from umi_core.inputs import Answer, RemoveBlock, SetBlock, SetImportance
+from umi_core.results import BlockRemoved, BlockSet
+from umi_core.state import Facts, View
+from umi_core.tiers.core import CoreTier, remove_block, set_block, set_importance
+from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.workflows.commits import REPLY, SETTLE, Plan, address, adopt, commit_row, core_of, found, scores_of
+
+BlockRequest = SetBlock | SetImportance | RemoveBlock
+
+
+def ask_load(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "core"),)))
+
+
+def take_load(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    core = core_of(found(answer), view.scope)
+    adopt(view, core)
+    return Learned({"core": core})
+
+
+def take_plan(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    request, core = facts["request"], facts["core"]
+    assert isinstance(request, BlockRequest)
+    assert isinstance(core, CoreTier)
+    planned = change(request, core, view)
+    if isinstance(planned, Error):
+        return Refuse(planned)
+    after, value = planned
+    return Learned({"plan": Plan(view.now_ms, core=after, value=value)})
+
+
+def change(request: BlockRequest, core: CoreTier, view: View) -> tuple[CoreTier, BlockSet | BlockRemoved | None] | Error:
+    """The core tier after the request, and what the reply says; or the caller's fault."""
+    match request:
+        case SetBlock(_, kind, text, label, importance_ppm):
+            scores = scores_of(core, view.tiers.access, view.now_ms)
+            done = set_block(core, kind, text, label, importance_ppm, scores, view.config)
+        case SetImportance(_, kind, importance_ppm, label):
+            done = set_importance(core, kind, importance_ppm, label)
+        case RemoveBlock(_, kind, label):
+            done = remove_block(core, kind, label)
+    if isinstance(done, Error):
+        return done
+    values = {SetBlock: BlockSet(done.left_ids), RemoveBlock: BlockRemoved(done.text, done.left_ids)}
+    return done.core, values.get(type(request))
+
+
+WRITE_BLOCK = Workflow(
+    "write_block",
+    given=("request",),
+    steps=(
+        Step("load", produces=("core",), effect=Read, ask=ask_load, take=take_load, on_failure=retry(3)),
+        Step("plan", requires=("request", "core"), produces=("plan",), take=take_plan),
+        commit_row(replan="load"),
+        SETTLE,
+        REPLY,
+    ),
+)

@@ -1,0 +1,190 @@
+"""rebalance: a fair scan of the access records, promotion of who deserves it, and repair of missing vectors.
+
+Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. The entry is built from the row as
+it is now, not as a scan once saw it. Law 3. Nothing to write, no commit; a moved cursor is something.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from umi_core.effects import ByFilter, ByIds, Embed, Expect, Read, Where, Write
+from umi_core.inputs import Answer, Embedded, ReadDone
+from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.policies.promotion import score_ppm
+from umi_core.policies.similarity import sound_vectors
+from umi_core.results import Rebalanced
+from umi_core.state import Facts, View
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier, admit
+from umi_core.values import Address, Entity, Head, Row, Vector
+from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
+from umi_core.workflows.commits import (
+    REPLY, SETTLE, Plan, address, adopt, ask_commit, core_of, entity_ids, found, scores_of, take_commit,
+)  # fmt: skip
+from umi_core.workflows.remember import embedded_text, entry_of
+from umi_core.effects import Commit
+
+
+def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    """Who is eligible by record alone, and where the next scan begins."""
+    access, core = view.tiers.access, view.tiers.core
+    page, cursor = access.after(access.cursor, SCAN_COUNT_MAX)
+    inside = entity_ids(core)
+    floor_ppm = view.config.promote_score_min_ppm
+    candidates = tuple(
+        record.entity_id
+        for record in page
+        if record.entity_id not in inside and score_ppm(record, view.now_ms) >= floor_ppm
+    )
+    return Learned({"candidates": candidates, "cursor": cursor, "scanned": len(page)})
+
+
+def ask_rows(facts: Facts, view: View) -> Read:
+    candidates = facts["candidates"]
+    assert isinstance(candidates, tuple)
+    return Read(ByIds((address(view.scope, "core"), *(address(view.scope, "entity", key) for key in candidates))))
+
+
+def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    rows = found(answer)
+    core = core_of(rows, view.scope)
+    adopt(view, core)
+    return Learned({"core": core, "rows": tuple(row for row in rows.values() if isinstance(row.body, Entity))})
+
+
+def ask_unembedded(facts: Facts, view: View) -> Read:
+    return Read(ByFilter(view.scope, ("entity",), Where(vector_missing=True), REPAIR_COUNT_MAX))
+
+
+def take_unembedded(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    rows = answer.rows if isinstance(answer, ReadDone) else ()
+    return Learned({"lacking": tuple(row for row in rows if isinstance(row.body, Entity) and row.body.vector_missing)})
+
+
+def lacking(facts: Facts) -> tuple[Row, ...]:
+    rows = facts["lacking"]
+    assert isinstance(rows, tuple)
+    return rows
+
+
+def ask_vectors(facts: Facts, view: View) -> Embed | None:
+    entities = [row.body for row in lacking(facts) if isinstance(row.body, Entity)]
+    return Embed(tuple(embedded_text(entity) for entity in entities)) if entities else None
+
+
+def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    if answer is None:
+        return Learned({"vectors": ()})
+    assert isinstance(answer, Embedded)
+    vectors = sound_vectors(answer.vectors, len(lacking(facts)), view.config.embedding_dims)
+    return Unusable("wrong number of vectors") if vectors is None else Learned({"vectors": vectors})
+
+
+def no_vectors(facts: Facts) -> Mapping[str, object]:
+    return {"vectors": (None,) * len(lacking(facts))}
+
+
+def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    core, rows, cursor = facts["core"], facts["rows"], facts["cursor"]
+    assert isinstance(core, CoreTier)
+    assert isinstance(rows, tuple)
+    assert isinstance(cursor, str)
+    access = pruned(facts, view)
+    after, promoted, evicted = promotions(rows, core, access, view)
+    repairs, repaired = repair_writes(facts, view)
+    head = (Write(address(view.scope, "head"), Head(cursor)),) if cursor != view.tiers.access.cursor else ()
+    scanned = facts["scanned"]
+    assert isinstance(scanned, int)
+    gone = tuple(sorted(key for key in view.tiers.access.records if key not in access.records))
+    value = Rebalanced(promoted, evicted, repaired, gone, cursor, scanned)
+    expects = tuple(Expect(row.address, row.version) for row in lacking(facts) if row.address.id in repaired)
+    current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
+    plan = Plan(
+        view.now_ms, (*repairs, *access.writes(view.scope), *head), once(expects + current),
+        after if after.blocks != core.blocks else None, value, forgotten=gone, cursor=cursor,
+    )  # fmt: skip
+    return Learned({"plan": plan, "missing": len(lacking(facts)) > len(repaired)})
+
+
+def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
+    return tuple(dict.fromkeys(expects))
+
+
+def pruned(facts: Facts, view: View) -> AccessTable:
+    """Records that are stale, or whose entity is gone, leave."""
+    access, core = view.tiers.access, facts["core"]
+    rows, candidates = facts["rows"], facts["candidates"]
+    assert isinstance(core, CoreTier)
+    assert isinstance(rows, tuple)
+    assert isinstance(candidates, tuple)
+    there = {row.address.id: None for row in rows}
+    gone = tuple(key for key in candidates if key not in there)
+    return access.without((*gone, *access.stale(view.now_ms, entity_ids(core))))
+
+
+def promotions(
+    rows: tuple[Row, ...], core: CoreTier, access: AccessTable, view: View
+) -> tuple[CoreTier, tuple[str, ...], tuple[str, ...]]:
+    """Admit the eligible, the higher score first; a refusal is no error."""
+    entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
+    scores = {key: score_ppm(access.records[key], view.now_ms) for key in entities if key in access.records}
+    promoted: dict[str, None] = {}
+    evicted: dict[str, None] = {}
+    for key in sorted(scores, key=lambda key: (-scores[key], key)):
+        entity = entities[key]
+        standing = scores_of(core, access, view.now_ms)
+        admission = admit(core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config)
+        core = admission.core
+        evicted.update(dict.fromkeys(admission.evicted_ids))
+        if admission.outcome == "promoted":
+            promoted[key] = None
+    return core, tuple(key for key in promoted if core.home_of(key)), tuple(evicted)
+
+
+def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:
+    """Vectors that have come, and the rows without their mark."""
+    vectors = facts["vectors"]
+    assert isinstance(vectors, tuple)
+    writes: tuple[Write, ...] = ()
+    repaired: tuple[str, ...] = ()
+    for row, vector in zip(lacking(facts), vectors, strict=True):
+        entity = row.body
+        assert isinstance(entity, Entity)
+        if vector is not None:
+            whole = attrs.evolve(entity, vector_missing=False)
+            where = Address(view.scope, "vector", entity.id)
+            writes += (Write(row.address, whole), Write(where, Vector(entity.id, entity.version, vector)))
+            repaired += (entity.id,)
+    return writes, repaired
+
+
+def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    """The scan goes on from the new cursor; it is due again while something is left to do."""
+    learned, plan = take_commit(facts, answer, view), facts["plan"]
+    assert isinstance(plan, Plan)
+    access = view.tiers.access
+    cursor = access.cursor if learned.facts["lost"] else plan.cursor or ""
+    is_due = bool(access.unsaved) or cursor != "" or bool(facts["missing"]) or bool(learned.facts["lost"])
+    view.tiers.access = attrs.evolve(access, cursor=cursor, is_due=is_due)
+    return learned
+
+
+REBALANCE = Workflow(
+    "rebalance",
+    given=("request",),
+    steps=(
+        Step("scan", produces=("candidates", "cursor", "scanned"), take=take_scan),
+        Step("rows", requires=("candidates",), produces=("core", "rows"), effect=Read, ask=ask_rows, take=take_rows,
+             on_failure=retry(3)),
+        Step("unembedded", produces=("lacking",), effect=Read, ask=ask_unembedded, take=take_unembedded,
+             on_failure=retry(2, then=degrade("none", lacking=()))),
+        Step("embed", requires=("lacking",), produces=("vectors",), effect=Embed, ask=ask_vectors, take=take_vectors,
+             config=(("profile", "default"),), on_failure=retry(2, then=Degrade("none", no_vectors))),
+        Step("plan", requires=("candidates", "core", "rows", "vectors"), produces=("plan", "missing"), take=take_plan),
+        Step("commit", requires=("plan", "missing"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
+             take=take_done, on_failure=retry(3, replan="rows")),
+        SETTLE,
+        REPLY,
+    ),
+)  # fmt: skip

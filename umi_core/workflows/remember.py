@@ -1,0 +1,438 @@
+"""remember: a text becomes entities, versions and vectors, in one commit.
+
+Law 1. No failure of model or embedder loses the text. Law 2. All of it is stored, or nothing is.
+Law 3. A mention whose lines are all known changes nothing; else it is the next version, with its relation.
+Law 4. Refreshes of core first, in entity order; then admissions, self first, then the higher score.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from umi_core.effects import AskModel, ByIds, Commit, Done, Embed, Expect, Read, Write
+from umi_core.errors import KeyReused
+from umi_core.inputs import Answer, Embedded, ModelReplied, Remember
+from umi_core.language.extraction import Mention, fallback_note, parse_extraction
+from umi_core.language.prompts import ask_extract, ask_route
+from umi_core.language.routing import parse_routes
+from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX, ENTRY_TEXT_BYTES_MAX
+from umi_core.policies.promotion import score_ppm
+from umi_core.policies.routing import table_decision
+from umi_core.policies.similarity import sound_vectors
+from umi_core.results import Remembered, Stored
+from umi_core.state import Facts, View
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier, admit, entry_text, move, refresh
+from umi_core.values import (
+    EVOLUTION_KINDS, Address, Entity, Entry, Receipt, Relation, RoutingDecision, Row, Scope, Tombstone, Vector,
+    Version, cut, entity_id, note_id, relation_id, size,
+)  # fmt: skip
+from umi_core.workflow import Degrade, Learned, Refuse, Step, Taken, Unusable, Workflow, nothing, retry
+from umi_core.workflows.commits import (
+    SETTLE, Plan, address, adopt, commit_row, core_of, entity_ids, found, key_of, put, request_digest, scores_of,
+)  # fmt: skip
+
+VERSION_CONFIDENCE_PPM = 500_000
+
+
+@attrs.frozen
+class Drafted:
+    """One entity as it will be, with what the rows said when it was planned."""
+
+    entity: Entity
+    change: str
+    mention: str
+    is_row_changed: bool
+    row_version: int
+    tombstone_version: int
+    old_version: int
+
+    @property
+    def is_changed(self) -> bool:
+        return self.change != "unchanged"
+
+
+# seen: the request key may be known already.
+
+
+def ask_seen(facts: Facts, view: View) -> Read | None:
+    if facts["request_key"] is None:
+        return None
+    return Read(ByIds((address(view.scope, "receipt", key_of(facts, view)),)))
+
+
+def take_seen(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    row = next(iter(found(answer).values()), None) if answer else None
+    if row is None:
+        return Learned({"receipt": None})
+    assert isinstance(row.body, Receipt)
+    if row.body.request_digest != request_digest(facts):
+        return Refuse(KeyReused(str(facts["request_key"])))
+    view.marks.append("request key known: replied from the receipt")
+    return Learned({"receipt": row.body}, skip_to="reply")
+
+
+SEEN = Step(
+    "seen", requires=("request", "request_key"), produces=("receipt",), effect=Read, ask=ask_seen, take=take_seen,
+    on_failure=retry(3), skips_to=("reply",),
+)  # fmt: skip
+
+
+# extract: names and what is said about them.
+
+
+def ask_extraction(facts: Facts, view: View) -> AskModel | None:
+    request = asked(facts)
+    return AskModel("extract", ask_extract(request.text)) if request.extract else None
+
+
+def take_extraction(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    text = asked(facts).text
+    if answer is None:
+        return Learned(one_note(facts))
+    assert isinstance(answer, ModelReplied)
+    extraction = parse_extraction(answer.text, text, view.config)
+    if isinstance(extraction, Unusable):
+        return extraction
+    partial = (("extract:partial", "malformed", 1),) if extraction.partial else ()
+    return Learned({"mentions": extraction.entities, "dropped": extraction.dropped}, degraded=partial)
+
+
+def one_note(facts: Facts) -> Mapping[str, object]:
+    return {"mentions": (fallback_note(asked(facts).text),), "dropped": ()}
+
+
+def asked(facts: Facts) -> Remember:
+    request = facts["request"]
+    assert isinstance(request, Remember)
+    return request
+
+
+# lookup: what is known about these names, and what this text makes of it.
+
+
+def ids_of(facts: Facts, scope: Scope) -> tuple[str, ...]:
+    mentions = facts["mentions"]
+    assert isinstance(mentions, tuple)
+    return tuple(id_of(mention, scope) for mention in mentions)
+
+
+def id_of(mention: Mention, scope: Scope) -> str:
+    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
+
+
+def ask_lookup(facts: Facts, view: View) -> Read:
+    ids = ids_of(facts, view.scope)
+    rows = [address(view.scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
+    return Read(ByIds((*rows, address(view.scope, "core"))))
+
+
+def take_lookup(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    rows = found(answer)
+    core = core_of(rows, view.scope)
+    adopt(view, core)
+    mentions = facts["mentions"]
+    assert isinstance(mentions, tuple)
+    drafts = tuple(drafted(mention, asked(facts), rows, view) for mention in mentions)
+    return Learned({"drafts": drafts, "core": core})
+
+
+def drafted(mention: Mention, request: Remember, rows: Mapping[Address, Row], view: View) -> Drafted:
+    key = id_of(mention, view.scope)
+    row = rows.get(address(view.scope, "entity", key))
+    grave = rows.get(address(view.scope, "tombstone", key))
+    if row is None:
+        return created(mention, request, key, grave, view)
+    old = row.body
+    assert isinstance(old, Entity)
+    fresh = with_options(old, request)
+    if all(line in old.content.split("\n") for line in mention.content.split("\n")):
+        return Drafted(fresh, "unchanged", mention.content, fresh != old, row.version, 0, old.version)
+    content = extended(old.content, mention.content)
+    fresh = attrs.evolve(fresh, content=content, version=old.version + 1, updated_ms=view.now_ms)
+    return Drafted(fresh, "updated", mention.content, True, row.version, 0, old.version)
+
+
+def created(mention: Mention, request: Remember, key: str, grave: Row | None, view: View) -> Drafted:
+    """A name that is new, or was forgotten: then its versions go on where they ended."""
+    version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
+    entity = Entity(
+        key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
+        view.now_ms, view.now_ms,
+    )  # fmt: skip
+    grave_version = grave.version if grave else 0
+    return Drafted(with_options(entity, request), "created", mention.content, True, 0, grave_version, 0)
+
+
+def with_options(entity: Entity, request: Remember) -> Entity:
+    """Explicit values only; what is not given stays."""
+    given = {
+        "importance_ppm": request.importance_ppm,
+        "event_time_ms": request.event_time_ms,
+        "metadata": tuple(sorted(request.metadata)) or None,
+        "source": request.source,
+    }
+    return attrs.evolve(entity, **{name: value for name, value in given.items() if value is not None})
+
+
+def extended(old: str, mention: str) -> str:
+    """The lines that are lacking are appended; beyond the limit the oldest go."""
+    known = old.split("\n")
+    lines = known + [line for line in dict.fromkeys(mention.split("\n")) if line not in known]
+    while size("\n".join(lines)) > ENTITY_FACTS_BYTES_MAX and len(lines) > 1:
+        lines.pop(0)
+    return "\n".join(lines)
+
+
+# embed and route: for what changed.
+
+
+def changed(facts: Facts) -> tuple[Drafted, ...]:
+    drafts = facts["drafts"]
+    assert isinstance(drafts, tuple)
+    return tuple(draft for draft in drafts if draft.is_changed)
+
+
+def ask_vectors(facts: Facts, view: View) -> Embed | None:
+    entities = [draft.entity for draft in changed(facts)]
+    if not entities or not asked(facts).embed:
+        return None
+    return Embed(tuple(embedded_text(entity) for entity in entities))
+
+
+def embedded_text(entity: Entity) -> str:
+    return cut(f"{entity.name}\n{entity.content}", EMBED_TEXT_BYTES_MAX)
+
+
+def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(no_vectors(facts))
+    assert isinstance(answer, Embedded)
+    vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    missing = sum(vector is None for vector in vectors)
+    return Learned({"vectors": vectors}, degraded=(("no_vectors", "unsound", missing),) if missing else ())
+
+
+def no_vectors(facts: Facts) -> Mapping[str, object]:
+    return {"vectors": (None,) * len(changed(facts))}
+
+
+def ask_routes(facts: Facts, view: View) -> AskModel | None:
+    entities = tuple(draft.entity for draft in changed(facts))
+    if not entities or not view.config.semantic_routing:
+        return None
+    return AskModel("route", ask_route(entities, asked(facts).text))
+
+
+def take_routes(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(by_table(facts))
+    assert isinstance(answer, ModelReplied)
+    routes = parse_routes(answer.text, tuple(draft.entity for draft in changed(facts)), view.config)
+    if isinstance(routes, Unusable):
+        return routes
+    partial = tuple(("route:partial", reason, 1) for reason in routes.degraded)
+    return Learned({"routes": routes.decisions}, degraded=partial)
+
+
+def by_table(facts: Facts) -> Mapping[str, object]:
+    return {"routes": tuple(table_decision(draft.entity) for draft in changed(facts))}
+
+
+# plan: rows, core and the reply, from what is known.
+
+
+def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    drafts, core = settled(facts), facts["core"]
+    assert isinstance(core, CoreTier)
+    decisions = all_decisions(facts, drafts)
+    access = view.tiers.access.touched((draft.entity for draft in drafts), view.now_ms, entity_ids(core))
+    placed = place(drafts, decisions, core, access, view)
+    writes = (*(write for draft in drafts for write in rows_of(draft, facts, view)), *access.writes(view.scope))
+    value = Remembered(
+        tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
+        placed.decisions, placed.promoted, placed.evicted, dropped(facts),
+    )  # fmt: skip
+    plan = Plan(
+        view.now_ms, writes, expected(drafts, view.scope), placed.core if placed.core.blocks != core.blocks else None,
+        value, tuple(draft.entity for draft in drafts), decisions=placed.decisions,
+        spoken=(asked(facts).text, tuple(draft.entity.name for draft in drafts)),
+    )  # fmt: skip
+    return Learned({"plan": plan})
+
+
+def dropped(facts: Facts) -> tuple[tuple[int, str], ...]:
+    value = facts["dropped"]
+    assert isinstance(value, tuple)
+    return value
+
+
+def settled(facts: Facts) -> tuple[Drafted, ...]:
+    """The drafts with block and vector mark, as routing and embedding came out."""
+    drafts, routes, vectors = facts["drafts"], facts["routes"], facts["vectors"]
+    assert isinstance(drafts, tuple)
+    assert isinstance(routes, tuple)
+    assert isinstance(vectors, tuple)
+    todo = iter(zip(routes, vectors, strict=True))
+    return tuple(placed_draft(draft, *next(todo), facts) if draft.is_changed else draft for draft in drafts)
+
+
+def placed_draft(draft: Drafted, route: RoutingDecision, vector: object, facts: Facts) -> Drafted:
+    missing = vector is None and asked(facts).embed
+    return attrs.evolve(draft, entity=attrs.evolve(draft.entity, block=route.block, vector_missing=missing))
+
+
+def all_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDecision, ...]:
+    """One decision per entity, in entity order; what did not change keeps its block."""
+    routes = facts["routes"]
+    assert isinstance(routes, tuple)
+    todo = iter(routes)
+    return tuple(next(todo) if draft.is_changed else kept(draft.entity) for draft in drafts)
+
+
+def kept(entity: Entity) -> RoutingDecision:
+    return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
+
+
+@attrs.frozen
+class Placed:
+    core: CoreTier
+    decisions: tuple[RoutingDecision, ...]
+    promoted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+
+
+def place(
+    drafts: tuple[Drafted, ...], decisions: tuple[RoutingDecision, ...], core: CoreTier, access: AccessTable, view: View
+) -> Placed:
+    """Core after this remember: entries show the new versions, and who shall enter at once does if it can."""
+    entities = {draft.entity.id: draft.entity for draft in drafts}
+    outcomes: dict[str, str] = {}
+    for entity, decision in zip(entities.values(), decisions, strict=True):
+        core = refresh(core, entity, view.config)
+        home = core.home_of(entity.id)
+        if home is not None and home[0].kind != decision.block:
+            moved = move(core, entity.id, decision.block)
+            core, outcomes[entity.id] = moved.core, moved.outcome
+    evicted: tuple[str, ...] = ()
+    scores = {key: score_ppm(record, view.now_ms) for key, record in access.records.items() if key in entities}
+    wanting = [decision for decision in decisions if decision.promote and decision.entity_id not in outcomes]
+    wanting.sort(key=lambda it: (entities[it.entity_id].type != "self", -scores[it.entity_id], it.entity_id))
+    for decision in wanting:
+        entity = entities[decision.entity_id]
+        standing = scores_of(core, access, view.now_ms)
+        admission = admit(core, entry_of(entity, view.now_ms), decision.block, scores[entity.id], standing, view.config)
+        core, outcomes[entity.id] = admission.core, admission.outcome
+        evicted += admission.evicted_ids
+    told = tuple(attrs.evolve(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
+    promoted = tuple(it.entity_id for it in told if it.outcome == "promoted" and it.entity_id not in evicted)
+    return Placed(core, told, promoted, evicted)
+
+
+def entry_of(entity: Entity, now_ms: int) -> Entry:
+    return Entry(entity.id, entity.version, entity.name, entry_text(entity.content, ENTRY_TEXT_BYTES_MAX), now_ms)
+
+
+def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
+    """Current row, version, relation and vector of one entity."""
+    entity, scope = draft.entity, view.scope
+    if draft.is_row_changed:
+        yield put(scope, "entity", entity.id, entity)
+    if not draft.is_changed:
+        return
+    kind = "extend" if draft.old_version else None
+    yield put(scope, "version", f"{entity.id}@{entity.version}", version_of(draft, kind, view.now_ms))
+    if draft.old_version:
+        relation = version_relation(draft, scope, view.now_ms)
+        yield put(scope, "relation", relation.id, relation)
+    if draft.tombstone_version:
+        yield put(scope, "tombstone", entity.id, None)
+    yield put(scope, "vector", entity.id, vector_of(draft, facts))
+    yield from outdated(entity, scope)
+
+
+def version_of(draft: Drafted, kind: str | None, now_ms: int) -> Version:
+    entity = draft.entity
+    return Version(
+        entity.id, entity.version, draft.mention, kind, entity.content, entity.event_time_ms, entity.metadata,
+        entity.source, now_ms,
+    )  # fmt: skip
+
+
+def version_relation(draft: Drafted, scope: Scope, now_ms: int) -> Relation:
+    """Without a model nothing known is dropped: the next version extends the old one."""
+    source, target = (draft.entity.id, draft.old_version), (draft.entity.id, draft.entity.version)
+    row_id = relation_id(scope, source, target, "extend")
+    return Relation(row_id, "extend", source, target, VERSION_CONFIDENCE_PPM, "", "table", now_ms)
+
+
+def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
+    vectors = facts["vectors"]
+    assert isinstance(vectors, tuple)
+    at = next(n for n, other in enumerate(changed(facts)) if other.entity.id == draft.entity.id)
+    return None if vectors[at] is None else Vector(draft.entity.id, draft.entity.version, vectors[at])
+
+
+def outdated(entity: Entity, scope: Scope) -> Iterable[Write]:
+    """Version n takes version n-100 with it, and the relation from there, whatever its kind."""
+    last = entity.version - ENTITY_VERSION_COUNT_MAX
+    if last < 1:
+        return
+    yield put(scope, "version", f"{entity.id}@{last}", None)
+    for kind in EVOLUTION_KINDS:
+        yield put(scope, "relation", relation_id(scope, (entity.id, last), (entity.id, last + 1), kind), None)
+
+
+def expected(drafts: tuple[Drafted, ...], scope: Scope) -> tuple[Expect, ...]:
+    rows = tuple(Expect(address(scope, "entity", draft.entity.id), draft.row_version) for draft in drafts)
+    graves = tuple(
+        Expect(address(scope, "tombstone", draft.entity.id), draft.tombstone_version)
+        for draft in drafts
+        if not draft.row_version
+    )
+    return rows + graves
+
+
+# reply.
+
+
+def take_reply(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    receipt = facts["receipt"]
+    if receipt is None:
+        return Learned({"outcome": Done(facts["stored"])})
+    assert isinstance(receipt, Receipt)
+    return Learned({"outcome": Done(attrs.evolve(receipt.value, repeated=True))})  # type: ignore[misc]
+
+
+REPLY = Step("reply", requires=("receipt", "stored"), produces=("outcome",), take=take_reply)
+
+REMEMBER = Workflow(
+    "remember",
+    given=("request", "request_key"),
+    steps=(
+        SEEN,
+        Step("extract", requires=("request",), produces=("mentions", "dropped"), otherwise=nothing("mentions", "dropped"),
+             effect=AskModel, ask=ask_extraction, take=take_extraction, config=(("profile", "default"),),
+             on_failure=retry(2, then=Degrade("one_note", one_note))),
+        Step("lookup", requires=("mentions",), produces=("drafts", "core"), otherwise=nothing("drafts", "core"),
+             effect=Read, ask=ask_lookup, take=take_lookup, on_failure=retry(3)),
+        Step("embed", requires=("drafts",), produces=("vectors",), otherwise=nothing("vectors"),
+             effect=Embed, ask=ask_vectors, take=take_vectors, config=(("profile", "default"),),
+             on_failure=retry(2, then=Degrade("no_vectors", no_vectors))),
+        Step("route", requires=("drafts",), produces=("routes",), otherwise=nothing("routes"),
+             effect=AskModel, ask=ask_routes, take=take_routes, config=(("profile", "default"),),
+             on_failure=retry(2, then=Degrade("table", by_table))),
+        Step("plan", requires=("drafts", "core", "vectors", "routes"), produces=("plan",), otherwise=nothing("plan"),
+             take=take_plan),
+        commit_row(replan="lookup"),
+        SETTLE,
+        REPLY,
+    ),
+)  # fmt: skip
+
+FACTS = (Drafted, Mention, Plan)
+"""Classes of facts of this workflow, for the codec."""
+
+__all__ = ["FACTS", "REMEMBER", "REPLY", "SEEN", "Commit", "embedded_text", "entry_of"]

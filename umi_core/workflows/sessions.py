@@ -1,0 +1,167 @@
+"""Sessions: the working tier as a row that its members hand on.
+
+Law 1. A save names the version it was made from; of two saves from one version at most one succeeds.
+Law 2. A load checks everything before anything changes; a missing or foreign session is an error.
+Law 3. A session lies in a scope of its own, (user, session id): no search, count or other memory meets it.
+"""
+
+import attrs
+
+from umi_core.effects import ByIds, Expect, Read
+from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
+from umi_core.inputs import Answer, Committed, CreateSession, EffectFailed, LoadSession, SaveSession
+from umi_core.limits import SESSION_MEMBER_COUNT_MAX
+from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_core.state import Facts, View
+from umi_core.tiers.session import SessionInfo, decode, encode
+from umi_core.tiers.working import WorkingTier, drop_expired
+from umi_core.values import Address, Scope, SessionRow, session_id
+from umi_core.effects import Commit, Done, Write
+from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.workflows.commits import REPLY, Plan, ask_commit, found, take_commit
+
+
+def session_address(scope: Scope, row_id: str) -> Address:
+    return Address(Scope(scope.user, row_id), "session", row_id)
+
+
+def joined(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] | Error:
+    """Members in order, each once."""
+    everyone = tuple(sorted({*members, *more}, key=str.encode))
+    too_many = len(everyone) > SESSION_MEMBER_COUNT_MAX
+    return TooManyMembers(len(everyone), SESSION_MEMBER_COUNT_MAX) if too_many else everyone
+
+
+# create: an empty tier under a new id; an id that is taken counts on.
+
+
+def take_new(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    request = facts["request"]
+    assert isinstance(request, CreateSession)
+    members = joined((view.scope.agent,), request.members)
+    if isinstance(members, Error):
+        return Refuse(members)
+    row_id = session_id(view.scope, view.now_ms, view.plan_count - 1)
+    info = SessionInfo(session_id=row_id, started_ms=view.now_ms, creator=view.scope.agent, members=members)
+    created = SessionCreated(row_id, view.now_ms)
+    return Learned({"plan": plan_of(info, WorkingTier(), created, view), "info": info})
+
+
+def take_created(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    learned, tiers = take_commit(facts, answer, view), view.tiers
+    stored = learned.facts["stored"]
+    assert isinstance(stored, SessionCreated)
+    drop_expired(tiers.working, view.now_ms)
+    dropped_count = len(tiers.working.entries)
+    tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
+    tiers.session = attrs.evolve(info_of(facts), session_id=stored.session_id, started_ms=stored.started_ms, version=1)
+    return Learned({**learned.facts, "stored": attrs.evolve(stored, dropped_count=dropped_count)})
+
+
+# save: the tier as it is now, expecting the version this memory loaded or saved last.
+
+
+def take_saved(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    request, info = facts["request"], view.tiers.session
+    assert isinstance(request, SaveSession)
+    if info.session_id is None:
+        return Refuse(NoSession())
+    members = joined(info.members, request.hand_to)
+    if isinstance(members, Error):
+        return Refuse(members)
+    info = attrs.evolve(info, members=members)
+    saved = SessionSaved(info.version + 1, view.now_ms)
+    return Learned({"plan": plan_of(info, view.tiers.working, saved, view), "info": info})
+
+
+def take_save(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    learned, info = take_commit(facts, answer, view), info_of(facts)
+    stored = learned.facts["stored"]
+    assert isinstance(stored, SessionSaved)
+    if view.tiers.session.session_id == info.session_id:
+        view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version, members=info.members)
+    return learned
+
+
+def plan_of(info: SessionInfo, working: WorkingTier, value: SessionCreated | SessionSaved, view: View) -> Plan:
+    assert info.session_id is not None
+    row = SessionRow(
+        info.session_id, view.scope.user, info.creator, info.members, view.now_ms, view.scope.agent,
+        encode(working, info, view.now_ms),
+    )  # fmt: skip
+    where = session_address(view.scope, info.session_id)
+    return Plan(view.now_ms, (Write(where, row),), (Expect(where, info.version),), value=value)
+
+
+def info_of(facts: Facts) -> SessionInfo:
+    info = facts["info"]
+    assert isinstance(info, SessionInfo)
+    return info
+
+
+def changed_by_another(facts: Facts, failure: EffectFailed, view: View) -> Error | None:
+    """The session row itself is newer: the caller must load it again; planning again would overwrite it."""
+    info = info_of(facts)
+    assert info.session_id is not None
+    versions = dict(failure.changed)
+    where = session_address(view.scope, info.session_id)
+    return SessionConflict(info.version, versions[where]) if where in versions else None
+
+
+# load: read, check, swap.
+
+
+def ask_session(facts: Facts, view: View) -> Read:
+    return Read(ByIds((session_address(view.scope, id_of(facts)),)))
+
+
+def id_of(facts: Facts) -> str:
+    request = facts["request"]
+    assert isinstance(request, LoadSession)
+    return request.session_id
+
+
+def take_session(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    row = next(iter(found(answer).values()), None)
+    body = row.body if row else None
+    if row is None or not isinstance(body, SessionRow) or view.scope.agent not in body.members:
+        return Refuse(SessionNotFound(id_of(facts)))
+    loaded = decode(body.snapshot, view.now_ms, view.config)
+    if isinstance(loaded, Error):
+        return Refuse(loaded)
+    loaded.tier.expired_count = view.tiers.working.expired_count
+    view.tiers.working = loaded.tier
+    view.tiers.session = attrs.evolve(loaded.info, version=row.version, creator=body.creator, members=body.members)
+    return Learned({"outcome": Done(SessionLoaded(row.version, loaded.expired_at_rest))})
+
+
+CREATE_SESSION = Workflow(
+    "create_session",
+    given=("request",),
+    steps=(
+        Step("plan", requires=("request",), produces=("plan", "info"), take=take_new),
+        Step("commit", requires=("plan", "info"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
+             take=take_created, on_failure=retry(3, replan="plan")),
+        REPLY,
+    ),
+)  # fmt: skip
+
+SAVE_SESSION = Workflow(
+    "save_session",
+    given=("request",),
+    steps=(
+        Step("plan", requires=("request",), produces=("plan", "info"), take=take_saved),
+        Step("commit", requires=("plan", "info"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
+             take=take_save, on_failure=retry(3, replan="plan", conflict_error=changed_by_another)),
+        REPLY,
+    ),
+)  # fmt: skip
+
+LOAD_SESSION = Workflow(
+    "load_session",
+    given=("request",),
+    steps=(
+        Step("read", requires=("request",), produces=("outcome",), effect=Read, ask=ask_session, take=take_session,
+             on_failure=retry(3)),
+    ),
+)  # fmt: skip

@@ -1,0 +1,4 @@
+from umi_sim.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The virtual clock of one agent: what it reads at a world time, and the moves that make it lie.
+
+Law 1. reading = base + (world - base_world) * num // den, at most READING_MS_MAX. Reading changes nothing.
+Law 2. Every move re-bases to the present reading first, so only the move itself is seen.
+Law 3. Between moves a reading never falls.
+Law 4. What a frozen clock did not show is kept in `missed_ms`; a thaw that catches up shows it.
+"""
+
+from typing import Final
+
+import attrs
+
+READING_MS_MAX: Final = 2**53 - 1
+RATE_FACTOR_MAX: Final = 2
+
+
+@attrs.define
+class SimClock:
+    """One agent's clock over world time. Plain data; world times given to it never go back."""
+
+    base_ms: int
+    base_world_ms: int
+    num: int = 1
+    den: int = 1
+    is_frozen: bool = False
+    missed_ms: int = 0
+
+    @classmethod
+    def start(cls, world_ms: int, skew_ms: int = 0) -> "SimClock":
+        """A clock at rate 1/1 that is off by the skew."""
+        return cls(clipped(world_ms + skew_ms), world_ms)
+
+    def reading(self, world_ms: int) -> int:
+        """What the agent sees at this world time."""
+        assert world_ms >= self.base_world_ms
+        if self.is_frozen:
+            return self.base_ms
+        reading_ms = self.base_ms + (world_ms - self.base_world_ms) * self.num // self.den
+        return reading_ms if reading_ms <= READING_MS_MAX else READING_MS_MAX
+
+    def world_at(self, reading_ms: int, world_ms: int) -> int | None:
+        """The first world time from `world_ms` on with at least this reading; None if it never comes."""
+        if self.reading(world_ms) >= reading_ms:
+            return world_ms
+        if self.is_frozen or reading_ms > READING_MS_MAX:
+            return None
+        missing_ms = reading_ms - self.base_ms
+        return self.base_world_ms - (-missing_ms * self.den // self.num)  # division upwards
+
+    def jump(self, world_ms: int, by_ms: int) -> None:
+        """The reading changes by this much."""
+        self._rebase(world_ms)
+        self.base_ms = clipped(self.base_ms + by_ms)
+
+    def drift(self, world_ms: int, num: int, den: int) -> None:
+        """From now on the clock runs at num/den, between half and double speed."""
+        assert 1 <= num <= RATE_FACTOR_MAX * den
+        assert 1 <= den <= RATE_FACTOR_MAX * num
+        self._rebase(world_ms)
+        self.num, self.den = num, den
+
+    def freeze(self, world_ms: int) -> None:
+        """The reading stands still until a thaw; to freeze a frozen clock changes nothing."""
+        self._rebase(world_ms)
+        self.is_frozen = True
+
+    def thaw(self, world_ms: int, catch_up: bool) -> None:
+        """The clock runs on from here, or jumps to where it would have been."""
+        self._rebase(world_ms)
+        if catch_up:
+            self.base_ms = clipped(self.base_ms + self.missed_ms)
+        self.is_frozen, self.missed_ms = False, 0
+
+    def land(self, world_ms: int, to_ms: int, forward_ms_max: int) -> bool:
+        """The reading becomes exactly `to_ms`; False, and nothing changed, if that is back or too far on."""
+        forward_ms = to_ms - self.reading(world_ms)
+        if not 0 <= forward_ms <= forward_ms_max or to_ms > READING_MS_MAX:
+            return False
+        self.jump(world_ms, forward_ms)
+        return True
+
+    def _rebase(self, world_ms: int) -> None:
+        reading_ms = self.reading(world_ms)
+        if self.is_frozen:
+            self.missed_ms += (world_ms - self.base_world_ms) * self.num // self.den
+        self.base_ms, self.base_world_ms = reading_ms, world_ms
+
+
+def clipped(reading_ms: int) -> int:
+    """The nearest reading a clock can show."""
+    return min(max(reading_ms, 0), READING_MS_MAX)

@@ -1,0 +1,455 @@
+"""Contracts of storage, model and embedder, to be run on any implementation, ours or yours.
+
+    run_storage_conformance(SimStorage)         a class, or any function that makes an empty storage
+    run_model_conformance(truth)
+    run_embedder_conformance(embed)
+
+Each returns if everything tried kept the contract, and raises AssertionError otherwise: the message names the law
+and shows both answers, its notes the shortest script that breaks it. `how` tries more, or less.
+
+Law 1. The twin is simpler than any storage: one dict, searched as a whole for every question.
+Law 2. What the simulator may do under a fault (a short page with a cursor) is allowed here; nothing else is.
+Law 3. The same tries in every run. Law 4. Needs hypothesis, which is in the extra `test`.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar, Final, Protocol, TypeVar
+
+import attrs
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, given, settings
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from umi_core.config import Config
+from umi_core.effects import (
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Expect,
+    Query,
+    Where,
+    Write,
+)
+from umi_core.inputs import Committed, EffectFailed, ReadDone
+from umi_core.language.extraction import Extraction, parse_extraction
+from umi_core.language.prompts import ask_extract, ask_route
+from umi_core.language.routing import Routes, parse_routes
+from umi_core.limits import PPM, RECEIPT_MS_MAX, REPLY_BYTES_MAX
+from umi_core.policies.similarity import sound_vectors, vector_relevance_ppm, words_relevance_ppm
+from umi_core.values import (
+    Address,
+    Body,
+    Entity,
+    Receipt,
+    Relation,
+    Row,
+    Scope,
+    Vector,
+    Version,
+)
+
+HOW: Final = settings(
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    print_blob=False,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class Storage(Protocol):
+    """What a storage is asked. `arrive` and `flush` are the two ends of one commit on its way to the disk."""
+
+    def arrive(self, commit: Commit, sender: str) -> int: ...
+    def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None: ...
+    def crash(self) -> None: ...
+    def read(self, request_id: int, query: Query) -> ReadDone: ...
+
+
+def run_storage_conformance(make: Callable[[], Storage], how: settings = HOW) -> None:
+    """Random scripts against the storage and its twin; `make` gives an empty storage each time."""
+    contract = type("Contract", (StorageContract,), {"make": staticmethod(make)})
+    run_state_machine_as_test(contract, settings=how)
+
+
+def run_model_conformance(truth: "Truth", how: settings = HOW) -> None:
+    """`truth(task, prompt)` is total, pure, and never degrades what the memory makes of it."""
+    for check in (check_total, check_extract, check_route):
+        try_all(check, truth, TEXTS, how)
+
+
+def run_embedder_conformance(embed: "Embed", how: settings = HOW) -> None:
+    """`embed(text, dims)` is total and pure, and its vectors are sound and closest to themselves."""
+    try_all(check_vector, embed, TEXTS, how)
+
+
+def agree(law: str, got: object, expected: object) -> None:
+    """Raises AssertionError with the law and both values."""
+    assert got == expected, f"{law}\n  got       {got}\n  expected  {expected}"
+
+
+# The storage's twin.
+
+
+@attrs.define
+class Twin:
+    """All rows ever written, in one dict; a deleted row has no body and keeps its version."""
+
+    rows: dict[Address, Row] = attrs.field(factory=dict)
+
+    def version(self, address: Address) -> int:
+        """The version a commit may expect: 0 is absent."""
+        row = self.rows.get(address)
+        return 0 if row is None or row.body is None else row.version
+
+    def commit(self, commit: Commit) -> Committed | EffectFailed:
+        differing = [e.address for e in commit.expects if self.version(e.address) != e.version]
+        if differing:
+            changed = tuple((address, self.version(address)) for address in differing)
+            return EffectFailed(commit.request_id, "conflict", changed=changed)
+        versions = tuple((write.address, self.write(write)) for write in commit.writes)
+        receipts = [write.body for write in commit.writes if write.address.kind == "receipt"]
+        return Committed(commit.request_id, versions, receipts[0] if receipts else None)
+
+    def write(self, write: Write) -> int:
+        last = self.rows.get(write.address, Row(write.address, 0, None))
+        if last.body is not None or write.body is not None:
+            self.rows[write.address] = Row(write.address, last.version + 1, write.body)
+        return self.rows.get(write.address, last).version
+
+    def live(self, addresses: tuple[Address, ...]) -> tuple[Row, ...]:
+        return tuple(self.rows[address] for address in addresses if self.version(address))
+
+    def matching(self, query: ByFilter | CountRows) -> tuple[Row, ...]:
+        """In order (kind, id)."""
+        rows = sorted(self.live(tuple(self.rows)), key=lambda row: (row.address.kind, row.address.id))
+        in_scope = [
+            row for row in rows if row.address.scope == query.scope and row.address.kind in query.kinds
+        ]
+        return tuple(row for row in in_scope if holds(query.where, row.body))
+
+    def hits(self, query: ByVector | ByWords) -> tuple[Row, ...]:
+        """In order (score descending, id)."""
+        found = self.matching(CountRows(query.scope, ("entity",), query.where))
+        scored = [attrs.evolve(row, score_ppm=self.score(query, row)) for row in found]
+        hits = [row for row in scored if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
+        hits.sort(key=lambda row: (-(row.score_ppm or 0), row.address.id))
+        return tuple(hits[: query.limit])
+
+    def score(self, query: ByVector | ByWords, row: Row) -> int:
+        if isinstance(query, ByVector):
+            vectors = self.live((attrs.evolve(row.address, kind="vector"),))
+            return max(
+                (vector_relevance_ppm(query.vector, components(vector)) for vector in vectors), default=0
+            )
+        assert isinstance(row.body, Entity)
+        return words_relevance_ppm(query.text, row.body.name, row.body.content)
+
+
+def components(row: Row) -> tuple[int, ...]:
+    assert isinstance(row.body, Vector)
+    return row.body.components
+
+
+def holds(where: Where, body: Body | None) -> bool:
+    """True if the body has the fields of all conditions, and they are as asked."""
+    if where.touches is not None and where.touches not in touched(body):
+        return False
+    if (
+        where.types is None
+        and where.start_ms is None
+        and where.end_ms is None
+        and where.vector_missing is None
+    ):
+        return True
+    return isinstance(body, Entity) and (
+        (where.types is None or body.type in where.types)
+        and (where.start_ms is None or body.time_ms >= where.start_ms)
+        and (where.end_ms is None or body.time_ms <= where.end_ms)
+        and (where.vector_missing is None or body.vector_missing is where.vector_missing)
+    )
+
+
+def touched(body: Body | None) -> tuple[str, ...]:
+    match body:
+        case Version():
+            return (body.entity_id,)
+        case Relation():
+            return (body.source[0], body.target[0])
+    return ()
+
+
+# Rows, writes, questions that are tried. Ids are prefixes of each other, and both scopes spell "abc".
+
+SCOPES: Final = (Scope("a", "bc"), Scope("ab", "c"))
+IDS: Final = ("e1", "e10", "e2")
+KINDS: Final = ("entity", "receipt", "relation", "vector", "version")
+FACTS: Final = (  # type, name, content, updated_ms, event_time_ms, vector_missing
+    ("person", "Ann", "likes green tea", 1, None, False),
+    ("person", "Anna", "likes tea", 5, 2, True),
+    ("topic", "tea", "green or black tea", 2, None, False),
+    ("note", "note", "nothing of that", 3, 4, False),
+)
+
+
+def entity_of(row_id: str, fact: tuple[str, str, str, int, int | None, bool]) -> Entity:
+    kind, name, content, updated_ms, event_time_ms, vector_missing = fact
+    return Entity(
+        row_id, kind, name, content, 1, 500_000, 500_000, "facts", 1, updated_ms, event_time_ms,
+        vector_missing=vector_missing,
+    )  # fmt: skip
+
+
+def bodies(kind: str, row_id: str) -> tuple[Body | None, ...]:
+    """What may be written at such a row; None deletes it."""
+    match kind:
+        case "entity":
+            return (*(entity_of(row_id, fact) for fact in FACTS), None)
+        case "vector":
+            return (*(Vector(row_id, 1, parts) for parts in ((1, 0), (3, 4), (-1, 0), (1, 0, 0))), None)
+        case "version":
+            return (Version(row_id, 1, "told", None, "told", None, (), None, 1), None)
+        case "relation":
+            return (Relation(row_id, "knows", ("e1", 0), (row_id, 0), 500_000, "", "model", 1), None)
+    return (*(Receipt("remember", b"", b"", value, 1) for value in (True, False)), None)
+
+
+ADDRESSES: Final = tuple(Address(scope, kind, row_id) for scope in SCOPES for kind in KINDS for row_id in IDS)
+ALL_WRITES: Final = tuple(Write(a, body) for a in ADDRESSES for body in bodies(a.kind, a.id))
+WRITES: Final = st.lists(st.sampled_from(ALL_WRITES), min_size=1, max_size=4).map(tuple)
+GUARDS: Final = st.lists(st.tuples(st.sampled_from(ADDRESSES), st.sampled_from((0, 0, 0, 1))), max_size=3)
+TIMES: Final = st.none() | st.integers(1, 5)
+TYPES: Final = st.none() | st.sampled_from((("person",), ("topic", "note"), ("event",)))
+TOUCHES: Final = st.none() | st.none() | st.sampled_from(IDS)
+WHERES: Final = st.just(Where()) | st.builds(
+    Where, TYPES, TIMES, TIMES, st.sampled_from((None, None, True, False))
+)
+LIMITS: Final = st.integers(1, 3)
+KIND_SETS: Final = st.lists(st.sampled_from(KINDS), min_size=1, unique=True).map(tuple)
+COUNTS: Final = st.builds(
+    CountRows, st.sampled_from(SCOPES), KIND_SETS, WHERES | st.builds(Where, touches=TOUCHES)
+)
+MIN_SCORES: Final = st.sampled_from((0, 300_000, 600_000, 1_000_000))
+BY_WORDS: Final = st.builds(
+    ByWords,
+    st.sampled_from(SCOPES),
+    st.sampled_from(("green tea", "Anna", "who?")),
+    WHERES,
+    LIMITS,
+    MIN_SCORES,
+)
+BY_VECTOR: Final = st.builds(
+    ByVector, st.sampled_from(SCOPES), st.sampled_from(((4, 3), (1, 0))), WHERES, LIMITS, MIN_SCORES
+)
+
+
+class StorageContract(RuleBasedStateMachine):
+    """Scripts of commits, crashes and questions; after each the storage and its twin hold the same rows."""
+
+    make: ClassVar[Callable[[], Storage]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.storage, self.twin = type(self).make(), Twin()
+        self.now_ms, self.request_id = 0, 0
+        self.on_the_way: list[tuple[int, Commit]] = []
+        self.first: list[tuple[int, str, Committed]] = []  # when, under which key, with what
+
+    # Commits.
+
+    @rule(writes=WRITES, guards=GUARDS)
+    def commit(self, writes: tuple[Write, ...], guards: list[tuple[Address, int]]) -> None:
+        self.flush(*self.sent(writes, guards))
+
+    @rule(writes=WRITES, guards=GUARDS)
+    def leave_pending(self, writes: tuple[Write, ...], guards: list[tuple[Address, int]]) -> None:
+        self.on_the_way.append(self.sent(writes, guards))
+
+    @precondition(lambda self: self.on_the_way)
+    @rule(which=st.integers(0, 9))
+    def land(self, which: int) -> None:
+        self.flush(*self.on_the_way.pop(which % len(self.on_the_way)))
+
+    @rule()
+    def crash(self) -> None:
+        self.storage.crash()
+        for ticket, _ in self.on_the_way:
+            agree("a crash takes the pending batches", self.storage.flush(ticket, self.now_ms), None)
+        self.on_the_way = []
+        self.check_rows("a crash takes the pending batches and nothing else")
+
+    @precondition(lambda self: self.first)
+    @rule(which=st.integers(0, 9), writes=WRITES, guards=GUARDS)
+    def repeat(self, which: int, writes: tuple[Write, ...], guards: list[tuple[Address, int]]) -> None:
+        """A key of the last 24 hours, with another batch and perhaps expects that do not hold."""
+        at_ms, key, first = self.first[which % len(self.first)]
+        if self.now_ms < at_ms + RECEIPT_MS_MAX:
+            ticket, commit = self.sent(writes, guards, key)
+            expected = attrs.evolve(first, request_id=commit.request_id)
+            agree(
+                "a known key is answered as the first time", self.storage.flush(ticket, self.now_ms), expected
+            )
+            self.check_rows("a known key changes nothing")
+
+    @rule(ms=st.sampled_from((1, RECEIPT_MS_MAX // 2, RECEIPT_MS_MAX - 1)))
+    def wait(self, ms: int) -> None:
+        self.now_ms += ms
+
+    # Questions.
+
+    @rule(addresses=st.lists(st.sampled_from(ADDRESSES), unique=True).map(tuple))
+    def by_ids(self, addresses: tuple[Address, ...]) -> None:
+        agree("rows in the order asked for, absent ones missing", self.ask(ByIds(addresses)).rows,
+              self.twin.live(addresses))  # fmt: skip
+
+    @rule(query=COUNTS)
+    def count(self, query: CountRows) -> None:
+        agree(
+            "a count is of matching rows of one scope", self.ask(query).count, len(self.twin.matching(query))
+        )
+
+    @rule(query=BY_WORDS | BY_VECTOR)
+    def search(self, query: ByWords | ByVector) -> None:
+        law = "hits of one scope, filtered, then ordered by (score, id), then cut"
+        agree(law, self.ask(query).rows, self.twin.hits(query))
+
+    @rule(query=COUNTS, limit=LIMITS, meanwhile=st.lists(WRITES, max_size=4))
+    def walk(self, query: CountRows, limit: int, meanwhile: list[tuple[Write, ...]]) -> None:
+        """Page after page, with a commit between two pages as long as there are some."""
+        stayed, seen, cursor = self.matching(query), list[Address](), None
+        for page_count in range(100):
+            page = self.ask(ByFilter(query.scope, query.kinds, query.where, limit, cursor))
+            self.check_page(page, query, limit)
+            seen += [row.address for row in page.rows]
+            cursor = page.cursor
+            if cursor is None:
+                break
+            if page_count < len(meanwhile):
+                self.flush(*self.sent(meanwhile[page_count], []))
+                stayed = [address for address in stayed if address in self.matching(query)]
+        agree("a walk comes to its end", cursor, None)
+        agree("a walk is in order, each row once", seen, sorted(set(seen), key=lambda a: (a.kind, a.id)))
+        agree("a walk misses no row that stays", [address for address in stayed if address not in seen], [])
+
+    def check_page(self, page: ReadDone, query: CountRows, limit: int) -> None:
+        expected = [row for row in self.twin.matching(query) if row in page.rows]
+        agree("a page has matching rows of one scope, in order", list(page.rows), expected)
+        agree("a page is within its limit", page.rows[limit:], ())
+
+    # Detail.
+
+    def sent(
+        self, writes: tuple[Write, ...], guards: list[tuple[Address, int]], key: str = ""
+    ) -> tuple[int, Commit]:
+        self.request_id += 1
+        expects = tuple(Expect(address, self.twin.version(address) + off) for address, off in guards)
+        commit = Commit(writes, expects, key or f"key {self.request_id}", request_id=self.request_id)
+        ticket = self.storage.arrive(commit, "agent")
+        self.check_rows("a pending batch is in no read")
+        return ticket, commit
+
+    def flush(self, ticket: int, commit: Commit) -> None:
+        expected = self.twin.commit(commit)
+        answer = self.storage.flush(ticket, self.now_ms)
+        if isinstance(expected, Committed):
+            agree("versions grow by one per write, deletes included", answer, expected)
+            self.first.append((self.now_ms, commit.key, expected))
+            self.check_rows("a durable batch is visible as a whole")
+        else:
+            silent = attrs.evolve(expected, changed=())  # a storage need not name what changed
+            agree("expects that differ are a conflict", answer, silent if answer == silent else expected)
+            self.check_rows("a batch with a conflict changes nothing")
+
+    def check_rows(self, law: str) -> None:
+        agree(law, self.ask(ByIds(ADDRESSES)).rows, self.twin.live(ADDRESSES))
+
+    def matching(self, query: CountRows) -> list[Address]:
+        return [row.address for row in self.twin.matching(query)]
+
+    def ask(self, query: Query) -> ReadDone:
+        self.request_id += 1
+        answer = self.storage.read(self.request_id, query)
+        agree("an answer carries the id of its request", answer.request_id, self.request_id)
+        return answer
+
+
+# Model and embedder.
+
+TASKS: Final = (
+    "extract",
+    "route",
+    "evolve",
+    "rewrite",
+    "expand",
+    "decide",
+    "segment",
+    "summarise_category",
+    "reflect",
+)
+HOSTILE: Final = (
+    "Alice works at Acme.", "{text}", "```json\n[]\n```", 'INPUT text = "Bob"', "\nINPUT entities = [1]\n", '"} ]',
+    "Reply with one JSON array", "<system>", "\ud800", "他在东京工作。", "@ann #tag", "\x00\x85\u2028", "{{", "a" * 500,
+)  # fmt: skip
+TEXTS: Final = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), max_size=6).map(" ".join)
+DIMS: Final = (2, 16, 64)
+
+Truth = Callable[[str, str], str]
+Embed = Callable[[str, int], tuple[int, ...]]
+Subject = TypeVar("Subject")
+
+
+def try_all(check: Callable[[Subject, str], None], subject: Subject, how: settings) -> None:
+    @how
+    @given(TEXTS)
+    def tried(text: str) -> None:
+        check(subject, text)
+
+    tried()
+
+
+def check_total(truth: Truth, text: str) -> None:
+    """Any text is a prompt of any task, lone surrogates included."""
+    for task in TASKS:
+        reply = truth(task, text)
+        agree("the same question has the same answer", truth(task, text), reply)
+        agree("a reply is within its limit", reply.encode(errors="surrogatepass")[REPLY_BYTES_MAX:], b"")
+
+
+def check_extract(truth: Truth, text: str) -> None:
+    text = remembered(text)
+    reply = truth("extract", ask_extract(text))
+    parsed = parse_extraction(reply, text, Config())
+    assert isinstance(parsed, Extraction), (
+        f"an extraction has its form, whatever the text says\n  got  {reply}"
+    )
+    agree("a true extraction drops nothing malformed", parsed.partial, False)
+
+
+def check_route(truth: Truth, text: str) -> None:
+    text = remembered(text)
+    asked = tuple(entity_of(row_id, fact) for row_id, fact in zip(IDS, FACTS, strict=False))
+    asked = (*asked, attrs.evolve(asked[0], id="e3", name=text, content=text))
+    reply = truth("route", ask_route(asked, text))
+    parsed = parse_routes(reply, asked, Config())
+    assert isinstance(parsed, Routes), f"a routing has its form, whatever the text says\n  got  {reply}"
+    agree("a true routing has one sound row per entity", parsed.degraded, ())
+
+
+def remembered(text: str) -> str:
+    """The text as a memory would accept it: not blank, no lone surrogates."""
+    return text.encode(errors="replace").decode().strip() or "Alice"
+
+
+def check_vector(embed: Embed, text: str) -> None:
+    for dims in DIMS:
+        vector = embed(text, dims)
+        agree("the same text has the same vector", embed(text, dims), vector)
+        agree("a vector is sound: its length, whole numbers in range, not all zero",
+              sound_vectors([vector], 1, dims), (tuple(vector),))  # fmt: skip
+        agree("a text is closest to itself", vector_relevance_ppm(vector, vector), PPM)

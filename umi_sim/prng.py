@@ -1,0 +1,151 @@
+"""Chance: whole numbers made from a seed and a path by hashing alone, so any language can repeat them.
+
+Law 1. A stream is a function of its seed and path; a child comes from its path, not from its parent's state.
+Law 2. Integers in closed ranges only, unbiased; one value is one word, practically always.
+Law 3. A keyed draw has no state: the same key and data give the same number, whoever else asks.
+Law 4. This is `umi-prng-1`. Every change of one number is a new name.
+"""
+
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+PERSON: Final = b"umi-prng-1"
+SEED_MAX: Final = 2**64 - 1
+WORD_COUNT: Final = 2**64
+WORD_MAX: Final = WORD_COUNT - 1
+DENOMINATOR_MAX: Final = 10**9
+
+EIGHT_WORDS: Final = struct.Struct("<8Q")
+COMMIT_ID: Final = re.compile(r"[0-9a-fA-F]{40}")
+HEX: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,16})")
+DECIMAL: Final = re.compile(r"0*([0-9]{1,20})")
+SHOWN_CHARACTERS_MAX: Final = 50
+
+
+class Stream:
+    """The endless words of one (seed, path). Only its owner draws from it."""
+
+    __slots__ = ("_block", "_key", "_words")
+
+    def __init__(self, seed: int, *path: str | int) -> None:
+        self._key = stream_key(seed, path)
+        self._block = 0
+        self._words: list[int] = []
+
+    def word(self) -> int:
+        """The next word: a whole number in 0 .. 2^64-1."""
+        if not self._words:
+            self._words = words_of_block(self._key, self._block)
+            self._block += 1
+        return self._words.pop()
+
+    def below(self, n: int) -> int:
+        """A whole number in 0 .. n-1, n at most 2^64."""
+        assert 1 <= n <= WORD_COUNT, n
+        product = self.word() * n
+        while product & WORD_MAX < WORD_COUNT % n:
+            product = self.word() * n
+        return product >> 64
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number in low .. high, both ends included."""
+        return low + self.below(high - low + 1)
+
+    def chance(self, n: int, d: int) -> bool:
+        """True in n of d cases; draws even for 0/1 and 1/1, so a rate set to zero shifts nothing."""
+        assert 0 <= n <= d
+        assert d <= DENOMINATOR_MAX
+        return self.below(d) < n
+
+    def pick(self, items: Sequence[T]) -> T:
+        """One of the items, each as likely as the other."""
+        return items[self.below(len(items))]
+
+    def weighted(self, items: Sequence[T], weights: Sequence[int]) -> T:
+        """One of the items, each as likely as its weight says; a weight of zero is never taken."""
+        assert len(items) == len(weights)
+        rest = self.below(sum(weights))
+        for item, weight in zip(items, weights, strict=True):
+            assert weight >= 0
+            if rest < weight:
+                return item
+            rest -= weight
+        raise AssertionError("the draw lies below the sum of the weights")
+
+    def shuffle(self, items: Iterable[T]) -> list[T]:
+        """The items in a random order, as a new list (Fisher-Yates from the end)."""
+        shuffled = list(items)
+        for last in range(len(shuffled) - 1, 0, -1):
+            other = self.below(last + 1)
+            shuffled[last], shuffled[other] = shuffled[other], shuffled[last]
+        return shuffled
+
+    def subset(self, items: Iterable[T], n: int, d: int) -> list[T]:
+        """The items that had luck, in order: one chance of n/d for each."""
+        return [item for item in items if self.chance(n, d)]
+
+    def log_between(self, low: int, high: int) -> int:
+        """A whole number in low .. high: its bit length uniform, then uniform among those of that length."""
+        assert 0 <= low <= high
+        bit_count = self.between(low.bit_length(), high.bit_length())
+        smallest, largest = (1 << bit_count) >> 1, (1 << bit_count) - 1
+        return self.between(max(low, smallest), min(high, largest))
+
+
+class Keyed:
+    """Keyed draws of one key: `Keyed(key).draw(data) == keyed(key, data)`, at half the price."""
+
+    __slots__ = ("_prepared",)
+
+    def __init__(self, key: bytes) -> None:
+        self._prepared = blake2b(key=key, digest_size=8, person=PERSON)
+
+    def draw(self, data: str) -> int:
+        """A whole number in 0 .. 2^64-1 that belongs to this data."""
+        hashed = self._prepared.copy()
+        hashed.update(data.encode())
+        return int.from_bytes(hashed.digest(), "little")
+
+
+def keyed(key: bytes, data: str) -> int:
+    """The one number in 0 .. 2^64-1 that belongs to this key and data."""
+    return Keyed(key).draw(data)
+
+
+def stream_key(seed: int, path: Iterable[str | int]) -> bytes:
+    """The 32 bytes a stream or a keyed draw is made from. Worth keeping: it costs more than a draw."""
+    assert 0 <= seed <= SEED_MAX, seed
+    parts = [str(part).encode() for part in path]
+    framed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return blake2b(seed.to_bytes(8, "big") + framed, digest_size=32, person=PERSON).digest()
+
+
+def words_of_block(key: bytes, block: int) -> list[int]:
+    """The eight words of a block, the first one last, ready to be popped."""
+    digest = blake2b(key + block.to_bytes(8, "big"), person=PERSON).digest()
+    return list(EIGHT_WORDS.unpack(digest))[::-1]
+
+
+def parse_seed(text: str) -> int:
+    """The seed in a text: decimal, 0x and hex digits, or a commit id. Anything else is a ValueError."""
+    if COMMIT_ID.fullmatch(text):
+        return int(text[:16], 16)
+    if found := HEX.fullmatch(text):
+        return int(found[1], 16)
+    found = DECIMAL.fullmatch(text)
+    if found and int(found[1]) <= SEED_MAX:
+        return int(found[1])
+    raise ValueError(
+        f"{shown(text)} is not a seed: write 0 .. {SEED_MAX}, 0x and up to 16 hex digits, "
+        "or the 40 hex digits of a commit id"
+    )
+
+
+def shown(text: str) -> str:
+    """The text as a message can bear it."""
+    return ascii(text if len(text) <= SHOWN_CHARACTERS_MAX else text[:SHOWN_CHARACTERS_MAX] + "...")
