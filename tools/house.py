@@ -16,10 +16,11 @@ exception, change the table that forbids it, with a reason on the same line.
 
 import ast
 import contextlib
+import os
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ LAYERS: Final = (
     {"inputs", "effects", "results"},
     {"tiers", "policies", "language"},
     {"state"},
-    {"codec", "invariants"},
+    {"codec", "invariants", "requests"},
     {"hooks", "workflow", "engine"},
     {"workflows"},
     {"memory"},
@@ -120,9 +121,9 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.targets.",
     "umi_core.delegate",
 )
-TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli.py"}  # before it, all is unused
+TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli.py"}
 MACHINE_PATH: Final = re.compile(r"/(work|farm)/|/tmp/[a-z]+/")
-SKIPPED_FOLDERS: Final = {"__pycache__", "build", "dist", "htmlcov"}
+SKIPPED_FOLDER: Final = re.compile(r"\.|(__pycache__|build|dist|htmlcov)$")
 ME: Final = "tools/house.py"
 PYTHON_OLDEST: Final = (3, 11)  # requires-python of pyproject.toml
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -157,7 +158,7 @@ def check_files(files: Mapping[str, str]) -> list[str]:
         if path in trees and not path.startswith("tools/"):
             findings += check_length(path, path, 1, text.count("\n"), FILE_LINES_MAX)
             findings += check_words(path, 1, path.removesuffix(".py"))
-            if text or TOPS[path.split("/")[0]] in files:  # an empty package is one that has just begun
+            if path.count("/") == 1 and path.endswith("/__init__.py") and (text or has_top(path, files)):
                 findings += check_exports(path, trees[path])
             walk = Walk(path)
             walk.visit(trees[path])
@@ -165,16 +166,19 @@ def check_files(files: Mapping[str, str]) -> list[str]:
     return sorted({*findings, *check_unused(trees, files.get("pyproject.toml", ""))})
 
 
+def has_top(path: str, files: Container[str]) -> bool:
+    """Has the file arrived that imports, in the end, all others of the package?"""
+    return TOPS.get(path.split("/")[0]) in files
+
+
 def read_files(root: Path) -> dict[str, str]:
     files: dict[str, str] = {}
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        folders = set(name.split("/")[:-1]) - {".ci"}
-        if any(folder.startswith(".") or folder in SKIPPED_FOLDERS for folder in folders):
-            continue
-        if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX:
-            with contextlib.suppress(UnicodeDecodeError):  # then it is not a text
-                files[name] = path.read_text("utf-8")
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name == ".ci" or not SKIPPED_FOLDER.match(name))
+        for path in (Path(folder, name) for name in sorted(names)):
+            if path.is_file() and path.stat().st_size <= TEXT_BYTES_MAX:
+                with contextlib.suppress(UnicodeDecodeError):  # then it is not a text
+                    files[path.relative_to(root).as_posix()] = path.read_text("utf-8")
     return files
 
 
@@ -481,44 +485,35 @@ def check_paths(path: str, text: str) -> Iterator[str]:
 
 
 def check_exports(path: str, tree: ast.Module) -> Iterator[str]:
-    """`__all__` of a package is literal, and is what the file binds in public (`__getattr__` may add)."""
-    if not path.endswith("/__init__.py"):
-        return
+    """`__all__` of the two packages is literal, and is what they bind in public (`__getattr__` may add)."""
     listed: list[str] | None = None
-    line = 1
     bound: set[str] = set()
     for node in tree.body:
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id="__all__")], value=value)
-                | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
-            ):
-                line, listed = node.lineno, names_listed(value)
             case ast.ImportFrom() if absolute(path, node).startswith(("umi_core", "umi_sim")):
                 bound |= {alias.asname or alias.name for alias in node.names}
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 bound.add(name)
-            case ast.Assign() | ast.AnnAssign():
-                bound |= set(bindings(node)[0])
-    lazy = "__getattr__" in bound
-    bound = {name for name in bound if not name.startswith("_") or name == "__version__"}
+            case ast.Assign(value=value) | ast.AnnAssign(value=value):
+                bound.update(bindings(node)[0])
+                listed = names_listed(value) if bindings(node)[0] == ["__all__"] else listed
+    public = {name for name in bound if not name.startswith("_")}
     if listed is None:
-        if bound or path.count("/") == 1:
-            yield f"{path}:{line}: no __all__, write one out as a literal: {sorted(bound)}"
+        yield f"{path}:1: no __all__, write one out as a literal: {sorted(public)}"
         return
-    for name in sorted(bound.difference(listed) - {"__version__"}):
-        yield f"{path}:{line}: {name} is bound in public and not in __all__, add it or call it _{name}"
-    for name in sorted(set(listed) - bound) if not lazy else ():
-        yield f"{path}:{line}: __all__ lists {name}, which is not here, import it or take it out"
+    for name in sorted(public.difference(listed)):
+        yield f"{path}:1: {name} is bound in public and not in __all__, add it or call it _{name}"
+    for name in sorted(set(listed) - bound) if "__getattr__" not in bound else ():
+        yield f"{path}:1: __all__ lists {name}, which is not here, import it or take it out"
     if len(listed) != len(set(listed)):
-        yield f"{path}:{line}: __all__ lists a name twice, take one out"
+        yield f"{path}:1: __all__ lists a name twice, take one out"
 
 
-def names_listed(value: ast.expr) -> list[str] | None:
+def names_listed(value: ast.expr | None) -> list[str] | None:
     """The strings of a literal list or tuple; None if it is anything else."""
     try:
-        names = ast.literal_eval(value)
-    except ValueError:
+        names = ast.literal_eval(value or "")
+    except (ValueError, SyntaxError):
         return None
     return list(names) if isinstance(names, list | tuple) else None
 
@@ -535,7 +530,7 @@ def check_unused(trees: Mapping[str, ast.Module], pyproject: str) -> Iterator[st
         }
     for path in trees:
         module = module_of(path)
-        is_checked = TOPS.get(path.split("/")[0]) in trees and not path.endswith("/__init__.py")
+        is_checked = has_top(path, trees) and not path.endswith("/__init__.py")
         by_others = any(
             module == name or (name.endswith(".") and module.startswith(name)) for name in BY_OTHERS
         )

@@ -25,6 +25,8 @@ VERSION: Final = 1
 STATE_BYTES_MAX: Final = 64 * 2**20
 DEPTH_MAX: Final = 64
 
+ERROR_TAG_FIRST: Final = 500
+
 TUPLE: Final = 0
 DICT: Final = 1
 
@@ -34,9 +36,14 @@ TAGGED: Final[tuple[type, ...]] = (
     values.AccessRecord, values.Entry, values.Block, values.Core, values.Epoch, values.Head, values.Tombstone,
     values.Receipt, values.SessionRow, values.RoutingDecision, values.Turn,
     effects.ByIds, effects.Where, effects.ByFilter, effects.CountRows, effects.ByVector, effects.ByWords,
-    effects.Write, effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit, effects.Degraded,
-    effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall, effects.HookNote, effects.Reply,
-    *inputs.REQUESTS.values(),
+    effects.Write, effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit,
+    effects.Degraded, effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall,
+    effects.HookNote, effects.Reply,
+    inputs.Set, inputs.Get, inputs.Exists, inputs.Delete, inputs.Incr, inputs.Append, inputs.Touch, inputs.Sweep,
+    inputs.Clear, inputs.Len, inputs.Bytes, inputs.GetBlock, inputs.Blocks, inputs.CoreBytes, inputs.InCore,
+    inputs.Render, inputs.LastRoutingDecisions, inputs.SetBlock, inputs.SetImportance, inputs.RemoveBlock,
+    inputs.CreateSession, inputs.SaveSession, inputs.LoadSession, inputs.Remember, inputs.Recall, inputs.Forget,
+    inputs.GetEntity, inputs.Count, inputs.Rebalance,
     inputs.ModelReplied, inputs.Embedded, inputs.ReadDone, inputs.Committed, inputs.EffectFailed, inputs.Wake,
     results.Stored, results.Remembered, results.Hit, results.Forgotten, results.BlockSet, results.BlockRemoved,
     results.SessionCreated, results.SessionSaved, results.SessionLoaded, results.Rebalanced,
@@ -52,7 +59,7 @@ PLAIN: Final = (type(None), bool, int, str, bytes)
 
 
 def register(cls: type, tag: int) -> None:
-    """Give a class its place. Every class of a fact needs one, else an operation in flight could not be saved."""
+    """Give a class its place. Every class of a fact needs one, else an operation could not be saved in flight."""
     assert tag not in DECODERS, (tag, cls)
     DECODERS[tag] = cls
     if cls not in (tuple, dict):
@@ -133,7 +140,9 @@ def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
         raise errors.Rejected(errors.SnapshotTooBig(len(data), STATE_BYTES_MAX))
     try:
         name, version, body, digest = msgpack.unpackb(data, max_map_len=0, max_ext_len=0)
-        good = name == FORMAT and isinstance(body, bytes) and values.pack([name, version, body, digest]) == data
+        good = (
+            name == FORMAT and isinstance(body, bytes) and values.pack([name, version, body, digest]) == data
+        )
     except (ValueError, TypeError):
         good = False
     if not good:
@@ -154,4 +163,6 @@ def state_digest(value: "state.State") -> bytes:
 
 
 for tag, cls in enumerate(TAGGED):
+    register(cls, tag)
+for tag, cls in enumerate(errors.ERRORS, start=ERROR_TAG_FIRST):
     register(cls, tag)

@@ -1,9 +1,10 @@
 """The engine: runs the rows of operations, one effect in flight each.
 
-Law 1. A row: requires present, `when`, ask, emit, answer, take, produces checked, facts and tiers put in place.
+Law 1. A row: requires, `when`, ask, emit, answer, take, produces checked, facts and tiers put in place.
 Law 2. Time-outs belong to the memory: an answer at its deadline is late. Late answers reach nothing.
 Law 3. A failure is retried, planned again, degraded or the end, as the row says; each is counted and marked.
 Law 4. Until a row is done nothing it learnt is visible.
+Law 5. A commit that may still have happened never ends as Failed, whatever its last attempt met.
 """
 
 from collections.abc import Mapping
@@ -12,10 +13,39 @@ from typing import Final
 
 import attrs
 
-from umi_core.effects import AskModel, Asked, ByFilter, ByIds, Commit, Degraded, Done, Effect, Embed, Failed
-from umi_core.effects import FailureKind, ModelCall, OpId, Outcome, Read, Refused, Reply, Unknown
-from umi_core.errors import Conflict, Deposed, EmbedFailed, Error, ModelFailed, StorageFailed, StorageFull
-from umi_core.errors import StorageRefused, WorkflowBroken
+from umi_core.effects import (
+    Asked,
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    Degraded,
+    Done,
+    Effect,
+    Embed,
+    Failed,
+    FailureKind,
+    ModelCall,
+    OpId,
+    Outcome,
+    Read,
+    Refused,
+    Reply,
+    Unknown,
+)
+from umi_core.errors import (
+    Conflict,
+    Deposed,
+    EmbedFailed,
+    Error,
+    ModelFailed,
+    StorageFailed,
+    StorageFull,
+    StorageRefused,
+    WorkflowBroken,
+)
 from umi_core.hooks import EMBED_TASK, Place, inward, outward
 from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PAGE_ROW_COUNT_MAX, RETRY_AFTER_MS_MAX
@@ -65,8 +95,7 @@ class Engine:
                 operation.due_ms = None
                 self.send(operation, self.row_of(operation))
             else:
-                kind: FailureKind = "unknown" if isinstance(operation.asked, Commit) else "timeout"
-                self.answered(operation, EffectFailed(operation.waiting, kind))
+                self.timed_out(operation)
             self.proceed(operation)
 
     def next_due(self) -> Operation | None:
@@ -74,12 +103,13 @@ class Engine:
         due = [op for op in self.state.operations.values() if op.due_ms is not None and op.due_ms <= now_ms]
         return min(due, key=lambda op: (op.due_ms, op.number), default=None)
 
-    def depose(self) -> None:
+    def depose(self, epoch: int) -> None:
         """A newer life holds the rows: everything in flight fails, and nothing more is sent."""
-        self.state.phase = "deposed"
+        state = self.state
+        state.phase, state.epoch = "deposed", epoch
         self.marks.append("deposed")
-        for operation in list(self.state.operations.values()):
-            self.finish(operation, Failed(Deposed(self.state.epoch)))
+        for operation in list(state.operations.values()):
+            self.fail(operation, Deposed(epoch))
 
     # Rows.
 
@@ -98,12 +128,13 @@ class Engine:
             self.units_done(operation, row)
         else:
             operation.asked = row.ask(facts, self.view(operation, row)) if row.ask else None
-            operation.attempt = 0
+            operation.attempt, operation.uncertain = 0, False
             if operation.asked is None:
                 self.take(operation, row, None)
-            else:
-                assert type(operation.asked) is row.effect, (row.id, operation.asked)
+            elif type(operation.asked) is row.effect:
                 self.send(operation, row)
+            else:
+                self.broken(operation, row, "effect", (type(operation.asked).__name__,))
 
     def send(self, operation: Operation, row: Step) -> None:
         """Emit the question of this row once more: a new attempt with a new request_id."""
@@ -112,8 +143,8 @@ class Engine:
         state.request_count += 1
         operation.attempt += 1
         request = self.filled_in(operation, row, operation.asked)
-        sent = outward(self.registry.generations[operation.hooks], self.place(operation, row), request)
-        operation.onion = sent.onion
+        sent = outward(self.registry.interceptors(operation.hooks), self.place(operation, row), request)
+        operation.sent, operation.onion = sent.request, sent.onion
         operation.notes += sent.notes
         operation.waiting = state.request_count
         operation.due_ms = state.seen_ms + sent.request.timeout_ms
@@ -125,22 +156,29 @@ class Engine:
         self.effects.append(sent.request)
 
     def answered(self, operation: Operation, answer: Answer) -> None:
-        """The world answered, or the memory gave up waiting."""
         operation.calls = closed_calls(operation.calls, answer, self.state.seen_ms)
         self.settle(operation, answer)
 
+    def timed_out(self, operation: Operation) -> None:
+        """The memory gives up waiting; a commit may have happened all the same."""
+        assert operation.waiting is not None
+        kind: FailureKind = "unknown" if isinstance(operation.asked, Commit) else "timeout"
+        failure = EffectFailed(operation.waiting, kind)
+        operation.calls = closed_calls(operation.calls, failure, None)
+        self.settle(operation, failure)
+
     def settle(self, operation: Operation, answer: Answer) -> None:
+        """What came of the attempt: back through the onion, then the row takes it, or its policy does."""
         row = self.row_of(operation)
-        asked = operation.asked
+        asked, sent = operation.asked, operation.sent
         assert asked is not None
+        assert sent is not None
         assert operation.waiting is not None
         del self.state.waiting[operation.waiting]
-        operation.waiting = operation.due_ms = None
-        hooks = self.registry.generations[operation.hooks]
-        answer, notes = inward(hooks, operation.onion, self.place(operation, row), asked, answer)
-        operation.notes += notes
+        operation.waiting = operation.due_ms = operation.sent = None
+        answer = self.through_onion(operation, row, sent, answer)
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
-            answer = self.checked_rows(operation, row, asked, answer)
+            answer = self.checked_rows(operation, asked, answer)
         if isinstance(answer, EffectFailed):
             self.failed(operation, row, answer)
         elif isinstance(answer, ReadDone) and self.has_more(operation, answer):
@@ -148,9 +186,21 @@ class Engine:
         else:
             if operation.pages:
                 assert isinstance(answer, ReadDone)
-                answer = attrs.evolve(answer, rows=operation.pages + answer.rows)
+                assert isinstance(asked, Read)
+                answer = attrs.evolve(answer, rows=in_order(asked, operation.pages + answer.rows))
                 operation.pages = ()
             self.take(operation, row, answer)
+
+    def through_onion(self, operation: Operation, row: Step, sent: Asked, answer: Answer) -> Answer:
+        """The answer as the interceptors leave it; one that a hook gives in place of a failure is less."""
+        hooks, place = self.registry.interceptors(operation.hooks), self.place(operation, row)
+        after, notes = inward(hooks, operation.onion, place, sent, answer)
+        operation.notes += notes
+        for note in notes:
+            if (note.hook, note.what) == ("on_error", "substituted"):
+                reason = answer.kind if isinstance(answer, EffectFailed) else "refused"
+                self.degraded(operation, f"{row.id}:hook:{note.name}", reason)
+        return after
 
     def take(self, operation: Operation, row: Step, answer: Answer | None) -> None:
         view = self.view(operation, row)
@@ -162,7 +212,7 @@ class Engine:
             self.finish(operation, Refused(taken.error))
         else:
             for name, reason, count in taken.degraded:
-                self.degraded(operation, row, name, reason, count)
+                self.degraded(operation, f"{row.id}:{name}", reason, count)
             self.learn(operation, row, taken, view)
 
     def learn(self, operation: Operation, row: Step, learned: Learned, view: View | None) -> None:
@@ -181,7 +231,12 @@ class Engine:
         self.row_done(operation, row, facts, None)
 
     def row_done(
-        self, operation: Operation, row: Step, facts: Mapping[str, object], skip_to: str | None, view: View | None = None
+        self,
+        operation: Operation,
+        row: Step,
+        facts: Mapping[str, object],
+        skip_to: str | None,
+        view: View | None = None,
     ) -> None:
         if not self.is_sound(operation, row, facts):
             return
@@ -226,8 +281,9 @@ class Engine:
     def failed(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         policy = row.on_failure
         assert policy is not None
-        if failure.kind == "conflict" and self.is_deposed(failure):
-            self.depose()
+        operation.uncertain |= failure.kind == "unknown"
+        if failure.kind == "conflict" and self.is_deposed(operation, failure):
+            self.depose(self.epoch_of(operation))
         elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
             self.conflicted(operation, row, failure)
         elif policy.attempts == 0 or self.may_retry(operation, row, failure):
@@ -235,9 +291,15 @@ class Engine:
         else:
             self.give_up(operation, row, failure.kind, "")
 
-    def is_deposed(self, failure: EffectFailed) -> bool:
+    def is_deposed(self, operation: Operation, failure: EffectFailed) -> bool:
         epoch = Address(self.state.scope, EPOCH, EPOCH)
-        return self.state.epoch > 0 and any(address == epoch for address, _ in failure.changed)
+        return self.epoch_of(operation) > 0 and any(address == epoch for address, _ in failure.changed)
+
+    def epoch_of(self, operation: Operation) -> int:
+        """The epoch of this life; recovery has claimed it before the memory knows."""
+        epoch = operation.facts.get(EPOCH, self.state.epoch)
+        assert isinstance(epoch, int)
+        return epoch
 
     def may_retry(self, operation: Operation, row: Step, failure: EffectFailed) -> bool:
         assert row.on_failure is not None
@@ -246,7 +308,9 @@ class Engine:
 
     def sleep(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         backoff_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(operation.attempt - 1, 16))
-        operation.due_ms = self.state.seen_ms + max(backoff_ms, min(failure.retry_after_ms, RETRY_AFTER_MS_MAX))
+        operation.due_ms = self.state.seen_ms + max(
+            backoff_ms, min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
+        )
         self.marks.append(f"{operation.workflow}.{row.id}: retried")
 
     def conflicted(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
@@ -279,26 +343,28 @@ class Engine:
         assert policy is not None, (row.id, kind)
         operation.pages = ()
         if isinstance(policy.then, Degrade):
-            self.degraded(operation, row, policy.then.name, reason or kind)
+            self.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
             self.marks.append(f"{operation.workflow}.{row.id}: degraded")
             self.learn(operation, row, Learned(policy.then.facts(operation.facts)), None)
         else:
             self.marks.append(f"{operation.workflow}.{row.id}: aborted")
-            self.finish(operation, abort_outcome(row, kind, operation.attempt))
+            self.fail(operation, abort_error(row, kind, operation.attempt))
 
-    def degraded(self, operation: Operation, row: Step, name: str, reason: str, count: int = 1) -> None:
-        full_name = name if ":" in name else f"{row.id}:{name}"
-        known = [item for item in operation.degraded if (item.name, item.reason) == (full_name, reason)]
-        count += sum(item.count for item in known)
+    def degraded(self, operation: Operation, name: str, reason: str, count: int = 1) -> None:
+        """Once more less than asked for: named in the reply, summed in the counters."""
+        known = [item for item in operation.degraded if (item.name, item.reason) == (name, reason)]
         others = tuple(item for item in operation.degraded if item not in known)
-        operation.degraded = (*others, Degraded(full_name, reason, count))
-        self.state.count(f"degraded {full_name}")
+        total = count + sum(item.count for item in known)
+        operation.degraded = (*others, Degraded(name, reason, total))
+        self.state.count(f"degraded {name}", count)
 
     def broken(self, operation: Operation, row: Step, kind: str, names: tuple[str, ...]) -> None:
-        self.finish(
-            operation,
-            Failed(WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names)),
-        )
+        error = WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names)
+        self.finish(operation, Failed(error))
+
+    def fail(self, operation: Operation, error: Error) -> None:
+        """The world's fault; unless a commit of it may yet be there, nothing has changed."""
+        self.finish(operation, Unknown() if operation.uncertain else Failed(error))
 
     def finish(self, operation: Operation, outcome: Outcome) -> None:
         state = self.state
@@ -316,17 +382,23 @@ class Engine:
 
     # Answers to reads.
 
-    def checked_rows(self, operation: Operation, row: Step, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
-        """Only rows that were asked for; damage fails a read by ids and is left out of a search."""
+    def checked_rows(
+        self, operation: Operation, row: Step, asked: Read, answer: ReadDone
+    ) -> ReadDone | EffectFailed:
+        """Only whole rows that were asked for: a search goes on without the others, any other read has failed."""
         sound = tuple(found for found in answer.rows if is_asked_for(asked, found))
-        if len(sound) < len(answer.rows):
-            self.degraded(operation, row, "read:foreign_rows", "foreign", len(answer.rows) - len(sound))
         whole = tuple(found for found in sound if found.body is not None)
-        if len(whole) < len(sound):
-            if isinstance(asked.query, ByIds):
+        foreign_count, damaged_count = len(answer.rows) - len(sound), len(sound) - len(whole)
+        is_search = isinstance(asked.query, ByVector | ByWords)
+        if foreign_count or damaged_count:
+            self.marks.append(f"read: {'foreign' if foreign_count else 'damaged'} row")
+            if not is_search:
                 return EffectFailed(answer.request_id, "unavailable")
-            self.degraded(operation, row, "read:damaged_rows", "damaged", len(sound) - len(whole))
-        return attrs.evolve(answer, rows=in_order(asked, whole)) if whole != answer.rows or whole else answer
+        if foreign_count:
+            self.degraded(operation, row, "read:foreign_rows", "foreign", foreign_count)
+        if damaged_count:
+            self.degraded(operation, row, "read:damaged_rows", "damaged", damaged_count)
+        return attrs.evolve(answer, rows=in_order(asked, whole))
 
     def has_more(self, operation: Operation, answer: ReadDone) -> bool:
         asked = operation.asked
@@ -383,13 +455,11 @@ class Engine:
         return attrs.evolve(asked, **changes)  # type: ignore[misc]
 
 
-def abort_outcome(row: Step, kind: str, attempts: int) -> Outcome:
-    if kind == "unknown":
-        return Unknown()
-    by_kind: dict[str, type[Error]] = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    by_effect: dict[type[Asked] | None, type[Error]] = {AskModel: ModelFailed, Embed: EmbedFailed}
-    error = by_effect.get(row.effect, by_kind.get(kind, StorageFailed) if row.effect is Commit else StorageFailed)
-    return Failed(error(row.id, kind, attempts))  # type: ignore[call-arg]
+def abort_error(row: Step, kind: str, attempts: int) -> StepFailed:
+    by_kind = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict} if row.effect is Commit else {}
+    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
+    error = by_effect.get(row.effect) or by_kind.get(kind, StorageFailed)
+    return error(row.id, kind, attempts)
 
 
 def is_asked_for(asked: Read, row: Row) -> bool:
@@ -414,7 +484,9 @@ def model_calls(operation: Operation, row: Step, request: Asked, now_ms: int) ->
     """The record of an attempt of AskModel or Embed: sizes and a hash, no user text."""
     if not isinstance(request, AskModel | Embed):
         return ()
-    task, texts = (request.task, (request.prompt,)) if isinstance(request, AskModel) else (EMBED_TASK, request.texts)
+    task, texts = (
+        (request.task, (request.prompt,)) if isinstance(request, AskModel) else (EMBED_TASK, request.texts)
+    )
     data = "\n".join(texts).encode(errors="surrogatepass")
     texts_count = len(texts) if isinstance(request, Embed) else 0
     call = ModelCall(
@@ -424,9 +496,11 @@ def model_calls(operation: Operation, row: Step, request: Asked, now_ms: int) ->
     return (call,)
 
 
-def closed_calls(calls: tuple[ModelCall, ...], answer: Answer, now_ms: int) -> tuple[ModelCall, ...]:
+def closed_calls(
+    calls: tuple[ModelCall, ...], answer: Answer, answered_ms: int | None
+) -> tuple[ModelCall, ...]:
     if not calls or calls[-1].request_id != answer.request_id:
         return calls
     outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
     size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
-    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=now_ms, outcome=outcome, reply_bytes=size))
+    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size))

@@ -15,11 +15,13 @@ import attrs
 
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
 
-SHOWN_CHARS_MAX = 64
+SHOWN_CHARS_MAX = 72
 
 
 def shown(value: object) -> str:
     """A value as a message may show it: short, one line, no surprises for a terminal."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a number of {value.bit_length()} bits"
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("unicode_escape").decode() if not text.isprintable() else text
     return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
@@ -409,3 +411,16 @@ class StateDamaged(Error):
 
     sentence: ClassVar[str] = "state damaged: {reason}"
     reason: str
+
+
+# Every class of error value, for the codec: only ever added at the end.
+ERRORS = (
+    BadOption, BadText, BadScope, BadConfig, BadTime, BadMetadata, BadKey, BadId, BadVersion, BadType, BadTurn,
+    BadScore, BadDelta, BadLimit, BadTimeRange, BadImportance, EmptyText, EmptyQuery, TooLong, TextTooLong,
+    QueryTooLong, KeyReused, KeyTooLong, EntryTooLarge, WorkingFull, TooManyEntries, KeyNotFound, ReservedKey,
+    TypeMismatch, Overflow, BadTtl, BadKind, LabelTooLong, BlockTooLarge, TooManyBlocks, CoreFull,
+    BlockNotFound, SnapshotTooBig, SnapshotDamaged, SnapshotVersion, SnapshotDoesNotFit, NoSession,
+    SessionNotFound, SessionConflict, TooManyMembers, TooBusy, StepFailed, ModelFailed, EmbedFailed,
+    StorageFailed, StorageRefused, StorageFull, Conflict, Deposed, WorkflowBroken, BadWorkflow, UnknownRevision,
+    StateDamaged,
+)  # fmt: skip

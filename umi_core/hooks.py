@@ -1,23 +1,40 @@
 """Interceptors: what somebody else may see and change of the effects of a memory.
 
-Law 1. Onion order: (priority, order of registration), first = outermost; in on the way out, out on the way back.
+Law 1. Onion order: (priority, order of registration), first = outermost; inwards on the way out, and back.
 Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error` per attempt.
-Law 3. A hook that raises, or returns what it may not, is noted in the reply and is out for that attempt; it never
-masks the answer or the failure of the effect. AssertionError is never caught.
+Law 3. A hook that raises, or returns what it may not, is noted in the reply and is out for that attempt; it
+never masks the answer or the failure of the effect. AssertionError is never caught.
 Law 4. A commit may be refused before it is sent, and never changed; once durable it cannot be undone.
 Law 5. Late answers and crashes call no hook. An operation keeps the set it began with.
 """
 
 from collections.abc import Callable
+from functools import partial
+from hashlib import blake2b
 from typing import Final
 
 import attrs
 
-from umi_core.effects import AskModel, Asked, ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, EFFECT_NAMES, Embed
-from umi_core.effects import HookNote, Query, Read, Where
+from umi_core.effects import (
+    EFFECT_NAMES,
+    Asked,
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Embed,
+    HookNote,
+    Query,
+    Read,
+    Where,
+)
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
+from umi_core.values import Row, is_text, pack
 
 EMBED_TASK: Final = "embed"
 
@@ -116,6 +133,9 @@ class Interceptors:
     def named(self, name: str) -> Interceptor:
         return next(known for known in self.ordered if known.name == name)
 
+    def fingerprint(self) -> str:
+        return blake2b(pack([known.name for known in self.ordered]), digest_size=8).hexdigest()
+
 
 # The way out.
 
@@ -136,9 +156,9 @@ def outward(hooks: Interceptors, place: Place, request: Asked) -> Sent:
     for hook in hooks.ordered:
         if not hook.applies(place, EFFECT_NAMES[type(request)]):
             continue
-        verdict, failed = called(hook.before, place, request)
-        if failed or not may_before(request, verdict):
-            notes += (HookNote(hook.name, "before", failed or "bad_result", place.step),)
+        verdict, failed = called(partial(may_before, request), hook.before, place, request)
+        if failed:
+            notes += (HookNote(hook.name, "before", failed, place.step),)
             continue
         if isinstance(verdict, Rewrite):
             request = verdict.request
@@ -158,16 +178,16 @@ def outward(hooks: Interceptors, place: Place, request: Asked) -> Sent:
 def inward(
     hooks: Interceptors, onion: tuple[str, ...], place: Place, request: Asked, answer: Answer
 ) -> tuple[Answer, tuple[HookNote, ...]]:
-    """The answer as the onion leaves it, innermost hook first."""
+    """The answer as the onion leaves it, innermost hook first; `request` is the one that was sent."""
     notes: tuple[HookNote, ...] = ()
     for name in reversed(onion):
         hook = hooks.named(name)
         is_error = isinstance(answer, EffectFailed)
         call: Callable[..., Verdict] = hook.on_error if is_error else hook.after
-        verdict, failed = called(call, place, request, answer)
+        verdict, failed = called(partial(may_after, request, answer), call, place, request, answer)
         kind = "on_error" if is_error else "after"
-        if failed or not may_after(request, answer, verdict):
-            notes += (HookNote(name, kind, failed or "bad_result", place.step),)
+        if failed:
+            notes += (HookNote(name, kind, failed, place.step),)
         elif isinstance(verdict, Substitute):
             notes += (HookNote(name, kind, "substituted", place.step),)
             answer = stamped(verdict.answer, request)
@@ -177,10 +197,13 @@ def inward(
     return answer, notes
 
 
-def called(hook: Callable[..., Verdict], *args: object) -> tuple[Verdict, str]:
-    """The verdict, and the class name of what was raised instead of one."""
+def called(
+    is_allowed: Callable[[object], bool], hook: Callable[..., Verdict], *args: object
+) -> tuple[Verdict, str]:
+    """The verdict, and what is wrong with the hook: the class of what it raised, or `bad_result`."""
     try:
-        return hook(*args), ""
+        verdict = hook(*args)
+        return (verdict, "") if is_allowed(verdict) else (Pass(), "bad_result")
     except AssertionError:
         raise
     except Exception as raised:
@@ -193,34 +216,33 @@ def stamped(answer: Answer, request: Asked) -> Answer:
 
 # What a hook may do.
 
-ANSWER_OF: Final[dict[type[Asked], type[Answer]]] = {
-    AskModel: ModelReplied,
-    Embed: Embedded,
-    Read: ReadDone,
-    Commit: Committed,
-}
-
 
 def may_before(request: Asked, verdict: object) -> bool:
     if isinstance(verdict, Rewrite):
         return may_rewrite(request, verdict.request)
     if isinstance(verdict, Substitute):
-        return not isinstance(request, Commit) and fits(request, verdict.answer)
+        return fits(request, verdict.answer)
     return isinstance(verdict, Pass | Refuse)
 
 
 def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
     if isinstance(verdict, Substitute):
-        return not isinstance(request, Commit) and fits(request, verdict.answer)
+        return fits(request, verdict.answer)
     if isinstance(verdict, Refuse):
         return not isinstance(answer, EffectFailed | Committed)
     return isinstance(verdict, Pass)
 
 
 def fits(request: Asked, answer: object) -> bool:
-    if isinstance(request, Embed) and isinstance(answer, Embedded):
-        return len(answer.vectors) == len(request.texts)
-    return isinstance(answer, ANSWER_OF[type(request)])
+    """An answer of the right type, and never to a commit; how sound it is the row sees for itself."""
+    match request, answer:
+        case AskModel(), ModelReplied(text=text):
+            return isinstance(text, str)
+        case Embed(texts=texts), Embedded(vectors=vectors):
+            return len(vectors) == len(texts)
+        case Read(), ReadDone(rows=rows):
+            return all(isinstance(row, Row) for row in rows)
+    return False
 
 
 def may_rewrite(before: Asked, after: object) -> bool:
@@ -230,11 +252,12 @@ def may_rewrite(before: Asked, after: object) -> bool:
     if isinstance(before, AskModel):
         assert isinstance(after, AskModel)
         same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
-        return same and 0 < after.timeout_ms <= before.timeout_ms
+        return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
     if isinstance(before, Embed):
         assert isinstance(after, Embed)
         same = attrs.evolve(after, texts=before.texts) == before
-        return same and len(after.texts) == len(before.texts) and all(text.strip() for text in after.texts)
+        is_whole = all(is_text(text) and text.strip() for text in after.texts)
+        return same and is_whole and len(after.texts) == len(before.texts)
     assert isinstance(before, Read)
     assert isinstance(after, Read)
     return attrs.evolve(after, query=before.query) == before and is_narrower(before.query, after.query)
@@ -244,12 +267,15 @@ def is_narrower(before: Query, after: Query) -> bool:
     """The same query with a lower limit or further conditions."""
     if type(before) is not type(after) or isinstance(before, ByIds):
         return before == after
+    assert isinstance(before, ByFilter | CountRows | ByVector | ByWords)
     assert isinstance(after, ByFilter | CountRows | ByVector | ByWords)
-    limit = getattr(before, "limit", None)
-    if limit is not None and not 1 <= getattr(after, "limit", 0) <= limit:
+    if not adds_conditions(before.where, after.where):
         return False
-    changes = {"where": before.where} | ({"limit": limit} if hasattr(before, "limit") else {})
-    return attrs.evolve(after, **changes) == before and adds_conditions(before.where, after.where)
+    if isinstance(after, CountRows):
+        return attrs.evolve(after, where=before.where) == before
+    assert not isinstance(before, CountRows)
+    lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
+    return lowered and attrs.evolve(after, where=before.where, limit=before.limit) == before  # type: ignore[arg-type]
 
 
 def adds_conditions(before: Where, after: Where) -> bool:

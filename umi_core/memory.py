@@ -16,8 +16,21 @@ from umi_core.engine import Engine
 from umi_core.errors import BadConfig, BadKind, BadOption, Deposed, Rejected, StateDamaged, TooBusy, shown
 from umi_core.hooks import Interceptor
 from umi_core.inputs import (
-    REQUESTS, Answer, Blocks, CoreBytes, CoreRead, EffectFailed, GetBlock, InCore, LastRoutingDecisions, Render,
-    Request, Value, Wake, WorkflowRequest, WorkingRequest,
+    REQUESTS,
+    Answer,
+    Blocks,
+    CoreBytes,
+    CoreRead,
+    EffectFailed,
+    GetBlock,
+    InCore,
+    LastRoutingDecisions,
+    Render,
+    Request,
+    Value,
+    Wake,
+    WorkflowRequest,
+    WorkingRequest,
 )  # fmt: skip
 from umi_core.limits import EFFECTS_PER_STEP_MAX, OP_COUNT_MAX
 from umi_core.requests import SERVED_BY, bad_scope
@@ -29,8 +42,7 @@ from umi_core.values import BLOCK_KINDS, Scope
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 
-WORKING: frozenset[type] = frozenset(WorkingRequest.__args__)  # type: ignore[attr-defined]
-CORE_READS: frozenset[type] = frozenset(CoreRead.__args__)  # type: ignore[attr-defined]
+WORKING: frozenset[type] = frozenset(WorkingRequest.__args__)
 REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
 
 
@@ -54,7 +66,8 @@ class Memory:
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = now_ms
-        if value.__class__ in WORKING and not state.operations and state.phase != "new" and not state.tiers.access.is_due:
+        is_idle = not state.operations and not state.tiers.access.is_due and state.phase != "new"
+        if is_idle and value.__class__ in WORKING:  # the same as below, only sooner
             self.marks = ()
             return (self.working_reply(value),)  # type: ignore[arg-type]
         return self.full_step(value)
@@ -69,7 +82,7 @@ class Memory:
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
-            self.answer(engine, value)  # type: ignore[arg-type]
+            engine.resume(value)  # type: ignore[arg-type]
         self.release(engine)
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
@@ -94,7 +107,8 @@ class Memory:
         state = self.state
         served = SERVED_BY.get(type(request))
         error = served[1](request) if served else bad_core_read(request)
-        if error is None and self.busy_count() >= OP_COUNT_MAX and served:
+        waits = served is not None or state.phase == "recovering"
+        if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
             error = TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
@@ -118,7 +132,8 @@ class Memory:
         if state.phase == "deposed":
             return Failed(Deposed(state.epoch))
         if state.phase == "unfit":
-            return Failed(BadConfig("core_bytes_max", shown(state.config.core_bytes_max), "room for the authored text"))
+            limit = shown(state.config.core_bytes_max)
+            return Failed(BadConfig("core_bytes_max", limit, "room for the authored text"))
         return None
 
     def working_reply(self, request: WorkingRequest) -> Reply:
@@ -131,10 +146,7 @@ class Memory:
         """Requests in flight, waiting ones too."""
         return len(self.state.queue) + sum(op.op_id is not None for op in self.state.operations.values())
 
-    # Answers, and what follows from them.
-
-    def answer(self, engine: Engine, answer: Answer) -> None:
-        engine.resume(answer)
+    # The end of recovery.
 
     def release(self, engine: Engine) -> None:
         """Recovery may have ended in this step: take its facts, then what has waited, in order."""
@@ -163,9 +175,8 @@ class Memory:
 
     def rebalance_if_due(self, engine: Engine) -> None:
         state = self.state
-        access = state.tiers.access
-        if self.wants_rebalance() and state.seen_ms >= access.ran_ms + state.config.rebalance_interval_ms:
-            state.tiers.access = attrs.evolve(access, ran_ms=state.seen_ms)
+        due_ms = state.tiers.access.ran_ms + state.config.rebalance_interval_ms
+        if self.wants_rebalance() and state.seen_ms >= due_ms:
             engine.begin("rebalance", None, {"request": None})
 
     # Workflows and interceptors. Operations in flight keep what they began with.
@@ -190,9 +201,7 @@ class Memory:
 
     def snapshot(self) -> bytes:
         """Everything, operations in flight included, as canonical bytes."""
-        running = {(op.workflow, op.revision): None for op in self.state.operations.values()}
-        prints = tuple(self.registry.at(name, revision).fingerprint() for name, revision in sorted(running))
-        return codec.save_state(self.state, prints)
+        return codec.save_state(self.state, fingerprints(self.state, self.registry))
 
     @classmethod
     def restore(cls, data: bytes, registry: Registry = BUILT_IN) -> "Memory":
@@ -200,8 +209,7 @@ class Memory:
         prints, state = codec.load_state(data)
         memory = cls(state.scope, state.config, registry)
         memory.state = state
-        running = {(op.workflow, op.revision): None for op in state.operations.values()}
-        if prints != tuple(registry.at(name, revision).fingerprint() for name, revision in sorted(running)):
+        if prints != fingerprints(state, registry):
             raise Rejected(StateDamaged("its workflows are others than those of the registry"))
         return memory
 
@@ -219,6 +227,14 @@ def given(request: WorkflowRequest) -> Facts:
 
 def is_running(workflow: str, state: State) -> bool:
     return any(op.workflow == workflow for op in state.operations.values())
+
+
+def fingerprints(state: State, registry: Registry) -> tuple[str, ...]:
+    """Of the workflows and the interceptors that operations in flight are on."""
+    running = {(op.workflow, op.revision): None for op in state.operations.values()}
+    hooks = {op.hooks: None for op in state.operations.values()}
+    workflows = [registry.at(name, revision).fingerprint() for name, revision in sorted(running)]
+    return (*workflows, *(registry.interceptors(generation).fingerprint() for generation in sorted(hooks)))
 
 
 # Reads of core.
@@ -247,6 +263,3 @@ def core_reply(request: CoreRead, state: State) -> Outcome:
             return Done(render_xml(core) if form == "xml" else render_markdown(core))
         case LastRoutingDecisions():
             return Done(state.tiers.decisions)
-
-
-__all__ = ["CORE_READS", "EffectFailed", "Memory"]

@@ -1,6 +1,6 @@
 """Admission: what is wrong with a request before anything is asked, and the workflow that serves it.
 
-Law 1. Pure: a request and the settings in, an error value or None out. Law 2. Errors in the order of the rules.
+Law 1. Pure: a request in, an error value or None out. Law 2. Errors in the order of the rules.
 Law 3. A bool is never a number, a number never a bool, and a text has no lone surrogates.
 """
 
@@ -10,9 +10,19 @@ from typing import Any, Final
 from umi_core import errors, limits
 from umi_core.errors import Error, shown
 from umi_core.inputs import (
-    Count, CreateSession, Forget, GetEntity, LoadSession, Rebalance, Recall, Remember, RemoveBlock, SaveSession,
-    SetBlock, SetImportance,
-)  # fmt: skip
+    Count,
+    CreateSession,
+    Forget,
+    GetEntity,
+    LoadSession,
+    Rebalance,
+    Recall,
+    Remember,
+    RemoveBlock,
+    SaveSession,
+    SetBlock,
+    SetImportance,
+)
 from umi_core.tiers import core
 from umi_core.values import ENTITY_TYPES, Scope, Turn, has_control, is_text, size
 
@@ -21,7 +31,7 @@ Check = Callable[[Any], Error | None]
 
 
 def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+    return type(value) is int and low <= value <= high  # so no bool, and nothing that has no bytes
 
 
 def bad_flag(name: str, value: object) -> Error | None:
@@ -32,7 +42,9 @@ def bad_scope_part(name: str, value: object) -> Error | None:
     good = is_text(value) and isinstance(value, str) and not has_control(value)
     if good and 0 < size(str(value)) <= limits.SCOPE_PART_BYTES_MAX:
         return None
-    return errors.BadScope(name, shown(value), f"1 to {limits.SCOPE_PART_BYTES_MAX} bytes without control characters")
+    return errors.BadScope(
+        name, shown(value), f"1 to {limits.SCOPE_PART_BYTES_MAX} bytes without control characters"
+    )
 
 
 def bad_scope(scope: Scope) -> Error | None:
@@ -41,7 +53,8 @@ def bad_scope(scope: Scope) -> Error | None:
 
 def bad_id(value: object) -> Error | None:
     good = isinstance(value, str) and is_text(value) and 0 < len(value) <= limits.SCOPE_PART_BYTES_MAX
-    return None if good else errors.BadId("id", shown(value), f"text of 1 to {limits.SCOPE_PART_BYTES_MAX} characters")
+    wanted = f"text of 1 to {limits.SCOPE_PART_BYTES_MAX} characters"
+    return None if good else errors.BadId("id", shown(value), wanted)
 
 
 def bad_request_key(value: object) -> Error | None:
@@ -56,21 +69,23 @@ def bad_importance(value: object) -> Error | None:
 
 
 def bad_time(value: object, name: str = "event_time_ms") -> Error | None:
-    return None if value is None or is_int(value, 0) else errors.BadTime(name, shown(value), "a whole number from 0 or none")
+    good = value is None or is_int(value, 0)
+    return None if good else errors.BadTime(name, shown(value), "a whole number from 0 or none")
 
 
 def bad_metadata(pairs: object) -> Error | None:
-    limit = limits.METADATA_BYTES_MAX
-    good = isinstance(pairs, tuple) and len(pairs) <= limits.METADATA_COUNT_MAX and all(is_pair(pair) for pair in pairs)
-    if good and isinstance(pairs, tuple) and len({pair[0] for pair in pairs}) == len(pairs):
-        return None
-    wanted = f"at most {limits.METADATA_COUNT_MAX} pairs of texts of at most {limit} bytes, keys unique"
+    count, size_bytes = limits.METADATA_COUNT_MAX, limits.METADATA_BYTES_MAX
+    if isinstance(pairs, tuple) and len(pairs) <= count and all(is_pair(pair) for pair in pairs):
+        if len({key for key, _ in pairs}) == len(pairs):
+            return None
+    wanted = f"at most {count} pairs of texts of at most {size_bytes} bytes, keys unique"
     return errors.BadMetadata("metadata", shown(pairs), wanted)
 
 
 def is_pair(pair: object) -> bool:
-    is_two = isinstance(pair, tuple) and len(pair) == 2
-    return is_two and all(is_text(part) and size(part) <= limits.METADATA_BYTES_MAX for part in pair)  # type: ignore[union-attr]
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    return all(is_text(part) and size(part) <= limits.METADATA_BYTES_MAX for part in pair)
 
 
 def bad_types(types: object) -> Error | None:
@@ -97,7 +112,8 @@ def bad_turns(turns: object) -> Error | None:
     good = isinstance(turns, tuple) and all(
         isinstance(turn, Turn) and turn.role in ROLES and is_text(turn.text) for turn in turns
     )
-    return None if good else errors.BadTurn("turns", shown(turns), "turns with role " + ", ".join(ROLES) + " and text")
+    wanted = f"turns with role {', '.join(ROLES)} and text"
+    return None if good else errors.BadTurn("turns", shown(turns), wanted)
 
 
 # Requests.
@@ -172,8 +188,11 @@ def check_set_block(request: SetBlock) -> Error | None:
 
 
 def check_set_importance(request: SetImportance) -> Error | None:
-    given = None if is_int(request.importance_ppm, 0, limits.PPM) else errors.BadImportance(shown(request.importance_ppm))
-    return core.bad_kind(request.kind) or core.bad_label(request.label) or given
+    return (
+        core.bad_kind(request.kind)
+        or core.bad_label(request.label)
+        or core.bad_importance(request.importance_ppm)
+    )
 
 
 def check_remove_block(request: RemoveBlock) -> Error | None:

@@ -16,7 +16,8 @@ class Stored:
 
 @attrs.frozen
 class Remembered:
-    """`dropped` are (index in the model's answer, reason); `repeated`: the request key was known, nothing was done."""
+    """`dropped` are (index in the model's answer, reason); `repeated`: the request key was known, nothing
+    was done."""
 
     entities: tuple[Stored, ...]
     routing: tuple[RoutingDecision, ...] = ()

@@ -1,8 +1,8 @@
 """The whole state of a memory as plain data: tiers, operations in flight, counters, the latest time seen.
 
 Law 1. Everything that decides what a memory does next is here; nothing is kept beside it.
-Law 2. Tiers are values: a row of a workflow puts a new one in place of the old. The working tier alone is changed
-in place, because nothing ever waits while it is used.
+Law 2. Tiers are values: a row of a workflow puts a new one in place of the old. The working tier alone is
+changed in place, because nothing ever waits while it is used.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
-from umi_core.values import Row, RoutingDecision, Scope
+from umi_core.values import RoutingDecision, Row, Scope
 
 Facts = dict[str, object]
 Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
@@ -41,9 +41,10 @@ class Tiers:
 class Operation:
     """One running workflow: where it stands, what it knows, what it waits for.
 
-    `asked` is the question of the current row, before interceptors; a retry sends it again. Waiting for an answer:
-    `waiting` is its request_id and `due_ms` the time it is given up. Asleep before the next attempt: `waiting` is
-    None and `due_ms` the time it wakes up. `op_id` None means that nobody waits for a reply.
+    `asked` is the question of the current row; a retry sends it again. `sent` is what interceptors made of it for
+    this attempt. Waiting for an answer: `waiting` is its request_id and `due_ms` the time it is given up. Asleep
+    before the next attempt: `waiting` is None and `due_ms` the time it wakes up. `uncertain`: an attempt of the
+    commit may still land. `op_id` None means that nobody waits for a reply.
     """
 
     number: int
@@ -58,6 +59,8 @@ class Operation:
     attempt: int = 0
     plan_count: int = 1
     asked: Asked | None = None
+    sent: Asked | None = None
+    uncertain: bool = False
     pages: tuple[Row, ...] = ()
     waiting: int | None = None
     due_ms: int | None = None
@@ -92,7 +95,7 @@ class State:
 class View:
     """What a row sees: time, scope, settings, its own options and unit, and the tiers.
 
-    `ask` and `when` only read it. `take` may replace tiers; the engine puts them in place when all checks hold.
+    `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.
     """
 
     now_ms: int

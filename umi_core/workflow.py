@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.effects import AskModel, Asked, Commit, EFFECT_NAMES, Embed, Read
+from umi_core.effects import EFFECT_NAMES, Asked, AskModel, Commit, Embed, Read
 from umi_core.errors import BadWorkflow, Error, Rejected, UnknownRevision
 from umi_core.hooks import Interceptor, Interceptors
 from umi_core.inputs import Answer, EffectFailed
@@ -64,8 +64,8 @@ class Degrade:
 class OnFailure:
     """`attempts` in all (0: without end, whatever the kind), then degrade or, with None, abort.
 
-    At a conflict: `conflict_error` may name the caller's fault; else go back to the row `replan`, PLAN_COUNT_MAX
-    plans in all (without end if `attempts` is 0); without `replan` a conflict aborts.
+    At a conflict: `conflict_error` may name the caller's fault; else go back to the row `replan`,
+    PLAN_COUNT_MAX plans in all (without end if `attempts` is 0); without `replan` a conflict aborts.
     """
 
     attempts: int
@@ -82,8 +82,8 @@ class OnFailure:
 class Step:
     """A row. `effect`, `ask` and `on_failure` are given together or not at all.
 
-    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of what the
-    units gave. A row whose `when` is false is skipped and leaves its `otherwise`.
+    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of what
+    the units gave. A row whose `when` is false is skipped and leaves its `otherwise`.
     """
 
     id: str
@@ -116,13 +116,17 @@ class Workflow:
 
 
 def describe(step: Step) -> tuple[object, ...]:
-    policy = step.on_failure
+    effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
     return (
-        step.id, sorted(step.requires), sorted(step.produces), EFFECT_NAMES.get(step.effect) if step.effect else "",
-        qualified(step.ask), qualified(step.take), qualified(step.when), step.each, sorted(step.otherwise or ()),
-        step.skips_to, step.config,
-        policy and (policy.attempts, policy.then and policy.then.name, policy.replan, policy.plans_max),
+        step.id, sorted(step.requires), sorted(step.produces), effect, step.each, sorted(step.otherwise or ()),
+        qualified(step.ask), qualified(step.take), qualified(step.when), step.skips_to, step.config,
+        *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
+
+
+def describe_failure(policy: OnFailure) -> tuple[object, ...]:
+    then = (policy.then.name, qualified(policy.then.facts)) if policy.then else ()
+    return policy.attempts, policy.replan, policy.plans_max, qualified(policy.conflict_error), *then
 
 
 def qualified(function: Callable[..., object] | None) -> str:
@@ -183,7 +187,11 @@ def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
 
 def can_replan(workflow: Workflow, target: str, at: int) -> bool:
     start = workflow.index(target)
-    return start is not None and start < at and all(step.effect is not Commit for step in workflow.steps[start:at])
+    return (
+        start is not None
+        and start < at
+        and all(step.effect is not Commit for step in workflow.steps[start:at])
+    )
 
 
 def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
@@ -191,10 +199,13 @@ def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
     skippable = {step.id: None for step in workflow.steps if step.when is not None}
     for at, step in enumerate(workflow.steps):
         for name in step.skips_to:
-            target = workflow.index(name)
+            target = workflow.index(name) or 0  # a jump to nowhere, or back, is a finding of its own
             skippable.update(dict.fromkeys(row.id for row in workflow.steps[at + 1 : target]))
     rows = [step for step in workflow.steps if step.id in skippable]
-    lacking = [(row.id, tuple(sorted(name for name in row.produces if name not in (row.otherwise or {})))) for row in rows]
+    lacking = [
+        (row.id, tuple(sorted(name for name in row.produces if name not in (row.otherwise or {}))))
+        for row in rows
+    ]
     return [BadWorkflow("NoOtherwise", row_id, names) for row_id, names in lacking if names]
 
 
@@ -228,6 +239,12 @@ class Registry:
     def latest(self, name: str) -> int:
         return len(self.revisions[name])
 
+    def interceptors(self, generation: int) -> Interceptors:
+        """The set that operations begun with that generation keep."""
+        if not 0 <= generation < len(self.generations):
+            raise Rejected(UnknownRevision("interceptors", generation))
+        return self.generations[generation]
+
     def register(self, workflow: Workflow) -> "Registry":
         if workflow.name in self.revisions:
             raise Rejected(BadWorkflow("WorkflowExists", workflow.name))
@@ -246,7 +263,9 @@ class Registry:
         return self._changed(name, at, lambda steps, i: (*steps[:i], *steps[i + 1 :]))
 
     def configure(self, name: str, at: str, **options: str | int | bool) -> "Registry":
-        return self._changed(name, at, lambda steps, i: (*steps[:i], configured(steps[i], options), *steps[i + 1 :]))
+        return self._changed(
+            name, at, lambda steps, i: (*steps[:i], configured(steps[i], options), *steps[i + 1 :])
+        )
 
     def with_interceptor(self, interceptor: Interceptor) -> "Registry":
         return attrs.evolve(self, generations=(*self.generations, self.generations[-1].added(interceptor)))
@@ -311,6 +330,6 @@ def nothing(*names: str) -> dict[str, None]:
 
 
 __all__ = [
-    "Ask", "AskModel", "Commit", "Degrade", "Embed", "Learned", "OnFailure", "Read", "Refuse", "Registry", "Step",
-    "Take", "Taken", "Unusable", "Workflow", "degrade", "findings", "forever", "nothing", "retry",
+    "Ask", "AskModel", "Commit", "Degrade", "Embed", "Learned", "OnFailure", "Read", "Refuse", "Registry",
+    "Step", "Take", "Taken", "Unusable", "Workflow", "degrade", "findings", "forever", "nothing", "retry",
 ]  # fmt: skip

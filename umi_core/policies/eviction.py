@@ -2,7 +2,7 @@
 
 Law 1. Pure arithmetic: no state, no clock, no effects. Numbers in, ids out.
 Law 2. Same entries, same answer, in any order of arrival; ties go to the smaller id.
-Law 3. A self entry never leaves. Law 4. Each victim is needed. Law 5. Nothing short, no victims.
+Law 3. A self entry never leaves. Law 4. Each victim is needed; nothing short, no victims.
 """
 
 from collections.abc import Iterable
@@ -35,11 +35,6 @@ class Shortage:
         lacking = (self.core_bytes, self.entry_count, *(lack for _, lack in self.block_bytes))
         return max(lacking) <= 0
 
-    def is_helped_by(self, entry: Standing) -> bool:
-        """A short block is helped by its own entries only."""
-        short_here = any(lack > 0 for block, lack in self.block_bytes if block == entry.block)
-        return self.entry_count > 0 or ((self.core_bytes > 0 or short_here) and entry.size_bytes > 0)
-
     def after(self, entry: Standing, count: int = 1) -> "Shortage":
         """What is lacking when the entry has left, or with count -1 when it has come back."""
         freed = count * entry.size_bytes
@@ -50,17 +45,16 @@ class Shortage:
 def victims(entries: Iterable[Standing], shortage: Shortage) -> tuple[str, ...] | None:
     """The ids that leave, by (score, id); None if all that may leave would not be enough.
 
-    Why two passes: the first, from the weakest up, may mark small ones before the one that alone is enough.
+    Why two passes: the first, from the weakest up, marks small ones before the one that alone is enough, and
+    ones that help no limit still short. The second, from the best down, lets all stay who are not needed.
 
         lacking 900   a 300 bytes, 610_000   b 1_200, 640_000   c 200, 655_000
         mark          a (600 lacking)        b (600 to spare)   not asked
         unmark        not needed             needed
     """
-    if shortage.is_met:
-        return ()
     marked: list[Standing] = []
     for entry in sorted(entries, key=lambda entry: (entry.score_ppm, entry.entity_id)):
-        if entry.block != SELF_BLOCK and shortage.is_helped_by(entry):
+        if entry.block != SELF_BLOCK and not shortage.is_met:
             marked.append(entry)
             shortage = shortage.after(entry)
     return unmark(marked, shortage) if shortage.is_met else None

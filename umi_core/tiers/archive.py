@@ -49,12 +49,16 @@ class AccessTable:
 
     def writes(self, scope: Scope) -> tuple[Write, ...]:
         """What storage lacks, by id."""
-        return tuple(Write(Address(scope, "access", key), self.records.get(key)) for key in sorted(self.unsaved))
+        return tuple(
+            Write(Address(scope, "access", key), self.records.get(key)) for key in sorted(self.unsaved)
+        )
 
     def stale(self, now_ms: int, in_core: Collection[str]) -> tuple[str, ...]:
         """Ids that nobody accessed for the pruning time, outside core."""
         old = now_ms - ACCESS_PRUNE_MS
-        return tuple(key for key, record in sorted(self.records.items()) if record.last_ms < old and key not in in_core)
+        return tuple(
+            key for key, record in sorted(self.records.items()) if record.last_ms < old and key not in in_core
+        )
 
     def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
         """The next records of the fair scan, by id, and the new cursor: empty when the end was reached."""

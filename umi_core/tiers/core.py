@@ -231,7 +231,7 @@ def move(core: CoreTier, entity_id: str, kind: str) -> Admission:
 def refresh(core: CoreTier, entity: Entity, config: Config) -> CoreTier:
     """Show the entity's current version, cut to the room there is; nothing leaves. Its name never changes."""
     home = core.home_of(entity.id)
-    if home is None:
+    if home is None or is_current(home[1], entity):
         return core
     block, old = home
     free_bytes = min(BLOCK_BYTES_MAX - block.size_bytes, config.core_bytes_max - core.used_bytes)
@@ -239,6 +239,11 @@ def refresh(core: CoreTier, entity: Entity, config: Config) -> CoreTier:
     new = attrs.evolve(old, version=entity.version, text=text)
     entries = tuple(new if entry.entity_id == entity.id else entry for entry in block.entries)
     return put(core, attrs.evolve(block, entries=entries))
+
+
+def is_current(entry: Entry, entity: Entity) -> bool:
+    """True if the entry shows this version, cut or not: what did not change is not cut anew."""
+    return entry.version == entity.version and entry.text == entry_text(entity.content, size(entry.text))
 
 
 def forget(core: CoreTier, entity_id: str) -> CoreTier:

@@ -23,6 +23,7 @@ from umi_core.values import cut, is_text, size
 __all__ = ["WorkingTier", "answer", "check", "drop_expired", "write_error"]
 
 DONE: Final = Done()
+LOOK_MS: Final = limits.I64_MIN  # a due time not known yet: the next request looks
 TRUE: Final = Done(True)
 FALSE: Final = Done(False)
 SIGNS: Final = (b"+", b"-")
@@ -39,12 +40,12 @@ class Info(Protocol):
 
 @attrs.define
 class WorkingTier:
-    """The one tier that is changed in place. `due_ms` is derived, so in no digest: 0 means not known yet."""
+    """The one tier that is changed in place. `due_ms` is derived, so it is in no digest."""
 
     entries: dict[str, tuple[bytes, int]] = attrs.Factory(dict)  # key -> (value, expires_ms)
     used_bytes: int = 0
     expired_count: int = 0  # since the last sweep
-    due_ms: int = attrs.field(default=0, eq=False, repr=False)  # no entry expires before
+    due_ms: int = attrs.field(default=LOOK_MS, eq=False, repr=False)  # no entry expires before
 
 
 def answer(
@@ -109,7 +110,7 @@ def on_incr(tier: WorkingTier, request: inputs.Incr, now_ms: int, config: Config
         return Refused(error)
     if delta.__class__ is not int or not limits.I64_MIN <= delta <= limits.I64_MAX:
         return Refused(errors.BadDelta("delta", shown(delta), I64))
-    value, expires_ms = tier.entries.get(key, (b"0", 0))
+    value, expires_ms = tier.entries.get(key, (b"0", now_ms))
     number = i64(value)
     if number is None:
         return Refused(errors.TypeMismatch(got(value)))
@@ -123,7 +124,7 @@ def on_append(tier: WorkingTier, request: inputs.Append, now_ms: int, config: Co
     key, more = request.key, request.value
     if (error := write_error(key)) is not None:
         return Refused(error)
-    value, expires_ms = tier.entries.get(key, (b"", 0))
+    value, expires_ms = tier.entries.get(key, (b"", now_ms))
     whole = value + more if more.__class__ is bytes else more  # put refuses what is not bytes
     return put(tier, key, whole, renewed(expires_ms, now_ms, config), config, DONE)
 

@@ -7,7 +7,17 @@ from umi_core.results import BlockRemoved, BlockSet
 from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, remove_block, set_block, set_importance
 from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
-from umi_core.workflows.commits import REPLY, SETTLE, Plan, address, adopt, commit_row, core_of, found, scores_of
+from umi_core.workflows.commits import (
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    commit_row,
+    core_of,
+    found,
+    scores_of,
+)
 
 BlockRequest = SetBlock | SetImportance | RemoveBlock
 
@@ -33,7 +43,9 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return Learned({"plan": Plan(view.now_ms, core=after, value=value)})
 
 
-def change(request: BlockRequest, core: CoreTier, view: View) -> tuple[CoreTier, BlockSet | BlockRemoved | None] | Error:
+def change(
+    request: BlockRequest, core: CoreTier, view: View
+) -> tuple[CoreTier, BlockSet | BlockRemoved | None] | Error:
     """The core tier after the request, and what the reply says; or the caller's fault."""
     match request:
         case SetBlock(_, kind, text, label, importance_ppm):

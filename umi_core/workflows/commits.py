@@ -22,6 +22,7 @@ from umi_core.tiers.session import remembered
 from umi_core.values import Address, Body, Core, Entity, Receipt, RoutingDecision, Row, Scope, commit_key
 from umi_core.workflow import Learned, Step, degrade, nothing, retry
 
+
 @attrs.frozen
 class Plan:
     """What a commit will write, and what the memory learns when it is durable."""
@@ -109,7 +110,10 @@ def batch(plan: Plan, scope: Scope) -> tuple[tuple[Write, ...], tuple[Expect, ..
     if plan.core is None:
         return plan.writes, plan.expects
     core = address(scope, "core")
-    return (*plan.writes, Write(core, Core(plan.core.blocks))), (*plan.expects, Expect(core, plan.core.guard_version))
+    return (*plan.writes, Write(core, Core(plan.core.blocks))), (
+        *plan.expects,
+        Expect(core, plan.core.guard_version),
+    )
 
 
 def digest(plan: Plan) -> bytes:

@@ -40,7 +40,9 @@ def ask_touching(facts: Facts, view: View) -> Read | None:
 
 
 def take_touching(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    return Learned({"touching": tuple(row.address for row in answer.rows) if isinstance(answer, ReadDone) else ()})
+    return Learned(
+        {"touching": tuple(row.address for row in answer.rows) if isinstance(answer, ReadDone) else ()}
+    )
 
 
 def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -53,7 +55,9 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     access = view.tiers.access.without((key,))
     left = forget(core, key)
     writes = (*deletions(facts, view), put(view.scope, "tombstone", key, Tombstone(row.body.version)))
-    plan = Plan(view.now_ms, writes, (Expect(row.address, row.version),), value=Forgotten(True), forgotten=(key,))
+    plan = Plan(
+        view.now_ms, writes, (Expect(row.address, row.version),), value=Forgotten(True), forgotten=(key,)
+    )
     plan = attrs.evolve(plan, core=left if left.blocks != core.blocks else None)
     rides = tuple(write for write in access.writes(view.scope) if write.address.id != key)
     return Learned({"plan": attrs.evolve(plan, writes=plan.writes + rides)})

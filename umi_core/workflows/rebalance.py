@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from umi_core.effects import ByFilter, ByIds, Embed, Expect, Read, Where, Write
+from umi_core.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Where, Write
 from umi_core.inputs import Answer, Embedded, ReadDone
 from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.policies.promotion import score_ppm
@@ -20,10 +20,19 @@ from umi_core.tiers.core import CoreTier, admit
 from umi_core.values import Address, Entity, Head, Row, Vector
 from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.workflows.commits import (
-    REPLY, SETTLE, Plan, address, adopt, ask_commit, core_of, entity_ids, found, scores_of, take_commit,
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    ask_commit,
+    core_of,
+    entity_ids,
+    found,
+    scores_of,
+    take_commit,
 )  # fmt: skip
 from umi_core.workflows.remember import embedded_text, entry_of
-from umi_core.effects import Commit
 
 
 def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -43,14 +52,18 @@ def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
 def ask_rows(facts: Facts, view: View) -> Read:
     candidates = facts["candidates"]
     assert isinstance(candidates, tuple)
-    return Read(ByIds((address(view.scope, "core"), *(address(view.scope, "entity", key) for key in candidates))))
+    return Read(
+        ByIds((address(view.scope, "core"), *(address(view.scope, "entity", key) for key in candidates)))
+    )
 
 
 def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    return Learned({"core": core, "rows": tuple(row for row in rows.values() if isinstance(row.body, Entity))})
+    return Learned(
+        {"core": core, "rows": tuple(row for row in rows.values() if isinstance(row.body, Entity))}
+    )
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
@@ -59,7 +72,9 @@ def ask_unembedded(facts: Facts, view: View) -> Read:
 
 def take_unembedded(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = answer.rows if isinstance(answer, ReadDone) else ()
-    return Learned({"lacking": tuple(row for row in rows if isinstance(row.body, Entity) and row.body.vector_missing)})
+    return Learned(
+        {"lacking": tuple(row for row in rows if isinstance(row.body, Entity) and row.body.vector_missing)}
+    )
 
 
 def lacking(facts: Facts) -> tuple[Row, ...]:
@@ -134,7 +149,9 @@ def promotions(
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
         entity = entities[key]
         standing = scores_of(core, access, view.now_ms)
-        admission = admit(core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config)
+        admission = admit(
+            core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config
+        )
         core = admission.core
         evicted.update(dict.fromkeys(admission.evicted_ids))
         if admission.outcome == "promoted":

@@ -107,7 +107,14 @@ def hit_of(row: Row) -> Hit:
     entity, score_ppm = row.body, row.score_ppm or 0
     assert isinstance(entity, Entity)
     return Hit(
-        entity.id, entity.version, entity.type, entity.name, entity.content, score_ppm, score_ppm, entity.time_ms
+        entity.id,
+        entity.version,
+        entity.type,
+        entity.name,
+        entity.content,
+        score_ppm,
+        score_ppm,
+        entity.time_ms,
     )
 
 

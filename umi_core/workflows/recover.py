@@ -18,8 +18,18 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, fit
 from umi_core.values import AccessRecord, Epoch, Head
 from umi_core.workflow import Learned, Step, Workflow, forever
-from umi_core.workflows.commits import REPLY, SETTLE, Plan, address, adopt, ask_commit, core_of, found, scores_of
-from umi_core.workflows.commits import take_commit
+from umi_core.workflows.commits import (
+    REPLY,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    ask_commit,
+    core_of,
+    found,
+    scores_of,
+    take_commit,
+)
 
 
 def ask_head(facts: Facts, view: View) -> Read:

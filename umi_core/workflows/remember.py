@@ -15,21 +15,52 @@ from umi_core.inputs import Answer, Embedded, ModelReplied, Remember
 from umi_core.language.extraction import Mention, fallback_note, parse_extraction
 from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.language.routing import parse_routes
-from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX, ENTITY_VERSION_COUNT_MAX, ENTRY_TEXT_BYTES_MAX
+from umi_core.limits import (
+    EMBED_TEXT_BYTES_MAX,
+    ENTITY_FACTS_BYTES_MAX,
+    ENTITY_VERSION_COUNT_MAX,
+    ENTRY_TEXT_BYTES_MAX,
+)
 from umi_core.policies.promotion import score_ppm
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import sound_vectors
 from umi_core.results import Remembered, Stored
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, admit, entry_text, move, refresh
+from umi_core.tiers.core import CoreTier, admit, entry_of, move, refresh
 from umi_core.values import (
-    EVOLUTION_KINDS, Address, Entity, Entry, Receipt, Relation, RoutingDecision, Row, Scope, Tombstone, Vector,
-    Version, cut, entity_id, note_id, relation_id, size,
+    EVOLUTION_KINDS,
+    Address,
+    Entity,
+    Entry,
+    Receipt,
+    Relation,
+    RoutingDecision,
+    Row,
+    Scope,
+    Tombstone,
+    Vector,
+    Version,
+    cut,
+    entity_id,
+    note_id,
+    relation_id,
+    size,
 )  # fmt: skip
 from umi_core.workflow import Degrade, Learned, Refuse, Step, Taken, Unusable, Workflow, nothing, retry
 from umi_core.workflows.commits import (
-    SETTLE, Plan, address, adopt, commit_row, core_of, entity_ids, found, key_of, put, request_digest, scores_of,
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    commit_row,
+    core_of,
+    entity_ids,
+    found,
+    key_of,
+    put,
+    request_digest,
+    scores_of,
 )  # fmt: skip
 
 VERSION_CONFIDENCE_PPM = 500_000
@@ -250,7 +281,10 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     decisions = all_decisions(facts, drafts)
     access = view.tiers.access.touched((draft.entity for draft in drafts), view.now_ms, entity_ids(core))
     placed = place(drafts, decisions, core, access, view)
-    writes = (*(write for draft in drafts for write in rows_of(draft, facts, view)), *access.writes(view.scope))
+    writes = (
+        *(write for draft in drafts for write in rows_of(draft, facts, view)),
+        *access.writes(view.scope),
+    )
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
         placed.decisions, placed.promoted, placed.evicted, dropped(facts),
@@ -305,7 +339,11 @@ class Placed:
 
 
 def place(
-    drafts: tuple[Drafted, ...], decisions: tuple[RoutingDecision, ...], core: CoreTier, access: AccessTable, view: View
+    drafts: tuple[Drafted, ...],
+    decisions: tuple[RoutingDecision, ...],
+    core: CoreTier,
+    access: AccessTable,
+    view: View,
 ) -> Placed:
     """Core after this remember: entries show the new versions, and who shall enter at once does if it can."""
     entities = {draft.entity.id: draft.entity for draft in drafts}
@@ -317,22 +355,23 @@ def place(
             moved = move(core, entity.id, decision.block)
             core, outcomes[entity.id] = moved.core, moved.outcome
     evicted: tuple[str, ...] = ()
-    scores = {key: score_ppm(record, view.now_ms) for key, record in access.records.items() if key in entities}
+    scores = {
+        key: score_ppm(record, view.now_ms) for key, record in access.records.items() if key in entities
+    }
     wanting = [decision for decision in decisions if decision.promote and decision.entity_id not in outcomes]
     wanting.sort(key=lambda it: (entities[it.entity_id].type != "self", -scores[it.entity_id], it.entity_id))
     for decision in wanting:
         entity = entities[decision.entity_id]
         standing = scores_of(core, access, view.now_ms)
-        admission = admit(core, entry_of(entity, view.now_ms), decision.block, scores[entity.id], standing, view.config)
+        admission = admit(
+            core, entry_of(entity, view.now_ms), decision.block, scores[entity.id], standing, view.config
+        )
         core, outcomes[entity.id] = admission.core, admission.outcome
         evicted += admission.evicted_ids
+    outcomes |= {key: "refused_full" for key in evicted if outcomes.get(key) == "promoted"}  # a stronger one came after
     told = tuple(attrs.evolve(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
-    promoted = tuple(it.entity_id for it in told if it.outcome == "promoted" and it.entity_id not in evicted)
+    promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
     return Placed(core, told, promoted, evicted)
-
-
-def entry_of(entity: Entity, now_ms: int) -> Entry:
-    return Entry(entity.id, entity.version, entity.name, entry_text(entity.content, ENTRY_TEXT_BYTES_MAX), now_ms)
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:

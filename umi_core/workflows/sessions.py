@@ -7,16 +7,15 @@ Law 3. A session lies in a scope of its own, (user, session id): no search, coun
 
 import attrs
 
-from umi_core.effects import ByIds, Expect, Read
+from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
-from umi_core.inputs import Answer, Committed, CreateSession, EffectFailed, LoadSession, SaveSession
+from umi_core.inputs import Answer, CreateSession, EffectFailed, LoadSession, SaveSession
 from umi_core.limits import SESSION_MEMBER_COUNT_MAX
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.state import Facts, View
 from umi_core.tiers.session import SessionInfo, decode, encode
 from umi_core.tiers.working import WorkingTier, drop_expired
 from umi_core.values import Address, Scope, SessionRow, session_id
-from umi_core.effects import Commit, Done, Write
 from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.workflows.commits import REPLY, Plan, ask_commit, found, take_commit
 
@@ -54,7 +53,9 @@ def take_created(facts: Facts, answer: Answer | None, view: View) -> Learned:
     drop_expired(tiers.working, view.now_ms)
     dropped_count = len(tiers.working.entries)
     tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
-    tiers.session = attrs.evolve(info_of(facts), session_id=stored.session_id, started_ms=stored.started_ms, version=1)
+    tiers.session = attrs.evolve(
+        info_of(facts), session_id=stored.session_id, started_ms=stored.started_ms, version=1
+    )
     return Learned({**learned.facts, "stored": attrs.evolve(stored, dropped_count=dropped_count)})
 
 
@@ -83,7 +84,9 @@ def take_save(facts: Facts, answer: Answer | None, view: View) -> Learned:
     return learned
 
 
-def plan_of(info: SessionInfo, working: WorkingTier, value: SessionCreated | SessionSaved, view: View) -> Plan:
+def plan_of(
+    info: SessionInfo, working: WorkingTier, value: SessionCreated | SessionSaved, view: View
+) -> Plan:
     assert info.session_id is not None
     row = SessionRow(
         info.session_id, view.scope.user, info.creator, info.members, view.now_ms, view.scope.agent,
@@ -131,7 +134,9 @@ def take_session(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Refuse(loaded)
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier
-    view.tiers.session = attrs.evolve(loaded.info, version=row.version, creator=body.creator, members=body.members)
+    view.tiers.session = attrs.evolve(
+        loaded.info, version=row.version, creator=body.creator, members=body.members
+    )
     return Learned({"outcome": Done(SessionLoaded(row.version, loaded.expired_at_rest))})
 
 

@@ -1,7 +1,5 @@
 """Goal: the core tier of spec/memory.md 3, 7, 8: limits, errors in order, admission, and what stays when."""
 
-from collections.abc import Callable
-
 import attrs
 import pytest
 from hypothesis import given
@@ -273,9 +271,11 @@ def test_admitting_to_another_block_moves() -> None:
 
 
 def test_what_does_not_fit_there_stays() -> None:
-    core = core_of([Block("facts", "", "x" * 16_380), Block("human", entries=(entry("a"),))])
+    core = core_of([Block("facts", "", "x" * 16_375), Block("human", entries=(entry("a"),))])
+    tight = core_of([Block("facts", "", "x" * 16_374), Block("human", entries=(entry("a"),))])
     assert move(core, "a", "facts") == Admission(core, "already_in_core")
     assert move(core, "a", "goals").outcome == "moved"
+    assert move(tight, "a", "facts").outcome == "moved"
 
 
 def test_only_self_is_in_persona_and_nobody_in_system() -> None:
@@ -318,6 +318,12 @@ def test_a_full_block_is_helped_by_its_own_entries() -> None:
         [Block("facts", "", "x" * 16_000, entries=(entry("a", 300),)), Block("goals", entries=(entry("b"),))]
     )
     assert admit(core, entry("c", 100), "facts", 900_000, {"a": 9}, Config()).evicted_ids == ("a",)
+
+
+def test_a_block_may_be_full_to_the_last_byte() -> None:
+    core = core_of([Block("facts", "", "x" * 16_300, entries=(entry("a", 10),))])
+    assert admit(core, entry("c", 74), "facts", 0, {}, Config()).evicted_ids == ()
+    assert admit(core, entry("c", 75), "facts", 50_000, {}, Config()).evicted_ids == ("a",)
 
 
 def test_entries_are_in_order_of_promotion_then_id() -> None:
@@ -380,6 +386,13 @@ def test_a_refresh_shows_the_current_version_in_the_room_there_is() -> None:
     assert new.used_bytes == 4_096
 
 
+def test_a_refresh_leaves_alone_what_is_current_though_cut() -> None:
+    core = CoreTier((Block("human", entries=(Entry("a", 2, "a", "日本…", 3),)),))
+    assert refresh(core, entity("a", "日本語日本語"), SMALL) is core
+    assert refresh(core, entity("a", "日米語日本語"), SMALL).blocks[0].entries[0].text == "日米語日本語"
+    assert refresh(core, entity("a", "日本語日本語", 3), SMALL).blocks[0].entries[0].text == "日本語日本語"
+
+
 def test_a_refresh_of_what_is_not_in_core_changes_nothing() -> None:
     assert refresh(EMPTY, entity("a", "y"), SMALL) == EMPTY
 
@@ -398,6 +411,8 @@ def test_lowered_limits_make_the_weakest_leave() -> None:
 
 def test_authored_text_and_self_never_leave_for_a_lowered_limit() -> None:
     assert fit(core_of([Block("facts", "", "x" * 4_097)]), {}, SMALL) is None
+    labelled = [Block("facts", "l", "x" * 16_384), Block("facts", entries=(entry("a"),))]
+    assert fit(core_of(labelled), {}, Config()) is None
     assert (
         fit(core_of([Block("persona", entries=(entry("me"),))]), {}, Config(core_entry_count_max=0)) is None
     )
@@ -521,7 +536,7 @@ def recount(block: Block) -> int:
     return len("".join(texts).encode())
 
 
-TestCoreMachine: Callable[[], object] = CoreMachine.TestCase
+TestCoreMachine = pytest.mark.slow(CoreMachine.TestCase)
 
 
 @given(st.text(), st.integers(0, 1_024))

@@ -247,6 +247,11 @@ def test_a_link_finds_its_ends_by_norm_and_names_them_as_kept() -> None:
     assert long.links == (Link("x" * 256, "Acme", "works_at", 800_000),)
 
 
+def test_a_link_means_the_first_of_equal_names() -> None:
+    result = parsed([entity(), entity("ALICE", type="topic"), entity("Acme")], [link("alice")])
+    assert result.links == (Link("Alice", "Acme", "works_at", 800_000),)
+
+
 def test_a_link_to_a_dropped_entity_is_dropped() -> None:
     result = parsed([entity(), entity("Acme", confidence=0.1)], [link()])
     assert result.dropped_links == ((0, "unknown_endpoint"),)

@@ -176,6 +176,14 @@ def test_a_tier_that_knows_no_due_time_drops_as_one_that_does() -> None:
     assert tier == WorkingTier({"b": (b"2", 11)}, used_bytes=2, expired_count=1)
 
 
+@pytest.mark.parametrize("renewal", [Incr(0, "k"), Append(0, "k", b"0")], ids=str)
+def test_times_before_zero_are_times_too(renewal: WorkingRequest) -> None:
+    tier = WorkingTier()
+    ask(tier, renewal, -1_500)
+    assert tier.entries["k"][1] == -500
+    assert ask(WorkingTier(tier.entries, tier.used_bytes), Len(0), -500) == Done(0)
+
+
 # Space.
 
 
@@ -237,7 +245,7 @@ def test_a_counter_is_read_leniently_and_stored_canonically(value: bytes, total:
 NO_COUNTERS = [
     b"", b"-", b"+", b" 5", b"5 ", b"5\n", b"1_0", "٣".encode(), "²".encode(), b"9223372036854775808",
     b"-9223372036854775809", b"000000000000000000001", b"-00000000000000000001", b"+-5", b"--5",
-    b"0x1", b"1.0", b"\xff", b"5\x00",
+    b"0x1", b"1.0", b"\xff", b"5\x00", b"\xb2",
 ]  # fmt: skip
 
 
@@ -439,7 +447,7 @@ class Twin:
         return "KeyTooLong" if len(request.key.encode()) > 256 else None
 
     def keyed(self, request: Any, key: str, now_ms: int) -> object:
-        value, expires_ms = self.rows.get(key, (None, 0))
+        value, expires_ms = self.rows.get(key, (None, now_ms))
         renewed_ms = max(expires_ms, now_ms + SMALL.working_ttl_ms_default)
         match request:
             case Get():
@@ -497,9 +505,10 @@ REQUESTS: st.SearchStrategy[WorkingRequest] = st.one_of(
 )
 
 
-@given(st.lists(st.tuples(WAITS_MS, REQUESTS), max_size=40))
-def test_the_tier_agrees_with_its_dumb_twin(life: list[tuple[int, WorkingRequest]]) -> None:
-    tier, twin, now_ms = WorkingTier(), Twin(), 0
+@pytest.mark.slow
+@given(st.sampled_from([0, -1_500, 10**12]), st.lists(st.tuples(WAITS_MS, REQUESTS), max_size=40))
+def test_the_tier_agrees_with_its_dumb_twin(now_ms: int, life: list[tuple[int, WorkingRequest]]) -> None:
+    tier, twin = WorkingTier(), Twin()
     for wait_ms, request in life:
         now_ms += wait_ms
         before = deepcopy(tier)

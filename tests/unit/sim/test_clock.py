@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umi_sim.clock import READING_MS_MAX, SimClock
@@ -21,7 +21,7 @@ MOVES: st.SearchStrategy[tuple[str, dict[str, int]]] = st.one_of(
     st.tuples(st.just("freeze"), st.just({})),
     st.tuples(st.just("thaw"), st.fixed_dictionaries({"catch_up": st.booleans()})),
 )
-SCRIPTS = st.lists(st.tuples(st.integers(0, 1_000), MOVES), max_size=8)
+SCRIPTS = st.lists(st.tuples(st.integers(0, 1_000), MOVES), max_size=5)
 Script = list[tuple[int, tuple[str, dict[str, int]]]]
 
 
@@ -73,6 +73,16 @@ def test_a_thawed_clock_runs_on_or_catches_up(catch_up: bool, reading_ms: int) -
     assert clock.reading(550) == reading_ms
 
 
+def test_a_thaw_catches_up_with_the_last_freeze_only() -> None:
+    clock = SimClock.start(0)
+    clock.freeze(100)
+    clock.thaw(500, catch_up=False)
+    clock.freeze(500)
+    clock.thaw(600, catch_up=True)
+    assert clock.reading(600) == 200
+
+
+@settings(max_examples=50)
 @given(SCRIPTS, st.integers(0, 1_000))
 def test_catching_up_undoes_a_freeze_whatever_moved_meanwhile(script: Script, pause_ms: int) -> None:
     awake = [(pause, (move, args)) for pause, (move, args) in script if move in {"jump", "drift"}]
@@ -85,6 +95,7 @@ def test_catching_up_undoes_a_freeze_whatever_moved_meanwhile(script: Script, pa
 def test_a_landing_is_exact_and_only_forward_within_its_limit() -> None:
     clock = SimClock.start(1_000)
     assert [clock.land(1_000, to_ms, forward_ms_max=50) for to_ms in (999, 1_051)] == [False, False]
+    assert not clock.land(1_000, READING_MS_MAX + 1, forward_ms_max=READING_MS_MAX + 1)
     assert clock == SimClock.start(1_000)
     assert clock.land(1_000, 1_050, forward_ms_max=50)
     assert clock.reading(1_000) == 1_050
@@ -97,6 +108,7 @@ def test_a_landing_sets_a_frozen_clock() -> None:
     assert clock.reading(1_300) == 1_010
 
 
+@settings(max_examples=50)
 @given(SCRIPTS, st.integers(0, 5_000))
 def test_reading_changes_nothing(script: Script, pause_ms: int) -> None:
     clock, world_ms = played(script)
@@ -106,12 +118,14 @@ def test_reading_changes_nothing(script: Script, pause_ms: int) -> None:
     assert clock == before
 
 
+@settings(max_examples=50)
 @given(SCRIPTS, st.integers(0, 5_000))
 def test_between_moves_a_reading_never_falls(script: Script, pause_ms: int) -> None:
     clock, world_ms = played(script)
     assert 0 <= clock.reading(world_ms + pause_ms) <= clock.reading(world_ms + pause_ms + 1)
 
 
+@settings(max_examples=50)
 @given(SCRIPTS, st.integers(0, 500), st.integers(-500, 5_000))
 def test_world_at_is_the_first_time_with_that_reading(script: Script, pause_ms: int, ahead_ms: int) -> None:
     clock, world_ms = played(script)

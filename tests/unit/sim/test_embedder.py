@@ -5,7 +5,7 @@ from hashlib import blake2b
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim.embedder import embed
+from umi_sim.embedder import embed, scaled
 from umi_sim.text import tokens
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -47,10 +47,10 @@ def test_a_text_without_words_is_one_empty_word() -> None:
     assert embed("", 64) == embed(" \ud800!", 64) != embed("a", 64)
 
 
-def test_words_that_cancel_out_leave_the_first_component() -> None:
-    vectors = {embed(word, 1) for word in ("a", "b", "c", "d", "e", "f", "g", "h")}
-    assert vectors == {(127,), (-127,)}
-    assert embed("CANCEL", 1) == (127,)
+def test_components_are_cut_towards_zero_and_never_all_zero() -> None:
+    assert scaled([3, -2, 2, 0]) == (127, -84, 84, 0)
+    assert scaled([1, -5]) == (25, -127)
+    assert scaled([0, 0, 0]) == (127, 0, 0)
 
 
 def test_shared_words_are_near() -> None:

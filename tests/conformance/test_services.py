@@ -1,0 +1,243 @@
+"""Goal: the simulated services keep the contract of real ones, and the kit notices each one that does not."""
+
+import json
+
+import attrs
+import pytest
+from hypothesis import Phase, settings
+
+from umi_core.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Where
+from umi_core.inputs import Committed, EffectFailed, ReadDone
+from umi_core.values import Address, Row
+from umi_sim import conformance
+from umi_sim.conformance import run_embedder_conformance, run_model_conformance, run_storage_conformance
+from umi_sim.embedder import embed
+from umi_sim.model import truth
+from umi_sim.storage import Kept, SimStorage
+
+UNSHRUNK = settings(
+    conformance.HOW, max_examples=1_000, phases=[Phase.generate]
+)  # is it found, not how small
+Answer = Committed | EffectFailed | None
+
+
+@pytest.mark.slow
+def test_the_simulated_storage_keeps_the_contract() -> None:
+    run_storage_conformance(SimStorage)
+
+
+@pytest.mark.slow
+def test_the_simulated_model_keeps_the_contract() -> None:
+    run_model_conformance(truth)
+
+
+@pytest.mark.slow
+def test_the_simulated_embedder_keeps_the_contract() -> None:
+    run_embedder_conformance(embed)
+
+
+# Storages with one fault each.
+
+
+class NotAtomic(SimStorage):
+    """Writes row by row and stops at the first expect that fails."""
+
+    def flush(self, ticket: int, now_ms: int) -> Answer:
+        pending = self.pending.get(ticket)
+        if pending and pending.commit.key not in self.receipts and self._changed(pending.commit.expects):
+            self._apply(pending.commit.writes[0])
+        return super().flush(ticket, now_ms)
+
+
+class VersionsReused(SimStorage):
+    """Forgets the version of what it deletes."""
+
+    def flush(self, ticket: int, now_ms: int) -> Answer:
+        answer = super().flush(ticket, now_ms)
+        self.graves.clear()
+        return answer
+
+
+class KeyIgnored(SimStorage):
+    """Does every batch, also one that it did already."""
+
+    def _kept(self, key: str, now_ms: int) -> Kept | None:
+        return None
+
+
+class ExpectsBeforeKey(SimStorage):
+    """Looks at the expects first, so a batch that won conflicts with itself."""
+
+    def flush(self, ticket: int, now_ms: int) -> Answer:
+        commit = self.pending[ticket].commit if ticket in self.pending else Commit((), ())
+        changed = self._changed(commit.expects)
+        if changed:
+            self.pending.pop(ticket)
+            return EffectFailed(commit.request_id, "conflict", changed=changed)
+        return super().flush(ticket, now_ms)
+
+
+class KeyForgottenEarly(SimStorage):
+    """Keeps receipts for half of the time."""
+
+    def _kept(self, key: str, now_ms: int) -> Kept | None:
+        return super()._kept(key, 2 * now_ms)
+
+
+class PendingSeen(SimStorage):
+    """Shows a batch to readers when it arrives."""
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        if not isinstance(query, ByIds):
+            return super().read(request_id, query)
+        writes = [write for batch in self.pending.values() for write in batch.commit.writes]
+        rows = self.rows | {
+            write.address: Row(write.address, 1, write.body) for write in writes if write.body
+        }
+        return ReadDone(request_id, tuple(rows[address] for address in query.addresses if address in rows))
+
+
+class CrashKept(SimStorage):
+    """Does a pending batch although it crashed."""
+
+    def crash(self) -> None: ...
+
+
+class FilterAfterCut(SimStorage):
+    """Takes the best hits of everything and filters those."""
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        if not isinstance(query, ByWords | ByVector):
+            return super().read(request_id, query)
+        hits = super().read(request_id, attrs.evolve(query, where=Where())).rows
+        kept = super().read(request_id, attrs.evolve(query, limit=1_000)).rows
+        return ReadDone(request_id, tuple(row for row in hits if row in kept))
+
+
+class OtherScope(SimStorage):
+    """Answers the row of another scope where its own is absent."""
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        answer = super().read(request_id, query)
+        if not isinstance(query, ByIds):
+            return answer
+        rows = [self.found(address) for address in query.addresses]
+        return attrs.evolve(answer, rows=tuple(row for row in rows if row))
+
+    def found(self, address: Address) -> Row | None:
+        others = [attrs.evolve(address, scope=scope) for scope in self.shelves]
+        return next((self.rows[other] for other in (address, *others) if other in self.rows), None)
+
+
+class CursorCounts(SimStorage):
+    """Its cursor is how many rows were seen, which a deletion shifts."""
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        if not isinstance(query, ByFilter) or query.limit is None:
+            return super().read(request_id, query)
+        rows = super().read(request_id, attrs.evolve(query, limit=None, cursor=None)).rows
+        end = int(query.cursor or 0) + query.limit
+        return ReadDone(request_id, rows[end - query.limit : end], str(end) if end < len(rows) else None)
+
+
+class TiesTurned(SimStorage):
+    """Puts the larger id first where scores are equal."""
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        answer = super().read(request_id, query)
+        if not isinstance(query, ByWords | ByVector):
+            return answer
+        rows = sorted(answer.rows, key=lambda row: (row.score_ppm or 0, row.address.id), reverse=True)
+        return attrs.evolve(answer, rows=tuple(rows))
+
+
+BROKEN = {
+    NotAtomic: "a batch with a conflict changes nothing",
+    VersionsReused: "versions grow by one per write and are never reused",
+    KeyIgnored: "a known key is answered as the first time",
+    ExpectsBeforeKey: "a known key is answered as the first time",
+    KeyForgottenEarly: "a known key is answered as the first time",
+    PendingSeen: "a pending batch is in no read",
+    CrashKept: "a crash takes the pending batches",
+    FilterAfterCut: "hits are of one scope, filtered, then ordered",
+    OtherScope: "rows come in the order asked for|a durable batch is visible",
+    CursorCounts: "a walk is in order, each row once|a walk misses no row",
+    TiesTurned: "hits are of one scope, filtered, then ordered",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_a_broken_storage_fails_by_the_law_it_breaks(broken: type[SimStorage]) -> None:
+    with pytest.raises(AssertionError, match=BROKEN[broken]):
+        run_storage_conformance(broken, UNSHRUNK)
+
+
+# Models and embedders with one fault each.
+
+
+def forgetful(task: str, prompt: str) -> str:
+    return json.dumps({"entities": [{"type": "note"}], "relations": []})
+
+
+def obedient(task: str, prompt: str) -> str:
+    """Does what the text asks for."""
+    return "[]" if "JSON array" in prompt.split("INPUT", 1)[-1] else truth(task, prompt)
+
+
+def lazy(task: str, prompt: str) -> str:
+    """Leaves out the last entity that it was asked about."""
+    return json.dumps(json.loads(truth(task, prompt))[:-1]) if task == "route" else truth(task, prompt)
+
+
+class Counting:
+    """Answers the same question differently the second time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def truth(self, task: str, prompt: str) -> str:
+        self.count += 1
+        return truth(task, prompt) + " " * self.count
+
+    def embed(self, text: str, dims: int) -> tuple[int, ...]:
+        self.count += 1
+        return (self.count % 100 + 1, *embed(text, dims)[1:])
+
+
+@pytest.mark.parametrize(
+    ("broken", "law"),
+    [
+        (forgetful, "a true extraction holds nothing malformed"),
+        (obedient, "an extraction has its form"),
+        (Counting().truth, "the same question has the same answer"),
+        (lazy, "a true routing has one sound row per entity"),
+        (lambda task, prompt: "x" * 60_000, "a reply is within its limit"),
+    ],
+)
+def test_a_broken_model_fails_by_the_law_it_breaks(broken: conformance.Truth, law: str) -> None:
+    with pytest.raises(AssertionError, match=law):
+        run_model_conformance(broken, UNSHRUNK)
+
+
+@pytest.mark.parametrize(
+    ("broken", "law"),
+    [
+        (lambda text, dims: (0,) * dims, "a vector has its length"),
+        (lambda text, dims: (*embed(text, dims), 1), "a vector has its length"),
+        (lambda text, dims: (128, *embed(text, dims)[1:]), "a vector has its length"),
+        (Counting().embed, "the same text has the same vector"),
+    ],
+)
+def test_a_broken_embedder_fails_by_the_law_it_breaks(broken: conformance.Embed, law: str) -> None:
+    with pytest.raises(AssertionError, match=law):
+        run_embedder_conformance(broken, UNSHRUNK)
+
+
+@pytest.mark.slow
+def test_a_failure_shows_the_shortest_script_that_breaks_the_contract() -> None:
+    with pytest.raises(AssertionError) as failure:
+        run_storage_conformance(ExpectsBeforeKey)
+    script = "\n".join(failure.value.__notes__)
+    assert "state = Contract()" in script
+    assert len(script) < 300

@@ -1,0 +1,101 @@
+"""The generator: items drawn from the seed, appended to the record, and executed like any others.
+
+Law 1. Each decision has a stream or key of its own, by name; a draw more in one place moves nothing elsewhere.
+Law 2. The pauses of a user end at random, or land on an instant that matters: just before, at, just after.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from umi_sim.clock import SimClock
+from umi_sim.faults import Dice
+from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.prng import Stream
+from umi_sim.run_config import RunConfig
+from umi_sim.source import ArgsMaker
+from umi_sim.workloads import Known, Workload
+
+GAP_MS_MAX: Final = 2_000
+AT_ONCE: Final = (1, 2)
+LANDING_MS: Final = (-1, 0, 1)
+JUMP_MS_MAX: Final = 30 * 86_400_000
+
+
+class Watched(Known, Protocol):
+    """What the generator may know of the world: instants that matter, on an agent's own clock."""
+
+    def deadlines(self, agent: str) -> Sequence[int]: ...
+    def clock(self, agent: str) -> SimClock: ...
+
+
+class Generator:
+    """The source of a fresh run."""
+
+    def __init__(self, config: RunConfig, known: Watched) -> None:
+        self.record: list[Item] = []
+        self._config = config
+        self._known = known
+        self._dice = Dice(config.seed, config.faults)
+        self._schedule = Stream(config.seed, "schedule")
+        names = [agent.name for agent in config.agents]
+        self._workloads = {name: Workload(config, name, known) for name in names}
+        self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
+        self._done: dict[str, bool] = {}
+        self._counts = {"o": 0, "f": 0, "s": 0, "c": 0}
+        self._has_jumps = any(name.startswith("clock_") for name in config.faults)
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        if in_flight >= self._config.in_flight_max or agent in self._done:
+            return ()
+        drawn = self._workloads[agent].next()
+        if drawn is None:
+            self._done[agent] = True
+            return ()
+        at_ms = self._next_at(agent, now_ms)
+        op = Op(self._next_id("o"), at_ms, agent, *drawn)
+        moves = self._moves(agent, op) if self._has_jumps else ()
+        items = (*moves, op)
+        self.record.extend(items)
+        return items
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        kind = self._dice.struck(verb, site, data)
+        args = make_args(kind, self._dice.draw(kind, site, data)) if kind else None
+        if kind is None or args is None:
+            return None
+        fault = Fault(self._next_id("f"), kind, event, args)
+        self.record.append(fault)
+        return fault
+
+    def choose(self, ready: Sequence[str]) -> int:
+        index = self._schedule.below(len(ready))
+        if index:
+            self.record.append(Deviation(self._next_id("s"), ready[index], ready[0]))
+        return index
+
+    def _next_id(self, letter: str) -> str:
+        self._counts[letter] += 1
+        return f"{letter}{self._counts[letter]}"
+
+    def _next_at(self, agent: str, now_ms: int) -> int:
+        """World time of the next op: a landing, at once, or after a pause."""
+        stream = self._pauses[agent]
+        if stream.chance(*self._config.land):
+            deadlines = self._known.deadlines(agent)
+            if deadlines:
+                wanted_ms = stream.pick(deadlines) + stream.pick(LANDING_MS)
+                landed_ms = self._known.clock(agent).world_at(wanted_ms, now_ms)
+                return now_ms if landed_ms is None else landed_ms
+        return now_ms if stream.chance(*AT_ONCE) else now_ms + stream.log_between(1, GAP_MS_MAX)
+
+    def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
+        """A clock jump just before the op, if one strikes it."""
+        site = "agent.clock"
+        kind = self._dice.struck(site, site, op.id)
+        if kind is None:
+            return ()
+        draw = self._dice.draw(kind, site, op.id)
+        bits = 1 + draw("bits", JUMP_MS_MAX.bit_length() - 1)
+        by_ms = (1 << (bits - 1)) + draw("by_ms", 1 << (bits - 1))
+        signed_ms = by_ms if kind == "clock_jump_forward" else -by_ms
+        return (ClockMove(self._next_id("c"), op.at_ms, agent, "jump", {"by_ms": signed_ms}),)

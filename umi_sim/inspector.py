@@ -1,0 +1,61 @@
+"""The inspector of a run: the oracle from outside and the invariants from inside, in one judge.
+
+Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks.
+"""
+
+from typing import Final
+
+from umi_core.effects import Reply
+from umi_core.inputs import Answer, Request, Value
+from umi_core.invariants import BrokenRule, check_cheap, check_memory
+from umi_core.memory import Memory
+from umi_sim.invariants import check_store
+from umi_sim.oracle.judge import Oracle
+from umi_sim.run_config import RunConfig
+from umi_sim.services import Call
+from umi_sim.storage import SimStorage
+from umi_sim.verdict import Broken
+
+CHECK_EVERY: Final = 64
+
+
+class Inspector:
+    """Raises Broken with the readable name of the first rule that does not hold."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.oracle = Oracle(config)
+        self._count = 0
+
+    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+        self.oracle.issued(agent, op_id, request, reading_ms)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        self.oracle.answered(call.agent, call.op_id, call.step, answer)
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        self.oracle.replied(agent, op_id, reply, reading_ms)
+
+    def crashed(self, agent: str) -> None:
+        self.oracle.crashed(agent)
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+        self.oracle.read_clock(agent, reading_ms)
+
+    def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None:
+        self.oracle.stepped(agent)
+        self._count += 1
+        if self._count % CHECK_EVERY == 0:
+            self.check(memory, storage)
+            return
+        try:
+            check_cheap(memory.state)
+        except BrokenRule as broken:
+            raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
+
+    def check(self, memory: Memory, storage: SimStorage) -> None:
+        """Every rule, over everything."""
+        try:
+            check_memory(memory.state)
+        except BrokenRule as broken:
+            raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
+        check_store(storage, memory.state)

@@ -1,0 +1,52 @@
+"""Items: the record of a run, and all that a replay needs. Their ids never change, through shrinking too."""
+
+from collections.abc import Mapping
+
+import attrs
+
+Args = Mapping[str, object]
+
+
+@attrs.frozen
+class Op:
+    """A request as it was made: `name` is one of umi_core.inputs.REQUESTS, `args` its fields besides op_id."""
+
+    id: str
+    at_ms: int
+    agent: str
+    name: str
+    args: Args
+
+
+@attrs.frozen
+class Fault:
+    """A fault bound to a named event, with everything that was drawn for it."""
+
+    id: str
+    fault: str
+    at: str
+    args: Args
+
+
+@attrs.frozen
+class Deviation:
+    """When fifo would deliver `over` and `take` is ready too, deliver `take`."""
+
+    id: str
+    take: str
+    over: str
+
+
+@attrs.frozen
+class ClockMove:
+    """A move of one agent's clock: jump (by_ms) or land (to_ms)."""
+
+    id: str
+    at_ms: int
+    agent: str
+    move: str
+    args: Args
+
+
+Item = Op | Fault | Deviation | ClockMove
+ITEM_KINDS = {"op": Op, "fault": Fault, "schedule": Deviation, "clock": ClockMove}

@@ -1,0 +1,162 @@
+"""Authored blocks as registers: what was acknowledged, what may have been written, and nothing else.
+
+Law 1. An acknowledged write is seen until a later one; a refused or failed write never is. Law 2. A write without an
+answer may be seen until a write that began after it is acknowledged. Law 3. Importance is a register of its own.
+"""
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.effects import Done, Outcome, Refused
+from umi_core.inputs import Blocks, CoreBytes, CoreRead, GetBlock, RemoveBlock, Render, SetBlock, SetImportance
+from umi_core.tiers.rendering import parse_markdown, parse_xml
+from umi_core.values import Block, size, tidy
+from umi_sim.verdict import Broken
+
+BlockWrite = SetBlock | SetImportance | RemoveBlock
+Slot = tuple[str, str]
+DEFAULT_PPM = 500_000
+KEEP = object()
+
+
+@attrs.define
+class Register:
+    """Values that a slot may show: each with when it was acknowledged, and those of writes still open."""
+
+    settled: list[tuple[object, int]]
+    open: dict[str, tuple[object, int]] = attrs.field(factory=dict)
+
+    def allows(self, value: object) -> bool:
+        return any(value == known for known, _ in (*self.settled, *self.open.values()))
+
+    def acknowledge(self, op_id: str, now: int) -> None:
+        value, begun = self.open.pop(op_id)
+        self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
+        self.open = {key: (known, at) for key, (known, at) in self.open.items() if at > begun or key.startswith("~") is False}
+
+    def values(self) -> list[object]:
+        return [value for value, _ in (*self.settled, *self.open.values())]
+
+
+@attrs.define
+class CoreOracle:
+    """The authored part of one memory's core tier."""
+
+    config: Config
+    texts: dict[Slot, Register] = attrs.field(factory=dict)
+    importance: dict[Slot, Register] = attrs.field(factory=dict)
+    clock: int = 0
+
+    def issued(self, op_id: str, request: BlockWrite) -> None:
+        self.clock += 1
+        slot = slot_of(request)
+        if slot is None:
+            return
+        texts, ranks = self.registers(slot)
+        if isinstance(request, SetBlock):
+            texts.open[op_id] = (line_ends(request.text), self.clock)
+            if request.importance_ppm is not None:
+                ranks.open[op_id] = (request.importance_ppm, self.clock)
+        elif isinstance(request, RemoveBlock):
+            texts.open[op_id] = (None, self.clock)
+            ranks.open[op_id] = (DEFAULT_PPM, self.clock)
+        else:
+            ranks.open[op_id] = (request.importance_ppm, self.clock)
+
+    def registers(self, slot: Slot) -> tuple[Register, Register]:
+        text = self.texts.setdefault(slot, Register([(None, 0)]))
+        return text, self.importance.setdefault(slot, Register([(DEFAULT_PPM, 0)]))
+
+    def replied(self, op_id: str, request: BlockWrite, outcome: Outcome) -> None:
+        self.clock += 1
+        slot = slot_of(request)
+        if slot is None:
+            return
+        if isinstance(outcome, Refused):
+            self.must_be_fair(request, outcome, slot)
+        for register in self.registers(slot):
+            if op_id not in register.open:
+                continue
+            if isinstance(outcome, Done):
+                register.acknowledge(op_id, self.clock)
+            elif type(outcome).__name__ == "Unknown":
+                register.open[f"~{op_id}"] = register.open.pop(op_id)
+            else:
+                del register.open[op_id]
+
+    def crashed(self) -> None:
+        """What was open may have happened, and nobody will say."""
+        for register in (*self.texts.values(), *self.importance.values()):
+            register.open = {key if key.startswith("~") else f"~{key}": value for key, value in register.open.items()}
+
+    def must_be_fair(self, request: BlockWrite, outcome: Refused, slot: Slot) -> None:
+        """Authored text that fits beside all authored text and the share of self is accepted."""
+        if type(outcome.error).__name__ != "CoreFull" or not isinstance(request, SetBlock):
+            return
+        most = sum(max(byte_size(s, value) for value in r.values()) for s, r in self.texts.items() if s != slot)
+        need = byte_size(slot, request.text)
+        if most + need + self.config.core_bytes_max // 4 <= self.config.core_bytes_max:
+            raise Broken("no-spurious-refusal", f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text")
+
+    # Reads.
+
+    def judge(self, request: CoreRead, outcome: Outcome) -> None:
+        if not isinstance(outcome, Done):
+            return
+        value = outcome.value
+        if isinstance(request, GetBlock):
+            self.judge_block((request.kind, tidy(request.label)), value if isinstance(value, Block) else None, exact=True)
+        elif isinstance(request, Blocks):
+            assert isinstance(value, tuple)
+            self.judge_blocks(value, exact=True)
+        elif isinstance(request, CoreBytes):
+            assert isinstance(value, int)
+            if not 0 <= value <= self.config.core_bytes_max:
+                raise Broken("core-limits", f"{value} bytes in core, at most {self.config.core_bytes_max}")
+        elif isinstance(request, Render):
+            assert isinstance(value, str)
+            self.judge_blocks(self.parsed(request.form, value), exact=False)
+
+    def parsed(self, form: str, text: str) -> tuple[Block, ...]:
+        try:
+            return tuple(parse_xml(text) if form == "xml" else parse_markdown(text))
+        except ValueError as error:
+            raise Broken("render-parse", f"the {form} rendering cannot be read back: {error}") from None
+
+    def judge_blocks(self, blocks: tuple[Block, ...], exact: bool) -> None:
+        shown = {(block.kind, block.label): block for block in blocks}
+        if [block.order for block in blocks] != sorted(block.order for block in blocks):
+            raise Broken("render-order", "blocks are not in the order of kind and label")
+        for slot in sorted({**self.texts, **dict.fromkeys(shown)}):
+            self.judge_block(slot, shown.get(slot), exact)
+
+    def judge_block(self, slot: Slot, block: Block | None, exact: bool) -> None:
+        texts, ranks = self.registers(slot)
+        text = block.text if block else None
+        if not texts.allows(text):
+            rule = "authored-text-kept" if exact else "render-parse"
+            wanted = " or ".join(repr(value)[:80] for value in texts.values())
+            raise Broken(rule, f"block {slot_name(slot)} shows another text than was written", wanted, repr(text)[:80])
+        if slot[0] == "system" and block and block.entries:
+            raise Broken("system-is-authored", "the system block shows promoted entries")
+        if exact and block and block.text is not None and not ranks.allows(block.importance_ppm):
+            wanted = " or ".join(map(str, ranks.values()))
+            got = str(block.importance_ppm)
+            raise Broken("authored-text-kept", f"block {slot_name(slot)} has another importance", wanted, got)
+
+
+def slot_of(request: BlockWrite) -> Slot | None:
+    label = request.label
+    return (request.kind, tidy(label)) if isinstance(label, str) and isinstance(request.kind, str) else None
+
+
+def slot_name(slot: Slot) -> str:
+    return f"{slot[0]}/{slot[1]}" if slot[1] else slot[0]
+
+
+def line_ends(text: object) -> object:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else text
+
+
+def byte_size(slot: Slot, text: object) -> int:
+    return size(slot[1]) + len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0

@@ -1,0 +1,230 @@
+"""The judge of a whole run: hands each request, answer, reply and crash to the oracle that knows the tier.
+
+It sees what users and services see, never the faults behind it. Inside checks are umi_sim.invariants'.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.inputs import (
+    Answer, Count, CoreRead, CreateSession, Forget, GetEntity, LoadSession, Recall, Remember, RemoveBlock, Request,
+    SaveSession, SetBlock, SetImportance, WorkingRequest,
+)  # fmt: skip
+from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
+from umi_core.values import cut
+from umi_sim.oracle.archive import ArchiveOracle
+from umi_sim.oracle.core import CoreOracle
+from umi_sim.oracle.sessions import OpenSave, SessionOracle, is_conflict_true
+from umi_sim.oracle.working import Twin, judge
+from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.verdict import Broken
+
+WORKING: Final = WorkingRequest.__args__  # type: ignore[attr-defined]
+ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
+BlockWrite = SetBlock | SetImportance | RemoveBlock
+
+
+@attrs.define
+class Watch:
+    """What the judge knows of one agent: its possible working tiers, its oracles, and what is in flight."""
+
+    config: AgentConfig
+    twins: list[Twin]
+    core: CoreOracle
+    archive: ArchiveOracle
+    seen_ms: int = 0
+    session_id: str | None = None
+    requests: dict[str, Request] = attrs.field(factory=dict)
+    saves: dict[str, OpenSave] = attrs.field(factory=dict)
+    must: dict[str, int] = attrs.field(factory=dict)
+
+
+class Oracle:
+    """Judges from outside. Raises Broken with the readable name of the rule."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+        self.memory = Config(**config.memory)  # type: ignore[arg-type]
+        self.sessions = SessionOracle()
+        self.watches = {agent.name: self.watch(agent) for agent in config.agents}
+
+    def watch(self, agent: AgentConfig) -> Watch:
+        archive = ArchiveOracle(agent.scope, self.memory, self.config.off)
+        return Watch(agent, [Twin(self.memory)], CoreOracle(self.memory), archive)
+
+    # What happens.
+
+    def read_clock(self, agent: str, reading_ms: int) -> int:
+        """The latest time this life has seen."""
+        watch = self.watches[agent]
+        watch.seen_ms = max(watch.seen_ms, reading_ms)
+        return watch.seen_ms
+
+    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+        watch, now_ms = self.watches[agent], self.read_clock(agent, reading_ms)
+        watch.requests[op_id] = request
+        match request:
+            case SaveSession():
+                watch.saves[op_id] = self.sessions.begin_save(watch.session_id, request, watch.twins, now_ms)
+            case LoadSession(session_id=session_id):
+                watch.must[op_id] = self.sessions.must_of(session_id) if isinstance(session_id, str) else 0
+            case SetBlock() | SetImportance() | RemoveBlock():
+                watch.core.issued(op_id, request)
+            case Remember() | Recall() | Forget() | GetEntity() | Count():
+                watch.archive.issued(op_id, request, now_ms)
+
+    def answered(self, agent: str, op_id: str, step: str, answer: Answer) -> None:
+        watch = self.watches[agent]
+        if isinstance(watch.requests.get(op_id), ArchiveRequest):
+            watch.archive.answered(op_id, step, answer)
+
+    def stepped(self, agent: str) -> None:
+        """After any step: what the memory may be packing right now."""
+        watch = self.watches[agent]
+        for save in watch.saves.values():
+            self.sessions.also(save, watch.twins, watch.seen_ms)
+
+    def crashed(self, agent: str) -> None:
+        watch = self.watches[agent]
+        for save in watch.saves.values():
+            self.sessions.may_have_saved(save)
+        watch.saves.clear()
+        watch.requests.clear()
+        watch.twins = [Twin(self.memory)]
+        watch.seen_ms, watch.session_id = 0, None
+        watch.core.crashed()
+        watch.archive.crashed()
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        watch, now_ms = self.watches[agent], self.read_clock(agent, reading_ms)
+        request = watch.requests.pop(op_id)
+        outcome = reply.outcome
+        if type(request) in WORKING:
+            watch.twins = judge(watch.twins, request, outcome, now_ms, reading_ms)  # type: ignore[arg-type]
+            return
+        self.must_be_fair(op_id, outcome)
+        match request:
+            case CreateSession():
+                self.created(watch, request, outcome, now_ms)
+            case SaveSession():
+                self.saved(watch, op_id, outcome)
+            case LoadSession():
+                self.loaded(watch, op_id, request, outcome, now_ms)
+            case SetBlock() | SetImportance() | RemoveBlock():
+                watch.core.replied(op_id, request, outcome)
+            case Remember() | Recall() | Forget() | GetEntity() | Count():
+                watch.archive.replied(op_id, outcome, now_ms)
+                self.spoken(watch, request, outcome)
+            case _ if isinstance(request, CoreRead):
+                watch.core.judge(request, outcome)
+
+    def must_be_fair(self, op_id: str, outcome: Outcome) -> None:
+        """In a world without faults nothing fails, nothing is unknown, nothing degrades."""
+        if self.config.faults:
+            return
+        if isinstance(outcome, Failed | Unknown):
+            raise Broken("degradation-named", f"{op_id} ended as {type(outcome).__name__} in a world without faults")
+        if isinstance(outcome, Done) and outcome.degraded:
+            raise Broken("degradation-named", f"{op_id} degraded {outcome.degraded[0].name} in a world without faults")
+
+    # Sessions.
+
+    def created(self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int) -> None:
+        if not isinstance(outcome, Done):
+            return
+        done = outcome.value
+        assert isinstance(done, SessionCreated)
+        for twin in watch.twins:
+            twin.expire(now_ms)
+        if done.dropped_count not in [len(twin.entries) for twin in watch.twins]:
+            raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
+        scope = watch.config.scope
+        self.sessions.created(scope.user, scope.agent, request, done, watch.twins[0], now_ms)
+        watch.session_id = done.session_id
+        fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms)
+        watch.twins = [attrs.evolve(fresh, expired=twin.expired, entries={}, dead={}) for twin in watch.twins]
+
+    def saved(self, watch: Watch, op_id: str, outcome: Outcome) -> None:
+        save = watch.saves.pop(op_id)
+        if isinstance(outcome, Done):
+            assert isinstance(outcome.value, SessionSaved)
+            if save.session_id is None:
+                raise Broken("session-or-error", "save_session succeeded without a session")
+            self.sessions.saved(save, outcome.value)
+        elif isinstance(outcome, Unknown):
+            self.sessions.may_have_saved(save)
+        elif not is_conflict_true(outcome):
+            raise Broken("session-versions", "a session conflict names one version twice")
+
+    def loaded(self, watch: Watch, op_id: str, request: LoadSession, outcome: Outcome, now_ms: int) -> None:
+        must = watch.must.pop(op_id)
+        scope = watch.config.scope
+        if isinstance(outcome, Refused):
+            self.load_refused(watch, request, outcome, must)
+        if not isinstance(outcome, Done):
+            return
+        assert isinstance(outcome.value, SessionLoaded)
+        candidates = self.sessions.loaded(scope.user, scope.agent, request, must, outcome.value)
+        for twin in watch.twins:
+            twin.expire(now_ms)
+        rested = [saved.at_load(now_ms) for saved in candidates]
+        fitting = [twin for twin, expired in rested if expired == outcome.value.expired_at_rest]
+        if not fitting:
+            counts = sorted({expired for _, expired in rested})
+            raise Broken("rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts))
+        watch.twins = once([attrs.evolve(twin, expired=old.expired) for twin in fitting for old in watch.twins])
+        watch.session_id = request.session_id
+
+    def load_refused(self, watch: Watch, request: LoadSession, outcome: Refused, must: int) -> None:
+        name = type(outcome.error).__name__
+        scope = watch.config.scope
+        if name == "SessionNotFound":
+            self.sessions.not_found(scope.user, scope.agent, request, must)
+        elif name.startswith("Snapshot") and "storage_bit_flip" not in self.config.faults:
+            raise Broken("snapshot-guarded", f"load refused with {name} where no byte was ever damaged")
+
+    def spoken(self, watch: Watch, request: Request, outcome: Outcome) -> None:
+        """The reserved keys follow committed remembers and answered recalls."""
+        if not isinstance(outcome, Done):
+            return
+        if isinstance(request, Remember) and isinstance(outcome.value, Remembered) and not outcome.value.repeated:
+            for twin in watch.twins:
+                twin.interactions += 1
+                twin.last_input = cut(request.text, 200)
+        elif isinstance(request, Recall):
+            for twin in watch.twins:
+                twin.last_query = cut(request.query, 200)
+
+    # For the workload and the audit.
+
+    def keys(self, agent: str) -> Sequence[str]:
+        return tuple(self.watches[agent].twins[0].entries)
+
+    def entity_ids(self, agent: str) -> Sequence[str]:
+        return self.watches[agent].archive.known_ids()
+
+    def session_ids(self, agent: str) -> Sequence[str]:
+        user = self.watches[agent].config.scope.user
+        return tuple(key for key, session in self.sessions.sessions.items() if session.user == user)
+
+    def other_agents(self, agent: str) -> Sequence[str]:
+        scope = self.watches[agent].config.scope
+        others = (watch.config.scope for watch in self.watches.values())
+        return tuple(other.agent for other in others if other.user == scope.user and other != scope)
+
+    def expiries(self, agent: str) -> Sequence[int]:
+        """Deadlines of live entries, on the agent's own clock."""
+        return tuple(expires_ms for _, expires_ms in self.watches[agent].twins[0].entries.values())
+
+
+def once(twins: list[Twin]) -> list[Twin]:
+    """Equal possibilities count once."""
+    kept: list[Twin] = []
+    for twin in twins:
+        if twin not in kept:
+            kept.append(twin)
+    return kept

@@ -1,0 +1,130 @@
+"""What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
+
+Law 1. Of two saves from one version at most one is acknowledged. Law 2. A load gives an acknowledged version or a later
+one that may have happened, never an older one, and never to an agent that is no member.
+"""
+
+import attrs
+
+from umi_core.effects import Done, Outcome, Refused, Unknown
+from umi_core.inputs import CreateSession, LoadSession, SaveSession
+from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_sim.oracle.working import Twin
+from umi_sim.verdict import Broken
+
+CANDIDATE_COUNT_MAX = 256
+
+
+@attrs.frozen
+class Saved:
+    """A working tier as it may have been saved: the twin, and the saving clock."""
+
+    twin: Twin
+    saved_ms: int
+
+    def at_load(self, now_ms: int) -> tuple[Twin, int]:
+        """The tier after its rest, and how many entries expired meanwhile."""
+        rest_ms = max(0, now_ms - self.saved_ms)
+        live = {
+            key: (value, now_ms + (expires_ms - self.saved_ms) - rest_ms)
+            for key, (value, expires_ms) in self.twin.entries.items()
+            if self.saved_ms < expires_ms and expires_ms - self.saved_ms > rest_ms
+        }
+        alive_count = sum(self.saved_ms < expires_ms for _, expires_ms in self.twin.entries.values())
+        return attrs.evolve(self.twin, entries=live, dead={}), alive_count - len(live)
+
+
+@attrs.define
+class Session:
+    """One session: what each version may hold, the newest acknowledged one, saves without an answer."""
+
+    user: str
+    versions: dict[int, list[Saved]]
+    must: int
+    members: dict[str, None]
+    may: list[Saved] = attrs.field(factory=list)
+    may_members: dict[str, None] = attrs.field(factory=dict)
+
+
+@attrs.define
+class OpenSave:
+    """A save on its way; the memory packs at its begin, or again after a conflict."""
+
+    session_id: str | None
+    must_at_issue: int
+    hand_to: tuple[str, ...]
+    candidates: list[Saved] = attrs.field(factory=list)
+
+
+@attrs.define
+class SessionOracle:
+    """All sessions of a world. Agents are told by (user, agent part of the scope)."""
+
+    sessions: dict[str, Session] = attrs.field(factory=dict)
+
+    def begin_save(self, session_id: str | None, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
+        session = self.sessions.get(session_id or "")
+        hand_to = request.hand_to if isinstance(request.hand_to, tuple) else ()
+        save = OpenSave(session_id, session.must if session else 0, hand_to)
+        self.also(save, twins, now_ms)
+        return save
+
+    def also(self, save: OpenSave, twins: list[Twin], now_ms: int) -> None:
+        """The tier as it is now may be what is saved."""
+        if len(save.candidates) < CANDIDATE_COUNT_MAX:
+            save.candidates += [Saved(twin.copy(), now_ms) for twin in twins]
+
+    def created(self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int) -> None:
+        if done.session_id in self.sessions:
+            raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
+        members = dict.fromkeys((agent, *request.members))
+        saved = Saved(Twin(twin.config, session_id=done.session_id, started_ms=done.started_ms), now_ms)
+        self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members)
+
+    def saved(self, save: OpenSave, done: SessionSaved) -> None:
+        session = self.sessions[save.session_id or ""]
+        version = done.version
+        if version in session.versions or version <= save.must_at_issue:
+            raise Broken("session-versions", f"two saves of one session were both told version {version}")
+        session.versions[version] = save.candidates
+        session.must = max(session.must, version)
+        session.members |= dict.fromkeys(save.hand_to)
+
+    def may_have_saved(self, save: OpenSave) -> None:
+        session = self.sessions.get(save.session_id or "")
+        if session is not None:
+            session.may += save.candidates
+            session.may_members |= dict.fromkeys(save.hand_to)
+
+    def loaded(self, user: str, agent: str, request: LoadSession, must_at_issue: int, done: SessionLoaded) -> list[Saved]:
+        """What the loaded version may hold."""
+        session = self.sessions.get(request.session_id)
+        if session is None or session.user != user:
+            raise Broken("session-or-error", f"loaded {request.session_id}, which was never created here")
+        if agent not in session.members and agent not in session.may_members:
+            raise Broken("session-members-only", f"{agent} is no member of {request.session_id} and loaded it")
+        if done.version < must_at_issue:
+            raise Broken("acknowledged-is-durable", f"loaded version {done.version}, version {must_at_issue} was acknowledged")
+        found = session.versions.get(done.version, session.may)
+        if not found:
+            raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
+        return found
+
+    def not_found(self, user: str, agent: str, request: LoadSession, must_at_issue: int) -> None:
+        session = self.sessions.get(request.session_id)
+        if session is not None and session.user == user and must_at_issue > 0 and agent in session.members:
+            raise Broken("acknowledged-is-durable", f"session {request.session_id} was acknowledged and is not found")
+
+    def must_of(self, session_id: str) -> int:
+        session = self.sessions.get(session_id)
+        return session.must if session else 0
+
+
+def is_conflict_true(outcome: Outcome) -> bool:
+    """SessionConflict names two different versions."""
+    if not isinstance(outcome, Refused) or type(outcome.error).__name__ != "SessionConflict":
+        return True
+    return getattr(outcome.error, "expected", 0) != getattr(outcome.error, "found", 0)
+
+
+__all__ = ["Done", "OpenSave", "Saved", "Session", "SessionOracle", "Unknown", "is_conflict_true"]

@@ -1,0 +1,54 @@
+"""The resolved configuration of one run: drawn first, printed, stored; the run never looks anywhere else."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from umi_core.values import Scope
+
+Ratio = tuple[int, int]
+
+
+@attrs.frozen
+class AgentConfig:
+    """One memory with its clock; `skew_ms` is how far its clock is ahead of world time at the start."""
+
+    name: str
+    scope: Scope
+    skew_ms: int = 0
+
+
+@attrs.frozen
+class RunConfig:
+    """Everything that the seed decided before the first step.
+
+    `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only what the
+    workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as input, or none.
+    `off`: names of rules that are not checked. Ratios are (n, d).
+    """
+
+    scenario: str
+    version: int
+    seed: int
+    mode: str
+    agents: tuple[AgentConfig, ...]
+    start_ms: int
+    memory: Mapping[str, int | bool]
+    weights: Mapping[str, int]
+    faults: Mapping[str, Ratio]
+    operations_max: int
+    in_flight_max: int
+    key_count: int
+    adversarial: Ratio
+    land: Ratio
+    repeat: Ratio
+    latency: str
+    policy: str
+    flush_ms: int = 1
+    workload: str = "generated"
+    script: tuple[Mapping[str, object], ...] = ()
+    transcript: str | None = None
+    planted: str | None = None
+    steps_max: int = 100_000
+    virtual_ms_max: int = 400 * 86_400_000
+    off: tuple[str, ...] = ()

@@ -1,0 +1,325 @@
+"""The runner: one configuration, one life under faults, then healing, then the demand that every promise was kept.
+
+Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
+Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that must
+change nothing, two restarts that nobody may notice, and the audit again.
+"""
+
+import traceback
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final
+
+import attrs
+
+from umi_core.effects import Done, Reply
+from umi_core.inputs import Answer, Request, Value
+from umi_core.memory import Memory
+from umi_core.results import Rebalanced
+from umi_core.workflow import Registry
+from umi_core.workflows import BUILT_IN
+from umi_sim.clock import SimClock
+from umi_sim.generator import Generator
+from umi_sim.inspector import Inspector
+from umi_sim.invariants import id_of
+from umi_sim.items import Args, Item
+from umi_sim.mutants import planted
+from umi_sim.run_config import RunConfig
+from umi_sim.services import Call
+from umi_sim.source import Replay, Source
+from umi_sim.storage import SimStorage
+from umi_sim.trace import Tag, Trace
+from umi_sim.verdict import Broken, Event, Failure, FailureKind, Verdict
+from umi_sim.world import Agent, OutOfSteps, World
+
+SCAN_COUNT_MAX: Final = 200
+STORY_SHOWN: Final = 24
+
+
+@attrs.define
+class Listener:
+    """The inspector, and what the phases need to hear: the replies to their own requests."""
+
+    inspector: Inspector
+    heard: dict[str, Reply] = attrs.field(factory=dict)
+
+    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+        self.inspector.issued(agent, op_id, request, reading_ms)
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        self.inspector.answered(call, answer)
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        if ":" in op_id:
+            self.heard[op_id] = reply
+        self.inspector.replied(agent, op_id, reply, reading_ms)
+
+    def crashed(self, agent: str) -> None:
+        self.inspector.crashed(agent)
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+        self.inspector.stepping(agent, memory, value, reading_ms)
+
+    def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None:
+        self.inspector.stepped(agent, memory, storage)
+
+
+@attrs.define
+class Known:
+    """What the generator may know: the oracle's knowledge, and the clocks."""
+
+    inspector: Inspector
+    world: World | None = None
+
+    def keys(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.keys(agent)
+
+    def entity_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.entity_ids(agent)
+
+    def session_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.session_ids(agent)
+
+    def other_agents(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.other_agents(agent)
+
+    def deadlines(self, agent: str) -> Sequence[int]:
+        assert self.world is not None
+        memory = self.world.agents[agent].memory
+        deadline_ms = memory.deadline_ms() if memory else None
+        return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
+
+    def clock(self, agent: str) -> SimClock:
+        assert self.world is not None
+        return self.world.agents[agent].clock
+
+
+@attrs.define
+class Run:
+    """One run: its world, and where it stands."""
+
+    config: RunConfig
+    world: World
+    source: Source
+    listener: Listener
+    phase: str = "safety"
+    request_count: int = 0
+    healed_at_step: int = 0
+    audit_rows: int = 0
+
+    def live(self) -> None:
+        """All phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
+        self.world.run_until_quiet(self.config.steps_max)
+        self.enter("heal")
+        self.healed_at_step = self.world.step_count
+        self.world.heal()
+        self.enter("liveness")
+        self.drain()
+        first = self.audit()
+        self.must_change_nothing()
+        self.restart_all()
+        self.must_read_the_same(first, self.audit())
+        self.enter("end")
+
+    def enter(self, phase: str) -> None:
+        self.phase = phase
+        self.world.trace.add(Tag.PHASE, phase)
+
+    @property
+    def step_max(self) -> int:
+        return self.world.step_count + 20 * len(self.world.queue) + 10_000
+
+    def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
+        """A request of a phase, answered."""
+        self.request_count += 1
+        op_id = f"{kind}:{self.request_count}"
+        self.world.ask(agent, op_id, name, args, self.step_max)
+        if op_id not in self.listener.heard:
+            raise Broken("one-reply", f"{op_id} {name} was never answered")
+        return self.listener.heard[op_id]
+
+    def drain(self) -> None:
+        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
+        self.world.run_until_quiet(self.step_max)
+        for agent in self.world.agents.values():
+            for _ in range(SCAN_COUNT_MAX):
+                if is_settled(self.ask(agent, "drain", "rebalance", {})):
+                    break
+            else:
+                raise Broken("repaired-after-heal", f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans")
+        self.check_all()
+
+    def check_all(self) -> None:
+        for agent in self.world.agents.values():
+            if agent.memory is not None:
+                self.listener.inspector.check(agent.memory, self.world.services.storage)
+
+    def audit(self) -> Mapping[str, object]:
+        """Read everything back; what each lasting read said, by agent and request."""
+        said: dict[str, object] = {}
+        for agent in self.world.agents.values():
+            lasting = LASTING + self.listener.inspector.oracle.watches[agent.name].archive.audit()
+            for name, args in lasting:
+                outcome = self.ask(agent, "audit", name, args).outcome
+                self.audit_rows += 1
+                if name != "recall":
+                    said[f"{agent.name} {name} {dict(args)}"] = outcome
+        for agent in self.world.agents.values():
+            self.audit_sessions(agent)
+        return said
+
+    def audit_sessions(self, agent: Agent) -> None:
+        """Load each session and read what it holds; the working tier of this life ends here."""
+        for session_id in self.listener.inspector.oracle.session_ids(agent.name):
+            self.ask(agent, "audit", "load_session", {"session_id": session_id})
+            for key in self.listener.inspector.oracle.keys(agent.name):
+                self.ask(agent, "audit", "get", {"key": key})
+            for name in ("len", "bytes"):
+                self.ask(agent, "audit", name, {})
+            self.audit_rows += 1
+
+    def must_change_nothing(self) -> None:
+        storage = self.world.services.storage
+        self.drain()
+        before = storage.digest()
+        self.drain()
+        if storage.digest() != before:
+            raise Broken("second-drain-empty", "a second drain changed stored rows")
+
+    def restart_all(self) -> None:
+        """Two restarts in a row."""
+        for agent in self.world.agents.values():
+            for _ in range(2):
+                self.world.crash(agent, 0)
+                self.world.start(agent)
+                self.world.run_until_quiet(self.step_max)
+
+    def must_read_the_same(self, before: Mapping[str, object], after: Mapping[str, object]) -> None:
+        for key in before:
+            if key in after and before[key] != after[key]:
+                raise Broken("restart-invisible", f"{key} reads otherwise after a restart", str(before[key])[:200], str(after[key])[:200])
+
+
+LASTING: Final[tuple[tuple[str, Args], ...]] = (
+    ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
+)  # fmt: skip
+
+
+def is_settled(reply: Reply) -> bool:
+    """A scan from the start to the end that found nothing to do."""
+    value = reply.outcome.value if isinstance(reply.outcome, Done) else None
+    return isinstance(value, Rebalanced) and not value.cursor and not value.promoted and not value.repaired
+
+
+# One run, from outside.
+
+
+def run(
+    config: RunConfig,
+    items: Sequence[Item] | None = None,
+    *,
+    keep_story: bool = False,
+    registry: Registry = BUILT_IN,
+    keep_trace: bool = False,
+) -> Verdict:
+    """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told."""
+    verdict, _ = run_once(config, items, keep_story=keep_story, registry=registry, keep_trace=keep_trace)
+    if verdict.failure is not None and not keep_story:
+        told, _ = run_once(config, verdict.items, keep_story=True, registry=registry, keep_trace=keep_trace)
+        return attrs.evolve(verdict, tail=told.tail)
+    return verdict
+
+
+def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:
+    """The whole trace of a run."""
+    return run_once(config, items, keep_trace=True)[1]
+
+
+def run_once(
+    config: RunConfig,
+    items: Sequence[Item] | None = None,
+    *,
+    keep_story: bool = False,
+    registry: Registry = BUILT_IN,
+    keep_trace: bool = False,
+) -> tuple[Verdict, Trace]:
+    inspector = Inspector(config)
+    known = Known(inspector)
+    source: Source = Generator(config, known) if items is None else Replay(items)
+    failure: Failure | None = None
+    with planted(config.planted):
+        world = World(config, source, Listener(inspector), registry, keep_story)
+        if keep_trace:
+            world.trace = Trace(keep_all=True)
+        known.world = world
+        live = Run(config, world, source, world.judge)  # type: ignore[arg-type]
+        try:
+            world.begin()
+            live.live()
+        except (Broken, OutOfSteps) as broken:
+            failure = failure_of(live, broken)
+        except Exception as raised:
+            failure = crash_of(live, raised)
+    return verdict_of(live, failure), world.trace
+
+
+def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:
+    world = live.world
+    if isinstance(broken, OutOfSteps):
+        kind: FailureKind = "timeout"
+        return Failure(kind, "progress", id_of("progress"), world.step_count, virtual_ms(world), world.item, str(broken))
+    kind = "liveness" if broken.rule in LIVENESS else "safety"
+    return Failure(
+        kind, broken.rule, id_of(broken.rule), world.step_count, virtual_ms(world), world.item, broken.message,
+        broken.expected, broken.got,
+    )  # fmt: skip
+
+
+LIVENESS: Final = ("progress", "second-drain-empty", "repaired-after-heal")
+
+
+def crash_of(live: Run, raised: Exception) -> Failure:
+    """An exception out of a step, or out of ourselves; the frame says whose it was."""
+    world = live.world
+    frame = innermost(raised.__traceback__)
+    text = f"{type(raised).__name__}: {raised}"[:300]
+    told = "".join(traceback.format_exception(raised))
+    return Failure(
+        "crash", "crash", "crash", world.step_count, virtual_ms(world), world.item, text, frame=frame, traceback=told
+    )
+
+
+def innermost(tb: TracebackType | None) -> str:
+    """Module and qualified name of the innermost function of the target."""
+    frame = ""
+    while tb is not None:
+        code, module = tb.tb_frame.f_code, tb.tb_frame.f_globals.get("__name__", "")
+        if str(module).startswith("umi_core") or not frame:
+            frame = f"{module}.{code.co_qualname}"
+        tb = tb.tb_next
+    return frame
+
+
+def virtual_ms(world: World) -> int:
+    return world.now_ms - world.config.start_ms
+
+
+def verdict_of(live: Run, failure: Failure | None) -> Verdict:
+    world, source = live.world, live.source
+    world.trace.add(Tag.END, failure.rule if failure else "pass", world.step_count)
+    skipped = dict(world.skipped)
+    if isinstance(source, Replay):
+        skipped |= source.unused()
+    digest = world.services.storage.digest().hex()[:16]
+    story = tuple(world.story)[-STORY_SHOWN:]
+    tail = story if failure is None else (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
+    return Verdict(
+        live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
+        world.trace.every, world.step_count, ordered(world.operations), ordered(world.replies),
+        ordered(world.degraded), ordered(world.fired), ordered(world.blunt), ordered(skipped), ordered(world.excused),
+        ordered(world.marks), world.crash_count, virtual_ms(world), live.healed_at_step, live.audit_rows, digest, tail,
+    )  # fmt: skip
+
+
+def ordered(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts[name] for name in sorted(counts)}

@@ -1,0 +1,79 @@
+"""Where a run's items come from: drawn from a seed, or read from a record. The world cannot tell them apart.
+
+Law 1. Generating is: draw the next item, append it to the record, execute it. Law 2. A replay executes a record; what
+it names that does not come about is skipped and counted.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from umi_sim.faults import Draw
+from umi_sim.items import Args, ClockMove, Deviation, Fault, Item, Op
+
+ArgsOf = "ArgsMaker"
+
+
+class ArgsMaker(Protocol):
+    """Draws the args of a fault about to strike; None if it would change nothing (blunt)."""
+
+    def __call__(self, kind: str, draw: Draw) -> Args | None: ...
+
+
+class Source(Protocol):
+    """What the world asks of whoever supplies items."""
+
+    record: list[Item]
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        """What this agent does next, in order; empty while it has nothing to do."""
+        ...
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        """The fault that strikes this event."""
+        ...
+
+    def choose(self, ready: Sequence[str]) -> int:
+        """Which of the ready events is delivered; 0 is what fifo takes."""
+        ...
+
+
+class Replay:
+    """A recorded list of items."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.record = list(items)
+        self._queues: dict[str, deque[Op | ClockMove]] = {}
+        self._faults: dict[str, deque[Fault]] = {}
+        self._deviations: dict[str, list[Deviation]] = {}
+        for item in self.record:
+            self._file(item)
+
+    def _file(self, item: Item) -> None:
+        if isinstance(item, Op | ClockMove):
+            self._queues.setdefault(item.agent, deque()).append(item)
+        elif isinstance(item, Fault):
+            self._faults.setdefault(item.at, deque()).append(item)
+        else:
+            self._deviations.setdefault(item.over, []).append(item)
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        return tuple(self._queues.pop(agent, ()))
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        waiting = self._faults.get(event)
+        return waiting.popleft() if waiting else None
+
+    def choose(self, ready: Sequence[str]) -> int:
+        for deviation in self._deviations.get(ready[0], ()):
+            if deviation.take in ready:
+                self._deviations[ready[0]].remove(deviation)
+                return ready.index(deviation.take)
+        return 0
+
+    def unused(self) -> Mapping[str, int]:
+        """Items whose moment never came, by kind."""
+        faults = sum(map(len, self._faults.values()))
+        deviations = sum(map(len, self._deviations.values()))
+        counts = {"fault": faults, "schedule": deviations}
+        return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,77 @@
+"""What a run came to: a verdict, what happened on the way, and the record that replays it."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import attrs
+
+from umi_sim.items import Item
+from umi_sim.run_config import RunConfig
+
+FailureKind = Literal["safety", "liveness", "crash", "timeout"]
+EXIT_CODES: dict[FailureKind, int] = {"safety": 1, "crash": 1, "liveness": 3, "timeout": 5}
+
+
+class Broken(Exception):
+    """A promise is broken: raised by oracle and invariants, caught by the runner alone.
+
+    `rule` is a readable name of umi_sim.invariants.RULES; `message` is one line.
+    """
+
+    def __init__(self, rule: str, message: str, expected: str = "", got: str = "") -> None:
+        super().__init__(f"{rule}: {message}")
+        self.rule, self.message, self.expected, self.got = rule, message, expected, got
+
+
+@attrs.frozen
+class Failure:
+    """The first broken promise. `rule` is readable, `rule_id` goes into files; `frame` only for kind crash."""
+
+    kind: FailureKind
+    rule: str
+    rule_id: str
+    step: int
+    world_ms: int
+    item: str
+    message: str
+    expected: str = ""
+    got: str = ""
+    frame: str = ""
+    traceback: str = ""
+
+
+@attrs.frozen
+class Event:
+    """One line of the story of a run, for people: step, world time, event name, what happened."""
+
+    step: int
+    world_ms: int
+    event: str
+    what: str
+
+
+@attrs.frozen
+class Verdict:
+    """`counts` are sorted by name within each group: operations by kind, replies by outcome, faults fired by kind."""
+
+    config: RunConfig
+    items: tuple[Item, ...]
+    failure: Failure | None
+    trace_hash: str
+    prefix: tuple[bytes, ...]
+    prefix_every: int
+    steps: int
+    operations: Mapping[str, int]
+    replies: Mapping[str, int]
+    degraded: Mapping[str, int]
+    fired: Mapping[str, int]
+    blunt: Mapping[str, int]
+    skipped: Mapping[str, int]
+    excused: Mapping[str, int]
+    marks: Mapping[str, int]
+    crashes: int
+    virtual_ms: int
+    healed_at_step: int
+    audit_rows: int
+    state_digest: str
+    tail: tuple[Event, ...] = ()
