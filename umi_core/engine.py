@@ -8,7 +8,6 @@ Law 5. A commit that may still have happened never ends as Failed, whatever its 
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Final
 
 import attrs
@@ -27,7 +26,6 @@ from umi_core.effects import (
     Embed,
     Failed,
     FailureKind,
-    ModelCall,
     OpId,
     Outcome,
     Read,
@@ -35,23 +33,13 @@ from umi_core.effects import (
     Reply,
     Unknown,
 )
-from umi_core.errors import (
-    Conflict,
-    Deposed,
-    EmbedFailed,
-    Error,
-    ModelFailed,
-    StorageFailed,
-    StorageFull,
-    StorageRefused,
-    WorkflowBroken,
-)
-from umi_core.hooks import EMBED_TASK, Place, inward, outward
-from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone
+from umi_core.errors import Deposed, Error, WorkflowBroken
+from umi_core.hooks import Place, inward, outward
+from umi_core.inputs import Answer, Committed, EffectFailed, ReadDone
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PAGE_ROW_COUNT_MAX, RETRY_AFTER_MS_MAX
-from umi_core.state import Facts, Operation, State, View
+from umi_core.state import Facts, Operation, State, View, closed_calls, opened_calls, task_of
 from umi_core.values import Address, Row
-from umi_core.workflow import Degrade, Learned, Refuse, Registry, Step, Unusable
+from umi_core.workflow import Degrade, Learned, Refuse, Registry, Step, Unusable, abort_error
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
 EPOCH: Final = "epoch"
@@ -109,6 +97,7 @@ class Engine:
         state.phase, state.epoch = "deposed", epoch
         self.marks.append("deposed")
         for operation in list(state.operations.values()):
+            operation.may_have_happened |= isinstance(operation.sent, Commit)
             self.fail(operation, Deposed(epoch))
 
     # Rows.
@@ -128,7 +117,7 @@ class Engine:
             self.units_done(operation, row)
         else:
             operation.asked = row.ask(facts, self.view(operation, row)) if row.ask else None
-            operation.attempt, operation.uncertain = 0, False
+            operation.attempt = 0
             if operation.asked is None:
                 self.take(operation, row, None)
             elif type(operation.asked) is row.effect:
@@ -152,7 +141,7 @@ class Engine:
         if sent.answer is not None:
             self.settle(operation, sent.answer)
             return
-        operation.calls += model_calls(operation, row, sent.request, state.seen_ms)
+        operation.calls = opened_calls(operation, row.id, sent.request, state.seen_ms)
         self.effects.append(sent.request)
 
     def answered(self, operation: Operation, answer: Answer) -> None:
@@ -177,6 +166,7 @@ class Engine:
         del self.state.waiting[operation.waiting]
         operation.waiting = operation.due_ms = operation.sent = None
         answer = self.through_onion(operation, row, sent, answer)
+        operation.may_have_happened |= isinstance(answer, Committed)
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
             answer = self.checked_rows(operation, asked, answer)
         if isinstance(answer, EffectFailed):
@@ -281,7 +271,11 @@ class Engine:
     def failed(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         policy = row.on_failure
         assert policy is not None
-        operation.uncertain |= failure.kind == "unknown"
+        if failure.kind in (
+            "unknown",
+            "conflict",
+        ):  # a conflict: no attempt has happened, and none can any more
+            operation.may_have_happened = failure.kind == "unknown"
         if failure.kind == "conflict" and self.is_deposed(operation, failure):
             self.depose(self.epoch_of(operation))
         elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
@@ -364,7 +358,7 @@ class Engine:
 
     def fail(self, operation: Operation, error: Error) -> None:
         """The world's fault; unless a commit of it may yet be there, nothing has changed."""
-        self.finish(operation, Unknown() if operation.uncertain else Failed(error))
+        self.finish(operation, Unknown() if operation.may_have_happened else Failed(error))
 
     def finish(self, operation: Operation, outcome: Outcome) -> None:
         state = self.state
@@ -382,10 +376,8 @@ class Engine:
 
     # Answers to reads.
 
-    def checked_rows(
-        self, operation: Operation, row: Step, asked: Read, answer: ReadDone
-    ) -> ReadDone | EffectFailed:
-        """Only whole rows that were asked for: a search goes on without the others, any other read has failed."""
+    def checked_rows(self, operation: Operation, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
+        """Whole rows that were asked for: a search goes on without the others, any other read has failed."""
         sound = tuple(found for found in answer.rows if is_asked_for(asked, found))
         whole = tuple(found for found in sound if found.body is not None)
         foreign_count, damaged_count = len(answer.rows) - len(sound), len(sound) - len(whole)
@@ -395,9 +387,9 @@ class Engine:
             if not is_search:
                 return EffectFailed(answer.request_id, "unavailable")
         if foreign_count:
-            self.degraded(operation, row, "read:foreign_rows", "foreign", foreign_count)
+            self.degraded(operation, "read:foreign_rows", "foreign", foreign_count)
         if damaged_count:
-            self.degraded(operation, row, "read:damaged_rows", "damaged", damaged_count)
+            self.degraded(operation, "read:damaged_rows", "damaged", damaged_count)
         return attrs.evolve(answer, rows=in_order(asked, whole))
 
     def has_more(self, operation: Operation, answer: ReadDone) -> bool:
@@ -438,28 +430,19 @@ class Engine:
         )  # fmt: skip
 
     def place(self, operation: Operation, row: Step) -> Place:
-        asked = operation.asked
-        task = asked.task if isinstance(asked, AskModel) else EMBED_TASK if isinstance(asked, Embed) else ""
-        return Place(operation.workflow, row.id, operation.attempt, task)
+        return Place(operation.workflow, row.id, operation.attempt, task_of(operation.asked))
 
     def filled_in(self, operation: Operation, row: Step, asked: Asked) -> Asked:
         """The question with request_id, time-out and profile."""
         config = self.state.config
         is_model = isinstance(asked, AskModel | Embed)
         timeout_ms = config.model_timeout_ms if is_model else config.store_timeout_ms
-        changes: dict[str, object] = {"request_id": self.state.request_count, "timeout_ms": timeout_ms}
-        if is_model:
-            changes["profile"] = dict(row.config).get("profile", "default")
-        elif isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None:
-            changes["query"] = attrs.evolve(asked.query, limit=PAGE_ROW_COUNT_MAX)
-        return attrs.evolve(asked, **changes)  # type: ignore[misc]
-
-
-def abort_error(row: Step, kind: str, attempts: int) -> StepFailed:
-    by_kind = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict} if row.effect is Commit else {}
-    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
-    error = by_effect.get(row.effect) or by_kind.get(kind, StorageFailed)
-    return error(row.id, kind, attempts)
+        asked = attrs.evolve(asked, request_id=self.state.request_count, timeout_ms=timeout_ms)
+        if isinstance(asked, AskModel | Embed):
+            return attrs.evolve(asked, profile=str(dict(row.config).get("profile", "default")))
+        if isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None:
+            return attrs.evolve(asked, query=attrs.evolve(asked.query, limit=PAGE_ROW_COUNT_MAX))
+        return asked
 
 
 def is_asked_for(asked: Read, row: Row) -> bool:
@@ -478,29 +461,3 @@ def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         at = {address: n for n, address in enumerate(asked.query.addresses)}
         return tuple(sorted(once, key=lambda row: at[row.address]))
     return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))
-
-
-def model_calls(operation: Operation, row: Step, request: Asked, now_ms: int) -> tuple[ModelCall, ...]:
-    """The record of an attempt of AskModel or Embed: sizes and a hash, no user text."""
-    if not isinstance(request, AskModel | Embed):
-        return ()
-    task, texts = (
-        (request.task, (request.prompt,)) if isinstance(request, AskModel) else (EMBED_TASK, request.texts)
-    )
-    data = "\n".join(texts).encode(errors="surrogatepass")
-    texts_count = len(texts) if isinstance(request, Embed) else 0
-    call = ModelCall(
-        operation.workflow, operation.revision, row.id, operation.unit, operation.attempt, request.request_id, task,
-        request.profile, now_ms, None, "open", blake2b(data, digest_size=8).hexdigest(), len(data), 0, texts_count,
-    )  # fmt: skip
-    return (call,)
-
-
-def closed_calls(
-    calls: tuple[ModelCall, ...], answer: Answer, answered_ms: int | None
-) -> tuple[ModelCall, ...]:
-    if not calls or calls[-1].request_id != answer.request_id:
-        return calls
-    outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
-    size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
-    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size))

@@ -11,7 +11,6 @@ Law 5. Late answers and crashes call no hook. An operation keeps the set it bega
 from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
-from typing import Final
 
 import attrs
 
@@ -35,8 +34,6 @@ from umi_core.errors import BadWorkflow, Rejected
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
 from umi_core.values import Row, is_text, pack
-
-EMBED_TASK: Final = "embed"
 
 
 @attrs.frozen
@@ -246,7 +243,7 @@ def fits(request: Asked, answer: object) -> bool:
 
 
 def may_rewrite(before: Asked, after: object) -> bool:
-    """Prompt and shorter timeout; other texts, as many and none blank; narrower reads. Nothing of a commit."""
+    """Prompt and shorter timeout; as many other texts, none blank; narrower reads. Nothing of a commit."""
     if type(before) is not type(after) or isinstance(before, Commit):
         return False
     if isinstance(before, AskModel):

@@ -67,6 +67,7 @@ class SessionCreated:
 
 @attrs.frozen
 class SessionSaved:
+    session_id: str
     version: int
     saved_ms: int
 

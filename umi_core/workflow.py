@@ -14,7 +14,19 @@ from typing import Final
 import attrs
 
 from umi_core.effects import EFFECT_NAMES, Asked, AskModel, Commit, Embed, Read
-from umi_core.errors import BadWorkflow, Error, Rejected, UnknownRevision
+from umi_core.errors import (
+    BadWorkflow,
+    Conflict,
+    EmbedFailed,
+    Error,
+    ModelFailed,
+    Rejected,
+    StepFailed,
+    StorageFailed,
+    StorageFull,
+    StorageRefused,
+    UnknownRevision,
+)
 from umi_core.hooks import Interceptor, Interceptors
 from umi_core.inputs import Answer, EffectFailed
 from umi_core.language.replies import Unusable
@@ -73,6 +85,14 @@ class OnFailure:
     replan: str | None = None
     conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None
     plans_max: int = PLAN_COUNT_MAX
+
+
+def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
+    """What the reply of an operation says that ended at this row."""
+    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
+    of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
+    by_kind = of_commit.get(kind, StorageFailed) if row.effect is Commit else StorageFailed
+    return by_effect.get(row.effect, by_kind)(row.id, kind, attempts)
 
 
 # Rows and tables.

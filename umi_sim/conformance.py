@@ -205,7 +205,7 @@ def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
             return (Version(row_id, 1, "told", None, "told", None, (), None, 1),)
         case "relation":
             return (Relation(row_id, "knows", ("e1", 0), (row_id, 0), 500_000, "", "model", 1),)
-    return tuple(Receipt("remember", b"", b"", value, 1) for value in (True, False))
+    return tuple(Receipt("a key", b"", b"", value, 1) for value in (True, False))
 
 
 ADDRESSES: Final = tuple(Address(scope, kind, row_id) for scope in SCOPES for kind in KINDS for row_id in IDS)
@@ -233,8 +233,8 @@ IN_TIME: Final = st.builds(Where, start_ms=TIMES, end_ms=TIMES)
 TOUCHING: Final = st.builds(Where, touches=st.sampled_from(IDS))
 LIMITS: Final = st.integers(1, 3)
 LEASTS: Final = st.sampled_from((0, 500_000, 500_001))
-SOME_KINDS: Final = st.just(KINDS) | st.lists(st.sampled_from(KINDS), min_size=1, unique=True).map(tuple)
 IN_SCOPE: Final = st.sampled_from(SCOPES)
+SOME_KINDS: Final = st.just(KINDS) | st.lists(st.sampled_from(KINDS), min_size=1, unique=True).map(tuple)
 ALL_ROWS: Final = st.builds(CountRows, IN_SCOPE, st.just(KINDS))
 COUNTS: Final = ALL_ROWS | st.builds(CountRows, IN_SCOPE, SOME_KINDS, ANY | OF_TYPE | IN_TIME | TOUCHING)
 

@@ -247,7 +247,7 @@ def run_once(
     known = Known(inspector)
     source: Source = Generator(config, known) if items is None else Replay(items)
     failure: Failure | None = None
-    with planted(config.planted):
+    with planted(config.planted, registry) as registry:
         world = World(config, source, Listener(inspector), registry, keep_story)
         if keep_trace:
             world.trace = Trace(keep_all=True)

@@ -219,7 +219,7 @@ class SimStorage:
         return tuple([row for row in found if row is not None])
 
     def _page(self, request_id: int, query: ByFilter) -> ReadDone:
-        limit, page, cursor = rows_at_most(query.limit), list[Row](), query.cursor
+        limit, page, cursor = rows_at_most(query.limit), list[Row](), query.cursor or ""
         for row in self._matching(query, position(cursor)):
             if len(page) == limit:
                 return ReadDone(request_id, tuple(page), cursor)
@@ -328,8 +328,7 @@ def cursor_at(row: Row) -> str:
     return f"{row.address.kind}/{row.address.id}"
 
 
-def position(cursor: str | None) -> Position:
+def position(cursor: str) -> Position:
     """Where a cursor points; total, so any text is a place in the order."""
-    kind, _, row_id = (cursor or "").partition("/")
+    kind, _, row_id = cursor.partition("/")
     return kind, row_id
-

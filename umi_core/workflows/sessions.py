@@ -71,7 +71,7 @@ def take_saved(facts: Facts, answer: Answer | None, view: View) -> Taken:
     if isinstance(members, Error):
         return Refuse(members)
     info = attrs.evolve(info, members=members)
-    saved = SessionSaved(info.version + 1, view.now_ms)
+    saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
     return Learned({"plan": plan_of(info, view.tiers.working, saved, view), "info": info})
 
 
@@ -79,7 +79,7 @@ def take_save(facts: Facts, answer: Answer | None, view: View) -> Learned:
     learned, info = take_commit(facts, answer, view), info_of(facts)
     stored = learned.facts["stored"]
     assert isinstance(stored, SessionSaved)
-    if view.tiers.session.session_id == info.session_id:
+    if view.tiers.session.session_id == stored.session_id:
         view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version, members=info.members)
     return learned
 
@@ -132,6 +132,7 @@ def take_session(facts: Facts, answer: Answer | None, view: View) -> Taken:
     loaded = decode(body.snapshot, view.now_ms, view.config)
     if isinstance(loaded, Error):
         return Refuse(loaded)
+    drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier
     view.tiers.session = attrs.evolve(

@@ -37,7 +37,6 @@ class Watch:
     core: CoreOracle
     archive: ArchiveOracle
     seen_ms: int = 0
-    session_id: str | None = None
     requests: dict[str, Request] = attrs.field(factory=dict)
     saves: dict[str, OpenSave] = attrs.field(factory=dict)
     must: dict[str, int] = attrs.field(factory=dict)
@@ -69,7 +68,7 @@ class Oracle:
         watch.requests[op_id] = request
         match request:
             case SaveSession():
-                watch.saves[op_id] = self.sessions.begin_save(watch.session_id, request, watch.twins, now_ms)
+                watch.saves[op_id] = self.sessions.begin_save(request, watch.twins, now_ms)
             case LoadSession(session_id=session_id):
                 watch.must[op_id] = self.sessions.must_of(session_id) if isinstance(session_id, str) else 0
             case SetBlock() | SetImportance() | RemoveBlock():
@@ -95,7 +94,7 @@ class Oracle:
         watch.saves.clear()
         watch.requests.clear()
         watch.twins = [Twin(self.memory)]
-        watch.seen_ms, watch.session_id = 0, None
+        watch.seen_ms = 0
         watch.core.crashed()
         watch.archive.crashed()
 
@@ -144,7 +143,6 @@ class Oracle:
             raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
         scope = watch.config.scope
         self.sessions.created(scope.user, scope.agent, request, done, watch.twins[0], now_ms)
-        watch.session_id = done.session_id
         fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms)
         watch.twins = [attrs.evolve(fresh, expired=twin.expired, entries={}, dead={}) for twin in watch.twins]
 
@@ -152,8 +150,6 @@ class Oracle:
         save = watch.saves.pop(op_id)
         if isinstance(outcome, Done):
             assert isinstance(outcome.value, SessionSaved)
-            if save.session_id is None:
-                raise Broken("session-or-error", "save_session succeeded without a session")
             self.sessions.saved(save, outcome.value)
         elif isinstance(outcome, Unknown):
             self.sessions.may_have_saved(save)
@@ -177,7 +173,6 @@ class Oracle:
             counts = sorted({expired for _, expired in rested})
             raise Broken("rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts))
         watch.twins = once([attrs.evolve(twin, expired=old.expired) for twin in fitting for old in watch.twins])
-        watch.session_id = request.session_id
 
     def load_refused(self, watch: Watch, request: LoadSession, outcome: Refused, must: int) -> None:
         name = type(outcome.error).__name__

@@ -48,12 +48,14 @@ class Session:
 
 @attrs.define
 class OpenSave:
-    """A save on its way; the memory packs at its begin, or again after a conflict."""
+    """A save on its way; the memory packs its session at the begin, or again after a conflict."""
 
-    session_id: str | None
-    must_at_issue: int
+    must_at_issue: dict[str, int]
     hand_to: tuple[str, ...]
     candidates: list[Saved] = attrs.field(factory=list)
+
+    def of(self, session_id: str) -> list[Saved]:
+        return [saved for saved in self.candidates if saved.twin.session_id == session_id]
 
 
 @attrs.define
@@ -62,10 +64,9 @@ class SessionOracle:
 
     sessions: dict[str, Session] = attrs.field(factory=dict)
 
-    def begin_save(self, session_id: str | None, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
-        session = self.sessions.get(session_id or "")
+    def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
         hand_to = request.hand_to if isinstance(request.hand_to, tuple) else ()
-        save = OpenSave(session_id, session.must if session else 0, hand_to)
+        save = OpenSave({key: session.must for key, session in self.sessions.items()}, hand_to)
         self.also(save, twins, now_ms)
         return save
 
@@ -82,19 +83,22 @@ class SessionOracle:
         self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members)
 
     def saved(self, save: OpenSave, done: SessionSaved) -> None:
-        session = self.sessions[save.session_id or ""]
+        session, candidates = self.sessions.get(done.session_id), save.of(done.session_id)
+        if session is None or not candidates:
+            raise Broken("session-or-error", f"save_session told of {done.session_id}, which was not open here")
         version = done.version
-        if version in session.versions or version <= save.must_at_issue:
+        if version in session.versions or version <= save.must_at_issue.get(done.session_id, 0):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
-        session.versions[version] = save.candidates
+        session.versions[version] = candidates
         session.must = max(session.must, version)
         session.members |= dict.fromkeys(save.hand_to)
 
     def may_have_saved(self, save: OpenSave) -> None:
-        session = self.sessions.get(save.session_id or "")
-        if session is not None:
-            session.may += save.candidates
-            session.may_members |= dict.fromkeys(save.hand_to)
+        for saved in save.candidates:
+            session = self.sessions.get(saved.twin.session_id or "")
+            if session is not None:
+                session.may.append(saved)
+                session.may_members |= dict.fromkeys(save.hand_to)
 
     def loaded(self, user: str, agent: str, request: LoadSession, must_at_issue: int, done: SessionLoaded) -> list[Saved]:
         """What the loaded version may hold."""

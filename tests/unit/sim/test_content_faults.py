@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umi_core.language.prompts import ask_extract, ask_route
@@ -66,6 +66,7 @@ def test_every_kind_spoils_most_truthful_replies(kind: str, task: str) -> None:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
+@settings(max_examples=40)
 @given(reply=REPLY, args=ARGS)
 def test_an_edit_is_pure_and_total(kind: str, reply: str, args: Args) -> None:
     once = edit(kind, reply, args)
@@ -75,6 +76,7 @@ def test_an_edit_is_pure_and_total(kind: str, reply: str, args: Args) -> None:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
+@settings(max_examples=40)
 @given(reply=REPLY, n=st.integers(0, 2**64 - 1))
 def test_whatever_is_drawn_for_any_reply_is_plain_and_edits_it(kind: str, reply: str, n: int) -> None:
     args = draw_args(kind, reply, lambda _: n)
@@ -92,7 +94,7 @@ ROW = '{"name":"Ann","content":"likes tea, 3 cups","confidence":0.70}'
 SMALL = f'{{"entities":[{ROW}],"relations":[{{"source":"Ann","target":"Tea"}}]}}'
 FIRST: Args = {"path": "/entities/0"}
 AT_NAME: Args = {"path": "/entities/0/name"}
-NAME = '"name":"Ann"'
+NAME, TWICE, HALVES = '"name":"Ann"', '"name":1,"name":2', '"name":"A\ud800\ud800nn"'
 ENDS, SWAPPED = '"source":"Ann","target":"Tea"', '"source":"Tea","target":"Ann"'
 
 
@@ -114,9 +116,9 @@ ENDS, SWAPPED = '"source":"Ann","target":"Tea"', '"source":"Tea","target":"Ann"'
         ("model_overconfident", {"path": "/entities/0/confidence", "json": "1e309"}, "0.70", "1e309"),
         ("model_missing_field", {**FIRST, "key": "name", "members": ""}, '"name":"Ann",', ""),
         ("model_missing_field", {**FIRST, "key": "name", "members": '"NAME":<old>'}, '"name"', '"NAME"'),
-        ("model_duplicate_key", {**FIRST, "key": "name", "members": '"name":1,"name":2'}, NAME, '"name":1,"name":2'),
+        ("model_duplicate_key", {**FIRST, "key": "name", "members": '"name":1,"name":2'}, NAME, TWICE),
         ("model_wrong_language", {**FIRST, "key": "name", "members": '"nom":"oui"'}, NAME, '"nom":"oui"'),
-        ("model_text_damage", {**AT_NAME, "at": 1, "text": "\ud800", "times": 2}, NAME, '"name":"A\ud800\ud800nn"'),
+        ("model_text_damage", {**AT_NAME, "at": 1, "text": "\ud800", "times": 2}, NAME, HALVES),
         ("model_oversize", {"path": "/entities", "at": 0, "times": 3}, ROW, ",".join([ROW] * 4)),
         ("model_repeats", {"path": "/entities", "at": 7, "times": 1}, ROW, f"{ROW},{ROW}"),
         ("model_swapped", {"path": "/relations/0/source", "other": "/relations/0/target"}, ENDS, SWAPPED),
@@ -183,11 +185,11 @@ def test_numbers_drift_by_one_tenfold_by_sign_or_by_exchange() -> None:
 
 
 def test_what_is_oversize_is_one_byte_over_a_limit_or_very_many_elements() -> None:
-    sizes = [len(json.loads(new)[0]["name"]) for new in spoiled("model_oversize", '[{"name":"日本"}]', 200)]
+    sizes = [len(json.loads(new)[0]["name"]) for new in spoiled("model_oversize", '[{"name":"日本"}]')]
     assert set(sizes) >= {257 - 4, 50_001 - 4}
-    lists = [len(json.loads(new)) for new in spoiled("model_oversize", "[1]", 200)]
+    lists = [len(json.loads(new)) for new in spoiled("model_oversize", "[1]", 2)]
     assert max(lists) == 10_001
-    assert max(map(len, spoiled("model_oversize", EXTRACTED, 200))) <= GROWN_BYTES_MAX + len(EXTRACTED)
+    assert max(map(len, spoiled("model_oversize", EXTRACTED))) <= GROWN_BYTES_MAX + len(EXTRACTED)
 
 
 def test_elements_are_repeated_two_to_fifty_times() -> None:
