@@ -39,14 +39,15 @@ TAGGED: Final[tuple[type, ...]] = (
     effects.Write, effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit,
     effects.Degraded, effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall,
     effects.HookNote, effects.Reply,
-    inputs.Set, inputs.Get, inputs.Exists, inputs.Delete, inputs.Incr, inputs.Append, inputs.Touch, inputs.Sweep,
-    inputs.Clear, inputs.Len, inputs.Bytes, inputs.GetBlock, inputs.Blocks, inputs.CoreBytes, inputs.InCore,
-    inputs.Render, inputs.LastRoutingDecisions, inputs.SetBlock, inputs.SetImportance, inputs.RemoveBlock,
-    inputs.CreateSession, inputs.SaveSession, inputs.LoadSession, inputs.Remember, inputs.Recall, inputs.Forget,
-    inputs.GetEntity, inputs.Count, inputs.Rebalance,
+    inputs.Set, inputs.Get, inputs.Exists, inputs.Delete, inputs.Incr, inputs.Append, inputs.Touch,
+    inputs.Sweep, inputs.Clear, inputs.Len, inputs.Bytes, inputs.GetBlock, inputs.Blocks, inputs.CoreBytes,
+    inputs.InCore, inputs.Render, inputs.LastRoutingDecisions, inputs.SetBlock, inputs.SetImportance,
+    inputs.RemoveBlock, inputs.CreateSession, inputs.SaveSession, inputs.LoadSession, inputs.Remember,
+    inputs.Recall, inputs.Forget, inputs.GetEntity, inputs.Count, inputs.Rebalance,
     inputs.ModelReplied, inputs.Embedded, inputs.ReadDone, inputs.Committed, inputs.EffectFailed, inputs.Wake,
-    results.Stored, results.Remembered, results.Hit, results.Forgotten, results.BlockSet, results.BlockRemoved,
-    results.SessionCreated, results.SessionSaved, results.SessionLoaded, results.Rebalanced,
+    results.Stored, results.Remembered, results.Hit, results.Forgotten, results.BlockSet,
+    results.BlockRemoved, results.SessionCreated, results.SessionSaved, results.SessionLoaded,
+    results.Rebalanced,
     Config, CoreTier, WorkingTier, SessionInfo, AccessTable, state.Tiers, state.Operation, state.State,
 )  # fmt: skip
 """Frozen by a test. Classes of facts that only one workflow knows are added by `register`."""
@@ -59,7 +60,7 @@ PLAIN: Final = (type(None), bool, int, str, bytes)
 
 
 def register(cls: type, tag: int) -> None:
-    """Give a class its place. Every class of a fact needs one, else an operation could not be saved in flight."""
+    """Give a class its place. The class of a fact needs one, else no operation could be saved in flight."""
     assert tag not in DECODERS, (tag, cls)
     DECODERS[tag] = cls
     if cls not in (tuple, dict):

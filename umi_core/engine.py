@@ -112,12 +112,12 @@ class Engine:
         if missing := tuple(name for name in row.requires if name not in facts):
             self.broken(operation, row, "requires", missing)
         elif row.when is not None and not row.when(facts):
-            self.row_done(operation, row, dict(row.otherwise or {}), None)
+            self.row_done(operation, row, Learned(row.otherwise or {}))
         elif operation.unit >= self.unit_count(operation, row):
             self.units_done(operation, row)
         else:
             operation.asked = row.ask(facts, self.view(operation, row)) if row.ask else None
-            operation.attempt = 0
+            operation.attempt, operation.pages = 0, ()
             if operation.asked is None:
                 self.take(operation, row, None)
             elif type(operation.asked) is row.effect:
@@ -174,11 +174,6 @@ class Engine:
         elif isinstance(answer, ReadDone) and self.has_more(operation, answer):
             self.next_page(operation, row, answer)
         else:
-            if operation.pages:
-                assert isinstance(answer, ReadDone)
-                assert isinstance(asked, Read)
-                answer = attrs.evolve(answer, rows=in_order(asked, operation.pages + answer.rows))
-                operation.pages = ()
             self.take(operation, row, answer)
 
     def through_onion(self, operation: Operation, row: Step, sent: Asked, answer: Answer) -> Answer:
@@ -208,7 +203,7 @@ class Engine:
     def learn(self, operation: Operation, row: Step, learned: Learned, view: View | None) -> None:
         """One unit is known; without `each` that is the row."""
         if row.each is None:
-            self.row_done(operation, row, learned.facts, learned.skip_to, view)
+            self.row_done(operation, row, learned, view)
             return
         if self.is_sound(operation, row, learned.facts):
             operation.learned += (dict(learned.facts),)
@@ -218,22 +213,16 @@ class Engine:
     def units_done(self, operation: Operation, row: Step) -> None:
         """Each produced fact becomes the tuple of what the units gave."""
         facts = {name: tuple(unit[name] for unit in operation.learned) for name in row.produces}
-        self.row_done(operation, row, facts, None)
+        self.row_done(operation, row, Learned(facts))
 
-    def row_done(
-        self,
-        operation: Operation,
-        row: Step,
-        facts: Mapping[str, object],
-        skip_to: str | None,
-        view: View | None = None,
-    ) -> None:
-        if not self.is_sound(operation, row, facts):
+    def row_done(self, operation: Operation, row: Step, learned: Learned, view: View | None = None) -> None:
+        skip_to = learned.skip_to
+        if not self.is_sound(operation, row, learned.facts):
             return
         if skip_to is not None and skip_to not in row.skips_to:
             self.broken(operation, row, "skip", (skip_to,))
             return
-        operation.facts.update(facts)
+        operation.facts.update(learned.facts)
         self.apply(view)
         self.go_on(operation, skip_to)
 
@@ -241,7 +230,7 @@ class Engine:
         """The next row, or the one skipped to; rows between leave their otherwise."""
         steps = self.registry.at(operation.workflow, operation.revision).steps
         operation.row += 1
-        operation.unit, operation.learned, operation.asked = 0, (), None
+        operation.unit, operation.learned, operation.asked, operation.pages = 0, (), None, ()
         while skip_to is not None and steps[operation.row].id != skip_to:
             operation.facts.update(steps[operation.row].otherwise or {})
             operation.row += 1
@@ -271,10 +260,7 @@ class Engine:
     def failed(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         policy = row.on_failure
         assert policy is not None
-        if failure.kind in (
-            "unknown",
-            "conflict",
-        ):  # a conflict: no attempt has happened, and none can any more
+        if failure.kind in ("unknown", "conflict"):  # after a conflict no attempt has happened, and none can
             operation.may_have_happened = failure.kind == "unknown"
         if failure.kind == "conflict" and self.is_deposed(operation, failure):
             self.depose(self.epoch_of(operation))
@@ -302,9 +288,8 @@ class Engine:
 
     def sleep(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         backoff_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(operation.attempt - 1, 16))
-        operation.due_ms = self.state.seen_ms + max(
-            backoff_ms, min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
-        )
+        asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
+        operation.due_ms = self.state.seen_ms + max(backoff_ms, asked_for_ms)
         self.marks.append(f"{operation.workflow}.{row.id}: retried")
 
     def conflicted(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
@@ -335,7 +320,6 @@ class Engine:
         """The end of the policy: degrade, or abort with an error that names row, kind and attempts."""
         policy = row.on_failure
         assert policy is not None, (row.id, kind)
-        operation.pages = ()
         if isinstance(policy.then, Degrade):
             self.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
             self.marks.append(f"{operation.workflow}.{row.id}: degraded")
@@ -390,7 +374,8 @@ class Engine:
             self.degraded(operation, "read:foreign_rows", "foreign", foreign_count)
         if damaged_count:
             self.degraded(operation, "read:damaged_rows", "damaged", damaged_count)
-        return attrs.evolve(answer, rows=in_order(asked, whole))
+        operation.pages = in_order(asked, operation.pages + whole)
+        return attrs.evolve(answer, rows=operation.pages)
 
     def has_more(self, operation: Operation, answer: ReadDone) -> bool:
         asked = operation.asked
@@ -399,7 +384,6 @@ class Engine:
 
     def next_page(self, operation: Operation, row: Step, answer: ReadDone) -> None:
         """Follow the cursor; each page has attempts of its own."""
-        operation.pages += answer.rows
         assert isinstance(operation.asked, Read)
         assert isinstance(operation.asked.query, ByFilter)
         query = attrs.evolve(operation.asked.query, cursor=answer.cursor)

@@ -7,21 +7,17 @@ Law 3. What is due is handled before the value, so that an answer at its deadlin
 
 from collections.abc import Mapping
 
-import attrs
-
 from umi_core import codec
 from umi_core.config import Config
 from umi_core.effects import Done, Effect, Failed, Outcome, Refused, Reply
 from umi_core.engine import Engine
-from umi_core.errors import BadConfig, BadKind, BadOption, Deposed, Rejected, StateDamaged, TooBusy, shown
+from umi_core.errors import BadConfig, BadOption, Deposed, Error, Rejected, StateDamaged, TooBusy, shown
 from umi_core.hooks import Interceptor
 from umi_core.inputs import (
     REQUESTS,
-    Answer,
     Blocks,
     CoreBytes,
     CoreRead,
-    EffectFailed,
     GetBlock,
     InCore,
     LastRoutingDecisions,
@@ -33,12 +29,12 @@ from umi_core.inputs import (
     WorkingRequest,
 )  # fmt: skip
 from umi_core.limits import EFFECTS_PER_STEP_MAX, OP_COUNT_MAX
-from umi_core.requests import SERVED_BY, bad_scope
+from umi_core.requests import SERVED_BY, bad_id, bad_scope
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers import working
-from umi_core.tiers.core import CoreTier
+from umi_core.tiers.core import CoreTier, bad_kind, bad_label
 from umi_core.tiers.rendering import render_markdown, render_xml
-from umi_core.values import BLOCK_KINDS, Scope
+from umi_core.values import Scope
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 
@@ -61,7 +57,7 @@ class Memory:
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         """Apply one request, one answer or the time alone. The only method that changes the memory.
 
-        `now_ms` is whole milliseconds, at least 0. A clock that moves back is taken for one that stands still.
+        `now_ms` is whole milliseconds, at least 0. A clock that moves back is taken for one that stands.
         """
         state = self.state
         if now_ms > state.seen_ms:
@@ -205,7 +201,7 @@ class Memory:
 
     @classmethod
     def restore(cls, data: bytes, registry: Registry = BUILT_IN) -> "Memory":
-        """The memory that `snapshot` saved; its future is the same. Raises Rejected; then nothing was made."""
+        """The memory that `snapshot` saved, with the same future. Raises Rejected; then nothing was made."""
         prints, state = codec.load_state(data)
         memory = cls(state.scope, state.config, registry)
         memory.state = state
@@ -240,9 +236,11 @@ def fingerprints(state: State, registry: Registry) -> tuple[str, ...]:
 # Reads of core.
 
 
-def bad_core_read(request: Request) -> BadKind | BadOption | None:
-    if isinstance(request, GetBlock) and request.kind not in BLOCK_KINDS:
-        return BadKind(shown(request.kind))
+def bad_core_read(request: Request) -> Error | None:
+    if isinstance(request, GetBlock):
+        return bad_kind(request.kind) or bad_label(request.label)
+    if isinstance(request, InCore):
+        return bad_id(request.entity_id)
     if isinstance(request, Render) and request.form not in ("xml", "markdown"):
         return BadOption("form", shown(request.form), "xml or markdown")
     return None

@@ -29,7 +29,6 @@ from umi_core.errors import (
 )
 from umi_core.hooks import Interceptor, Interceptors
 from umi_core.inputs import Answer, EffectFailed
-from umi_core.language.replies import Unusable
 from umi_core.limits import PLAN_COUNT_MAX, REVISION_COUNT_MAX
 from umi_core.state import Facts, View
 from umi_core.values import pack
@@ -47,6 +46,13 @@ class Learned:
     facts: Mapping[str, object] = {}
     skip_to: str | None = None
     degraded: tuple[tuple[str, str, int], ...] = ()
+
+
+@attrs.frozen
+class Unusable:
+    """The answer says nothing that can be used: the end of the row's policy at once."""
+
+    reason: str
 
 
 @attrs.frozen
@@ -102,8 +108,8 @@ def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
 class Step:
     """A row. `effect`, `ask` and `on_failure` are given together or not at all.
 
-    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of what
-    the units gave. A row whose `when` is false is skipped and leaves its `otherwise`.
+    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
+    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`.
     """
 
     id: str
@@ -138,9 +144,9 @@ class Workflow:
 def describe(step: Step) -> tuple[object, ...]:
     effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
     return (
-        step.id, sorted(step.requires), sorted(step.produces), effect, step.each, sorted(step.otherwise or ()),
-        qualified(step.ask), qualified(step.take), qualified(step.when), step.skips_to, step.config,
-        *(describe_failure(step.on_failure) if step.on_failure else ()),
+        step.id, sorted(step.requires), sorted(step.produces), sorted(step.otherwise or ()), effect,
+        qualified(step.ask), qualified(step.take), qualified(step.when), step.each, step.skips_to,
+        step.config, *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
 
 

@@ -255,8 +255,11 @@ class StorageContract(RuleBasedStateMachine):
 
     @initialize(batches=st.lists(WRITES, min_size=2, max_size=8))
     def fill(self, batches: list[Writes]) -> None:
+        """Every script begins with rows, and with a look for the two likeliest mistakes of a search."""
         for writes in batches:
             self.flush(*self.sent(writes, []))
+        self.search(Where(), limit=3, least_ppm=0)  # ties
+        self.search(Where(types=("person",)), limit=1, least_ppm=0)  # cut too early
 
     @rule(writes=WRITES, guards=GUARDS)
     def commit(self, writes: Writes, guards: Guards) -> None:

@@ -23,7 +23,7 @@ from umi_sim.inspector import Inspector
 from umi_sim.items import ClockMove, Fault, Item, Op
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
-from umi_sim.runner import Listener, Run, failure_of, run_once, verdict_of
+from umi_sim.runner import Run, failure_of, run_once, verdict_of
 from umi_sim.scenario import draw, find
 from umi_sim.source import ArgsMaker
 from umi_sim.verdict import Broken
@@ -82,8 +82,8 @@ class MemoryMachine(RuleBasedStateMachine):
         inspector = Inspector(self.config)
         self.planting = planted(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
-        self.world = World(self.config, self.source, Listener(inspector), registry)
-        self.run_ = Run(self.config, self.world, self.source, self.world.judge)  # type: ignore[arg-type]
+        self.world = World(self.config, self.source, inspector, registry)
+        self.run_ = Run(self.config, self.world, self.source, inspector)
         self.has_failed = False
         self.world.begin()
         self.settle()

@@ -6,7 +6,7 @@ Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and wh
 from typing import Final
 
 from umi_core.effects import Reply
-from umi_core.inputs import Answer, Request, Value
+from umi_core.inputs import Answer
 from umi_core.invariants import BrokenRule, check_cheap, check_memory
 from umi_core.memory import Memory
 from umi_sim.invariants import check_store
@@ -17,6 +17,7 @@ from umi_sim.storage import SimStorage
 from umi_sim.verdict import Broken
 
 CHECK_EVERY: Final = 64
+PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
 class Inspector:
@@ -24,22 +25,22 @@ class Inspector:
 
     def __init__(self, config: RunConfig) -> None:
         self.oracle = Oracle(config)
+        self.heard: dict[str, Reply] = {}
+        self.issued = self.oracle.issued
+        self.woken = self.oracle.read_clock
         self._count = 0
 
-    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
-        self.oracle.issued(agent, op_id, request, reading_ms)
-
-    def answered(self, call: Call, answer: Answer) -> None:
+    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
+        self.oracle.read_clock(call.agent, reading_ms)
         self.oracle.answered(call.agent, call.op_id, call.step, answer)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        if op_id[0] in PHASES:
+            self.heard[op_id] = reply
         self.oracle.replied(agent, op_id, reply, reading_ms)
 
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
-
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
-        self.oracle.read_clock(agent, reading_ms)
 
     def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None:
         self.oracle.stepped(agent)

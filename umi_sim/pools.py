@@ -18,12 +18,7 @@ Pool = Mapping[str, Sequence[object]]
 Classes = tuple[Sequence[object], ...]
 
 
-def hostile(stream: Stream, classes: Classes) -> object:
-    """A value of some class."""
-    return stream.pick(stream.pick(classes))
-
-
-# Sizes.
+# Sizes and numbers.
 
 UNITS: Final = ("x", "é", "日", "👍")  # 1, 2, 3 and 4 bytes
 
@@ -40,6 +35,12 @@ def filled(size_bytes: int, unit: str) -> str:
     return "x" * rest + unit * count
 
 
+def prose(size_bytes: int) -> str:
+    """Exactly so many bytes about Alice."""
+    sentence = "Alice likes tea and works at Acme.\n"
+    return (sentence * (size_bytes // len(sentence) + 1))[:size_bytes]
+
+
 def numbers(low: int, high: int) -> Pool:
     """Numbers around the ends of a range, famous ones, and what is no number."""
     return {"bounds": (low - 1, low, low + 1, high - 1, high, high + 1), "famous": FAMOUS, "type": NO_NUMBERS}
@@ -51,26 +52,32 @@ NO_TEXTS: Final = (None, 7, True, b"x")
 NO_FLAGS: Final = (None, 0, 1, "false", "")
 SURROGATES: Final = ("\ud800", "a\udfffb", "Alice \udc80 works at Acme.")
 
-# The cast: few, so that they are told about again and again. Their facts change, and return.
+# The cast: few, so that they are told about again and again; some facts change, and return.
 
 CAST: Final[Mapping[str, tuple[str, ...]]] = {
-    "person": ("Alice", "Bob", "Ann", "Anna", "Zoë", "Zoe\u0308"),
-    "org": ("Acme", "Kestrel Labs", "Monsoon Analytics", "Northwind Trading"),
-    "city": ("Berlin", "Lisbon", "Osaka", "Paris"),
+    "person": ("Alice", "Alice", "Alice", "Bob", "Bob", "Ann", "Anna", "Zoë", "Zoe\u0308"),
+    "org": ("Acme", "Kestrel Labs", "Northwind Trading"),
+    "city": ("Berlin", "Lisbon", "Osaka"),
     "project": ("Project Heron", "Project Otter"),
     "thing": ("tea", "coffee", "opera", "climbing", "purple cake"),
+    "work": ("tax form", "offer"),
     "day": ("Monday", "Friday"),
     "self": ("Umi", "Nori", "Kumo", "Hana", "Taro", "Miko", "Sora", "Yumi", "Rei", "Aki"),
     "zh": ("上海", "北京"), "ja": ("大阪", "東京"), "ko": ("서울", "부산"), "ar": ("القاهرة", "دبي"),
     "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"),
 }  # fmt: skip
 
+CHANGING: Final = (
+    "{person} works at {org}.", "{person} now works at {org}.", "{person} lives in {city}.",
+    "{person} likes {thing}.",
+)  # fmt: skip
 TEMPLATES: Final = (
-    "{person} works at {org}.", "{person} joined {org}.", "{person} now works at {org}.",
-    "{person} does not work at {org}.", "{person} lives in {city}.", "{person} moved to {city}.",
-    "{person} lives in {city} again.", "{person} likes {thing}.", "{person} prefers {thing}.",
-    "{person} hates {thing}.", "{person} knows {person}.", "{person} must finish {project} before {day}.",
-    "{project} is about {thing}.", "{org} is based in {city}.", "a meeting with {person} on {day}.",
+    *CHANGING * 4,
+    "{person} joined {org}.", "{person} does not work at {org}.", "{person} moved to {city}.",
+    "{person} lives in {city} again.", "{person} prefers {thing}.",
+    '{person} hates "{thing}".', "{person} knows {person}.", "{person} must finish {project} before {day}.",
+    '"{work}" must be done before {day}.', '{project} is about "{thing}".', "{org} is based in {city}.",
+    "a meeting with {person} on {day}.", 'we talked about "{thing}".', "Pixel sleeps.",
     "for now {person} stays in {city}.", "she likes {thing}, and he knows {person}.",
     "my name is {self}, I am your assistant.", "your name is {self}, and I am your assistant now.",
     "my name is {self}, you are my assistant.",
@@ -93,6 +100,19 @@ SLOT: Final = re.compile(r"\{(\w+)\}")
 def filled_in(stream: Stream, templates: Sequence[str]) -> str:
     """A template, each of its slots filled from the cast."""
     return SLOT.sub(lambda slot: stream.pick(CAST[slot[1]]), stream.pick(templates))
+
+
+def altered(stream: Stream, text: str) -> str:
+    """The text as it is, or with one character changed."""
+    at = stream.below(2 * len(text))
+    return text if at >= len(text) else text[:at] + stream.pick(UNITS) + text[at + 1 :]
+
+
+def some_words(stream: Stream, text: str) -> str:
+    """One to three neighbours among the words of a text."""
+    words = text.split() or ["?"]
+    at = stream.below(len(words))
+    return " ".join(words[at : at + stream.between(1, 3)])
 
 
 # Working tier.
@@ -133,11 +153,7 @@ HOSTILE_VALUES: Final[Pool] = {
 }  # fmt: skip
 
 HOSTILE_TTLS: Final = numbers(limits.TTL_MS_MIN, limits.TTL_MS_MAX)
-HOSTILE_DELTAS: Final[Pool] = {
-    "bounds": (I64_MIN, I64_MIN + 1, I64_MAX - 1, I64_MAX, I64_MAX + 1),
-    "famous": FAMOUS,
-    "type": NO_NUMBERS,
-}
+HOSTILE_DELTAS: Final[Pool] = {"famous": (*FAMOUS, I64_MIN + 1, I64_MAX - 1), "type": NO_NUMBERS}
 
 # Texts.
 
@@ -189,24 +205,16 @@ NASTY: Final[Pool] = {
 HOSTILE_TEXTS: Final[Pool] = {
     **NASTY,
     "size": tuple(text for limit in SIZED_TEXTS for text in sizes(limit)),
-    "many": (
-        " ".join(f"N{chr(97 + n // 26)}{chr(97 + n % 26)} works at Acme." for n in range(60)),
-        ". ".join(f'"name {n}"' for n in range(60)),
-    ),
+    "many": (". ".join(f'"name {n}"' for n in range(60)), " ".join(f'"name {n}" knows' for n in range(40))),
 }
-HOSTILE_QUERIES: Final[Pool] = {
-    **NASTY,
-    "size": (*sizes(limits.SESSION_TEXT_BYTES_MAX), *sizes(limits.QUERY_BYTES_MAX)),
-}
+SIZED_QUERIES: Final = (*sizes(limits.SESSION_TEXT_BYTES_MAX), *sizes(limits.QUERY_BYTES_MAX))
+HOSTILE_QUERIES: Final[Pool] = {**NASTY, "size": SIZED_QUERIES}
 HOSTILE_BLOCK_TEXTS: Final[Pool] = {**NASTY, "size": sizes(limits.BLOCK_BYTES_MAX)}
 
 # Core tier.
 
-LABELS: Final = ("work", "home", "plan")
-HOSTILE_KINDS: Final[Pool] = {
-    "look-alike": ("System", "system ", "ѕystem", "core", "", "archive", "memory"),
-    "type": NO_TEXTS,
-}
+LABELS: Final = ("work", "home", "plan", "week", "Zoë")  # with the unlabelled ones more than BLOCK_COUNT_MAX
+HOSTILE_KINDS: Final[Pool] = {"look-alike": ("System", "system ", "ѕystem", "core", ""), "type": NO_TEXTS}
 HOSTILE_LABELS: Final[Pool] = {
     "size": sizes(limits.BLOCK_LABEL_BYTES_MAX),
     "look-alike": ("Work", " work ", "wo  rk", "ｗork", "e\u0301", "é", "work/home"),

@@ -13,9 +13,8 @@ from typing import Final
 import attrs
 
 from umi_core.effects import Done, Reply
-from umi_core.inputs import Answer, Request, Value
-from umi_core.memory import Memory
 from umi_core.results import Rebalanced
+from umi_core.values import Address, Row
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim.clock import SimClock
@@ -25,7 +24,6 @@ from umi_sim.invariants import id_of
 from umi_sim.items import Args, Item
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
-from umi_sim.services import Call
 from umi_sim.source import Replay, Source
 from umi_sim.storage import SimStorage
 from umi_sim.trace import Tag, Trace
@@ -34,34 +32,6 @@ from umi_sim.world import Agent, OutOfSteps, World
 
 SCAN_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
-
-
-@attrs.define
-class Listener:
-    """The inspector, and what the phases need to hear: the replies to their own requests."""
-
-    inspector: Inspector
-    heard: dict[str, Reply] = attrs.field(factory=dict)
-
-    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
-        self.inspector.issued(agent, op_id, request, reading_ms)
-
-    def answered(self, call: Call, answer: Answer) -> None:
-        self.inspector.answered(call, answer)
-
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
-        if ":" in op_id:
-            self.heard[op_id] = reply
-        self.inspector.replied(agent, op_id, reply, reading_ms)
-
-    def crashed(self, agent: str) -> None:
-        self.inspector.crashed(agent)
-
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
-        self.inspector.stepping(agent, memory, value, reading_ms)
-
-    def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None:
-        self.inspector.stepped(agent, memory, storage)
 
 
 @attrs.define
@@ -101,7 +71,7 @@ class Run:
     config: RunConfig
     world: World
     source: Source
-    listener: Listener
+    inspector: Inspector
     phase: str = "safety"
     request_count: int = 0
     healed_at_step: int = 0
@@ -134,9 +104,9 @@ class Run:
         self.request_count += 1
         op_id = f"{kind}:{self.request_count}"
         self.world.ask(agent, op_id, name, args, self.step_max)
-        if op_id not in self.listener.heard:
+        if op_id not in self.inspector.heard:
             raise Broken("one-reply", f"{op_id} {name} was never answered")
-        return self.listener.heard[op_id]
+        return self.inspector.heard[op_id]
 
     def drain(self) -> None:
         """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
@@ -152,13 +122,13 @@ class Run:
     def check_all(self) -> None:
         for agent in self.world.agents.values():
             if agent.memory is not None:
-                self.listener.inspector.check(agent.memory, self.world.services.storage)
+                self.inspector.check(agent.memory, self.world.services.storage)
 
     def audit(self) -> Mapping[str, object]:
         """Read everything back; what each lasting read said, by agent and request."""
         said: dict[str, object] = {}
         for agent in self.world.agents.values():
-            lasting = LASTING + self.listener.inspector.oracle.watches[agent.name].archive.audit()
+            lasting = LASTING + self.inspector.oracle.watches[agent.name].archive.audit()
             for name, args in lasting:
                 outcome = self.ask(agent, "audit", name, args).outcome
                 self.audit_rows += 1
@@ -170,9 +140,9 @@ class Run:
 
     def audit_sessions(self, agent: Agent) -> None:
         """Load each session and read what it holds; the working tier of this life ends here."""
-        for session_id in self.listener.inspector.oracle.session_ids(agent.name):
+        for session_id in self.inspector.oracle.session_ids(agent.name):
             self.ask(agent, "audit", "load_session", {"session_id": session_id})
-            for key in self.listener.inspector.oracle.keys(agent.name):
+            for key in self.inspector.oracle.keys(agent.name):
                 self.ask(agent, "audit", "get", {"key": key})
             for name in ("len", "bytes"):
                 self.ask(agent, "audit", name, {})
@@ -181,9 +151,9 @@ class Run:
     def must_change_nothing(self) -> None:
         storage = self.world.services.storage
         self.drain()
-        before = storage.digest()
+        before = lasting_rows(storage)
         self.drain()
-        if storage.digest() != before:
+        if lasting_rows(storage) != before:
             raise Broken("second-drain-empty", "a second drain changed stored rows")
 
     def restart_all(self) -> None:
@@ -203,6 +173,11 @@ class Run:
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
     ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
 )  # fmt: skip
+
+
+def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
+    """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""
+    return {where: row for where, row in storage.rows.items() if where.kind not in ("head", "receipt", "epoch")}
 
 
 def is_settled(reply: Reply) -> bool:
@@ -248,11 +223,11 @@ def run_once(
     source: Source = Generator(config, known) if items is None else Replay(items)
     failure: Failure | None = None
     with planted(config.planted, registry) as registry:
-        world = World(config, source, Listener(inspector), registry, keep_story)
+        world = World(config, source, inspector, registry, keep_story)
         if keep_trace:
             world.trace = Trace(keep_all=True)
         known.world = world
-        live = Run(config, world, source, world.judge)  # type: ignore[arg-type]
+        live = Run(config, world, source, inspector)
         try:
             world.begin()
             live.live()

@@ -30,6 +30,7 @@ PREFIX_BYTES: Final = 6
 PREFIX_COUNT_MAX: Final = 256
 STEPS_PER_PREFIX: Final = 16
 
+FIELDS: Final = frozenset({int, str, bytes, bool, list, tuple, type(None)})  # tests look inside the arrays
 ATOMS: Final = frozenset({int, str, bytes, bool, type(None)})
 
 
@@ -73,7 +74,7 @@ class Trace:
 
     def add(self, tag: Tag, *fields: Field) -> None:
         """Append the next record."""
-        assert ATOMS.issuperset(map(type, fields)) or all_plain(fields), fields
+        assert FIELDS.issuperset(map(type, fields)), fields
         number = +tag  # a plain integer
         record = packed([self.record_count, self.world_ms, number, *fields])
         self.record_count += 1

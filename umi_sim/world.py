@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import attrs
 
-from umi_core.codec import plain
+from umi_core.codec import PLAIN, plain
 from umi_core.config import Config
 from umi_core.effects import AskModel, Asked, Commit, Done, Effect, Embed, Failed, Refused, Reply
 from umi_core.inputs import REQUESTS, Answer, Rebalance, Request, Value, Wake
@@ -28,10 +28,12 @@ from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.services import ARGS, SERVICE_OF, VERB_OF, Call, Flush, Later, Services
 from umi_sim.source import Source
 from umi_sim.storage import SimStorage
-from umi_sim.trace import Tag, Trace
+from umi_sim.trace import Field, Tag, Trace
 from umi_sim.verdict import Broken, Event
 
 STATE_EVERY: Final = 16
+
+OP, STEP, EFFECT, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.STATE
 SPIN_MAX: Final = 3
 
 
@@ -39,10 +41,10 @@ class Judge(Protocol):
     """What sees a run and says when a promise is broken, by raising Broken."""
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None: ...
-    def answered(self, call: Call, answer: Answer) -> None: ...
+    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None: ...
+    def woken(self, agent: str, reading_ms: int) -> object: ...
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
     def crashed(self, agent: str) -> None: ...
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None: ...
     def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None: ...
 
 
@@ -109,6 +111,7 @@ class World:
     item: str = ""
     has_agent_faults: bool = attrs.field(init=False, default=False)
     is_healed: bool = False
+    lone: Agent = attrs.field(init=False)
     owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -120,7 +123,7 @@ class World:
         self.services = Services({agent.name: memory.embedding_dims for agent in config.agents})
         for agent_config in config.agents:
             clock = SimClock.start(config.start_ms, agent_config.skew_ms)
-            self.agents[agent_config.name] = Agent(agent_config, clock)
+            self.agents[agent_config.name] = self.lone = Agent(agent_config, clock)
 
     def begin(self) -> None:
         """The first life of every agent."""
@@ -134,19 +137,26 @@ class World:
     def run_until_quiet(self, step_max: int) -> None:
         """Deliver events until nothing is in flight and no item is left. Raises Broken(progress) if stuck."""
         while self.step_count < step_max:
-            if not self.has_items():
-                self.refill()
-            if not self.deliver_next():
+            self.refill()
+            if not (self.deliver_lone_item() or self.deliver_next()):
                 return
         raise OutOfSteps(step_max)
+
+    def deliver_lone_item(self) -> bool:
+        """The short way for the commonest case: one agent, nothing on its way, nothing due before its next item."""
+        if self.queue or len(self.agents) > 1:
+            return False
+        agent = self.lone
+        if not agent.pending or agent.wake_ms is not None or agent.memory is None:
+            return False
+        self.now_ms = self.trace.world_ms = max(agent.pending[0].at_ms, self.now_ms)
+        self.deliver_item(agent)
+        return True
 
     def refill(self) -> None:
         for agent in self.agents.values():
             if not agent.pending and agent.memory is not None:
                 agent.pending.extend(self.source.next_items(agent.name, self.now_ms, len(agent.in_flight)))
-
-    def has_items(self) -> bool:
-        return all(agent.pending or agent.memory is None for agent in self.agents.values())
 
     def deliver_next(self) -> bool:
         """Deliver one event; False when the world is quiet."""
@@ -185,9 +195,7 @@ class World:
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
-        return bool(self.queue) or any(agent.pending or agent.in_flight or agent.memory is None or (
-            agent.memory.state.operations or agent.memory.state.phase != "ready" and agent.memory.state.phase == "recovering"
-        ) for agent in self.agents.values())
+        return bool(self.queue) or any(is_busy(agent) for agent in self.agents.values())
 
     def item_at(self, agent: Agent) -> int | None:
         return max(agent.pending[0].at_ms, self.now_ms) if agent.pending else None
@@ -211,7 +219,7 @@ class World:
         for entry in messages:
             ready.append((entry[2].event, lambda entry=entry: self.deliver_message(entry[2])))  # type: ignore[misc]
         for agent in self.agents.values():
-            at_ms = self.wake_of(agent) if not messages or self.wake_of(agent) is not None else None
+            at_ms = self.wake_of(agent)
             if at_ms is not None and at_ms <= due_ms:
                 ready.append((f"{agent.name}/wake#{agent.wake_count + 1}", lambda agent=agent: self.deliver_wake(agent)))  # type: ignore[misc]
         items = [agent for agent in self.agents.values() if agent.pending and self.item_at(agent) == due_ms]
@@ -244,7 +252,7 @@ class World:
         reading_ms = agent.clock.reading(self.now_ms)
         self.operations[name] += 1
         agent.in_flight[op_id] = name
-        self.trace.add(Tag.OP, op_id, agent.name, reading_ms, name, traced(args))
+        self.trace.add(OP, op_id, agent.name, reading_ms, name, [traced(value) for value in args.values()])
         self.judge.issued(agent.name, op_id, request, reading_ms)
         if self.keep_story:
             self.tell(op_id, f"{name} {shown_args(args)}")
@@ -263,7 +271,8 @@ class World:
         assert agent.memory is not None
         reading_ms = agent.clock.reading(self.now_ms)
         before = agent.memory.deadline_ms()
-        self.trace.add(Tag.STEP, agent.name, reading_ms, "Wake", event)
+        self.trace.add(STEP, agent.name, reading_ms, "Wake", event)
+        self.judge.woken(agent.name, reading_ms)
         effect_count = self.give(agent, Wake(), reading_ms)
         is_spin = effect_count == 0 and agent.memory is not None and agent.memory.deadline_ms() == before
         agent.spin_count = agent.spin_count + 1 if is_spin else 0
@@ -287,10 +296,12 @@ class World:
         if agent.memory is None or agent.life != call.life or self.is_struck(agent, event):
             return
         reading_ms = agent.clock.reading(self.now_ms)
-        self.trace.add(Tag.ANSWER, event, plain(answer))  # type: ignore[arg-type]
-        self.trace.add(Tag.STEP, agent.name, reading_ms, type(answer).__name__, event)
+        self.trace.add(ANSWER, event, plain(answer))
+        self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
         if answer.request_id in agent.memory.state.waiting:
-            self.judge.answered(call, answer)
+            self.judge.answered(call, answer, reading_ms)
+        else:
+            self.judge.woken(agent.name, reading_ms)
         if self.keep_story:
             self.tell(event, short(answer))
         self.give(agent, answer, reading_ms)
@@ -302,7 +313,6 @@ class World:
         memory = agent.memory
         assert memory is not None
         self.step_count += 1
-        self.judge.stepping(agent.name, memory, value, reading_ms)
         effects = memory.step(reading_ms, value)
         for effect in effects:
             if isinstance(effect, Reply):
@@ -315,12 +325,23 @@ class World:
         deadline_ms = memory.deadline_ms()
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
         if self.step_count % STATE_EVERY == 0:
-            self.trace.add(Tag.STATE, agent.name, memory.digest())
+            self.trace.add(STATE, agent.name, memory.digest())
+            if memory.state.operations:
+                self.restore(agent, memory)
         return len(effects)
+
+    def restore(self, agent: Agent, memory: Memory) -> None:
+        """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
+        agent.memory = Memory.restore(memory.snapshot(), self.registry)
+        if agent.memory.digest() != memory.digest():
+            raise Broken("copied-state-continues", f"{agent.name} restored from its own snapshot is another memory")
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome
-        self.trace.add(Tag.REPLY, op_id, plain(outcome))  # type: ignore[arg-type]
+        if outcome.__class__ is Done and not outcome.degraded:  # type: ignore[union-attr]
+            self.trace.add(REPLY, op_id, True, traced(outcome.value))  # type: ignore[union-attr]
+        else:
+            self.trace.add(REPLY, op_id, False, plain(outcome))  # type: ignore[arg-type]
         if self.keep_story:
             self.tell(op_id, f"Reply {short(outcome)}")
         if op_id not in agent.in_flight:
@@ -344,7 +365,7 @@ class World:
         self.asked[f"{owner}/{step}"] += 1
         event = f"{owner}/{step}#{self.asked[f'{owner}/{step}']}"
         call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.now_ms)
-        self.trace.add(Tag.EFFECT, event, plain(effect))  # type: ignore[arg-type]
+        self.trace.add(EFFECT, event, plain(effect))  # type: ignore[arg-type]
         if self.keep_story:
             self.tell(event, short(effect))
         self.post(self.latency(event), Message(event, call, "request"))
@@ -441,8 +462,9 @@ class World:
     # Phases.
 
     def heal(self) -> None:
-        """No new faults; windows end; crashed agents restart; clocks that fell behind catch up."""
+        """No new faults; windows end; links are instant; crashed agents restart; clocks that fell behind catch up."""
         self.is_healed = True
+        self.latency = lambda event: 0
         self.services.heal()
         self.trace.add(Tag.PHASE, "heal")
         for agent in self.agents.values():
@@ -488,6 +510,13 @@ def crash_args(kind: str, place: str, draw: Draw) -> Args | None:
     return {"down_ms": log_uniform(draw, "down_ms", WINDOW_MS_MAX)} if is_again == (place == "recovery") else None
 
 
+def is_busy(agent: Agent) -> bool:
+    if agent.pending or agent.in_flight or agent.memory is None:
+        return True
+    state = agent.memory.state
+    return bool(state.operations) or state.phase == "recovering"
+
+
 def number_of(item_id: str) -> int:
     return int(item_id[1:])
 
@@ -511,8 +540,8 @@ def spread(word: int) -> int:
 # For the trace and for people.
 
 
-def traced(args: Args) -> "list[object]":
-    return [plain(args[name]) for name in args]
+def traced(value: object) -> Field:
+    return value if value.__class__ in PLAIN else plain(value)  # type: ignore[return-value]
 
 
 def shown_args(args: Args) -> str:

@@ -16,16 +16,22 @@ from umi_core.values import AccessRecord, Address, Entity, Scope
 
 @attrs.frozen
 class AccessTable:
-    """Access records by entity id, the ids that storage lacks, and where the fair scan stands."""
+    """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
+
+    `touch_count` grows with every change by an access, so that a scan can tell what came after it.
+    """
 
     records: Mapping[str, AccessRecord] = {}
     unsaved: Mapping[str, None] = {}
     cursor: str = ""
     is_due: bool = False
     ran_ms: int = 0
+    touch_count: int = 0
 
-    def touched(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
+    def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """One more access for each entity."""
+        if not entities:
+            return self
         records = dict(self.records)
         unsaved = dict(self.unsaved)
         for entity in entities:
@@ -34,7 +40,8 @@ class AccessTable:
         for entity_id in surplus(records, in_core):
             del records[entity_id]
             unsaved[entity_id] = None
-        return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True)
+        count = self.touch_count + 1
+        return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True, touch_count=count)
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
@@ -44,8 +51,9 @@ class AccessTable:
     def saved(self, writes: Iterable[Write]) -> "AccessTable":
         """Storage now holds what the access writes of a commit say."""
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
-        left = {key: None for key in self.unsaved if key not in told or told[key] != self.records.get(key)}
-        return attrs.evolve(self, unsaved=left)
+        left = {key: None for key in self.unsaved if key not in told}
+        changed = {key: None for key, body in told.items() if body != self.records.get(key)}
+        return attrs.evolve(self, unsaved=left | changed)
 
     def writes(self, scope: Scope) -> tuple[Write, ...]:
         """What storage lacks, by id."""
@@ -68,8 +76,14 @@ class AccessTable:
 
 
 def accessed(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:
-    count, first_ms = (record.count, record.first_ms) if record else (0, now_ms)
-    return AccessRecord(entity.id, entity.type, entity.importance_ppm, count + 1, first_ms, now_ms)
+    """One access more; of two that are learnt in the wrong order the later one stays the last."""
+    count, first_ms, last_ms = (
+        (record.count, record.first_ms, record.last_ms) if record else (0, now_ms, now_ms)
+    )
+    last_ms = max(last_ms, now_ms)
+    return AccessRecord(
+        entity.id, entity.type, entity.importance_ppm, count + 1, min(first_ms, now_ms), last_ms
+    )
 
 
 def surplus(records: Mapping[str, AccessRecord], in_core: Collection[str]) -> list[str]:

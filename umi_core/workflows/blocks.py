@@ -1,11 +1,14 @@
-"""Writes to the core tier: load, plan, commit, settle. The tier changes when the commit is durable, not before."""
+"""Writes to the core tier: load, plan, commit, settle.
+
+The tier changes when the commit is durable, not before.
+"""
 
 from umi_core.effects import ByIds, Read
 from umi_core.errors import Error
 from umi_core.inputs import Answer, RemoveBlock, SetBlock, SetImportance
 from umi_core.results import BlockRemoved, BlockSet
 from umi_core.state import Facts, View
-from umi_core.tiers.core import CoreTier, remove_block, set_block, set_importance
+from umi_core.tiers.core import CoreTier, CoreWrite, remove_block, set_block, set_importance
 from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.workflows.commits import (
     REPLY,
@@ -57,8 +60,14 @@ def change(
             done = remove_block(core, kind, label)
     if isinstance(done, Error):
         return done
-    values = {SetBlock: BlockSet(done.left_ids), RemoveBlock: BlockRemoved(done.text, done.left_ids)}
-    return done.core, values.get(type(request))
+    return done.core, told(request, done)
+
+
+def told(request: BlockRequest, done: CoreWrite) -> BlockSet | BlockRemoved | None:
+    """The value of the reply."""
+    if isinstance(request, RemoveBlock):
+        return BlockRemoved(done.text, done.left_ids)
+    return BlockSet(done.left_ids) if isinstance(request, SetBlock) else None
 
 
 WRITE_BLOCK = Workflow(

@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.codec import encode
 from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
+from umi_core.errors import KeyReused
 from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.policies.promotion import score_ppm
 from umi_core.state import Facts, View
@@ -20,7 +21,7 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
 from umi_core.values import Address, Body, Core, Entity, Receipt, RoutingDecision, Row, Scope, commit_key
-from umi_core.workflow import Learned, Step, degrade, nothing, retry
+from umi_core.workflow import Learned, Refuse, Step, Taken, degrade, nothing, retry
 
 
 @attrs.frozen
@@ -101,7 +102,7 @@ def ask_commit(facts: Facts, view: View) -> Commit | None:
         return None
     key = key_of(facts, view)
     writes, expects = batch(plan, view.scope)
-    receipt = Receipt(key, request_digest(facts), digest(plan), plan.value, plan.at_ms)
+    receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms)
     epoch = Expect(address(view.scope, "epoch"), view.epoch)
     return Commit((*writes, put(view.scope, "receipt", key, receipt)), (epoch, *expects), key)
 
@@ -109,24 +110,36 @@ def ask_commit(facts: Facts, view: View) -> Commit | None:
 def batch(plan: Plan, scope: Scope) -> tuple[tuple[Write, ...], tuple[Expect, ...]]:
     if plan.core is None:
         return plan.writes, plan.expects
-    core = address(scope, "core")
-    return (*plan.writes, Write(core, Core(plan.core.blocks))), (
-        *plan.expects,
-        Expect(core, plan.core.guard_version),
-    )
+    body = Write(address(scope, "core"), Core(plan.core.blocks))
+    return (*plan.writes, body), (*plan.expects, as_read(plan.core, scope))
 
 
-def digest(plan: Plan) -> bytes:
+def as_read(core: CoreTier, scope: Scope) -> Expect:
+    """Nobody entered or left core since it was read.
+
+    Why plans that leave core alone expect it too: who changes or deletes an entity would not see it come in.
+
+        remember    read Alice@1, not in core ................. commit Alice@2: core would still show Alice@1
+        rebalance       read Alice@1   commit core with Alice@1
+    """
+    return Expect(address(scope, "core"), core.guard_version)
+
+
+def digest(plan: Plan, view: View) -> bytes:
+    """Of what this operation, and no other one of this life, wants to write."""
     blocks = None if plan.core is None else plan.core.blocks
-    return blake2b(encode((plan.writes, blocks)), digest_size=16).digest()
+    return blake2b(encode((view.number, plan.writes, blocks)), digest_size=16).digest()
 
 
 def request_digest(facts: Facts) -> bytes:
-    """Of the request behind a request key, so that another request under the same key is noticed."""
-    return blake2b(encode(facts["request"]), digest_size=16).digest() if "request" in facts else b""
+    """Of the request behind a request key, so that another one is noticed; its op_id does not count."""
+    request = facts.get("request")
+    asked = b"" if request is None else encode(attrs.evolve(request, op_id=0))  # type: ignore[misc]
+    return blake2b(asked, digest_size=16).digest()
 
 
 def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    """What the plan says is learnt now, unless another batch had the key first."""
     plan = facts["plan"]
     assert isinstance(plan, Plan)
     if answer is None:
@@ -134,14 +147,28 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
         return Learned({"stored": plan.value, "lost": False})
     assert isinstance(answer, Committed)
     receipt = answer.receipt
-    if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan):
+    if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
-        return Learned({"stored": receipt.value, "lost": True})
+        return Learned({"stored": first_value(receipt, facts), "lost": True})
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, view)
     return Learned({"stored": plan.value, "lost": False})
+
+
+def first_value(receipt: Receipt, facts: Facts) -> object:
+    """Of an earlier plan of ours, or of the first request with this request key: then this one repeats it."""
+    is_ours = facts.get("request_key") is None
+    return receipt.value if is_ours else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
+
+
+def take_keyed_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    """Another request may have taken the request key while this one was planned."""
+    receipt = answer.receipt if isinstance(answer, Committed) else None
+    if isinstance(receipt, Receipt) and receipt.request_digest != request_digest(facts):
+        return Refuse(KeyReused(str(facts["request_key"])))
+    return take_commit(facts, answer, view)
 
 
 def learn_plan(plan: Plan, view: View) -> None:
@@ -169,8 +196,8 @@ def take_core(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 def commit_row(replan: str) -> Step:
     return Step(
-        "commit", requires=("plan",), produces=("stored", "lost"), effect=Commit, ask=ask_commit, take=take_commit,
-        on_failure=retry(3, replan=replan), otherwise=nothing("stored", "lost"),
+        "commit", requires=("plan",), produces=("stored", "lost"), otherwise=nothing("stored", "lost"),
+        effect=Commit, ask=ask_commit, take=take_keyed_commit, on_failure=retry(3, replan=replan),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, forget
 from umi_core.values import Entity, Row, Tombstone
 from umi_core.workflow import Learned, Step, Workflow, nothing, retry
-from umi_core.workflows.commits import SETTLE, Plan, address, adopt, commit_row, core_of, found, put
+from umi_core.workflows.commits import SETTLE, Plan, address, adopt, as_read, commit_row, core_of, found, put
 from umi_core.workflows.remember import REPLY, SEEN
 
 
@@ -52,15 +52,19 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
         return Learned({"plan": Plan(view.now_ms, value=Forgotten(False))})
     assert isinstance(row, Row)
     assert isinstance(row.body, Entity)
-    access = view.tiers.access.without((key,))
-    left = forget(core, key)
-    writes = (*deletions(facts, view), put(view.scope, "tombstone", key, Tombstone(row.body.version)))
+    grave = put(view.scope, "tombstone", key, Tombstone(row.body.version))
+    access = view.tiers.access.writes(view.scope)
+    rides = tuple(write for write in access if write.address.id != key)
     plan = Plan(
-        view.now_ms, writes, (Expect(row.address, row.version),), value=Forgotten(True), forgotten=(key,)
+        view.now_ms,
+        writes=(*deletions(facts, view), grave, *rides),
+        expects=(Expect(row.address, row.version),),
+        value=Forgotten(True),
+        forgotten=(key,),
     )
-    plan = attrs.evolve(plan, core=left if left.blocks != core.blocks else None)
-    rides = tuple(write for write in access.writes(view.scope) if write.address.id != key)
-    return Learned({"plan": attrs.evolve(plan, writes=plan.writes + rides)})
+    if core.home_of(key) is None:
+        return Learned({"plan": attrs.evolve(plan, expects=(*plan.expects, as_read(core, view.scope)))})
+    return Learned({"plan": attrs.evolve(plan, core=forget(core, key))})
 
 
 def deletions(facts: Facts, view: View) -> tuple[Write, ...]:
@@ -79,7 +83,8 @@ FORGET = Workflow(
              effect=Read, ask=ask_lookup, take=take_lookup, on_failure=retry(3)),
         Step("touching", requires=("row",), produces=("touching",), otherwise=nothing("touching"),
              effect=Read, ask=ask_touching, take=take_touching, on_failure=retry(3)),
-        Step("plan", requires=("row", "core", "touching"), produces=("plan",), otherwise=nothing("plan"), take=take_plan),
+        Step("plan", requires=("row", "core", "touching"), produces=("plan",), otherwise=nothing("plan"),
+             take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,

@@ -35,8 +35,8 @@ GET_ENTITY = Workflow(
     "get_entity",
     given=("request",),
     steps=(
-        Step("read", requires=("request",), produces=("outcome",), effect=Read, ask=ask_entity, take=take_entity,
-             on_failure=retry(3)),
+        Step("read", requires=("request",), produces=("outcome",),
+             effect=Read, ask=ask_entity, take=take_entity, on_failure=retry(3)),
     ),
 )  # fmt: skip
 
@@ -44,7 +44,7 @@ COUNT = Workflow(
     "count",
     given=("request",),
     steps=(
-        Step("read", requires=("request",), produces=("outcome",), effect=Read, ask=ask_count, take=take_count,
-             on_failure=retry(3)),
+        Step("read", requires=("request",), produces=("outcome",),
+             effect=Read, ask=ask_count, take=take_count, on_failure=retry(3)),
     ),
 )  # fmt: skip

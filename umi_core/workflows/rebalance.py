@@ -1,7 +1,9 @@
 """rebalance: a fair scan of the access records, promotion of who deserves it, and repair of missing vectors.
 
-Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. The entry is built from the row as
-it is now, not as a scan once saw it. Law 3. Nothing to write, no commit; a moved cursor is something.
+Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. The entry is built from the
+row as it is now, not as a scan once saw it. Law 3. Nothing to write, no commit; a moved cursor is something.
+Law 4. It is due again while anything is left: records touched since its scan, or that storage lacks, the rest
+of a scan, vectors that are or may be missing.
 """
 
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from umi_core.policies.similarity import sound_vectors
 from umi_core.results import Rebalanced
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, admit
+from umi_core.tiers.core import CoreTier, admit, entry_of
 from umi_core.values import Address, Entity, Head, Row, Vector
 from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.workflows.commits import (
@@ -32,7 +34,7 @@ from umi_core.workflows.commits import (
     scores_of,
     take_commit,
 )  # fmt: skip
-from umi_core.workflows.remember import embedded_text, entry_of
+from umi_core.workflows.remember import embedded_text
 
 
 def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -46,7 +48,10 @@ def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
         for record in page
         if record.entity_id not in inside and score_ppm(record, view.now_ms) >= floor_ppm
     )
-    return Learned({"candidates": candidates, "cursor": cursor, "scanned": len(page)})
+    view.tiers.access = attrs.evolve(access, ran_ms=view.now_ms)
+    return Learned(
+        {"candidates": candidates, "cursor": cursor, "scanned": len(page), "touches": access.touch_count}
+    )
 
 
 def ask_rows(facts: Facts, view: View) -> Read:
@@ -71,10 +76,9 @@ def ask_unembedded(facts: Facts, view: View) -> Read:
 
 
 def take_unembedded(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    rows = answer.rows if isinstance(answer, ReadDone) else ()
-    return Learned(
-        {"lacking": tuple(row for row in rows if isinstance(row.body, Entity) and row.body.vector_missing)}
-    )
+    assert isinstance(answer, ReadDone)
+    rows = tuple(row for row in answer.rows if isinstance(row.body, Entity) and row.body.vector_missing)
+    return Learned({"lacking": rows, "looked": True})
 
 
 def lacking(facts: Facts) -> tuple[Row, ...]:
@@ -119,7 +123,9 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
         view.now_ms, (*repairs, *access.writes(view.scope), *head), once(expects + current),
         after if after.blocks != core.blocks else None, value, forgotten=gone, cursor=cursor,
     )  # fmt: skip
-    return Learned({"plan": plan, "missing": len(lacking(facts)) > len(repaired)})
+    lacking_count = len(lacking(facts))
+    missing = not facts["looked"] or lacking_count > len(repaired) or lacking_count == REPAIR_COUNT_MAX
+    return Learned({"plan": plan, "missing": missing})
 
 
 def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
@@ -141,22 +147,19 @@ def pruned(facts: Facts, view: View) -> AccessTable:
 def promotions(
     rows: tuple[Row, ...], core: CoreTier, access: AccessTable, view: View
 ) -> tuple[CoreTier, tuple[str, ...], tuple[str, ...]]:
-    """Admit the eligible, the higher score first; a refusal is no error."""
+    """Core with the eligible, the higher score first; who came in, and who left. A refusal is no error."""
     entities = {row.address.id: row.body for row in rows if isinstance(row.body, Entity)}
     scores = {key: score_ppm(access.records[key], view.now_ms) for key in entities if key in access.records}
-    promoted: dict[str, None] = {}
-    evicted: dict[str, None] = {}
+    before, gone = core, dict[str, None]()
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
         entity = entities[key]
         standing = scores_of(core, access, view.now_ms)
         admission = admit(
             core, entry_of(entity, view.now_ms), entity.block, scores[key], standing, view.config
         )
-        core = admission.core
-        evicted.update(dict.fromkeys(admission.evicted_ids))
-        if admission.outcome == "promoted":
-            promoted[key] = None
-    return core, tuple(key for key in promoted if core.home_of(key)), tuple(evicted)
+        core, gone = admission.core, gone | dict.fromkeys(admission.evicted_ids)
+    promoted = tuple(key for key in entities if core.home_of(key) and not before.home_of(key))
+    return core, promoted, tuple(key for key in gone if before.home_of(key) and not core.home_of(key))
 
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:
@@ -180,9 +183,10 @@ def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
     """The scan goes on from the new cursor; it is due again while something is left to do."""
     learned, plan = take_commit(facts, answer, view), facts["plan"]
     assert isinstance(plan, Plan)
-    access = view.tiers.access
-    cursor = access.cursor if learned.facts["lost"] else plan.cursor or ""
-    is_due = bool(access.unsaved) or cursor != "" or bool(facts["missing"]) or bool(learned.facts["lost"])
+    access, lost = view.tiers.access, learned.facts["lost"]
+    cursor = access.cursor if lost else plan.cursor or ""
+    is_touched = access.touch_count != facts["touches"]
+    is_due = bool(is_touched or access.unsaved or cursor or facts["missing"] or lost)
     view.tiers.access = attrs.evolve(access, cursor=cursor, is_due=is_due)
     return learned
 
@@ -191,16 +195,19 @@ REBALANCE = Workflow(
     "rebalance",
     given=("request",),
     steps=(
-        Step("scan", produces=("candidates", "cursor", "scanned"), take=take_scan),
-        Step("rows", requires=("candidates",), produces=("core", "rows"), effect=Read, ask=ask_rows, take=take_rows,
-             on_failure=retry(3)),
-        Step("unembedded", produces=("lacking",), effect=Read, ask=ask_unembedded, take=take_unembedded,
-             on_failure=retry(2, then=degrade("none", lacking=()))),
-        Step("embed", requires=("lacking",), produces=("vectors",), effect=Embed, ask=ask_vectors, take=take_vectors,
-             config=(("profile", "default"),), on_failure=retry(2, then=Degrade("none", no_vectors))),
-        Step("plan", requires=("candidates", "core", "rows", "vectors"), produces=("plan", "missing"), take=take_plan),
-        Step("commit", requires=("plan", "missing"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
-             take=take_done, on_failure=retry(3, replan="rows")),
+        Step("scan", produces=("candidates", "cursor", "scanned", "touches"), take=take_scan),
+        Step("rows", requires=("candidates",), produces=("core", "rows"),
+             effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3)),
+        Step("unembedded", produces=("lacking", "looked"),
+             effect=Read, ask=ask_unembedded, take=take_unembedded,
+             on_failure=retry(2, then=degrade("none", lacking=(), looked=False))),
+        Step("embed", requires=("lacking",), produces=("vectors",), config=(("profile", "default"),),
+             effect=Embed, ask=ask_vectors, take=take_vectors,
+             on_failure=retry(2, then=Degrade("none", no_vectors))),
+        Step("plan", produces=("plan", "missing"), take=take_plan,
+             requires=("candidates", "cursor", "scanned", "core", "rows", "lacking", "looked", "vectors")),
+        Step("commit", requires=("plan", "missing", "touches"), produces=("stored", "lost"),
+             effect=Commit, ask=ask_commit, take=take_done, on_failure=retry(3, replan="rows")),
         SETTLE,
         REPLY,
     ),

@@ -1,8 +1,8 @@
 """recall: the entities that answer a query, by vector and by words.
 
-Law 1. Storage filters before it cuts; the memory asks for twice the limit of each list. Law 2. A row's relevance is
-the better of the two; ties go to the smaller id. Law 3. Without vectors words find it, and the reply says so; without
-words the read failed, and the reply is an error, never an empty result.
+Law 1. Storage filters before it cuts; the memory asks for twice the limit of each list. Law 2. A row's
+relevance is the better of the two; ties go to the smaller id. Law 3. Without vectors words find it, and the
+reply says so; without words the read failed, and the reply is an error, never an empty result.
 """
 
 from umi_core.effects import ByVector, ByWords, Done, Embed, Read, Where
@@ -123,8 +123,9 @@ RECALL = Workflow(
     given=("request",),
     steps=(
         Step("variants", requires=("request",), produces=("variants",), take=take_variants),
-        Step("embed", requires=("variants",), produces=("vectors",), effect=Embed, ask=ask_vectors, take=take_vectors,
-             config=(("profile", "default"),), on_failure=retry(2, then=degrade("words_only", vectors=(None,)))),
+        Step("embed", requires=("variants",), produces=("vectors",), config=(("profile", "default"),),
+             effect=Embed, ask=ask_vectors, take=take_vectors,
+             on_failure=retry(2, then=degrade("words_only", vectors=(None,)))),
         Step("by_vector", each="vectors", requires=("request",), produces=("vector_lists",), effect=Read,
              ask=ask_by_vector, take=take_vector_list,
              on_failure=retry(2, then=degrade("words_only", vector_lists=()))),

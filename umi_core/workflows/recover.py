@@ -1,12 +1,12 @@
 """recover: the first thing a life does. It claims the epoch, then loads core and access records.
 
-Law 1. It never gives up, and never starts from "no data" on an error. Law 2. Every commit of a life expects the epoch
-it claimed, so nothing that an earlier life sent lands later:
+Law 1. It never gives up, and never starts from "no data" on an error. Law 2. Every commit of a life expects
+the epoch it claimed, so nothing that an earlier life sent lands later:
 
     life 1, epoch 7   plan ................................... arrives last: the epoch is 8, conflict
     life 2                    recover, epoch 8   plan   commit
 
-Law 3. The claim has no idempotency key: two lives that read the same epoch must not both be told that they hold it.
+Law 3. The claim has no idempotency key: two lives that read one epoch must not both be told they hold it.
 """
 
 import attrs
@@ -104,15 +104,16 @@ RECOVER = Workflow(
     "recover",
     given=(),
     steps=(
-        Step("head", produces=("before", "cursor"), effect=Read, ask=ask_head, take=take_head, on_failure=forever()),
-        Step("claim", requires=("before",), produces=("epoch",), effect=Commit, ask=ask_claim, take=take_claim,
-             on_failure=forever(replan="head")),
+        Step("head", produces=("before", "cursor"),
+             effect=Read, ask=ask_head, take=take_head, on_failure=forever()),
+        Step("claim", requires=("before",), produces=("epoch",),
+             effect=Commit, ask=ask_claim, take=take_claim, on_failure=forever(replan="head")),
         Step("load", produces=("core",), effect=Read, ask=ask_core, take=take_core, on_failure=forever()),
-        Step("access", requires=("cursor",), produces=("loaded",), effect=Read, ask=ask_access, take=take_access,
-             on_failure=forever()),
+        Step("access", requires=("cursor",), produces=("loaded",),
+             effect=Read, ask=ask_access, take=take_access, on_failure=forever()),
         Step("fit", requires=("core", "loaded"), produces=("plan", "fits"), take=take_fit),
-        Step("commit", requires=("plan", "epoch"), produces=("stored", "lost"), effect=Commit, ask=ask_fit,
-             take=take_commit, on_failure=forever(replan="load")),
+        Step("commit", requires=("plan", "epoch"), produces=("stored", "lost"),
+             effect=Commit, ask=ask_fit, take=take_commit, on_failure=forever(replan="load")),
         SETTLE,
         Step("done", requires=("epoch", "fits"), produces=("outcome",), take=take_done),
     ),

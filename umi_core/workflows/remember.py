@@ -2,7 +2,7 @@
 
 Law 1. No failure of model or embedder loses the text. Law 2. All of it is stored, or nothing is.
 Law 3. A mention whose lines are all known changes nothing; else it is the next version, with its relation.
-Law 4. Refreshes of core first, in entity order; then admissions, self first, then the higher score.
+Law 4. What becomes of core stands in placing.py.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +12,7 @@ import attrs
 from umi_core.effects import AskModel, ByIds, Commit, Done, Embed, Expect, Read, Write
 from umi_core.errors import KeyReused
 from umi_core.inputs import Answer, Embedded, ModelReplied, Remember
+from umi_core.language import replies
 from umi_core.language.extraction import Mention, fallback_note, parse_extraction
 from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.language.routing import parse_routes
@@ -19,20 +20,16 @@ from umi_core.limits import (
     EMBED_TEXT_BYTES_MAX,
     ENTITY_FACTS_BYTES_MAX,
     ENTITY_VERSION_COUNT_MAX,
-    ENTRY_TEXT_BYTES_MAX,
 )
-from umi_core.policies.promotion import score_ppm
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import sound_vectors
 from umi_core.results import Remembered, Stored
 from umi_core.state import Facts, View
-from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, admit, entry_of, move, refresh
+from umi_core.tiers.core import CoreTier
 from umi_core.values import (
     EVOLUTION_KINDS,
     Address,
     Entity,
-    Entry,
     Receipt,
     Relation,
     RoutingDecision,
@@ -53,6 +50,7 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
+    as_read,
     commit_row,
     core_of,
     entity_ids,
@@ -60,8 +58,8 @@ from umi_core.workflows.commits import (
     key_of,
     put,
     request_digest,
-    scores_of,
 )  # fmt: skip
+from umi_core.workflows.placing import place
 
 VERSION_CONFIDENCE_PPM = 500_000
 
@@ -104,8 +102,8 @@ def take_seen(facts: Facts, answer: Answer | None, view: View) -> Taken:
 
 
 SEEN = Step(
-    "seen", requires=("request", "request_key"), produces=("receipt",), effect=Read, ask=ask_seen, take=take_seen,
-    on_failure=retry(3), skips_to=("reply",),
+    "seen", requires=("request", "request_key"), produces=("receipt",), skips_to=("reply",),
+    effect=Read, ask=ask_seen, take=take_seen, on_failure=retry(3),
 )  # fmt: skip
 
 
@@ -123,9 +121,9 @@ def take_extraction(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Learned(one_note(facts))
     assert isinstance(answer, ModelReplied)
     extraction = parse_extraction(answer.text, text, view.config)
-    if isinstance(extraction, Unusable):
-        return extraction
-    partial = (("extract:partial", "malformed", 1),) if extraction.partial else ()
+    if isinstance(extraction, replies.Unusable):
+        return Unusable(extraction.reason)
+    partial = (("partial", "malformed", 1),) if extraction.partial else ()
     return Learned({"mentions": extraction.entities, "dropped": extraction.dropped}, degraded=partial)
 
 
@@ -197,13 +195,14 @@ def created(mention: Mention, request: Remember, key: str, grave: Row | None, vi
 
 def with_options(entity: Entity, request: Remember) -> Entity:
     """Explicit values only; what is not given stays."""
-    given = {
-        "importance_ppm": request.importance_ppm,
-        "event_time_ms": request.event_time_ms,
-        "metadata": tuple(sorted(request.metadata)) or None,
-        "source": request.source,
-    }
-    return attrs.evolve(entity, **{name: value for name, value in given.items() if value is not None})
+    importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
+    return attrs.evolve(
+        entity,
+        importance_ppm=entity.importance_ppm if importance_ppm is None else importance_ppm,
+        event_time_ms=entity.event_time_ms if event_time_ms is None else event_time_ms,
+        metadata=tuple(sorted(request.metadata)) or entity.metadata,
+        source=entity.source if request.source is None else request.source,
+    )
 
 
 def extended(old: str, mention: str) -> str:
@@ -262,9 +261,9 @@ def take_routes(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Learned(by_table(facts))
     assert isinstance(answer, ModelReplied)
     routes = parse_routes(answer.text, tuple(draft.entity for draft in changed(facts)), view.config)
-    if isinstance(routes, Unusable):
-        return routes
-    partial = tuple(("route:partial", reason, 1) for reason in routes.degraded)
+    if isinstance(routes, replies.Unusable):
+        return Unusable(routes.reason)
+    partial = tuple(("partial", reason, 1) for reason in routes.degraded)
     return Learned({"routes": routes.decisions}, degraded=partial)
 
 
@@ -279,21 +278,25 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     drafts, core = settled(facts), facts["core"]
     assert isinstance(core, CoreTier)
     decisions = all_decisions(facts, drafts)
-    access = view.tiers.access.touched((draft.entity for draft in drafts), view.now_ms, entity_ids(core))
-    placed = place(drafts, decisions, core, access, view)
-    writes = (
-        *(write for draft in drafts for write in rows_of(draft, facts, view)),
-        *access.writes(view.scope),
-    )
+    entities = tuple(draft.entity for draft in drafts)
+    access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
+    placed = place(entities, decisions, core, access, view)
+    is_moved = placed.core.blocks != core.blocks
+    rows = tuple(write for draft in drafts for write in rows_of(draft, facts, view))
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
         placed.decisions, placed.promoted, placed.evicted, dropped(facts),
     )  # fmt: skip
     plan = Plan(
-        view.now_ms, writes, expected(drafts, view.scope), placed.core if placed.core.blocks != core.blocks else None,
-        value, tuple(draft.entity for draft in drafts), decisions=placed.decisions,
-        spoken=(asked(facts).text, tuple(draft.entity.name for draft in drafts)),
-    )  # fmt: skip
+        view.now_ms,
+        writes=(*rows, *access.writes(view.scope)),
+        expects=expected(drafts, None if is_moved else core, view.scope),
+        core=placed.core if is_moved else None,
+        value=value,
+        accessed=entities,
+        decisions=placed.decisions,
+        spoken=(asked(facts).text, tuple(entity.name for entity in entities)),
+    )
     return Learned({"plan": plan})
 
 
@@ -328,50 +331,6 @@ def all_decisions(facts: Facts, drafts: tuple[Drafted, ...]) -> tuple[RoutingDec
 
 def kept(entity: Entity) -> RoutingDecision:
     return RoutingDecision(entity.id, entity.block, False, None, "", "kept", None)
-
-
-@attrs.frozen
-class Placed:
-    core: CoreTier
-    decisions: tuple[RoutingDecision, ...]
-    promoted: tuple[str, ...] = ()
-    evicted: tuple[str, ...] = ()
-
-
-def place(
-    drafts: tuple[Drafted, ...],
-    decisions: tuple[RoutingDecision, ...],
-    core: CoreTier,
-    access: AccessTable,
-    view: View,
-) -> Placed:
-    """Core after this remember: entries show the new versions, and who shall enter at once does if it can."""
-    entities = {draft.entity.id: draft.entity for draft in drafts}
-    outcomes: dict[str, str] = {}
-    for entity, decision in zip(entities.values(), decisions, strict=True):
-        core = refresh(core, entity, view.config)
-        home = core.home_of(entity.id)
-        if home is not None and home[0].kind != decision.block:
-            moved = move(core, entity.id, decision.block)
-            core, outcomes[entity.id] = moved.core, moved.outcome
-    evicted: tuple[str, ...] = ()
-    scores = {
-        key: score_ppm(record, view.now_ms) for key, record in access.records.items() if key in entities
-    }
-    wanting = [decision for decision in decisions if decision.promote and decision.entity_id not in outcomes]
-    wanting.sort(key=lambda it: (entities[it.entity_id].type != "self", -scores[it.entity_id], it.entity_id))
-    for decision in wanting:
-        entity = entities[decision.entity_id]
-        standing = scores_of(core, access, view.now_ms)
-        admission = admit(
-            core, entry_of(entity, view.now_ms), decision.block, scores[entity.id], standing, view.config
-        )
-        core, outcomes[entity.id] = admission.core, admission.outcome
-        evicted += admission.evicted_ids
-    outcomes |= {key: "refused_full" for key in evicted if outcomes.get(key) == "promoted"}  # a stronger one came after
-    told = tuple(attrs.evolve(it, outcome=outcomes.get(it.entity_id, "not_asked")) for it in decisions)
-    promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
-    return Placed(core, told, promoted, evicted)
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
@@ -424,14 +383,16 @@ def outdated(entity: Entity, scope: Scope) -> Iterable[Write]:
         yield put(scope, "relation", relation_id(scope, (entity.id, last), (entity.id, last + 1), kind), None)
 
 
-def expected(drafts: tuple[Drafted, ...], scope: Scope) -> tuple[Expect, ...]:
+def expected(drafts: tuple[Drafted, ...], core: CoreTier | None, scope: Scope) -> tuple[Expect, ...]:
+    """Every row as it was read; `core` if it is not written, and may come to show an old version."""
     rows = tuple(Expect(address(scope, "entity", draft.entity.id), draft.row_version) for draft in drafts)
     graves = tuple(
         Expect(address(scope, "tombstone", draft.entity.id), draft.tombstone_version)
         for draft in drafts
         if not draft.row_version
     )
-    return rows + graves
+    has_updates = any(draft.old_version and draft.is_changed for draft in drafts)
+    return rows + graves + ((as_read(core, scope),) if core is not None and has_updates else ())
 
 
 # reply.
@@ -452,19 +413,21 @@ REMEMBER = Workflow(
     given=("request", "request_key"),
     steps=(
         SEEN,
-        Step("extract", requires=("request",), produces=("mentions", "dropped"), otherwise=nothing("mentions", "dropped"),
-             effect=AskModel, ask=ask_extraction, take=take_extraction, config=(("profile", "default"),),
+        Step("extract", requires=("request",), produces=("mentions", "dropped"),
+             otherwise=nothing("mentions", "dropped"), config=(("profile", "default"),),
+             effect=AskModel, ask=ask_extraction, take=take_extraction,
              on_failure=retry(2, then=Degrade("one_note", one_note))),
-        Step("lookup", requires=("mentions",), produces=("drafts", "core"), otherwise=nothing("drafts", "core"),
+        Step("lookup", requires=("request", "mentions"), produces=("drafts", "core"),
+             otherwise=nothing("drafts", "core"),
              effect=Read, ask=ask_lookup, take=take_lookup, on_failure=retry(3)),
-        Step("embed", requires=("drafts",), produces=("vectors",), otherwise=nothing("vectors"),
-             effect=Embed, ask=ask_vectors, take=take_vectors, config=(("profile", "default"),),
+        Step("embed", requires=("request", "drafts"), produces=("vectors",), otherwise=nothing("vectors"),
+             config=(("profile", "default"),), effect=Embed, ask=ask_vectors, take=take_vectors,
              on_failure=retry(2, then=Degrade("no_vectors", no_vectors))),
-        Step("route", requires=("drafts",), produces=("routes",), otherwise=nothing("routes"),
-             effect=AskModel, ask=ask_routes, take=take_routes, config=(("profile", "default"),),
+        Step("route", requires=("request", "drafts"), produces=("routes",), otherwise=nothing("routes"),
+             config=(("profile", "default"),), effect=AskModel, ask=ask_routes, take=take_routes,
              on_failure=retry(2, then=Degrade("table", by_table))),
-        Step("plan", requires=("drafts", "core", "vectors", "routes"), produces=("plan",), otherwise=nothing("plan"),
-             take=take_plan),
+        Step("plan", requires=("request", "dropped", "drafts", "core", "vectors", "routes"),
+             produces=("plan",), otherwise=nothing("plan"), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
         REPLY,
@@ -474,4 +437,4 @@ REMEMBER = Workflow(
 FACTS = (Drafted, Mention, Plan)
 """Classes of facts of this workflow, for the codec."""
 
-__all__ = ["FACTS", "REMEMBER", "REPLY", "SEEN", "Commit", "embedded_text", "entry_of"]
+__all__ = ["FACTS", "REMEMBER", "REPLY", "SEEN", "Commit", "embedded_text"]

@@ -70,8 +70,8 @@ def take_saved(facts: Facts, answer: Answer | None, view: View) -> Taken:
     members = joined(info.members, request.hand_to)
     if isinstance(members, Error):
         return Refuse(members)
-    info = attrs.evolve(info, members=members)
     saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
+    info = attrs.evolve(info, members=members)
     return Learned({"plan": plan_of(info, view.tiers.working, saved, view), "info": info})
 
 
@@ -167,7 +167,7 @@ LOAD_SESSION = Workflow(
     "load_session",
     given=("request",),
     steps=(
-        Step("read", requires=("request",), produces=("outcome",), effect=Read, ask=ask_session, take=take_session,
-             on_failure=retry(3)),
+        Step("read", requires=("request",), produces=("outcome",),
+             effect=Read, ask=ask_session, take=take_session, on_failure=retry(3)),
     ),
 )  # fmt: skip

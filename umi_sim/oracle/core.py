@@ -55,6 +55,8 @@ class CoreOracle:
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
             texts.open[op_id] = (line_ends(request.text), self.clock)
+            if texts.allows(None):
+                ranks.settled.append((DEFAULT_PPM, self.clock))  # it may have ceased to exist, and forgot
             if request.importance_ppm is not None:
                 ranks.open[op_id] = (request.importance_ppm, self.clock)
         elif isinstance(request, RemoveBlock):

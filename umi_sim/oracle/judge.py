@@ -23,7 +23,7 @@ from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.verdict import Broken
 
-WORKING: Final = WorkingRequest.__args__  # type: ignore[attr-defined]
+WORKING: Final = frozenset(WorkingRequest.__args__)  # type: ignore[attr-defined]
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 
@@ -66,6 +66,8 @@ class Oracle:
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         watch, now_ms = self.watches[agent], self.read_clock(agent, reading_ms)
         watch.requests[op_id] = request
+        if request.__class__ in WORKING:
+            return
         match request:
             case SaveSession():
                 watch.saves[op_id] = self.sessions.begin_save(request, watch.twins, now_ms)
@@ -90,6 +92,7 @@ class Oracle:
     def crashed(self, agent: str) -> None:
         watch = self.watches[agent]
         for save in watch.saves.values():
+            self.sessions.ended(save)
             self.sessions.may_have_saved(save)
         watch.saves.clear()
         watch.requests.clear()
@@ -99,10 +102,9 @@ class Oracle:
         watch.archive.crashed()
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
-        watch, now_ms = self.watches[agent], self.read_clock(agent, reading_ms)
-        request = watch.requests.pop(op_id)
-        outcome = reply.outcome
-        if type(request) in WORKING:
+        watch = self.watches[agent]
+        now_ms, request, outcome = watch.seen_ms, watch.requests.pop(op_id), reply.outcome
+        if request.__class__ in WORKING:
             watch.twins = judge(watch.twins, request, outcome, now_ms, reading_ms)  # type: ignore[arg-type]
             return
         self.must_be_fair(op_id, outcome)
@@ -148,6 +150,7 @@ class Oracle:
 
     def saved(self, watch: Watch, op_id: str, outcome: Outcome) -> None:
         save = watch.saves.pop(op_id)
+        self.sessions.ended(save)
         if isinstance(outcome, Done):
             assert isinstance(outcome.value, SessionSaved)
             self.sessions.saved(save, outcome.value)

@@ -63,12 +63,18 @@ class SessionOracle:
     """All sessions of a world. Agents are told by (user, agent part of the scope)."""
 
     sessions: dict[str, Session] = attrs.field(factory=dict)
+    open: list[OpenSave] = attrs.field(factory=list)
 
     def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
         hand_to = request.hand_to if isinstance(request.hand_to, tuple) else ()
         save = OpenSave({key: session.must for key, session in self.sessions.items()}, hand_to)
         self.also(save, twins, now_ms)
+        self.open.append(save)
         return save
+
+    def ended(self, save: OpenSave) -> None:
+        """It was answered, or its agent crashed."""
+        self.open = [other for other in self.open if other is not save]
 
     def also(self, save: OpenSave, twins: list[Twin], now_ms: int) -> None:
         """The tier as it is now may be what is saved."""
@@ -105,11 +111,13 @@ class SessionOracle:
         session = self.sessions.get(request.session_id)
         if session is None or session.user != user:
             raise Broken("session-or-error", f"loaded {request.session_id}, which was never created here")
-        if agent not in session.members and agent not in session.may_members:
+        may_members = [name for save in self.open for name in save.hand_to]
+        if agent not in (*session.members, *session.may_members, *may_members):
             raise Broken("session-members-only", f"{agent} is no member of {request.session_id} and loaded it")
         if done.version < must_at_issue:
             raise Broken("acknowledged-is-durable", f"loaded version {done.version}, version {must_at_issue} was acknowledged")
-        found = session.versions.get(done.version, session.may)
+        under_way = [saved for save in self.open for saved in save.of(request.session_id)]
+        found = session.versions.get(done.version, session.may + under_way)
         if not found:
             raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
         return found

@@ -142,6 +142,9 @@ def test_the_arguments_say_what_becomes_of_the_reply(kind: str, args: Args, old:
         ("model_repeats", {"path": "/entities/0/confidence", "times": 3}),
         ("model_swapped", {"path": "/entities", "other": "/entities/0"}),
         ("model_swapped", {"path": "", "other": ""}),
+        ("model_swapped", {"path": "/entities/0", "other": "/entities"}),
+        ("model_truncated", {"at": -1}),
+        ("model_truncated", {"at": "5"}),
         ("model_swapped", {"path": "/entities", "other": "/nothing"}),
     ],
 )
@@ -150,8 +153,15 @@ def test_what_an_edit_cannot_change_stays(kind: str, args: Args) -> None:
 
 
 def test_a_step_of_a_path_is_escaped() -> None:
-    reply = '{"a/b":{"~":1}}'
-    assert edit("model_wrong_type", reply, {"path": "/a~1b/~0", "json": "2"}) == '{"a/b":{"~":2}}'
+    reply = '{"a/b":{"~":{"confidence":1}}}'
+    args = draw_args("model_overconfident", reply, draws(0))
+    assert args["path"] == "/a~1b/~0/confidence"
+    assert edit("model_overconfident", reply, args | {"json": "2"}) == reply.replace("1", "2")
+
+
+def test_a_place_past_the_end_counts_from_the_start_again() -> None:
+    assert edit("model_repeats", '["a","b"]', {"path": "", "at": 2, "times": 1}) == '["a","a","b"]'
+    assert edit("model_text_damage", '"ab"', {"path": "", "at": 4, "times": 1, "text": "x"}) == '"axb"'
 
 
 # What is drawn.

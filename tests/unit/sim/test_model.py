@@ -182,6 +182,7 @@ def test_an_input_inside_an_input_is_text() -> None:
         ("he said that she likes it", ""),
         ("It is here. She too. “It” [I] “he's”", ""),
         ("iPhone and eBay", ""),
+        ("“he\u0321” “hi\u017f” “🎉”", ""),
         ("刘洋认识王伟", "刘洋"),
         ("田中由紀です。大阪に住んでいます。", "田中由紀|大阪"),
         ("김민서는 국수를 좋아합니다.", "김민서는"),

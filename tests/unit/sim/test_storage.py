@@ -1,4 +1,4 @@
-"""Goal: one golden per rule of the simulated storage; random scripts against its contract are in conformance/."""
+"""Goal: one golden per rule of the simulated storage; its contract at random is in tests/conformance."""
 
 import attrs
 import pytest
@@ -128,11 +128,10 @@ def test_a_batch_with_a_conflict_changes_nothing() -> None:
 
 def test_an_expect_holds_at_the_flush_not_at_the_arrival() -> None:
     storage = SimStorage()
-    first, second = (
-        storage.arrive(Commit((put("a"),), (Expect(at("a"), 0),), request_id=n), "a") for n in (1, 2)
-    )
-    assert storage.flush(second, 0) == Committed(2, ((at("a"), 1),))
-    assert storage.flush(first, 0) == EffectFailed(1, "conflict", changed=((at("a"), 1),))
+    commit = Commit((put("a"),), (Expect(at("a"), 0),))
+    first, second = storage.arrive(commit, "a"), storage.arrive(commit, "b")
+    assert storage.flush(second, 0) == Committed(0, ((at("a"), 1),))
+    assert storage.flush(first, 0) == EffectFailed(0, "conflict", changed=((at("a"), 1),))
 
 
 # Idempotency keys.
@@ -370,8 +369,8 @@ def test_hits_by_words_come_by_score_and_then_by_id() -> None:
 
 def test_hits_by_vector_are_the_entities_with_the_score_of_their_vector() -> None:
     storage = holding(
-        entity("a"), vector("a", 4, 3, 0), entity("b"), vector("b", 3, 4, 0), entity("c"), vector("c", -3, 0, 0),
-        entity("d"), vector("e", 3, 4, 0), entity("f"), vector("f", 3, 4),
+        entity("a"), vector("a", 4, 3, 0), entity("b"), vector("b", 3, 4, 0),
+        entity("c"), vector("c", -3, 0, 0), entity("d"), vector("e", 3, 4, 0), entity("f"), vector("f", 3, 4),
     )  # fmt: skip
     assert scores(storage, by_vector(3, 4, 0)) == [("b", 1_000_000), ("a", 960_000)]
     assert {row.address.kind for row in storage.read(1, by_vector(3, 4, 0)).rows} == {"entity"}
@@ -405,7 +404,7 @@ def test_conditions_and_the_least_score_hold_before_the_cut() -> None:
 
 
 def test_what_has_nothing_in_common_is_no_hit() -> None:
-    storage = holding(entity("a"), vector("a", 1, 0))
+    storage = holding(entity("a"), vector("a", 1, 0), Write(at("b", "entity"), Head("coffee")))
     assert scores(storage, by_words("coffee")) == []
     assert scores(storage, by_vector(0, 1)) == []
 

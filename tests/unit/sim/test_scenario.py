@@ -1,0 +1,659 @@
+"""Goal: a scenario is refused with all that is wrong, or draws from any seed a configuration that can run."""
+
+import os
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umi_core.config import OPTIONS, Config
+from umi_core.inputs import REQUESTS
+from umi_core.values import Scope
+from umi_sim.faults import KINDS
+from umi_sim.run_config import RunConfig
+from umi_sim.scenario import (
+    FILE_BYTES_MAX,
+    FLOORS,
+    NESTING_MAX,
+    START_MS,
+    TINY,
+    BadScenario,
+    Scenario,
+    draw,
+    find,
+    load,
+    parse,
+    shipped,
+)
+
+HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
+GROUPS = {"model", "embed", "storage", "agent", "clock"}
+
+
+def made(body: str = "", folder: Path | None = None) -> Scenario:
+    return parse(HEAD + body, "x.toml", folder)
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(BadScenario) as caught:
+        parse(text, "x.toml", None)
+    return list(caught.value.problems)
+
+
+def drawn(body: str, mode: str = "swarm", seed: int = 1) -> RunConfig:
+    return draw(made(f'swarm = {{ mode = "{mode}" }}\n{body}'), seed)
+
+
+# Refused.
+
+
+RATIO = 'expected a ratio "n/d" with n <= d <= 10^9, got'
+COUNT = "agents.count: expected a whole number or [low, high], 1 to 4, got"
+NO_FLOAT = "(floats and dates are not used)"
+BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
+AGENTS, RUN = "known: count, share_user, in_flight", "known: policy, steps_max, marks, off, reason"
+TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults"
+NAME = "expected a name of a-z 0-9 -, got"
+TIME = "expected a whole number from 0 to 4503599627370496, got"
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
+        ("[explore]\ndepth = 1", f"explore: unknown key; {TABLES}"),
+        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode"),
+        ('swarm = { mode = "one_kind" }', 'scenario.swarm.mode: expected any|plain|swarm, got "one_kind"'),
+        ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
+        ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
+        ("version = true", "scenario.version: expected a whole number from 1 to 1000000, got true"),
+        ('manual = "yes"', 'scenario.manual: expected true or false, got "yes"'),
+        ('mutant = "A bug"', f'scenario.mutant: {NAME} "A bug"'),
+        ("[agents]\nzebra = 1", f"agents.zebra: unknown key; {AGENTS}"),
+        ("[agents]\n'a.b\n' = 1", "not TOML: Illegal character '\\n' (at line 5, column 5)"),
+        ('[agents]\n"a.b\\n" = 1', f"agents.a.b\\n: unknown key; {AGENTS}"),
+        ("[agents]\ncount = [3, 1]", f"{COUNT} [3, 1]"),
+        ("[agents]\ncount = [1]", f"{COUNT} [1]"),
+        ("[agents]\ncount = 5", f"{COUNT} 5"),
+        ("[agents]\ncount = 1.5", f"{COUNT} 1.5 {NO_FLOAT}"),
+        ("[agents]\ncount = [1.5, 2]", f"{COUNT} [1.5, 2]"),
+        ("[clock]\nstart_ms = 2020-01-01", f"clock.start_ms: {TIME} 2020-01-01 {NO_FLOAT}"),
+        ("[clock]\nland = 0.25", f"clock.land: {RATIO} 0.25 {NO_FLOAT}"),
+        ('[clock]\nland = "3/2"', f'clock.land: {RATIO} "3/2"'),
+        ('[clock]\nland = "0/0"', f'clock.land: {RATIO} "0/0"'),
+        ('[clock]\nland = "1/1000000001"', f'clock.land: {RATIO} "1/1000000001"'),
+        ('[clock]\nland = "١/٢"', f'clock.land: {RATIO} "١/٢"'),
+        ("[faults]\nmodel_truncted = true",
+         "faults.model_truncted: unknown key; did you mean model_truncated?"),
+        ("[faults]\nmodel = 1", f"faults.model: {RATIO} 1"),
+        ("[memory]\ncore_bytes_max = 12", "memory.core_bytes_max: expected a whole number or [low, high], "
+         "4096 to 32768, got 12"),
+        ('[memory]\nauto_populate = "some"',
+         'memory.auto_populate: expected true, false or "any", got "some"'),
+        ("[memory]\npromote_confidence_min_ppm = [100, 900_000]",
+         f"memory: promote_confidence_min_ppm: 100 {BOUNDED}"),
+        ("[memory]\nroute_confidence_min_ppm = [0, 900_000]",
+         f"memory: promote_confidence_min_ppm: 800000 {BOUNDED}"),
+        ("[workload.weights]\nsett = 1", "workload.weights.sett: unknown key; did you mean set?"),
+        ("[workload.weights]\nset = 0", "workload.weights.set: expected a whole number from 1 to 100, got 0"),
+        ("[workload.weights]", "workload.weights: expected at least one request"),
+        ("[workload]\nweights = 3", "workload.weights: expected a table, got 3"),
+        ('[workload]\nkind = "x"', 'workload.kind: expected generated|transcript|script, got "x"'),
+        ('[workload]\nkind = "transcript"',
+         'workload.transcript: belongs to kind = "transcript", and to no other'),
+        ('[workload]\nkind = "script"', 'workload.script: belongs to kind = "script", and to no other'),
+        ("[services]\nlatency = []", "services.latency: expected different names, got []"),
+        ('[run]\noff = ["a", "a"]\nreason = "r"', "run.off: expected different names, got ['a', 'a']"),
+        ('[services]\nlatency = ["far"]', 'services.latency: expected instant|short|spread, got "far"'),
+        ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
+        ('[run]\npolicy = ["pct"]', 'run.policy: expected fifo|random, got "pct"'),
+        ("[run]\nequivalences = []", f"run.equivalences: unknown key; {RUN}"),
+        ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
+        ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
+        ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
+        ('[run]\noff = ["TTL 1"]', f'run.off: {NAME} "TTL 1"'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(body: str, problem: str) -> None:
+    assert problems_of(HEAD + body) == [f"x.toml: {problem}"]
+
+
+GET = 'at_ms = 0, agent = "a", name = "get"'
+
+
+@pytest.mark.parametrize(
+    ("op", "problem"),
+    [
+        ("3", ": expected a table, got 3"),
+        ('{ agent = "a", name = "len" }', ".at_ms: missing"),
+        ('{ at_ms = -1, agent = "a", name = "len" }', f".at_ms: {TIME} -1"),
+        ('{ at_ms = 0, agent = "e", name = "len" }', '.agent: expected [a-d], got "e"'),
+        ('{ at_ms = 0, agent = "b", name = "len" }', ".agent: only 1 of agents.count are in every run"),
+        ('{ at_ms = 0, agent = "a", name = "lenn" }', '.name: expected the name of a request, got "lenn"'),
+        (f'{{ {GET}, args = {{ kee = "k", key = "k" }} }}', ".args.kee: unknown key; did you mean key?"),
+        (f"{{ {GET} }}", ".args.key: missing"),
+        (f"{{ {GET}, args = 3 }}", ".args: expected a table, got 3"),
+        (f"{{ {GET}, args = {{ key = [{{ x = 0.5 }}] }} }}",
+         f".args.key: expected an argument, got 0.5 {NO_FLOAT}"),
+        (f"{{ {GET}, args = {{ key = 0xffffffffffffffff }} }}",
+         ".args.key: expected an argument, got 18446744073709551615"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_script_is_named(op: str, problem: str) -> None:
+    assert problems_of(f'{HEAD}[workload]\nkind = "script"\nscript = [{op}]') == [
+        f"x.toml: workload.script.0{problem}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "scenario: missing"),
+        ('[scenario]\ntitle = "t"', "scenario.id: missing"),
+        ('[scenario]\nid = "x"', "scenario.title: missing"),
+        ('[scenario]\nid = "X-1"\ntitle = "t"', 'scenario.id: expected 1 to 40 of a-z 0-9 _, got "X-1"'),
+        ('[scenario]\nid = "x"\ntitle = "a\\nb"',
+         'scenario.title: expected 1 to 200 characters in a line, got "a\\nb"'),
+        ("scenario = 1", "scenario: expected a table, got 1"),
+        ("[scenario]\nid = ", "not TOML: Invalid value (at end of document)"),
+        ("#" * FILE_BYTES_MAX + "#", f"larger than {FILE_BYTES_MAX} bytes"),
+        ('a = "\udcff"', "not UTF-8"),
+        ("a = " + "[" * 17, "nested more than 16 deep"),
+        ("a." * 17 + "b = 1", "more than 16 dots in a line"),
+        ("a = 0x" + "f" * 199, "a word of more than 200 characters"),
+    ],
+)  # fmt: skip
+def test_a_text_that_is_no_scenario_is_refused(text: str, problem: str) -> None:
+    assert problems_of(text) == [f"x.toml: {problem}"]
+
+
+def test_all_findings_come_together_in_the_order_of_the_file() -> None:
+    body = '[agents]\ncount = 9\n[clock]\nland = 1\nskeww = true\n[run]\noff = ["a"]\n'
+    body += '[workload]\nkind = "script"'
+    assert [problem.split(": ")[1] for problem in problems_of(HEAD + body)] == [
+        "agents.count", "clock.land", "clock.skeww", "workload.script", "run.reason",
+    ]  # fmt: skip
+
+
+def test_findings_are_bounded_in_number_and_length() -> None:
+    problems = problems_of(HEAD + "".join(f'"{n}{"k" * 5_000}" = 1\n' for n in range(40)) * 1)
+    assert max(map(len, problems)) < 200
+    assert len(problems_of(HEAD + "[faults]\n" + "".join(f"k{n} = 1\n" for n in range(9_000)))) == 50
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "a = " + "[" * 100_000,
+        'a = """a""""' + ', [ """a""""' * 10_000,
+        "a" + ".a" * 100_000 + " = 1",
+        "a = 0x" + "f" * 200_000,
+        'a = "' + '\\"""' * 60_000,
+        "[" + "a." * 100_000 + "a]",
+        "a = '''" * 30_000,
+    ],
+)
+def test_a_bomb_is_refused_at_once(bomb: str) -> None:
+    assert problems_of(bomb)
+
+
+def test_brackets_and_dots_inside_texts_and_comments_are_free() -> None:
+    free = "[{." * 1_000
+    texts = (f'"{free}"', f"'{free}'", f'"""\n{free}\n"a\\"""""', f"'''\n{free}\n'''")
+    ops = (
+        f'{{ at_ms = 0, agent = "a", name = "set", args = {{ key = "k", value = {text} }} }}'
+        for text in texts
+    )
+    scenario = made(f'# {free}\n[workload]\nkind = "script"\nscript = [{", ".join(ops)}]')
+    assert [op["args"]["value"].strip("\n'\"a") for op in scenario.script] == [free.strip()] * 4
+
+
+def test_as_deep_as_allowed_is_read() -> None:
+    depth = NESTING_MAX - 3
+    nested = '"x"' if depth == 0 else "[" * depth + '"x"' + "]" * depth
+    op = f'{{ at_ms = 0, agent = "a", name = "get", args = {{ key = {nested} }} }}'
+    assert len(made(f'[workload]\nkind = "script"\nscript = [{op}]').script) == 1
+
+
+def parsed(text: str) -> Scenario | BadScenario:
+    try:
+        return parse(text, "x.toml", None)
+    except BadScenario as bad:
+        return bad
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_scenario_or_refused_in_lines(text: str) -> None:
+    for each in map(parsed, (text, HEAD + text, f"{HEAD}[memory]\n{text}")):
+        assert isinstance(each, Scenario) or not any("\n" in problem for problem in each.problems)
+
+
+DAMAGES = ("", "[", "]]", '"', "'''", "\n", "0.5", "=", "true", "1979-05-27", "\0")
+
+
+@given(st.data())
+def test_a_damaged_file_is_refused_or_draws(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from([path.read_text() for path in shipped().values()]))
+    at, gone = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 3))
+    scenario = parsed(text[:at] + data.draw(st.sampled_from(DAMAGES)) + text[at + gone :])
+    assert isinstance(scenario, BadScenario) or draw(scenario, 1).seed == 1
+
+
+# Files.
+
+
+def test_an_unknown_name_is_refused_with_its_neighbour() -> None:
+    with pytest.raises(BadScenario, match=r"^storage_strom: no such scenario; did you mean storage_storm\?$"):
+        find("storage_strom")
+    with pytest.raises(BadScenario, match=r"^x: no such scenario; known: calm, canary, core, "):
+        find("x")
+
+
+def test_a_path_is_loaded_and_names_itself_in_problems(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(HEAD)
+    assert find(str(path)).id == "x"
+    path.write_bytes(HEAD.encode() + b'"\xff" = 1')
+    with pytest.raises(BadScenario, match=r"^mine\.toml: not UTF-8$"):
+        find(str(path))
+    path.write_bytes(b"#" * FILE_BYTES_MAX + "é".encode() * 9)
+    with pytest.raises(BadScenario, match="larger than"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("gone.toml", "No such file or directory"), ("pipe.toml", "not a file")]
+)
+def test_what_is_no_file_is_refused(tmp_path: Path, name: str, why: str) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(BadScenario, match=f"{name}: cannot be read: {why}$"):
+        find(str(tmp_path / name))
+
+
+def test_a_path_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(BadScenario, match="cannot be read"):
+        find("\0.toml")
+
+
+NO_TRANSCRIPT = r"workload\.transcript: not a file in the folder of the scenario$"
+
+
+def transcript_of(path: str, folder: Path | None) -> str | None:
+    return made(f'[workload]\nkind = "transcript"\ntranscript = "{path}"', folder).transcript
+
+
+def test_a_transcript_is_kept_as_an_absolute_path(tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text("")
+    assert transcript_of("talk.jsonl", tmp_path) == str((tmp_path / "talk.jsonl").resolve())
+
+
+@pytest.mark.parametrize(
+    "path", ["gone.jsonl", "../talk.jsonl", "link.jsonl", "loop", ".", "a" * 200, "é" * 200]
+)
+def test_a_transcript_outside_the_folder_is_refused(tmp_path: Path, path: str) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (tmp_path / "talk.jsonl").write_text("")
+    (folder / "link.jsonl").symlink_to(tmp_path / "talk.jsonl")
+    (folder / "loop").symlink_to(folder / "loop")
+    with pytest.raises(BadScenario, match=NO_TRANSCRIPT):
+        transcript_of(path, folder)
+    with pytest.raises(BadScenario, match=NO_TRANSCRIPT):
+        transcript_of(str(tmp_path / "talk.jsonl"), folder)
+
+
+def test_a_text_without_a_folder_has_no_transcript() -> None:
+    with pytest.raises(BadScenario, match=NO_TRANSCRIPT):
+        transcript_of("scenarios/data/small.jsonl", None)
+
+
+# The shipped ones.
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
+    scenario = find(name)
+    assert scenario.id == name
+    for seed in range(50):
+        config = draw(scenario, seed)
+        Config(**config.memory)  # type: ignore[arg-type]
+        assert list(config.weights) == [
+            name for name in REQUESTS if name in (scenario.weights or config.weights)
+        ]
+        assert list(config.faults) == [kind for kind in KINDS if kind in config.faults]
+        assert all(1 <= n <= d for n, d in config.faults.values())
+        assert config.mode in ("plain", "swarm")
+        assert config.mode == "swarm" or not config.faults
+        assert 1 <= len(config.agents) <= 4
+        assert config == draw(scenario, seed)
+
+
+def test_all_that_is_promised_is_shipped() -> None:
+    assert list(shipped()) == sorted(
+        "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
+        "transcripts canary".split()
+    )
+
+
+def test_only_the_canary_is_manual() -> None:
+    assert [name for name in shipped() if find(name).manual] == ["canary"]
+    assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
+
+
+def test_smoke_reaches_every_request_and_every_fault() -> None:
+    configs = [draw(find("smoke"), seed) for seed in range(100)]
+    assert {name for config in configs for name in config.weights} == set(REQUESTS)
+    assert {name for config in configs for name in config.faults} == set(KINDS)
+    assert {KINDS[name].group for config in configs for name in config.faults} == GROUPS
+
+
+# Drawn.
+
+
+def test_golden_draw() -> None:
+    """A changed number here means that every seed of every scenario means something else."""
+    config = draw(made(), 42)
+    assert (config.mode, config.start_ms, config.latency, config.policy) == (
+        "swarm",
+        START_MS,
+        "instant",
+        "random",
+    )
+    assert [(each.name, each.scope, each.skew_ms) for each in config.agents] == [
+        ("a", Scope("u1", "a1"), 1_644_268_257)
+    ]
+    assert config.memory == {
+        "core_bytes_max": 4_096, "core_entry_count_max": 3,
+        "working_bytes_max": 400, "working_entry_count_max": 3,
+        "semantic_routing": True, "auto_populate": False, "auto_rebalance": False,
+    }  # fmt: skip
+    assert (config.operations_max, config.in_flight_max, config.key_count) == (353, 6, 5)
+    assert (config.adversarial, config.land, config.repeat) == ((1, 8), (4, 8), (0, 16))
+    assert list(config.weights.items())[:3] == [("get", 18), ("touch", 13), ("sweep", 2)]
+    assert config.faults["storage_lost"] == (23, 1_024)
+
+
+def test_a_plain_run_takes_no_chances() -> None:
+    config = drawn("", "plain")
+    assert config.agents[0].scope == Scope("u1", "a1")
+    assert config == RunConfig(
+        scenario="x", version=1, seed=1, mode="plain", agents=config.agents[:1], start_ms=START_MS,
+        memory={}, weights=config.weights, faults={}, operations_max=50, in_flight_max=1, key_count=4,
+        adversarial=(1, 4), land=(1, 4), repeat=(0, 1), latency="instant", policy="fifo", steps_max=70_000,
+    )  # fmt: skip
+    assert list(config.weights) == list(REQUESTS)
+    assert sum(config.weights.values()) == 64
+
+
+def test_a_plain_run_stays_within_what_the_file_says() -> None:
+    config = drawn(
+        "[agents]\ncount = [2, 3]\nin_flight = [3, 5]\nshare_user = false\n"
+        '[workload]\noperations = [5, 9]\nkeys = 7\nweights = { get = 2, set = 3 }\nrepeat = "1/2"\n'
+        '[clock]\nskew = true\nland = "0/1"\nstart_ms = 5\n'
+        '[services]\nlatency = ["spread", "short"]\n[run]\npolicy = ["random", "fifo"]\nsteps_max = 7\n'
+        "[memory]\ncore_entry_count_max = 3\nauto_rebalance = false\n[faults]\nmodel = true",
+        "plain",
+    )
+    assert [agent.scope for agent in config.agents] == [Scope("u1", "a1"), Scope("u2", "a2")]
+    assert [agent.skew_ms for agent in config.agents] == [0, 0]
+    assert (config.in_flight_max, config.operations_max, config.key_count) == (3, 9, 7)
+    assert (config.weights, config.faults, config.repeat) == ({"set": 3, "get": 2}, {}, (1, 2))
+    assert (config.land, config.start_ms, config.steps_max) == ((0, 1), 5, 7)
+    assert (config.latency, config.policy) == ("spread", "fifo")
+    assert config.memory == {"core_entry_count_max": 3, "auto_rebalance": False}
+
+
+def test_given_weights_stay_in_proportion_up_to_a_factor() -> None:
+    base = {"set": 100, "get": 1}
+    for seed in range(50):
+        weights = drawn("[workload]\nweights = { get = 1, set = 100 }", seed=seed).weights
+        assert list(weights) == ["set", "get"]
+        assert all(
+            weight in range(base[name], 20 * base[name] + 1, base[name]) for name, weight in weights.items()
+        )
+
+
+def test_an_alphabet_has_something_to_write_and_something_to_read() -> None:
+    for seed in range(300):
+        weights = drawn("", seed=seed).weights
+        for floor, row in FLOORS.items():
+            assert any(name in weights for name in row), (seed, floor)
+    assert all(name in REQUESTS for row in FLOORS.values() for name in row)
+
+
+def test_the_most_special_word_about_a_fault_counts() -> None:
+    body = '[clock]\njumps = true\n[faults]\nmodel = "1/7"\nmodel_slow = false\n'
+    body += 'storage = false\nstorage_lost = "0/5"\nstorage_torn = "2/3"'
+    for seed in range(20):
+        faults = drawn(body, seed=seed).faults
+        models = [name for name, kind in KINDS.items() if kind.group == "model" and name != "model_slow"]
+        assert {name: rate for name, rate in faults.items() if not name.startswith("clock")} == {
+            **dict.fromkeys(models, (1, 7)), "storage_torn": (2, 3),
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "groups"),
+    [
+        ("", GROUPS),
+        ("[faults]", set()),
+        ("[clock]\njumps = false", GROUPS - {"clock"}),
+        ("[clock]\njumps = true\n[faults]", {"clock"}),
+        ("[clock]\njumps = true\n[faults]\nclock = false\nembed = true", {"embed"}),
+    ],
+)
+def test_a_table_of_faults_holds_all_of_them(body: str, groups: set[str]) -> None:
+    seen = {KINDS[name].group for seed in range(60) for name in drawn(body, seed=seed).faults}
+    assert seen == groups
+
+
+def test_agents_share_a_user_or_not() -> None:
+    shared = drawn("[agents]\ncount = 4\nshare_user = true\n[clock]\nskew = false").agents
+    apart = drawn("[agents]\ncount = 4\nshare_user = false\n[clock]\nskew = true").agents
+    assert [(agent.name, agent.scope.user, agent.scope.agent) for agent in shared] == [
+        ("a", "u1", "a1"), ("b", "u1", "a2"), ("c", "u1", "a3"), ("d", "u1", "a4"),
+    ]  # fmt: skip
+    assert [agent.scope.user for agent in apart] == ["u1", "u2", "u3", "u4"]
+    assert [agent.skew_ms for agent in shared] == [0] * 4
+    assert len({agent.skew_ms for agent in apart}) == 4
+
+
+def test_a_script_is_kept_as_it_is() -> None:
+    op = '{ at_ms = 5, agent = "a", name = "set", args = { key = "k", value = { hex = "ff00" } } }'
+    config = drawn(
+        f'[workload]\nkind = "script"\nscript = [{op}, {{ at_ms = 5, agent = "a", name = "len" }}]'
+    )
+    assert config.script == (
+        {"at_ms": 5, "agent": "a", "name": "set", "args": {"key": "k", "value": {"hex": "ff00"}}},
+        {"at_ms": 5, "agent": "a", "name": "len", "args": {}},
+    )
+    assert (config.workload, config.operations_max, config.weights) == ("script", 2, {})
+
+
+def test_what_else_the_file_says_arrives() -> None:
+    config = drawn(
+        'mutant = "a-bug"\nversion = 3\n[run]\noff = ["a-rule"]\nreason = "r"\n[services]\nflush_ms = 9'
+    )
+    assert (config.planted, config.version, config.off, config.flush_ms) == ("a-bug", 3, ("a-rule",), 9)
+    assert made('[run]\nmarks = { "a: b" = "1/100" }').marks == {"a: b": (1, 100)}
+
+
+OPTION_BODIES = {
+    "agents": "[agents]\ncount = 4\nshare_user = true\n[clock]\nskew = true",
+    "in_flight_max": "[agents]\nin_flight = 64",
+    "operations_max": "[workload]\noperations = 1000",
+    "key_count": "[workload]\nkeys = 99",
+    "weights": "[workload]\nweights = { set = 99 }",
+    "adversarial": '[workload]\nadversarial = "1/99"',
+    "repeat": '[workload]\nrepeat = "1/99"',
+    "memory": "[memory]\nembedding_dims = 99",
+    "start_ms": "[clock]\nstart_ms = 99",
+    "land": '[clock]\nland = "1/99"',
+    "faults": '[faults]\nmodel_slow = "1/99"',
+    "flush_ms": "[services]\nflush_ms = 99",
+}
+
+
+@pytest.mark.parametrize("option", OPTION_BODIES)
+def test_an_option_that_is_pinned_moves_no_other(option: str) -> None:
+    for seed in range(20):
+        free, pinned = (
+            draw(made(body + "\n[run]\nsteps_max = 9"), seed) for body in ("", OPTION_BODIES[option])
+        )
+        assert attrs.evolve(pinned, **{option: getattr(free, option)}) == free
+        assert getattr(pinned, option) != getattr(free, option) or pinned.mode == "plain"
+
+
+def test_a_pinned_setting_moves_no_other_setting() -> None:
+    for seed in range(20):
+        free, pinned = (
+            drawn("", seed=seed).memory,
+            drawn("[memory]\ncore_entry_count_max = 9", seed=seed).memory,
+        )
+        assert {**free, "core_entry_count_max": 9} == {**pinned, "core_entry_count_max": 9}
+
+
+def test_the_order_of_the_file_means_nothing() -> None:
+    rows = [
+        "[memory]\nauto_populate = 'any'\n",
+        "[faults]\nstorage = true\nmodel = true\n",
+        "[agents]\ncount = [1, 4]\n",
+    ]
+    for seed in range(10):
+        assert draw(made("".join(rows)), seed) == draw(made("".join(reversed(rows))), seed)
+
+
+# Every setting, in at least half of the share that the spec gives it: over 400 seeds.
+
+
+@cache
+def configs(mode: str) -> list[RunConfig]:
+    return [drawn("", mode, seed) for seed in range(400)]
+
+
+def must_share(values: Iterable[object], parts: Mapping[object, int]) -> None:
+    """Each value as often as half of its part, and no other."""
+    counts = Counter(values)
+    assert set(counts) == set(parts)
+    for value, part in parts.items():
+        assert 2 * counts[value] * sum(parts.values()) >= part * counts.total(), (value, counts)
+
+
+def must_halve(values: Iterable[str], names: Iterable[str]) -> None:
+    """Each name in about half of the runs."""
+    counts = Counter(values)
+    assert {name: counts[name] for name in names if not 150 <= counts[name] <= 250} == {}
+
+
+EIGHT = dict.fromkeys(range(1, 9), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "setting", "parts"),
+    [
+        ("any", "mode", {"plain": 1, "swarm": 4}),
+        ("any", "start_ms", {0: 1, START_MS: 15}),
+        ("swarm", "in_flight_max", EIGHT),
+        ("swarm", "key_count", EIGHT),
+        ("swarm", "adversarial", {(n, 8): 1 for n in range(1, 8)}),
+        ("swarm", "land", {(n, 8): 1 for n in range(1, 5)}),
+        ("swarm", "repeat", {(0, 16): 4, (1, 16): 1, (2, 16): 1, (3, 16): 1, (4, 16): 1}),
+        ("swarm", "latency", {"instant": 1, "short": 1, "spread": 1}),
+        ("swarm", "policy", {"fifo": 1, "random": 2}),
+    ],
+)
+def test_settings_take_their_shares(mode: str, setting: str, parts: Mapping[object, int]) -> None:
+    must_share([getattr(config, setting) for config in configs(mode)], parts)
+
+
+@pytest.mark.slow
+def test_agents_take_their_shares() -> None:
+    casts = [config.agents for config in configs("swarm")]
+    must_share([len(cast) for cast in casts], {1: 4, 2: 3, 3: 2, 4: 1})
+    must_share([cast[1].scope.user for cast in casts if len(cast) > 1], {"u1": 1, "u2": 1})
+    skews = [cast[0].skew_ms for cast in casts]
+    must_share([(skew > 0) - (skew < 0) for skew in skews], {0: 2, 1: 1, -1: 1})
+
+
+@pytest.mark.slow
+def test_sizes_are_drawn_by_their_logarithm() -> None:
+    must_share(
+        [config.operations_max.bit_length() for config in configs("swarm")], dict.fromkeys(range(4, 10), 1)
+    )
+    rates = [n.bit_length() for config in configs("swarm") for n, d in config.faults.values() if d == 1_024]
+    must_share(rates, dict.fromkeys(range(1, 10), 1))
+    must_share(
+        [n for config in configs("swarm") for n in config.weights.values()], dict.fromkeys(range(1, 21), 1)
+    )
+
+
+@pytest.mark.slow
+def test_half_of_all_kinds_and_requests_are_on() -> None:
+    must_halve([name for config in configs("swarm") for name in config.faults], KINDS)
+    must_halve([name for config in configs("swarm") for name in config.weights], REQUESTS)
+
+
+@pytest.mark.slow
+def test_half_of_the_memories_are_tiny_and_half_of_the_flags_are_turned() -> None:
+    memories = [config.memory for config in configs("swarm")]
+    flags = [name for name, allowed in OPTIONS.items() if allowed is None]
+    must_halve([name for memory in memories for name in memory], [*TINY, *flags])
+    assert {name for memory in memories for name in memory} == {*TINY, *flags}
+    assert {TINY.keys() <= memory.keys() or not TINY.keys() & memory.keys() for memory in memories} == {True}
+    counts = [memory["working_entry_count_max"] for memory in memories if "working_entry_count_max" in memory]
+    must_share(counts, {1: 4, 2: 2, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, 8: 4})
+
+
+# Overrides.
+
+
+def test_an_override_is_read_as_if_the_file_said_so() -> None:
+    scenario = made("[agents]\ncount = 2\n[faults]\nmodel = true")
+    overrides = {
+        "agents.count": "[3, 3]", "clock.land": '"1/5"', "faults.storage": "false",
+        "scenario.swarm.mode": '"swarm"', "workload.weights.set": "7", "services.latency": '["short"]',
+        "memory.auto_populate": "false",
+    }  # fmt: skip
+    config = draw(scenario, 3, overrides)
+    assert (len(config.agents), config.land, config.latency) == (3, (1, 5), "short")
+    assert (list(config.weights), config.memory["auto_populate"]) == (["set"], False)
+    assert (scenario, draw(scenario, 3)) == (
+        made("[agents]\ncount = 2\n[faults]\nmodel = true"),
+        draw(scenario, 3, {}),
+    )
+
+
+@pytest.mark.parametrize(("key", "text"), [("clock.land", "1/5"), ("scenario.swarm.mode", "swarm")])
+def test_an_override_survives_a_shell_that_takes_its_quotes(key: str, text: str) -> None:
+    assert draw(made(), 3, {key: text}) == draw(made(), 3, {key: f'"{text}"'})
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "problem"),
+    [
+        ("agents.cont", "1", "agents.cont: unknown key; did you mean count?"),
+        ("agents.count", "9", "agents.count: expected a whole number or [low, high], 1 to 4, got 9"),
+        ("agents.count", "[1", "agents.count: not TOML: Unclosed array (at end of document)"),
+        ("agents.count", "1\nx = 2", "agents.count: expected one value, got 1\\nx = 2"),
+        ("agents.count.low", "1", "agents.count.low: unknown key"),
+        ("agents", "1", "agents: expected a table, got 1"),
+        ("agents.", "1", "agents: unknown key; known: count, share_user, in_flight"),
+        ("clock.land", "inf", f"clock.land: {RATIO} inf {NO_FLOAT}"),
+    ],
+)  # fmt: skip
+def test_a_bad_override_is_refused(key: str, text: str, problem: str) -> None:
+    with pytest.raises(BadScenario) as caught:
+        draw(made("[agents]\ncount = 2"), 1, {key: text})
+    assert caught.value.problems == (f"--set: {problem}",)
+
+
+def test_a_scenario_travels_to_another_process() -> None:
+    scenario = find("transcripts")
+    assert pickle.loads(pickle.dumps(scenario)) == scenario

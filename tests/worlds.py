@@ -1,0 +1,124 @@
+"""A memory with a plain world around it: all is answered at once, unless a test holds it back, fails or drops
+it. Nothing here is random, and time moves only when a test, or `run`, says so."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read, Reply
+from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, Request, Value, Wake
+from umi_core.memory import Memory
+from umi_core.values import Address, Row, Scope, entity_id
+from umi_core.workflow import Registry
+from umi_core.workflows import BUILT_IN
+from umi_sim.embedder import embed
+from umi_sim.storage import SimStorage
+
+SCOPE = Scope("u1", "a1")
+QUIET = Config(auto_rebalance=False)
+ALICE = entity_id(SCOPE, "person", "Alice")
+BOB = entity_id(SCOPE, "person", "Bob")
+
+Model = Callable[[str, str], str]
+
+
+def input_of(prompt: str, name: str) -> Any:
+    """What a prompt gives under this name."""
+    line = next(line for line in prompt.split("\n") if line.startswith(f"INPUT {name} = "))
+    return json.loads(line.partition(" = ")[2])
+
+
+def sentences(task: str, prompt: str) -> str:
+    """`Alice likes tea. Bob snores` names two persons by their first words; Umi is the assistant itself."""
+    told = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
+    rows = [
+        {"name": name, "type": "self" if name == "Umi" else "person", "content": fact, "confidence": 0.9}
+        for name, _, fact in told
+    ]
+    return json.dumps({"entities": rows, "relations": []})
+
+
+@attrs.define
+class Pair:
+    """`pending` are the effects that nobody has answered, oldest first; `replies` by op_id."""
+
+    storage: SimStorage = attrs.Factory(SimStorage)
+    config: Config = QUIET
+    scope: Scope = SCOPE
+    model: Model = sentences
+    registry: Registry = BUILT_IN
+    now_ms: int = 0
+    memory: Memory = attrs.field(init=False)
+    pending: list[Asked] = attrs.field(factory=list, init=False)
+    replies: dict[int | str, Reply] = attrs.field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.memory = Memory(self.scope, self.config, self.registry)
+
+    def step(self, value: Value) -> list[Asked]:
+        """Step the memory; the effects it wants, which are pending from now on."""
+        asked: list[Asked] = []
+        for effect in self.memory.step(self.now_ms, value):
+            if isinstance(effect, Reply):
+                assert effect.op_id not in self.replies, effect
+                self.replies[effect.op_id] = effect
+            else:
+                asked.append(effect)
+        self.pending += asked
+        return asked
+
+    def world(self, effect: Asked) -> Answer:
+        """What a faultless world answers now; a commit lands."""
+        match effect:
+            case AskModel():
+                return ModelReplied(effect.request_id, self.model(effect.task, effect.prompt))
+            case Embed():
+                vectors = tuple(embed(text, self.config.embedding_dims) for text in effect.texts)
+                return Embedded(effect.request_id, vectors)
+            case Read():
+                return self.storage.read(effect.request_id, effect.query)
+            case Commit():
+                return self.land(effect)
+
+    def land(self, commit: Commit) -> Committed | EffectFailed:
+        """The batch reaches storage; whether the memory hears of it is another matter."""
+        answer = self.storage.flush(self.storage.arrive(commit, self.scope.agent), self.now_ms)
+        assert answer is not None
+        return answer
+
+    def answer(self, at: int = 0) -> list[Asked]:
+        return self.step(self.world(self.pending.pop(at)))
+
+    def fail(self, kind: FailureKind, retry_after_ms: int = 0, at: int = 0) -> list[Asked]:
+        return self.step(EffectFailed(self.pending.pop(at).request_id, kind, retry_after_ms))
+
+    def wake(self, now_ms: int | None = None) -> list[Asked]:
+        """Only time passes: until then, or until the memory wants to be stepped."""
+        self.now_ms = self.memory.deadline_ms() or 0 if now_ms is None else now_ms
+        return self.step(Wake())
+
+    def run(self) -> "Pair":
+        """Answer everything, and let time pass where the memory sleeps, until nothing is in flight."""
+        while self.pending or self.memory.state.operations or self.memory.state.phase == "new":
+            _ = self.answer() if self.pending else self.wake()
+        return self
+
+    def until(self, kind: type[Asked]) -> Asked:
+        """Answer until the oldest pending effect is of this kind; that one is held back."""
+        while not isinstance(self.pending[0], kind):
+            self.answer()
+        return self.pending[0]
+
+    def ask(self, request: Request) -> Outcome:
+        self.step(request)
+        self.run()
+        return self.replies[request.op_id].outcome
+
+    def rows(self, kind: str) -> list[Row]:
+        return [row for row in self.storage.live_rows(self.scope) if row.address.kind == kind]
+
+    def row(self, kind: str, row_id: str) -> Row | None:
+        return self.storage.rows.get(Address(self.scope, kind, row_id))

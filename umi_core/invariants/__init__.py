@@ -1,0 +1,64 @@
+"""Invariants: rules over the plain data of a memory, and over what one step made of it.
+
+    tiers.py        working tier, snapshots, core tier, renderings, scores
+    operations.py   operations in flight, alone and against their tables
+    steps.py        a memory before and after one step
+    plans.py        commits as they are planned: who enters core, who leaves, and why
+    broken.py       how a rule is broken
+
+Law 1. Nothing is changed; a broken rule raises BrokenRule with its readable name.
+Law 2. Dumber than what is judged: bytes, victims and due times are counted again, from scratch.
+"""
+
+from umi_core import limits
+from umi_core.invariants.broken import BrokenRule
+from umi_core.invariants.operations import check_in_flight, check_tables
+from umi_core.invariants.plans import check_plan
+from umi_core.invariants.steps import Before, before_step, check_self_stays, check_step
+from umi_core.invariants.tiers import (
+    check_core,
+    check_core_limits,
+    check_rendering,
+    check_scores,
+    check_snapshot,
+    check_working,
+)
+from umi_core.state import State
+
+__all__ = [
+    "Before", "BrokenRule", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
+    "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_scores", "check_self_stays",
+    "check_snapshot", "check_step", "check_tables", "check_working",
+]  # fmt: skip
+
+
+def check_memory(state: State) -> None:
+    """Every rule over the state alone."""
+    check_cheap(state)
+    check_full(state)
+
+
+def check_cheap(state: State) -> None:
+    """Totals within their limits, operations in flight consistent; counts nothing again."""
+    config, tiers = state.config, state.tiers
+    used, count = tiers.working.used_bytes, len(tiers.working.entries)
+    if not 0 <= used <= config.working_bytes_max:
+        raise BrokenRule("space-accounting", "bytes of the working tier", config.working_bytes_max, used)
+    if count > config.working_entry_count_max:
+        raise BrokenRule("space-accounting", "working entries", config.working_entry_count_max, count)
+    if (records := len(tiers.access.records)) > limits.ACCESS_RECORD_COUNT_MAX:
+        raise BrokenRule("tables-bounded", "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
+    if state.operations or state.waiting or state.queue:
+        check_in_flight(state)
+
+
+def check_full(state: State) -> None:
+    """Everything in the tiers, counted again."""
+    tiers, config, now_ms = state.tiers, state.config, state.seen_ms
+    check_working(tiers.working, now_ms)
+    check_snapshot(tiers.working, tiers.session, now_ms, config)
+    check_core(tiers.core)
+    if state.phase == "ready":  # before that, stored core may be larger than limits that were lowered
+        check_core_limits(tiers.core, config)
+    check_rendering(tiers.core)
+    check_scores(tiers.access, now_ms)

@@ -1,0 +1,121 @@
+"""Operations in flight: one effect each, facts as declared, attempts within their policy.
+
+Law 1. After a step an operation waits for one answer or sleeps until a stated time; what was due is done.
+Law 2. It knows the facts that its table declares up to its row, and no others.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from umi_core import limits
+from umi_core.effects import Asked
+from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.state import Operation, State
+
+BACKGROUND_COUNT_MAX: Final = 2  # recover and rebalance, which nobody asked for
+CONTRACT: Final = "workflow-contract"
+
+
+def check_in_flight(state: State) -> None:
+    check_counts(state)
+    operations = state.operations
+    asking = [operation for operation in operations.values() if operation.waiting is not None]
+    waiting = {operation.waiting: operation.number for operation in asking}
+    demand(len(waiting) == len(asking), CONTRACT, "two operations wait for one answer", "", waiting)
+    demand(waiting == state.waiting, CONTRACT, "the table of who waits for what", waiting, state.waiting)
+    for number, operation in operations.items():
+        check_operation(number, operation, state)
+
+
+def check_counts(state: State) -> None:
+    asked_count = sum(operation.op_id is not None for operation in state.operations.values())
+    busy_count, limit = len(state.queue) + asked_count, limits.OP_COUNT_MAX
+    demand(busy_count <= limit, "tables-bounded", "requests in flight", limit, busy_count)
+    own_count, limit = len(state.operations) - asked_count, BACKGROUND_COUNT_MAX
+    demand(own_count <= limit, "tables-bounded", "operations nobody asked for", limit, own_count)
+
+
+def check_operation(number: int, operation: Operation, state: State) -> None:
+    """It has its number, and waits for one answer or sleeps until a stated time."""
+    own, last = operation.number, state.operation_count
+    demand(number == own <= last, CONTRACT, "number of an operation", number, own)
+    waiting, last = operation.waiting or 0, state.request_count
+    demand(waiting <= last, CONTRACT, "it waits for an answer to no question", last, waiting)
+    demand(operation.asked is not None, CONTRACT, f"{operation.workflow} has asked nothing and stands still")
+    if operation.due_ms is None:
+        raise BrokenRule(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)
+    left_ms, most_ms = operation.due_ms - state.seen_ms, longest_ms(operation, state)
+    demand(left_ms > 0, "progress", "what was due was not done", "a later time", left_ms)
+    demand(left_ms <= most_ms, "backoff", "time to wait", most_ms, left_ms)
+
+
+def longest_ms(operation: Operation, state: State) -> int:
+    """Interceptors shorten time-outs and never lengthen them."""
+    config = state.config
+    is_asleep = operation.waiting is None
+    return limits.RETRY_AFTER_MS_MAX if is_asleep else max(config.model_timeout_ms, config.store_timeout_ms)
+
+
+# Against the tables. What is needed of them stands here, since workflows lie a layer above this one.
+
+
+class Policy(Protocol):
+    @property
+    def attempts(self) -> int: ...
+    @property
+    def plans_max(self) -> int: ...
+
+
+class TableRow(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def produces(self) -> tuple[str, ...]: ...
+    @property
+    def effect(self) -> type[Asked] | None: ...
+    @property
+    def on_failure(self) -> Policy | None: ...
+
+
+class Table(Protocol):
+    @property
+    def given(self) -> tuple[str, ...]: ...
+    @property
+    def steps(self) -> Sequence[TableRow]: ...
+
+
+class Tables(Protocol):
+    """A registry of workflows."""
+
+    def at(self, name: str, revision: int | None = None) -> Table: ...
+
+
+def check_tables(state: State, tables: Tables) -> None:
+    """Every operation in flight stands where its table says: facts, effect, attempts."""
+    for operation in state.operations.values():
+        table = tables.at(operation.workflow, operation.revision)
+        check_facts(operation, table)
+        check_attempts(operation, table.steps[operation.row])
+
+
+def check_facts(operation: Operation, table: Table) -> None:
+    declared = dict.fromkeys(table.given)
+    for row in table.steps[: operation.row]:
+        declared |= dict.fromkeys(row.produces)
+    where, holds = f"facts of {operation.workflow}", operation.facts.keys() == declared.keys()
+    demand(holds, CONTRACT, where, sorted(declared), sorted(operation.facts))
+    known, learned = operation.unit, len(operation.learned)
+    demand(known == learned, CONTRACT, f"units of {operation.workflow}", known, learned)
+
+
+def check_attempts(operation: Operation, row: TableRow) -> None:
+    where, policy, effect = f"{operation.workflow}.{row.id}", row.on_failure, type(operation.asked)
+    demand(effect is row.effect, CONTRACT, f"effect of {where}", row.effect, effect)
+    if policy is None:
+        raise BrokenRule(CONTRACT, f"{where} waits, and its table has no plan for a failure")
+    if policy.attempts == 0:
+        demand(operation.workflow == "recover", "backoff", f"{where} would try without end")
+        return
+    attempts, plans = operation.attempt, operation.plan_count
+    demand(attempts <= policy.attempts, "backoff", f"attempts of {where}", policy.attempts, attempts)
+    demand(plans <= policy.plans_max, "backoff", f"plans of {where}", policy.plans_max, plans)

@@ -1,0 +1,228 @@
+"""Commits as they are planned: who enters core, who leaves, and why.
+
+Law 1. Only who was asked to leave, or whose room was asked for, leaves; the reply names them.
+Law 2. Who leaves, enters or is turned away is what the dumb twin of the walk says.
+Law 3. A commit touches its own scope, and for what leaves core it deletes nothing.
+
+A plan is judged in the step that made it, because scores move with time and accesses. If an access was
+counted in that same step, before or after the plan, both tables are tried.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+
+from umi_core.config import Config
+from umi_core.effects import Commit, Write
+from umi_core.inputs import Forget, RemoveBlock
+from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, slot_of
+from umi_core.invariants.walk import Seat, Walk
+from umi_core.limits import ACCESS_PRUNE_MS
+from umi_core.policies import promotion
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.state import Facts, Operation, State
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier, entry_of
+from umi_core.values import Entity, RoutingDecision, Row, Scope
+
+ARCHIVE_KINDS: Final = ("entity", "version", "vector", "relation")
+
+
+@runtime_checkable
+class Planned(Protocol):
+    """The fact `plan` of a workflow, which lies a layer above this file."""
+
+    at_ms: int
+    core: CoreTier | None
+    value: object
+    accessed: tuple[Entity, ...]
+    decisions: tuple[RoutingDecision, ...] | None
+
+
+def check_new_plan(operation: Operation, state: State, access_before: AccessTable) -> None:
+    """The commit that this operation has just asked for the first time, if it is one."""
+    if not isinstance(operation.asked, Commit):
+        return
+    check_scope(operation.asked.writes, state.scope)
+    now = state.tiers.access
+    tables = (now,) if access_before.records is now.records else (now, access_before)
+    check_plan(operation.facts, operation.asked.writes, tables, state.config)
+
+
+def check_scope(writes: Iterable[Write], scope: Scope) -> None:
+    for write in writes:
+        of = write.address
+        own = of.scope == scope or (of.kind == "session" and of.scope == Scope(scope.user, of.id))
+        demand(own, "write-scope", "a row of another scope is written", scope, of)
+
+
+def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTable], config: Config) -> None:
+    """`facts` are of an operation that has planned, and one of `tables` is what it scored with."""
+    plan, core = facts.get("plan"), facts.get("core")
+    if not isinstance(plan, Planned) or not isinstance(core, CoreTier):
+        return
+    after = core if plan.core is None else plan.core
+    change = Change(core, after, plan, asked_to_leave(facts.get("request"), core))
+    check_leaving(change, writes)
+    check_entering(change)
+    faults = [walk_fault(change, facts, table, config) for table in tables]
+    if faults[0] is not None and None not in faults:
+        raise faults[0]
+
+
+def asked_to_leave(request: object, core: CoreTier) -> tuple[str, ...]:
+    match request:
+        case Forget(entity_id=entity_id):
+            return (entity_id,)
+        case RemoveBlock(kind=kind, label=label):
+            block = core.find(kind, label)
+            return tuple(entry.entity_id for entry in block.entries) if block else ()
+    return ()
+
+
+class Change(NamedTuple):
+    """Core as it was read, as it is planned, and who of it the request named."""
+
+    before: CoreTier
+    after: CoreTier
+    plan: Planned
+    asked_ids: tuple[str, ...]
+
+    @property
+    def left_ids(self) -> tuple[str, ...]:
+        """Who leaves without having been named, in the order of core."""
+        there = (*ids_of(self.after), *self.asked_ids)
+        return tuple(key for key in ids_of(self.before) if key not in there)
+
+    @property
+    def entered_ids(self) -> tuple[str, ...]:
+        was = ids_of(self.before)
+        return tuple(key for key in ids_of(self.after) if key not in was)
+
+    @property
+    def evicted_ids(self) -> Collection[str]:
+        """Who leaves by what the reply will say."""
+        told: Collection[str] = getattr(self.plan.value, "evicted", self.left_ids)
+        return told
+
+
+def ids_of(core: CoreTier) -> tuple[str, ...]:
+    return tuple(entry.entity_id for _, entry in core.entries())
+
+
+def check_leaving(change: Change, writes: Iterable[Write]) -> None:
+    left = change.left_ids
+    gone = [key for key in left if is_self(change.before, key)]
+    demand(not gone, "self-stays", "a self entry leaves core, and nobody named it", (), gone)
+    untold = [key for key in left if key not in change.evicted_ids]
+    demand(not untold, "core-bijection", "entries leave core, and the reply does not say so", (), untold)
+    deleted = [write.address for write in writes if write.body is None]
+    lost = [of.id for of in deleted if of.kind in ARCHIVE_KINDS and of.id.partition("@")[0] in left]
+    demand(not lost, "archive-untouched", "what leaves core is deleted from the archive", (), lost)
+
+
+def is_self(core: CoreTier, entity_id: str) -> bool:
+    home = core.home_of(entity_id)
+    return home is not None and home[0].kind == SELF_BLOCK
+
+
+def check_entering(change: Change) -> None:
+    """What is told of promotions is what core will show, and nobody enters who was not asked about."""
+    plan = change.plan
+    check_promoted(change, getattr(plan.value, "promoted", change.entered_ids))
+    if plan.decisions is not None:
+        named = [entity.id for entity in plan.accessed]
+        decided = [decision.entity_id for decision in plan.decisions]
+        demand(decided == named, "route-per-entity", "decisions, one for each entity", named, decided)
+        check_promoted(change, [it.entity_id for it in plan.decisions if it.outcome == "promoted"])
+
+
+def check_promoted(change: Change, told: Iterable[str]) -> None:
+    """Who was driven out and came back at once may be told or not."""
+    came_back = [key for key in ids_of(change.before) if key in change.evicted_ids]
+    promoted = sorted(key for key in told if key not in came_back)
+    entered = sorted(change.entered_ids)
+    demand(
+        promoted == entered, "route-known-only", "who is promoted, as core will show it", entered, promoted
+    )
+
+
+# Against the twin.
+
+
+def walk_fault(change: Change, facts: Facts, access: AccessTable, config: Config) -> BrokenRule | None:
+    """What is wrong with who is in core after the plan; None if nothing is, or if it cannot be told."""
+    scored, changed = scored_with(change, access), [entity.id for entity in change.plan.accessed]
+    candidates = candidates_of(change, facts, scored)
+    if candidates is None or any(key in changed for key in change.left_ids):
+        return None  # where it stood, or its size when it left, is nowhere to be seen
+    texts = {slot_of(block): bytes_of_text(block) for block in change.after.blocks}
+    walk = Walk(config, texts, seats_of(change, scored))
+    if not walk.make_room():
+        return None  # authored text and self alone are too large: recovery says so and gives up
+    for seat in candidates:
+        walk.admit(seat)
+    return difference(walk, candidates, sorted(ids_of(change.after)))
+
+
+def difference(walk: Walk, candidates: Iterable[Seat], got: list[str]) -> BrokenRule | None:
+    expected = sorted(walk.seats)
+    if expected == got:
+        return None
+    intruders = [seat for seat in candidates if seat.entity_id in got and seat.entity_id not in expected]
+    is_over_quota = any(seat.is_self for seat in intruders)
+    rule = "core-limits" if is_over_quota else "displacement" if intruders else "fewest-victims"
+    return BrokenRule(rule, "entries of core after the plan", expected, got)
+
+
+def scored_with(change: Change, access: AccessTable) -> AccessTable:
+    """A remember scores with the records as they will be after its commit."""
+    plan = change.plan
+    return access.touched(plan.accessed, plan.at_ms, ids_of(change.before)) if plan.accessed else access
+
+
+def score_of(entity_id: str, access: AccessTable, at_ms: int) -> int:
+    """Without a record it is the first to leave."""
+    record = access.records.get(entity_id)
+    return promotion.score_ppm(record, at_ms) if record else 0
+
+
+def seats_of(change: Change, access: AccessTable) -> dict[str, Seat]:
+    """Who was in core and was not named, in the form in which it stays."""
+    shown = {entry.entity_id: (block.kind, entry) for block, entry in change.before.entries()}
+    shown |= {entry.entity_id: (block.kind, entry) for block, entry in change.after.entries()}
+    seats = {}
+    for key in ids_of(change.before):
+        kind, entry = shown[key]
+        seats[key] = Seat(key, kind, bytes_of_entry(entry), score_of(key, access, change.plan.at_ms))
+    return {key: seat for key, seat in seats.items() if key not in change.asked_ids}
+
+
+def candidates_of(change: Change, facts: Facts, access: AccessTable) -> list[Seat] | None:
+    """Who asks for a place, in order; None if one of them is in core already, so that it may have moved."""
+    plan, rows = change.plan, facts.get("rows")
+    if plan.decisions is not None:
+        entities = {entity.id: entity for entity in plan.accessed}
+        wanting = [(entities[it.entity_id], it.block) for it in plan.decisions if it.promote]
+        seats = seats_for(wanting, access, plan.at_ms)
+        seats.sort(key=lambda seat: not seat.is_self)
+    elif isinstance(rows, tuple):
+        found = [row.body for row in rows if isinstance(row, Row) and isinstance(row.body, Entity)]
+        fresh = [entity for entity in found if is_fresh(entity.id, access, plan.at_ms)]
+        seats = seats_for([(entity, entity.block) for entity in fresh], access, plan.at_ms)
+    else:
+        return []
+    return None if any(seat.entity_id in ids_of(change.before) for seat in seats) else seats
+
+
+def seats_for(wanting: Iterable[tuple[Entity, str]], access: AccessTable, at_ms: int) -> list[Seat]:
+    """Best first, ties by id."""
+    sized = [(entity.id, kind, bytes_of_entry(entry_of(entity, at_ms))) for entity, kind in wanting]
+    seats = [Seat(key, kind, size_bytes, score_of(key, access, at_ms)) for key, kind, size_bytes in sized]
+    return sorted(seats, key=lambda seat: (-seat.score_ppm, seat.entity_id))
+
+
+def is_fresh(entity_id: str, access: AccessTable, at_ms: int) -> bool:
+    """It has a record that is not about to be pruned."""
+    record = access.records.get(entity_id)
+    return record is not None and record.last_ms >= at_ms - ACCESS_PRUNE_MS

@@ -1,0 +1,265 @@
+"""A memory before and after one step: what may change it, and when it may ask again.
+
+Law 1. Core changes only to what storage has just told: rows read, or a batch known to be durable.
+Law 2. A self entry leaves it only by forget or remove_block. Law 3. A late answer changes nothing.
+Law 4. After a failure nobody asks again before the policy, or the failure itself, allows it.
+Law 5. A load puts the saved session in place as a whole, or changes nothing.
+Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
+Law 7. A prompt holds what it asks about once, whole, in a line of its own.
+Law 8. Nothing is judged while interceptors are in use: they may answer in place of the world.
+"""
+
+import json
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import attrs
+
+from umi_core.effects import Asked, AskModel, Commit
+from umi_core.errors import Error
+from umi_core.inputs import Committed, ReadDone, Remember, Value, request_name
+from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.plans import check_new_plan
+from umi_core.invariants.tiers import check_equal_entries
+from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
+from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX, TEXT_BYTES_MAX
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.state import Operation, State
+from umi_core.tiers import session
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.session import SessionInfo
+from umi_core.tiers.working import WorkingTier
+from umi_core.values import Core, SessionRow, cut, pack
+
+MAY_LEAVE: Final = ("forget", "remove_block")
+
+
+class Stand(NamedTuple):
+    """Where an operation stood."""
+
+    pinned: tuple[str, int, int]
+    place: tuple[int, int, int]
+    attempt: int
+    waiting: int | None
+    due_ms: int | None
+    asked: Asked | None
+    request: object
+
+
+def stand_of(operation: Operation) -> Stand:
+    at = operation
+    pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_count)
+    return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, at.facts.get("request"))
+
+
+@attrs.define
+class Before:
+    """What a step is compared with. `heard` is the operation that its value answers, if any waits for it."""
+
+    value: Value
+    core: CoreTier
+    access: AccessTable
+    session: SessionInfo
+    working: WorkingTier
+    working_size: tuple[int, int]
+    operation_count: int
+    request_count: int
+    stands: dict[int, Stand]
+    heard: Stand | None
+
+
+def before_step(state: State, value: Value) -> Before:
+    """To be taken right before `Memory.step` is given this value."""
+    tiers, working = state.tiers, state.tiers.working
+    stands = {number: stand_of(operation) for number, operation in state.operations.items()}
+    number = state.waiting.get(getattr(value, "request_id", 0), 0)
+    return Before(
+        value, tiers.core, tiers.access, tiers.session, working, (working.used_bytes, len(working.entries)),
+        state.operation_count, state.request_count, stands, stands.get(number),
+    )  # fmt: skip
+
+
+def check_step(before: Before, state: State) -> None:
+    """The rules that compare a memory before and after one step."""
+    if before.core is state.tiers.core and not before.stands and not state.operations:
+        return
+    if has_interceptors(before, state):
+        return
+    check_late(before, state)
+    check_stands(before, state)
+    check_core_source(before, state)
+    check_access_source(before, state.tiers.access)
+    check_load(before, state)
+    for operation in state.operations.values():
+        if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
+            check_prompt(operation)
+            check_new_plan(operation, state, before.access)
+
+
+def has_interceptors(before: Before, state: State) -> bool:
+    was = any(stand.pinned[2] for stand in before.stands.values())
+    return was or any(operation.hooks for operation in state.operations.values())
+
+
+# Late answers.
+
+
+def check_late(before: Before, state: State) -> None:
+    """Unless something else was due or began, a late answer leaves everything as it was."""
+    if before.heard is not None or not hasattr(before.value, "request_id"):
+        return
+    is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
+    if is_due or before.operation_count != state.operation_count:
+        return
+    rule, tiers = "late-is-inert", state.tiers
+    asked_count = state.request_count - before.request_count
+    demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
+    was = {number: stand.waiting for number, stand in before.stands.items()}
+    now = {number: operation.waiting for number, operation in state.operations.items()}
+    demand(was == now, rule, "who waits for what after a late answer", was, now)
+    demand(before.core is tiers.core, rule, "a late answer changed core")
+    demand(before.access is tiers.access, rule, "a late answer counted as an access")
+    demand(before.session is tiers.session, rule, "a late answer changed the session")
+
+
+# Operations: revisions and attempts.
+
+
+def check_stands(before: Before, state: State) -> None:
+    for number, stand in before.stands.items():
+        if (operation := state.operations.get(number)) is not None:
+            now = stand_of(operation)
+            demand(stand.pinned == now.pinned, "revision-pinned", "its revision", stand.pinned, now.pinned)
+            if stand.place == now.place:
+                check_attempt(stand, now, before, state.seen_ms)
+
+
+def check_attempt(stand: Stand, now: Stand, before: Before, now_ms: int) -> None:
+    """On the same row as before: it slept until its time, or an attempt failed, and it sleeps long enough."""
+    if stand.waiting is None:
+        was_due = (stand.due_ms or 0) <= now_ms
+        holds = was_due or (now.waiting, now.due_ms) == (None, stand.due_ms)
+        demand(holds, "backoff", "the next attempt came too early", stand.due_ms, now_ms)
+    elif stand.waiting != now.waiting and not (stand is before.heard and isinstance(before.value, ReadDone)):
+        due_ms = now_ms + least_wait_ms(stand, before, now_ms)
+        demand(now.waiting is None, "backoff", "asked again at once", f"at {due_ms}", f"at {now_ms}")
+        demand(due_ms <= (now.due_ms or 0), "backoff", "time of the next attempt", due_ms, now.due_ms)
+
+
+def least_wait_ms(stand: Stand, before: Before, now_ms: int) -> int:
+    """Doubled with each attempt, and what the failure named if it came in time."""
+    wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(stand.attempt - 1, 16))
+    in_time = stand is before.heard and now_ms < (stand.due_ms or 0)
+    named_ms: int = getattr(before.value, "retry_after_ms", 0) if in_time else 0
+    return max(wait_ms, min(named_ms, RETRY_AFTER_MS_MAX))
+
+
+# Where core came from.
+
+
+def check_core_source(before: Before, state: State) -> None:
+    core, heard = state.tiers.core, before.heard
+    if core is before.core or core == before.core:
+        return
+    told = told_core(before.value, heard.asked) if heard else None
+    if heard is None or told is None:
+        message = "core changed, and nothing was told of it"
+        raise BrokenRule("refused-means-unchanged", message, before.core, core)
+    demand(core == told, "core-current", "core after an answer", told, core)
+    was, now = before.core.guard_version, core.guard_version
+    demand(was < now, "core-current", "core went back to an older version", f"more than {was}", now)
+    if isinstance(before.value, Committed):
+        cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
+        check_self_stays(before.core, core, cause)
+
+
+def told_core(value: Value, asked: Asked | None) -> CoreTier | None:
+    """The core row that was read, or that a batch has written."""
+    found: list[tuple[object, int]] = []
+    if isinstance(value, ReadDone):
+        found = [(row.body, row.version) for row in value.rows]
+    elif isinstance(value, Committed) and isinstance(asked, Commit):
+        versions = dict(value.versions)
+        found = [(write.body, versions.get(write.address, 0)) for write in asked.writes]
+    return next((CoreTier(body.blocks, number) for body, number in found if isinstance(body, Core)), None)
+
+
+def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
+    """`cause`: the request whose commit was learnt, by name; its workflow if nobody asked for it."""
+    there = [entry.entity_id for _, entry in after.entries()]
+    mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
+    gone = [entity_id for entity_id in mine if entity_id not in there]
+    holds = not gone or cause in MAY_LEAVE
+    demand(holds, "self-stays", f"a self entry left core by {cause}", mine, there)
+
+
+# Where accesses came from.
+
+
+def check_access_source(before: Before, access: AccessTable) -> None:
+    """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
+    if access.records is before.access.records or access.records == before.access.records:
+        return
+    workflow = before.heard.pinned[0] if before.heard else ""
+    is_read = isinstance(before.value, ReadDone) and workflow in LEARN_BY_READING
+    holds = is_read or (workflow != "" and isinstance(before.value, Committed))
+    demand(
+        holds,
+        "access-truth",
+        "accesses changed, and nothing was learnt",
+        before.access.records,
+        access.records,
+    )
+
+
+LEARN_BY_READING: Final = ("recall", "recover")
+
+# Questions.
+
+
+def check_prompt(operation: Operation) -> None:
+    asked, request = operation.asked, operation.facts.get("request")
+    if isinstance(asked, AskModel) and isinstance(request, Remember) and asked.task in SHOWN:
+        name, limit_bytes = SHOWN[asked.task]
+        line = f"INPUT {name} = {as_json(cut(request.text, limit_bytes))}"
+        count = asked.prompt.split("\n").count(line)
+        demand(count == 1, "prompt-inputs", f"lines of the prompt that hold the {name}", 1, count)
+
+
+SHOWN: Final = {"extract": ("text", TEXT_BYTES_MAX), "route": ("context", ROUTE_CONTEXT_BYTES_MAX)}
+as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+# Loads.
+
+
+def check_load(before: Before, state: State) -> None:
+    heard, value, tiers = before.heard, before.value, state.tiers
+    if heard is None or heard.pinned[0] != "load_session" or not isinstance(value, ReadDone):
+        return
+    if tiers.session is before.session:
+        size = tiers.working.used_bytes, len(tiers.working.entries)
+        demand(tiers.working is before.working, "load-or-nothing", "a failed load changed the working tier")
+        demand(size == before.working_size, "load-or-nothing", "bytes and entries", before.working_size, size)
+        return
+    body = next((row.body for row in value.rows if isinstance(row.body, SessionRow)), None)
+    if body is None:
+        raise BrokenRule("session-or-error", "a session was loaded that no row told of")
+    check_loaded(body.snapshot, state)
+
+
+def check_loaded(snapshot: bytes, state: State) -> None:
+    demand(is_sealed(snapshot), "snapshot-guarded", "a damaged snapshot was loaded", "an error", snapshot)
+    loaded = session.decode(snapshot, state.seen_ms, state.config)
+    if isinstance(loaded, Error):
+        raise BrokenRule("snapshot-guarded", "a bad snapshot was loaded", loaded, "no error")
+    check_equal_entries(loaded.tier.entries, state.tiers.working.entries)
+
+
+def is_sealed(snapshot: bytes) -> bool:
+    """The digest is that of the body (spec/memory.md 5)."""
+    match session.unpacked(snapshot):
+        case [name, version, bytes(body), bytes(digest)]:
+            return blake2b(pack([name, version, body]), digest_size=16).digest() == digest
+    return False

@@ -1,0 +1,90 @@
+"""The dumb twin of admission and eviction: core as a plain list of seats, counted again for every question.
+
+Law 1. From the weakest up, entries leave until nothing is short; then, from the best down, all stay who are
+       not needed. A self entry never leaves.
+Law 2. Who asks for a place gets it if there is room, or if all that must leave for it are weaker by the
+       margin; self whatever its score, within its quota.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.limits import BLOCK_BYTES_MAX, PPM, SELF_ENTRY_COUNT_MAX, SELF_SHARE_PPM
+from umi_core.policies.routing import SELF_BLOCK
+
+Slot = tuple[str, str]
+
+
+@attrs.frozen
+class Seat:
+    """An entry in core, or one that asks for a place."""
+
+    entity_id: str
+    kind: str
+    size_bytes: int
+    score_ppm: int
+
+    @property
+    def is_self(self) -> bool:
+        return self.kind == SELF_BLOCK
+
+
+@attrs.define
+class Walk:
+    """`texts` are the bytes of labels and authored texts, which nothing drives out."""
+
+    config: Config
+    texts: dict[Slot, int]
+    seats: dict[str, Seat]
+
+    def make_room(self) -> bool:
+        """For authored text, or limits that were lowered; False if all that may leave is not enough."""
+        victims = self.victims("")
+        self.leave(victims or [])
+        return victims is not None
+
+    def admit(self, seat: Seat) -> None:
+        if seat.is_self and self.is_over_quota(seat):
+            return
+        self.seats[seat.entity_id] = seat
+        victims = self.victims(seat.entity_id)
+        limit_ppm = PPM if seat.is_self else seat.score_ppm - self.config.displace_margin_ppm
+        if victims is None or any(victim.score_ppm > limit_ppm for victim in victims):
+            del self.seats[seat.entity_id]
+        else:
+            self.leave(victims)
+
+    def leave(self, victims: Iterable[Seat]) -> None:
+        for victim in victims:
+            del self.seats[victim.entity_id]
+
+    def is_over_quota(self, seat: Seat) -> bool:
+        sizes = [other.size_bytes for other in (*self.seats.values(), seat) if other.is_self]
+        share_bytes = self.config.core_bytes_max * SELF_SHARE_PPM // PPM
+        return len(sizes) > SELF_ENTRY_COUNT_MAX or sum(sizes) > share_bytes
+
+    def victims(self, newcomer: str) -> list[Seat] | None:
+        """Who leaves for the newcomer, or for what is in core already; None if there is no way."""
+        seats = [seat for seat in self.seats.values() if not seat.is_self and seat.entity_id != newcomer]
+        weakest = sorted(seats, key=lambda seat: (seat.score_ppm, seat.entity_id))
+        enough = next((n for n in range(len(weakest) + 1) if not self.is_short(weakest[:n])), None)
+        if enough is None:
+            return None
+        needed: list[Seat] = []
+        for n in reversed(range(enough)):
+            if self.is_short([*weakest[:n], *needed]):
+                needed.append(weakest[n])
+        return needed
+
+    def is_short(self, gone: Sequence[Seat]) -> bool:
+        """True if a limit is broken even without these."""
+        gone_ids = {seat.entity_id for seat in gone}
+        kept = [seat for key, seat in self.seats.items() if key not in gone_ids]
+        sizes = dict(self.texts)
+        for seat in kept:
+            sizes[seat.kind, ""] = sizes.get((seat.kind, ""), 0) + seat.size_bytes
+        is_full = sum(sizes.values()) > self.config.core_bytes_max
+        is_block_full = any(size_bytes > BLOCK_BYTES_MAX for size_bytes in sizes.values())
+        return is_full or is_block_full or len(kept) > self.config.core_entry_count_max

@@ -1,0 +1,71 @@
+"""Placing: what a remember makes of core.
+
+Law 1. Refreshes first, in entity order: an entry shows the version that is current after the commit; nobody
+leaves. Law 2. Then admissions, self first, then the higher score. Law 3. What is told is what is true at the
+end: who was promoted and displaced again was refused.
+"""
+
+import attrs
+
+from umi_core.policies.promotion import score_ppm
+from umi_core.state import View
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier, admit, entry_of, move, refresh
+from umi_core.values import Entity, RoutingDecision
+from umi_core.workflows.commits import scores_of
+
+
+@attrs.frozen
+class Placed:
+    """Core afterwards, the decisions with their outcomes, who came in, and who had to leave."""
+
+    core: CoreTier
+    decisions: tuple[RoutingDecision, ...]
+    promoted: tuple[str, ...]
+    evicted: tuple[str, ...]
+
+
+def place(
+    entities: tuple[Entity, ...],
+    decisions: tuple[RoutingDecision, ...],
+    before: CoreTier,
+    access: AccessTable,
+    view: View,
+) -> Placed:
+    """Core after these entities, with one decision for each, in their order; `access` counts them already."""
+    core, outcomes = settled_in(entities, decisions, before, view)
+    wanting = [(it, entity) for it, entity in zip(decisions, entities, strict=True) if it.promote]
+    wanting = [(it, entity) for it, entity in wanting if it.entity_id not in outcomes]
+    scores = {entity.id: score_ppm(access.records[entity.id], view.now_ms) for _, entity in wanting}
+    wanting.sort(key=lambda pair: (pair[1].type != "self", -scores[pair[1].id], pair[1].id))
+    evicted: dict[str, None] = {}
+    for decision, entity in wanting:
+        standing = scores_of(core, access, view.now_ms)
+        entry = entry_of(entity, view.now_ms)
+        admission = admit(core, entry, decision.block, scores[entity.id], standing, view.config)
+        core, outcomes[entity.id] = admission.core, admission.outcome
+        evicted |= dict.fromkeys(admission.evicted_ids)
+    told = tuple(attrs.evolve(it, outcome=true_outcome(it.entity_id, outcomes, core)) for it in decisions)
+    promoted = tuple(it.entity_id for it in told if it.outcome == "promoted")
+    gone = tuple(key for key in evicted if before.home_of(key) and not core.home_of(key))
+    return Placed(core, told, promoted, gone)
+
+
+def settled_in(
+    entities: tuple[Entity, ...], decisions: tuple[RoutingDecision, ...], core: CoreTier, view: View
+) -> tuple[CoreTier, dict[str, str]]:
+    """Entries of these entities as they are now, in the blocks they belong to if there is room."""
+    outcomes: dict[str, str] = {}
+    for entity, decision in zip(entities, decisions, strict=True):
+        core = refresh(core, entity, view.config)
+        home = core.home_of(entity.id)
+        if home is not None and home[0].kind != decision.block:
+            moved = move(core, entity.id, decision.block)
+            core, outcomes[entity.id] = moved.core, moved.outcome
+    return core, outcomes
+
+
+def true_outcome(entity_id: str, outcomes: dict[str, str], core: CoreTier) -> str:
+    outcome = outcomes.get(entity_id, "not_asked")
+    is_displaced = outcome in ("promoted", "moved", "already_in_core") and core.home_of(entity_id) is None
+    return "refused_full" if is_displaced else outcome

@@ -1,0 +1,43 @@
+"""umi_sim: the world around umi_core, or around another memory: seeded, simulated, full of faults.
+
+    prng clock text                   chance, time, frozen tables of characters
+    model embedder storage services   what agents share, and what each fault does to it
+    faults content_faults             kinds of faults, and which event each strikes
+    world source generator            one queue of events; items drawn from a seed, or replayed
+    workloads pools scenario          users, their values, worlds as TOML files
+    oracle inspector invariants       who judges
+    runner verdict items run_config   one life, what it came to, and the record that repeats it
+    trace seed_file fingerprint       what happened, what is kept, which failures are the same
+    report cli sweep replay verify    eyes and hands
+    mutants conformance               planted bugs; contracts of the simulated services
+
+`run` lives one life, `World` is a life in progress, `machine` gives the same operations to Hypothesis.
+"""
+
+import sys as _sys
+
+__version__ = "0.1.0"
+__all__ = ["World", "machine", "run"]
+
+_PLACES = {"World": "umi_sim.world", "machine": "umi_sim.hypothesis_machine", "run": "umi_sim.runner"}
+
+
+def _refuse(reason: str) -> None:
+    """A command ends with status 2, an import with an ImportError."""
+    if _sys.argv[:1] == ["-m"] or _sys.argv[0].endswith("umi-sim"):
+        _sys.stderr.write(f"umi-sim: {reason}\n")
+        raise SystemExit(2)
+    raise ImportError(f"umi_sim: {reason}")
+
+
+if _sys.flags.optimize:
+    _refuse("python -O takes away the asserts that judge a run; start without -O and without PYTHONOPTIMIZE")
+
+
+def __getattr__(name: str) -> object:
+    """What `__all__` names, imported when first used, so that importing umi_sim is cheap."""
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"umi_sim has no {name}; it has {', '.join(__all__)} and its modules")
+    return getattr(import_module(_PLACES[name]), name)

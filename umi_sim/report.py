@@ -1,0 +1,335 @@
+"""What a run came to, for people and for programs: the verdict first, then what to type, then the story.
+
+Law 1. A pure function of the verdict: no time elapsed, no absolute path, no table of an interpreter's Unicode.
+Law 2. Whatever a memory or a model said is shown with control and bidi characters escaped, one line each.
+Law 3. Less than LINE_COUNT_MAX lines, unless all was asked for.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.values import Turn
+from umi_sim import fingerprint
+from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.run_config import RunConfig
+from umi_sim.verdict import Event, Failure, Verdict
+
+LINE_COUNT_MAX: Final = 40
+LINE_CHARS_MAX: Final = 140
+VALUE_CHARS_MAX: Final = 60
+SCRIPT_COUNT_MAX: Final = 12
+EVENT_COUNT_MAX: Final = 15
+EVENT_COLUMN: Final = 18
+LABEL_COLUMN: Final = 9
+
+UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
+UNSEEN: Final = (
+    re.compile(  # controls, lone surrogates, joiners and bidi marks, separators, tags, no characters
+        "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+        "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
+    )
+)
+
+
+@attrs.frozen
+class Told:
+    """A failure as a report shows it: from a verdict, or from a seed file without running it."""
+
+    config: RunConfig
+    items: Sequence[Item]
+    failure: Failure
+    fingerprint: str
+    repeat: str
+    tail: Sequence[Event] = ()
+
+
+def lines(verdict: Verdict, repeat: str) -> list[str]:
+    """The report of a run; `repeat` is the command that repeats it."""
+    failure = verdict.failure
+    if failure is None:
+        return [escaped(line) for line in passed(verdict, repeat)]
+    told = Told(verdict.config, verdict.items, failure, fingerprint.of(failure), repeat, verdict.tail)
+    return failed(told)
+
+
+# A run that passed.
+
+
+def passed(verdict: Verdict, repeat: str) -> Iterator[str]:
+    yield headline(verdict)
+    yield row("repeat", repeat)
+    yield row("trace", verdict.trace_hash)
+    yield row("config", config_line(verdict.config))
+    if not_plain := unusual(verdict.config):
+        yield row("", cut(f"not plain: {', '.join(not_plain)}"))
+    yield from faults_rows(verdict)
+    yield row("replies", replies_line(verdict))
+    yield row("phases", phases_line(verdict))
+    yield row("marks", f"{len(verdict.marks)} reached")
+    if verdict.skipped:
+        yield row("skipped", counted(verdict.skipped))
+
+
+def headline(verdict: Verdict) -> str:
+    config = verdict.config
+    operation_count = sum(isinstance(item, Op) for item in verdict.items)
+    counts = ", ".join(
+        plural(count, noun)
+        for count, noun in (
+            (operation_count, "operation"), (sum(verdict.fired.values()), "fault"), (verdict.steps, "step")
+        )
+    )  # fmt: skip
+    return f"PASS {config.scenario} seed {config.seed}: {counts}, every promise kept"
+
+
+def config_line(config: RunConfig) -> str:
+    scopes = dict.fromkeys((agent.scope.user, agent.scope.agent) for agent in config.agents)
+    counts = (
+        plural(len(config.agents), "agent"), plural(len(scopes), "scope"), plural(config.key_count, "key"),
+    )  # fmt: skip
+    return f"{config.mode}; {', '.join(counts)}, latency {config.latency}, schedule {config.policy}"
+
+
+def unusual(config: RunConfig) -> list[str]:
+    """What the seed decided otherwise than a plain run has it."""
+    shares = ("adversarial", config.adversarial), ("land", config.land), ("repeat", config.repeat)
+    return [
+        *(f"{name} {word(value)}" for name, value in config.memory.items()),
+        *(f"{name} {n}/{d}" for name, (n, d) in shares if n),
+        *(f"clock {agent.name} {duration(agent.skew_ms)}" for agent in config.agents if agent.skew_ms),
+        *(f"without {name}" for name in config.off),
+        *((f"bug {config.planted}",) if config.planted else ()),
+    ]
+
+
+def faults_rows(verdict: Verdict) -> Iterator[str]:
+    rates, fired, blunt = verdict.config.faults, verdict.fired, verdict.blunt
+    silent = [name for name in rates if name not in fired and name not in blunt]
+    yield row("faults", cut(f"fired {counted(fired)}" if fired else "none fired"))
+    parts = (f"silent {', '.join(silent)}" if silent else "", f"blunt {counted(blunt)}" if blunt else "")
+    if any(parts):
+        yield row("", cut("; ".join(filter(None, parts))))
+
+
+def replies_line(verdict: Verdict) -> str:
+    outcomes = [f"{count} {name}" for name, count in verdict.replies.items()]
+    if verdict.degraded:
+        outcomes.append(f"{sum(verdict.degraded.values())} degradations ({counted(verdict.degraded)})")
+    excused = [f"{count} excused ({why})" for why, count in verdict.excused.items() if count]
+    return cut(", ".join((*outcomes, *excused)) or "none")
+
+
+def phases_line(verdict: Verdict) -> str:
+    return (
+        f"{duration(verdict.virtual_ms)} of virtual time, healed at step {verdict.healed_at_step}, "
+        f"audit {plural(verdict.audit_rows, 'row')}, second drain empty, restart equal"
+    )
+
+
+# A run that failed.
+
+
+def failed(told: Told, *, all_items: bool = False) -> list[str]:
+    """The layout of a failure; from a seed file there are no events."""
+    failure, config = told.failure, told.config
+    found = [
+        cut(
+            f"FAIL {failure.kind} {rule_of(failure)} at step {failure.step}: {failure.message}",
+            LINE_CHARS_MAX * 2,
+        ),
+        row("repeat", told.repeat),
+        row("seed", f"umi-sim run {config.scenario} --seed {config.seed}"),
+        row("file", f"fingerprint {told.fingerprint}"),
+        *((row("frame", failure.frame),) if failure.frame else ()),
+        "",
+        *script(told, all_items),
+        *(("", *story(told)) if told.tail else ()),
+    ]
+    return [escaped(line) for line in found]
+
+
+def rule_of(failure: Failure) -> str:
+    return failure.rule if failure.rule == failure.rule_id else f"{failure.rule} ({failure.rule_id})"
+
+
+def script(told: Told, all_items: bool) -> Iterator[str]:
+    """The items up to the one that failed, as calls, and what was expected there."""
+    items = until(told.items, told.failure.item)
+    shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
+    lines = [world_call(told.config)]
+    if len(shown) < len(items):
+        lines.append(f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
+    lines += [call(item, told.config.start_ms) for item in shown]
+    lines.append("world.finish()")
+    lines += [f"# {label:10} {said}" for label, said in expectation(told.failure)]
+    yield from (row("script" if at == 0 else "", cut(line)) for at, line in enumerate(lines))
+
+
+def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
+    """The record up to this item and what belongs to it; the whole of it if the item is of a phase."""
+    ids = [item.id for item in items]
+    if item_id not in ids:
+        return items
+    end = ids.index(item_id) + 1
+    while end < len(items) and not isinstance(items[end], Op | ClockMove):
+        end += 1
+    return items[:end]
+
+
+def world_call(config: RunConfig) -> str:
+    agents = ", ".join(f'"{agent.name}"' for agent in config.agents)
+    return f'world = World("{config.scenario}", seed={config.seed}, agents=[{agents}], latency="{config.latency}")'
+
+
+def expectation(failure: Failure) -> Iterator[tuple[str, str]]:
+    if failure.expected:
+        yield "expected", failure.expected
+    if failure.got:
+        yield "got", failure.got
+
+
+def call(item: Item, start_ms: int) -> str:
+    """An item as a line of the script; times count from the start of the world."""
+    match item:
+        case Op():
+            parts = [quoted(item.id), quoted(item.agent), quoted(item.name), *named(item.args)]
+            return f"world.op({', '.join(parts)}{at(item.at_ms, start_ms)})"
+        case Fault():
+            parts = [quoted(item.id), quoted(item.fault), f"at={quoted(item.at)}", *named(item.args)]
+            return f"world.fault({', '.join(parts)})"
+        case Deviation():
+            return f"world.schedule({quoted(item.id)}, take={quoted(item.take)}, over={quoted(item.over)})"
+    parts = [quoted(item.id), quoted(item.agent), quoted(item.move), *named(item.args)]
+    return f"world.clock({', '.join(parts)}{at(item.at_ms, start_ms)})"
+
+
+def at(at_ms: int, start_ms: int) -> str:
+    return f", at_ms={at_ms - start_ms}" if at_ms > start_ms else ""
+
+
+def named(args: Mapping[str, object]) -> list[str]:
+    return [f"{name}={literal(value)}" for name, value in args.items()]
+
+
+def literal(value: object) -> str:
+    """A value as Python writes it, the same in every version, long ones cut."""
+    match value:
+        case str():
+            return quoted(value)
+        case bytes():
+            return cut(repr(value), VALUE_CHARS_MAX)
+        case Turn(role=role, text=text):
+            return f"Turn({literal(role)}, {literal(text)})"
+        case tuple() | list():
+            inner = ", ".join(map(literal, value))
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return str(value)
+
+
+def quoted(text: str) -> str:
+    body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{cut(body, VALUE_CHARS_MAX)}"'
+
+
+def story(told: Told) -> Iterator[str]:
+    """The last events, the failing one marked."""
+    events = told.tail[-EVENT_COUNT_MAX:]
+    width = max(len(spaced(event.world_ms)) for event in events)
+    step = -1
+    for number, event in enumerate(events):
+        label = "" if event.step == step else f"step {event.step:>4}"
+        time = f"{spaced(event.world_ms):>{width}} ms"
+        mark = f"   <- {told.failure.rule}" if number == len(events) - 1 else ""
+        line = f"{label:9}  {time}  {event.event:{EVENT_COLUMN}} {event.what}"
+        yield row("events" if number == 0 else "", cut(line, LINE_CHARS_MAX - len(mark)) + mark)
+        step = event.step
+
+
+# Words.
+
+
+def row(label: str, text: str) -> str:
+    return f"  {label:{LABEL_COLUMN}}{text}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def spaced(number: int) -> str:
+    """10 000: thousands apart."""
+    return f"{number:,}".replace(",", " ")
+
+
+def duration(ms: int) -> str:
+    """A time in its largest whole unit: 33 min, -1 d."""
+    size, unit = next(((size, unit) for size, unit in UNITS if abs(ms) >= size), (1, "ms"))
+    return f"{'-' if ms < 0 else ''}{abs(ms) // size} {unit}"
+
+
+def word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def cut(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
+    return text if len(text) <= chars_max else text[: chars_max - 3] + "..."
+
+
+def escaped(text: str) -> str:
+    """The text with every character that a terminal would obey or hide written out."""
+    return UNSEEN.sub(lambda found: code_of(found[0]), text)
+
+
+def code_of(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def from_trace(records: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """One line per record: step, world time, what kind, then its fields."""
+    from umi_sim.trace import STEP, Tag
+
+    step = 0
+    for record in records:
+        seq, world_ms, tag, *fields = record
+        step += tag == STEP
+        name = Tag(tag).name.lower() if tag in list(Tag) else str(tag)
+        shown = "  ".join(cut(literal(field), VALUE_CHARS_MAX) for field in fields)
+        yield escaped(cut(f"{seq:>6}  step {step:>5}  {spaced(world_ms):>17} ms  {name:8}  {shown}"))
+
+
+# For programs.
+
+
+def as_json(verdict: Verdict) -> dict[str, object]:
+    """The verdict as plain data: texts, integers, flags, lists and objects of these."""
+    config, failure = verdict.config, verdict.failure
+    counts = ("operations", "replies", "degraded", "fired", "blunt", "skipped", "excused", "marks")
+    return {
+        "result": "fail" if failure else "pass",
+        "scenario": config.scenario,
+        "seed": str(config.seed),
+        "mode": config.mode,
+        "trace": verdict.trace_hash,
+        "steps": verdict.steps,
+        "items": len(verdict.items),
+        **{name: dict(getattr(verdict, name)) for name in counts},
+        "crashes": verdict.crashes,
+        "virtual_ms": verdict.virtual_ms,
+        "healed_at_step": verdict.healed_at_step,
+        "audit_rows": verdict.audit_rows,
+        "state": verdict.state_digest,
+        "failure": failure_as_json(failure) if failure else None,
+    }
+
+
+def failure_as_json(failure: Failure) -> dict[str, object]:
+    fields = attrs.asdict(failure, filter=lambda field, _: field.name not in ("rule", "rule_id", "traceback"))
+    return {"rule": failure.rule, "id": failure.rule_id, "fingerprint": fingerprint.of(failure), **fields}

@@ -1,0 +1,179 @@
+"""What each key of a seed file holds, as readers: a value and its path in, its meaning out, or a BadValue."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from umi_core.config import OPTIONS, Config
+from umi_core.errors import Rejected
+from umi_core.inputs import REQUESTS
+from umi_core.values import Scope
+from umi_sim import item_json
+from umi_sim.faults import KINDS
+from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
+from umi_sim.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.strict_json import (
+    BadValue,
+    Reader,
+    as_object,
+    fail,
+    flag,
+    listed,
+    mapped,
+    one_of,
+    shown,
+    table,
+    text,
+    whole,
+)
+from umi_sim.verdict import EXIT_CODES
+
+Json = Any
+
+PRNG: Final = "umi-prng-1"
+TARGETS: Final = ("umi_core",)
+HERE: Final = Path(__file__).resolve().parent
+SCENARIO_FOLDERS: Final = (HERE / "_scenarios", HERE.parent / "scenarios")
+STEPS_CAP: Final = 10_000_000
+VIRTUAL_MS_CAP: Final = 400 * 86_400_000
+WALL_MS_CAP: Final = 60_000
+AGENT_COUNT_MAX: Final = 16
+
+
+def read_seed(value: Json, path: str) -> int:
+    given = table(
+        {"id": one_of((PRNG,), "generator"), "seed": text("[0-9]{1,20}", "a seed in digits")}, "id", "seed"
+    )
+    return parse_seed_of(given(value, path)["seed"], path)
+
+
+def parse_seed_of(digits: str, path: str) -> int:
+    return (
+        parse_seed(digits)
+        if int(digits) <= SEED_MAX
+        else fail(f"{path}.seed", f"a seed up to {SEED_MAX}", digits)
+    )
+
+
+def read_scenario(value: Json, path: str) -> dict[str, Json]:
+    readers = {
+        "id": text("[a-z0-9][a-z0-9_-]{0,59}", "the id of a scenario"), "version": whole(1, 1_000_000),
+        "target": one_of(TARGETS, "target"), "own": flag,
+    }  # fmt: skip
+    given: dict[str, Json] = table(readers, "id")(value, path)
+    if not given.get("own") and not is_shipped(given["id"]):
+        raise BadValue(f"{path}.id: unknown scenario {shown(given['id'])}")
+    return given
+
+
+def is_shipped(scenario: str) -> bool:
+    return any((folder / f"{scenario}.toml").is_file() for folder in SCENARIO_FOLDERS)
+
+
+def read_agents(value: Json, path: str) -> tuple[AgentConfig, ...]:
+    agents = listed(AGENT, AGENT_COUNT_MAX)(value, path)
+    names = [agent["name"] for agent in agents]
+    if not names or len(dict.fromkeys(names)) != len(names):
+        raise BadValue(f"{path}: expected different names, at least one")
+    return tuple(AgentConfig(each["name"], Scope(*each["scope"]), each.get("skew_ms", 0)) for each in agents)
+
+
+def read_scope(value: Json, path: str) -> tuple[str, ...]:
+    parts: tuple[str, ...] = listed(text("(?s).{0,256}", "at most 256 characters"), 2)(value, path)
+    return parts if len(parts) == 2 else fail(path, "[user, agent]", value)
+
+
+def read_memory(value: Json, path: str) -> dict[str, int | bool]:
+    readers = {name: whole(*ends) if ends else flag for name, ends in OPTIONS.items()}
+    options: dict[str, int | bool] = table(readers)(value, path)
+    try:
+        Config(**options)  # type: ignore[arg-type]
+    except Rejected as rejected:
+        raise BadValue(f"{path}: {rejected.errors[0]}") from None
+    return options
+
+
+def read_ratio(value: Json, path: str) -> Ratio:
+    n, d = map(int, text("[0-9]{1,10}/[0-9]{1,10}", 'a ratio "n/d"')(value, path).split("/"))
+    return (
+        (n, d)
+        if n <= d and 1 <= d <= DENOMINATOR_MAX
+        else fail(path, "a ratio n/d with n <= d <= 10^9", value)
+    )
+
+
+def read_planted(value: Json, path: str) -> str | None:
+    if value is None:
+        return None
+    from umi_sim.mutants.registry import MUTANTS  # never on the way of a plain replay
+
+    return one_of(tuple(MUTANTS), "mutant")(value, path)  # type: ignore[no-any-return]
+
+
+def no_loss(value: Json, path: str) -> bool:
+    return False if flag(value, path) is False else fail(path, "false, since nothing is destroyed yet", value)
+
+
+def capped(cap: int) -> Reader:
+    return lambda value, path: min(cap, whole(1, 10**18)(value, path))
+
+
+def read_block(value: Json, path: str) -> bytes:
+    return bytes.fromhex(HEX(value, path))
+
+
+# What each key holds.
+
+PLAIN: Final = RunConfig(
+    scenario="", version=1, seed=0, mode="plain", agents=(AgentConfig("a", Scope("u1", "a1")),),
+    start_ms=1_700_000_000_000, memory={}, weights={}, faults={}, operations_max=50, in_flight_max=1,
+    key_count=4, adversarial=(1, 4), land=(0, 1), repeat=(0, 1), latency="instant", policy="fifo",
+)  # fmt: skip
+
+COUNT: Final = whole(0, 10**9)
+TIME_MS: Final = whole(0, 2**52)
+SKEW_MS: Final = whole(-(2**52), 2**52)
+WORDS: Final = text()
+HEX: Final = text("([0-9a-f]{2}){0,64}", "hex digits")
+RULE: Final = text("[A-Za-z0-9-]{1,60}", "the id of a rule")
+AGENT: Final = table({"name": item_json.AGENT, "scope": read_scope, "skew_ms": SKEW_MS}, "name", "scope")
+
+CONFIG_READERS: Final[dict[str, Reader]] = {
+    "mode": one_of(("plain", "swarm", "one_kind"), "mode"), "agents": read_agents, "start_ms": TIME_MS,
+    "memory": read_memory, "weights": mapped(tuple(REQUESTS), "request", whole(0, 1_000)),
+    "faults": mapped(tuple(KINDS), "fault", read_ratio), "operations_max": COUNT, "in_flight_max": COUNT,
+    "key_count": COUNT, "adversarial": read_ratio, "land": read_ratio, "repeat": read_ratio,
+    "latency": one_of(("instant", "short", "spread"), "latency"),
+    "policy": one_of(("fifo", "random"), "policy"), "flush_ms": whole(0, 60_000),
+    "workload": one_of(("generated", "transcript", "script"), "workload"),
+    "planted": read_planted, "off": listed(RULE, 100), "loss": no_loss,
+}  # fmt: skip
+CONFIG_FIELDS: Final = tuple(name for name in CONFIG_READERS if name != "loss")
+
+FAILURE_READERS: Final[dict[str, Reader]] = {
+    "kind": one_of((*EXIT_CODES, "nondeterminism"), "kind"), "rule": RULE, "step": COUNT, "item": WORDS,
+    "message": WORDS, "normal": WORDS, "frame": WORDS, "fingerprint": text("[0-9a-f]{12}", "12 hex digits"),
+    "before": WORDS, "after": WORDS, "world_ms": whole(0, 2**53 - 1), "expected": WORDS, "got": WORDS,
+}  # fmt: skip
+EXPECT_READERS: Final[dict[str, Reader]] = {
+    "result": one_of(("fail", "pass"), "result"), "trace": HEX, "every": whole(1, 10**9),
+    "prefix": listed(read_block, 1_000), "steps": COUNT, "state": HEX, "marks": listed(WORDS, 10_000),
+}  # fmt: skip
+HISTORY_READERS: Final[dict[str, Reader]] = {
+    "hits": whole(0, 10**9), "first_seed": WORDS, "fixed_in": WORDS, "ticket": WORDS, "notes": WORDS,
+}  # fmt: skip
+READERS: Final[dict[str, Reader]] = {
+    "format": WORDS, "version": whole(1, 10**9), "min_reader": whole(1, 10**9), "made_by": as_object,
+    "prng": read_seed, "scenario": read_scenario, "config": table(CONFIG_READERS),
+    "items": item_json.all_from_json,
+    "limits": table(
+        {
+            "steps_max": capped(STEPS_CAP),
+            "virtual_ms_max": capped(VIRTUAL_MS_CAP),
+            "wall_ms_max": capped(WALL_MS_CAP),
+        }
+    ),
+    "failure": table(FAILURE_READERS, "kind", "rule", "message", "fingerprint"),
+    "expect": table(EXPECT_READERS, "result"), "repro": WORDS, "history": table(HISTORY_READERS),
+    "checksum": WORDS,
+}  # fmt: skip
+NEEDED: Final = ("version", "prng", "scenario", "config", "items", "expect")
