@@ -34,6 +34,12 @@ def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX)
     return type(value) is int and low <= value <= high  # so no bool, and nothing that has no bytes
 
 
+def bad_op_id(value: object) -> Error | None:
+    good = is_int(value) or (isinstance(value, str) and is_text(value) and size(value) <= limits.OP_ID_BYTES_MAX)
+    wanted = f"a whole number, or text of at most {limits.OP_ID_BYTES_MAX} bytes"
+    return None if good else errors.BadOption("op_id", shown(value), wanted)
+
+
 def bad_flag(name: str, value: object) -> Error | None:
     return None if isinstance(value, bool) else errors.BadOption(name, shown(value), "true or false")
 

@@ -42,6 +42,8 @@ class Generator:
         self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
         self._done: dict[str, bool] = {}
         self._counts = {"o": 0, "f": 0, "s": 0, "c": 0}
+        self._is_transcript = config.workload == "transcript"
+        self._origins: dict[str, int] = {}  # when the transcript began; its turns keep their distances
         self._has_jumps = any(name.startswith("clock_") for name in config.faults)
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
@@ -78,8 +80,10 @@ class Generator:
         return f"{letter}{self._counts[letter]}"
 
     def _next_at(self, agent: str, now_ms: int) -> int:
-        """World time of the next op: a landing, at once, or after a pause."""
-        stream = self._pauses[agent]
+        """World time of the next op: as its script or transcript says, a landing, at once, or after a pause."""
+        stream, told_ms = self._pauses[agent], self._workloads[agent].at_ms
+        if told_ms is not None:
+            return max(now_ms, told_ms - self._origins.setdefault(agent, told_ms if self._is_transcript else 0))
         if stream.chance(*self._config.land):
             deadlines = self._known.deadlines(agent)
             if deadlines:

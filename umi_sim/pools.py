@@ -71,6 +71,7 @@ CHANGING: Final = (
     "{person} works at {org}.", "{person} now works at {org}.", "{person} lives in {city}.",
     "{person} likes {thing}.",
 )  # fmt: skip
+PROMISE: Final = ", and I never forget" * 15  # so long that a few fill the share of self
 TEMPLATES: Final = (
     *CHANGING * 4,
     "{person} joined {org}.", "{person} does not work at {org}.", "{person} moved to {city}.",
@@ -80,7 +81,7 @@ TEMPLATES: Final = (
     "a meeting with {person} on {day}.", 'we talked about "{thing}".', "Pixel sleeps.",
     "for now {person} stays in {city}.", "she likes {thing}, and he knows {person}.",
     "my name is {self}, I am your assistant.", "your name is {self}, and I am your assistant now.",
-    "my name is {self}, you are my assistant.",
+    "my name is {self}, you are my assistant.", f"my name is {{self}}, I am your assistant{PROMISE}.",
     "{person} wohnt in {city} und arbeitet bei {org}.", "{person} mag {thing}.",
     "{person} vive en {city}.", "{person} trabaja en {org}.", "{person} travaille chez {org}.",
     "{person} lavora per {org}.", "Анна работает в {org}.", "Дмитрий живёт в {city}.",

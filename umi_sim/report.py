@@ -1,6 +1,6 @@
 """What a run came to, for people and for programs: the verdict first, then what to type, then the story.
 
-Law 1. A pure function of the verdict: no time elapsed, no absolute path, no table of an interpreter's Unicode.
+Law 1. A pure function of the verdict: no time elapsed, no absolute path, nothing that a Python decides.
 Law 2. Whatever a memory or a model said is shown with control and bidi characters escaped, one line each.
 Law 3. Less than LINE_COUNT_MAX lines, unless all was asked for.
 """
@@ -15,6 +15,7 @@ from umi_core.values import Turn
 from umi_sim import fingerprint
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import RunConfig
+from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
 
 LINE_COUNT_MAX: Final = 40
@@ -25,6 +26,13 @@ EVENT_COUNT_MAX: Final = 15
 EVENT_COLUMN: Final = 18
 LABEL_COLUMN: Final = 9
 
+ABSENT: Final = 99
+COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # of a record: which of its fields are agent, reading and event, and what else is told
+    Tag.OP: (1, 2, 0, 3, 4), Tag.STEP: (0, 1, 3, 2), Tag.FAULT: (ABSENT, ABSENT, 2, 0, 1),
+    Tag.CLOCK: (0, 2, ABSENT, 1), Tag.LIFE: (1, ABSENT, ABSENT, 0), Tag.STATE: (0, ABSENT, ABSENT, 1),
+    **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),
+}  # fmt: skip
+REST: Final = (ABSENT, ABSENT, ABSENT, 0, 1, 2)
 UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 UNSEEN: Final = (
     re.compile(  # controls, lone surrogates, joiners and bidi marks, separators, tags, no characters
@@ -43,16 +51,17 @@ class Told:
     failure: Failure
     fingerprint: str
     repeat: str
+    seed: str = ""  # the command that makes it from its seed, if there is one
     tail: Sequence[Event] = ()
 
 
-def lines(verdict: Verdict, repeat: str) -> list[str]:
-    """The report of a run; `repeat` is the command that repeats it."""
+def lines(verdict: Verdict, repeat: str, seed: str = "") -> list[str]:
+    """The report of a run; `repeat` is the command that repeats it, `seed` the one that generates it."""
     failure = verdict.failure
     if failure is None:
         return [escaped(line) for line in passed(verdict, repeat)]
-    told = Told(verdict.config, verdict.items, failure, fingerprint.of(failure), repeat, verdict.tail)
-    return failed(told)
+    mark = fingerprint.of(failure)
+    return failed(Told(verdict.config, verdict.items, failure, mark, repeat, seed, verdict.tail))
 
 
 # A run that passed.
@@ -134,14 +143,14 @@ def phases_line(verdict: Verdict) -> str:
 
 def failed(told: Told, *, all_items: bool = False) -> list[str]:
     """The layout of a failure; from a seed file there are no events."""
-    failure, config = told.failure, told.config
+    failure = told.failure
     found = [
         cut(
             f"FAIL {failure.kind} {rule_of(failure)} at step {failure.step}: {failure.message}",
             LINE_CHARS_MAX * 2,
         ),
         row("repeat", told.repeat),
-        row("seed", f"umi-sim run {config.scenario} --seed {config.seed}"),
+        *((row("seed", told.seed),) if told.seed else ()),
         row("file", f"fingerprint {told.fingerprint}"),
         *((row("frame", failure.frame),) if failure.frame else ()),
         "",
@@ -180,8 +189,9 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
 
 
 def world_call(config: RunConfig) -> str:
-    agents = ", ".join(f'"{agent.name}"' for agent in config.agents)
-    return f'world = World("{config.scenario}", seed={config.seed}, agents=[{agents}], latency="{config.latency}")'
+    agents = ", ".join(quoted(agent.name) for agent in config.agents)
+    given = f"seed={config.seed}, agents=[{agents}], latency={quoted(config.latency)}"
+    return f"world = World({quoted(config.scenario)}, {given})"
 
 
 def expectation(failure: Failure) -> Iterator[tuple[str, str]]:
@@ -226,7 +236,7 @@ def literal(value: object) -> str:
         case tuple() | list():
             inner = ", ".join(map(literal, value))
             return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return str(value)
+    return str(value) if value is None or isinstance(value, int) else cut(repr(value), VALUE_CHARS_MAX)
 
 
 def quoted(text: str) -> str:
@@ -293,16 +303,20 @@ def code_of(char: str) -> str:
 
 
 def from_trace(records: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """One line per record: step, world time, what kind, then its fields."""
-    from umi_sim.trace import STEP, Tag
-
+    """One line per record: its number, step, world time, agent with its reading, event, what."""
     step = 0
-    for record in records:
-        seq, world_ms, tag, *fields = record
-        step += tag == STEP
-        name = Tag(tag).name.lower() if tag in list(Tag) else str(tag)
-        shown = "  ".join(cut(literal(field), VALUE_CHARS_MAX) for field in fields)
-        yield escaped(cut(f"{seq:>6}  step {step:>5}  {spaced(world_ms):>17} ms  {name:8}  {shown}"))
+    for seq, world_ms, tag, *fields in records:
+        step += tag == Tag.STEP
+        yield record_line(f"{seq:>6} {step:>5} {spaced(world_ms):>17} ms", tag, fields)
+
+
+def record_line(head: str, tag: int, fields: Sequence[Any]) -> str:
+    name = Tag(tag).name.lower() if tag in list(Tag) else f"tag {tag}"
+    places = COLUMNS.get(tag, REST)
+    agent, reading, event, *what = (fields[place] if place < len(fields) else "" for place in places)
+    clock = f"{agent} {spaced(reading)}" if isinstance(reading, int) else str(agent)
+    said = " ".join(cut(literal(each), LINE_CHARS_MAX) for each in what if each != "")
+    return escaped(cut(f"{head}  {clock:19}  {event!s:{EVENT_COLUMN}} {name} {said}", 2 * LINE_CHARS_MAX))
 
 
 # For programs.

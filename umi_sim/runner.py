@@ -242,10 +242,10 @@ def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:
     world = live.world
     if isinstance(broken, OutOfSteps):
         kind: FailureKind = "timeout"
-        return Failure(kind, "progress", id_of("progress"), world.step_count, virtual_ms(world), world.item, str(broken))
+        return Failure(kind, "progress", id_of("progress"), world.step_count, world.now_ms, world.item, str(broken))
     kind = "liveness" if broken.rule in LIVENESS else "safety"
     return Failure(
-        kind, broken.rule, id_of(broken.rule), world.step_count, virtual_ms(world), world.item, broken.message,
+        kind, broken.rule, id_of(broken.rule), world.step_count, world.now_ms, world.item, broken.message,
         broken.expected, broken.got,
     )  # fmt: skip
 
@@ -260,7 +260,7 @@ def crash_of(live: Run, raised: Exception) -> Failure:
     text = f"{type(raised).__name__}: {raised}"[:300]
     told = "".join(traceback.format_exception(raised))
     return Failure(
-        "crash", "crash", "crash", world.step_count, virtual_ms(world), world.item, text, frame=frame, traceback=told
+        "crash", "crash", "crash", world.step_count, world.now_ms, world.item, text, frame=frame, traceback=told
     )
 
 
@@ -273,10 +273,6 @@ def innermost(tb: TracebackType | None) -> str:
             frame = f"{module}.{code.co_qualname}"
         tb = tb.tb_next
     return frame
-
-
-def virtual_ms(world: World) -> int:
-    return world.now_ms - world.config.start_ms
 
 
 def verdict_of(live: Run, failure: Failure | None) -> Verdict:
@@ -292,7 +288,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(world.operations), ordered(world.replies),
         ordered(world.degraded), ordered(world.fired), ordered(world.blunt), ordered(skipped), ordered(world.excused),
-        ordered(world.marks), world.crash_count, virtual_ms(world), live.healed_at_step, live.audit_rows, digest, tail,
+        ordered(world.marks), world.crash_count, world.now_ms, live.healed_at_step, live.audit_rows, digest, tail,
     )  # fmt: skip
 
 

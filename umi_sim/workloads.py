@@ -35,6 +35,7 @@ BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
 RECALL_EVERY: Final = 5
 TOLD_COUNT_MAX: Final = 16
 TOLD_CHARS_MAX: Final = 1_000
+PROMOTING_PPM: Final = 775_000
 
 
 class Known(Protocol):
@@ -136,7 +137,8 @@ class User:
         full = tuple(b"v" * size for size in range(working - 4, working + 1) if size > 0)
         self.values = (*pools.VALUES, b"v" * min(working // 4, 4_096))
         self.bad_values = (*pools.HOSTILE_VALUES.values(), full)
-        self.block_texts = tuple(prose(core // 4 + more) for more in (0, 0, 1, -1, -core // 8))
+        parts = (core // 4, core // 4 - 1, core // 4 + 1, core * 3 // 8, core * 3 // 8, core // 16)
+        self.block_texts = tuple(prose(size) for size in parts)
         self.bad_block_texts = (
             *pools.HOSTILE_BLOCK_TEXTS.values(),
             pools.sizes(core),
@@ -193,12 +195,12 @@ class User:
         return stream.pick(((start_ms, None), (None, start_ms), (start_ms, start_ms + 10_000)))
 
     def importance(self, stream: Stream) -> object:
-        """Half of them so great that one access promotes."""
-        return stream.between(900_000, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)
+        """Half of them so great that one access promotes, and so far apart that one displaces another."""
+        return stream.between(PROMOTING_PPM, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)
 
     def block_text(self, stream: Stream) -> object:
-        """A sentence, or about a quarter of the tier: five of those do not fit."""
-        return stream.pick(self.block_texts) if stream.chance(1, 2) else filled_in(stream, pools.TEMPLATES)
+        """So much of the tier that it fills; in one of four cases a sentence."""
+        return stream.pick(self.block_texts) if stream.chance(3, 4) else filled_in(stream, pools.TEMPLATES)
 
     def bad_block_text(self, stream: Stream) -> object:
         return stream.pick(stream.pick(self.bad_block_texts))
@@ -302,7 +304,7 @@ FIELDS: Final[Mapping[str, tuple[Field, ...]]] = {
     "load_session": (Field("session_id", User.session, pools.HOSTILE_IDS),),
     "remember": (
         Field("text", User.text, User.bad_text),
-        IMPORTANCE,
+        attrs.evolve(IMPORTANCE, share=OFTEN),
         REQUEST_KEY,
         Field("extract", (False,), pools.HOSTILE_FLAGS, SELDOM),
         Field("embed", (False,), pools.HOSTILE_FLAGS, SELDOM),

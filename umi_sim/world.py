@@ -1,6 +1,6 @@
 """The world: agents, the services they share, one queue of events in virtual time.
 
-Law 1. Time jumps from event to event and never goes back. Law 2. Ready are all events of the smallest due time; oldest
+Law 1. World time starts at 0, jumps from event to event and never goes back. Law 2. Ready are all events of the smallest due time; oldest
 first means messages in order of sending, then wake-ups by agent, then items in order of the record. Law 3. A run is a
 function of configuration and items; the world asks its source for both luck and order, and cannot tell a generator
 from a record. Law 4. Every input makes a record of the trace before the memory sees it.
@@ -13,7 +13,6 @@ from typing import Final, Protocol
 
 import attrs
 
-from umi_core.codec import PLAIN, plain
 from umi_core.config import Config
 from umi_core.effects import AskModel, Asked, Commit, Done, Effect, Embed, Failed, Refused, Reply
 from umi_core.inputs import REQUESTS, Answer, Rebalance, Request, Value, Wake
@@ -28,7 +27,8 @@ from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.services import ARGS, SERVICE_OF, VERB_OF, Call, Flush, Later, Services
 from umi_sim.source import Source
 from umi_sim.storage import SimStorage
-from umi_sim.trace import Field, Tag, Trace
+from umi_sim.records import answer_fields, effect_fields, outcome_fields, traced
+from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
 
 STATE_EVERY: Final = 16
@@ -116,13 +116,13 @@ class World:
 
     def __attrs_post_init__(self) -> None:
         config = self.config
-        self.now_ms = self.trace.world_ms = config.start_ms
+        self.now_ms = self.trace.world_ms = 0
         self.latency = latency_of(config)
         self.has_agent_faults = any(name.startswith("agent_") for name in config.faults)
         memory = Config(**config.memory)  # type: ignore[arg-type]
         self.services = Services({agent.name: memory.embedding_dims for agent in config.agents})
         for agent_config in config.agents:
-            clock = SimClock.start(config.start_ms, agent_config.skew_ms)
+            clock = SimClock.start(0, config.start_ms + agent_config.skew_ms)
             self.agents[agent_config.name] = self.lone = Agent(agent_config, clock)
 
     def begin(self) -> None:
@@ -296,7 +296,7 @@ class World:
         if agent.memory is None or agent.life != call.life or self.is_struck(agent, event):
             return
         reading_ms = agent.clock.reading(self.now_ms)
-        self.trace.add(ANSWER, event, plain(answer))
+        self.trace.add(ANSWER, event, *answer_fields(answer))
         self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
         if answer.request_id in agent.memory.state.waiting:
             self.judge.answered(call, answer, reading_ms)
@@ -338,10 +338,7 @@ class World:
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome
-        if outcome.__class__ is Done and not outcome.degraded:  # type: ignore[union-attr]
-            self.trace.add(REPLY, op_id, True, traced(outcome.value))  # type: ignore[union-attr]
-        else:
-            self.trace.add(REPLY, op_id, False, plain(outcome))  # type: ignore[arg-type]
+        self.trace.add(REPLY, op_id, *outcome_fields(outcome))
         if self.keep_story:
             self.tell(op_id, f"Reply {short(outcome)}")
         if op_id not in agent.in_flight:
@@ -365,7 +362,7 @@ class World:
         self.asked[f"{owner}/{step}"] += 1
         event = f"{owner}/{step}#{self.asked[f'{owner}/{step}']}"
         call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.now_ms)
-        self.trace.add(EFFECT, event, plain(effect))  # type: ignore[arg-type]
+        self.trace.add(EFFECT, event, *effect_fields(effect))
         if self.keep_story:
             self.tell(event, short(effect))
         self.post(self.latency(event), Message(event, call, "request"))
@@ -494,7 +491,7 @@ class World:
                 raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
 
     def tell(self, event: str, what: str) -> None:
-        self.story.append(Event(self.step_count, self.now_ms - self.config.start_ms, event, what))
+        self.story.append(Event(self.step_count, self.now_ms, event, what))
 
 
 class OutOfSteps(Exception):
@@ -538,10 +535,6 @@ def spread(word: int) -> int:
 
 
 # For the trace and for people.
-
-
-def traced(value: object) -> Field:
-    return value if value.__class__ in PLAIN else plain(value)  # type: ignore[return-value]
 
 
 def shown_args(args: Args) -> str:

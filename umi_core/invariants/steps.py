@@ -55,9 +55,8 @@ def stand_of(operation: Operation) -> Stand:
 
 @attrs.define
 class Before:
-    """What a step is compared with. `heard` is the operation that its value answers, if any waits for it."""
+    """What a step is compared with: the state as the step before has left it."""
 
-    value: Value
     core: CoreTier
     access: AccessTable
     session: SessionInfo
@@ -66,35 +65,48 @@ class Before:
     operation_count: int
     request_count: int
     stands: dict[int, Stand]
+
+
+def before_step(state: State) -> Before:
+    """To be taken at any time between two steps."""
+    tiers, working = state.tiers, state.tiers.working
+    size = working.used_bytes, len(working.entries)
+    stands = {number: stand_of(operation) for number, operation in state.operations.items()}
+    counts = state.operation_count, state.request_count
+    return Before(tiers.core, tiers.access, tiers.session, working, size, *counts, stands)
+
+
+@attrs.define
+class Told:
+    """What the step was given, and the operation that waited for it, if any did."""
+
+    value: Value
     heard: Stand | None
 
 
-def before_step(state: State, value: Value) -> Before:
-    """To be taken right before `Memory.step` is given this value."""
-    tiers, working = state.tiers, state.tiers.working
-    stands = {number: stand_of(operation) for number, operation in state.operations.items()}
-    number = state.waiting.get(getattr(value, "request_id", 0), 0)
-    return Before(
-        value, tiers.core, tiers.access, tiers.session, working, (working.used_bytes, len(working.entries)),
-        state.operation_count, state.request_count, stands, stands.get(number),
-    )  # fmt: skip
-
-
-def check_step(before: Before, state: State) -> None:
-    """The rules that compare a memory before and after one step."""
+def check_step(before: Before, value: Value, state: State) -> None:
+    """The rules that compare a memory before and after the step that was given this value."""
     if before.core is state.tiers.core and not before.stands and not state.operations:
         return
     if has_interceptors(before, state):
         return
-    check_late(before, state)
-    check_stands(before, state)
-    check_core_source(before, state)
-    check_access_source(before, state.tiers.access)
-    check_load(before, state)
+    told = Told(value, heard_by(before, value))
+    check_late(before, told, state)
+    check_stands(before, told, state)
+    check_core_source(before, told, state.tiers.core)
+    check_access_source(before, told, state.tiers.access)
+    check_load(before, told, state)
     for operation in state.operations.values():
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
             check_prompt(operation)
             check_new_plan(operation, state, before.access)
+
+
+def heard_by(before: Before, value: Value) -> Stand | None:
+    request_id = getattr(value, "request_id", None)
+    if request_id is None:
+        return None
+    return next((stand for stand in before.stands.values() if stand.waiting == request_id), None)
 
 
 def has_interceptors(before: Before, state: State) -> bool:
@@ -105,9 +117,9 @@ def has_interceptors(before: Before, state: State) -> bool:
 # Late answers.
 
 
-def check_late(before: Before, state: State) -> None:
+def check_late(before: Before, told: Told, state: State) -> None:
     """Unless something else was due or began, a late answer leaves everything as it was."""
-    if before.heard is not None or not hasattr(before.value, "request_id"):
+    if told.heard is not None or not hasattr(told.value, "request_id"):
         return
     is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
     if is_due or before.operation_count != state.operation_count:
@@ -126,55 +138,55 @@ def check_late(before: Before, state: State) -> None:
 # Operations: revisions and attempts.
 
 
-def check_stands(before: Before, state: State) -> None:
+def check_stands(before: Before, told: Told, state: State) -> None:
     for number, stand in before.stands.items():
         if (operation := state.operations.get(number)) is not None:
             now = stand_of(operation)
             demand(stand.pinned == now.pinned, "revision-pinned", "its revision", stand.pinned, now.pinned)
             if stand.place == now.place:
-                check_attempt(stand, now, before, state.seen_ms)
+                check_attempt(stand, now, told, state.seen_ms)
 
 
-def check_attempt(stand: Stand, now: Stand, before: Before, now_ms: int) -> None:
+def check_attempt(stand: Stand, now: Stand, told: Told, now_ms: int) -> None:
     """On the same row as before: it slept until its time, or an attempt failed, and it sleeps long enough."""
     if stand.waiting is None:
         was_due = (stand.due_ms or 0) <= now_ms
         holds = was_due or (now.waiting, now.due_ms) == (None, stand.due_ms)
         demand(holds, "backoff", "the next attempt came too early", stand.due_ms, now_ms)
-    elif stand.waiting != now.waiting and not (stand is before.heard and isinstance(before.value, ReadDone)):
-        due_ms = now_ms + least_wait_ms(stand, before, now_ms)
+    elif stand.waiting != now.waiting and not (stand is told.heard and isinstance(told.value, ReadDone)):
+        due_ms = now_ms + least_wait_ms(stand, told, now_ms)
         demand(now.waiting is None, "backoff", "asked again at once", f"at {due_ms}", f"at {now_ms}")
         demand(due_ms <= (now.due_ms or 0), "backoff", "time of the next attempt", due_ms, now.due_ms)
 
 
-def least_wait_ms(stand: Stand, before: Before, now_ms: int) -> int:
+def least_wait_ms(stand: Stand, told: Told, now_ms: int) -> int:
     """Doubled with each attempt, and what the failure named if it came in time."""
     wait_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(stand.attempt - 1, 16))
-    in_time = stand is before.heard and now_ms < (stand.due_ms or 0)
-    named_ms: int = getattr(before.value, "retry_after_ms", 0) if in_time else 0
+    in_time = stand is told.heard and now_ms < (stand.due_ms or 0)
+    named_ms: int = getattr(told.value, "retry_after_ms", 0) if in_time else 0
     return max(wait_ms, min(named_ms, RETRY_AFTER_MS_MAX))
 
 
 # Where core came from.
 
 
-def check_core_source(before: Before, state: State) -> None:
-    core, heard = state.tiers.core, before.heard
+def check_core_source(before: Before, told: Told, core: CoreTier) -> None:
+    heard = told.heard
     if core is before.core or core == before.core:
         return
-    told = told_core(before.value, heard.asked) if heard else None
-    if heard is None or told is None:
+    row = core_row(told.value, heard.asked) if heard else None
+    if heard is None or row is None:
         message = "core changed, and nothing was told of it"
         raise BrokenRule("refused-means-unchanged", message, before.core, core)
-    demand(core == told, "core-current", "core after an answer", told, core)
+    demand(core == row, "core-current", "core after an answer", row, core)
     was, now = before.core.guard_version, core.guard_version
     demand(was < now, "core-current", "core went back to an older version", f"more than {was}", now)
-    if isinstance(before.value, Committed):
+    if isinstance(told.value, Committed):
         cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
         check_self_stays(before.core, core, cause)
 
 
-def told_core(value: Value, asked: Asked | None) -> CoreTier | None:
+def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
     """The core row that was read, or that a batch has written."""
     found: list[tuple[object, int]] = []
     if isinstance(value, ReadDone):
@@ -197,20 +209,15 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
 # Where accesses came from.
 
 
-def check_access_source(before: Before, access: AccessTable) -> None:
+def check_access_source(before: Before, told: Told, access: AccessTable) -> None:
     """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
-    if access.records is before.access.records or access.records == before.access.records:
+    was, now = before.access.records, access.records
+    if now is was or now == was:
         return
-    workflow = before.heard.pinned[0] if before.heard else ""
-    is_read = isinstance(before.value, ReadDone) and workflow in LEARN_BY_READING
-    holds = is_read or (workflow != "" and isinstance(before.value, Committed))
-    demand(
-        holds,
-        "access-truth",
-        "accesses changed, and nothing was learnt",
-        before.access.records,
-        access.records,
-    )
+    workflow = told.heard.pinned[0] if told.heard else ""
+    is_read = isinstance(told.value, ReadDone) and workflow in LEARN_BY_READING
+    holds = is_read or (workflow != "" and isinstance(told.value, Committed))
+    demand(holds, "access-truth", "accesses changed, and nothing was learnt", was, now)
 
 
 LEARN_BY_READING: Final = ("recall", "recover")
@@ -234,8 +241,8 @@ as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 # Loads.
 
 
-def check_load(before: Before, state: State) -> None:
-    heard, value, tiers = before.heard, before.value, state.tiers
+def check_load(before: Before, told: Told, state: State) -> None:
+    heard, value, tiers = told.heard, told.value, state.tiers
     if heard is None or heard.pinned[0] != "load_session" or not isinstance(value, ReadDone):
         return
     if tiers.session is before.session:

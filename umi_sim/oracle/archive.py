@@ -7,7 +7,7 @@ Law 3. A refused or failed request changed nothing. Law 4. An id with over WORLD
 counted, and nothing is demanded of it.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -18,7 +18,7 @@ from umi_core.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.inputs import Answer, Count, Embedded, Forget, GetEntity, ModelReplied, Recall, Remember
 from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
 from umi_core.language.routing import Routes, parse_routes
-from umi_core.policies.routing import table_decision
+from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
 from umi_core.policies.similarity import shared_ppm, sound_vectors, vector_relevance_ppm
 from umi_core.requests import SERVED_BY
 from umi_core.results import Forgotten, Hit, Remembered
@@ -31,10 +31,11 @@ AUDIT_VERSION_COUNT_MAX: Final = 8
 CHANGES: Final = ("created", "updated", "forgot")
 FREE: Final = ("confidence_ppm", "relation_count", "vector_missing")  # fields that nothing here settles
 UNTOLD: Final = ()  # a vector that nobody told
+STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 STEP_OF: Final = {  # each degradation, and the step whose answer must have failed, if an oracle can see it
     "extract:one_note": "extract", "extract:partial": "extract", "embed:no_vectors": "embed", "route:table": "route",
     "embed:words_only": "embed", "route:partial": None, "by_vector:words_only": None, "settle:core_unread": None,
-    "read:foreign_rows": None, "read:damaged_rows": None,
+    **dict.fromkeys(STORAGE_MADE),
 }  # fmt: skip
 SHAPES: Final[dict[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Recall: (tuple,), Forget: (Forgotten,), Count: (int,), GetEntity: (Entity, Version, type(None)),
@@ -44,9 +45,15 @@ ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 
+# Possible worlds.
+
+
 @attrs.define(eq=False)
 class Operation:
-    """One request, what the world answered, what it would do to which ids, and what it did as far as that is known."""
+    """One request, what the world answered, what it would do to which ids, and what it did as far as that is known.
+
+    `before`, of a read: what was possible meanwhile and is not any more.
+    """
 
     request: ArchiveRequest
     error: errors.Error | None
@@ -58,12 +65,17 @@ class Operation:
     ended: int | None = None
     is_closed: bool = False
     is_refuted: bool = False
-    did: dict[str, Claim] = attrs.field(factory=dict)
-    before: dict["Track", dict["World", None]] = attrs.field(factory=dict)  # of a read: what was possible meanwhile
+    did: dict[str, tuple[Claim, ...]] = attrs.field(factory=dict)
+    before: dict["Track", dict["World", None]] = attrs.field(factory=dict)
 
     @property
     def key(self) -> str:
         return getattr(self.request, "request_key", None) or ""
+
+    @property
+    def has_key(self) -> bool:
+        """Its effect is known, and storage knows its key; what changed nothing leaves no receipt."""
+        return any(change != "absent" for claims in self.did.values() for _, change in claims)
 
     def is_like(self, other: "Operation") -> bool:
         return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
@@ -83,6 +95,9 @@ class World:
     unsure: tuple[str, ...] = ()
     deeds: tuple[tuple[Operation, Claim], ...] = ()
 
+    def has(self, op: Operation) -> bool:
+        return any(doer is op for doer, _ in self.deeds)
+
     def claims(self, op: Operation) -> tuple[Claim, ...]:
         return tuple([claim for doer, claim in self.deeds if doer is op])
 
@@ -96,107 +111,49 @@ class Track:
     open: dict[Operation, None] = attrs.field(factory=dict)
     is_bound: bool = False
 
+    def claims(self, op: Operation) -> tuple[Claim, ...]:
+        return tuple(dict.fromkeys(claim for world in self.base for claim in world.claims(op)))
 
-class ArchiveOracle:
-    """The judge of one memory's archive. Raises Broken with the readable name of a rule."""
+
+class Worlds:
+    """What may be, by id: narrowed by claims and reads, widened by what nobody knows for certain."""
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
-        self.undecided = 0
         self.scope, self.config, self.off = scope, config, off
-        self.tick = self.seen_ms = 0
+        self.undecided = 0
         self.tracks: dict[str, Track] = {}
-        self.known: dict[str, None] = {}
+        self.known: dict[str, None] = {}  # ids that are stored, or may be
         self.flying: dict[str, Operation] = {}
         self.by_key: dict[str, list[Operation]] = {}
-        self.told: dict[str, tuple[Operation, object]] = {}  # by request key: who was acknowledged, and with what
 
-    # What happens.
+    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+        if not holds and rule not in self.off:
+            raise Broken(rule, message, str(expected)[:200], str(got)[:200])
 
-    def saw(self, now_ms: int) -> None:
-        """The clock of this memory has shown this time."""
-        self.seen_ms = max(self.seen_ms, now_ms)
+    def must(self, track: Track, kept: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+        """Some world is left; if not, and the rule is off, nothing more is demanded of this id."""
+        if track.base and not kept:
+            self.demand(False, rule, message, expected, got)
+            self.undecide(track)
 
-    def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
-        self.tick += 1
-        self.saw(now_ms)
-        op = self.flying[op_id] = Operation(request, SERVED_BY[type(request)][1](request), self.tick, now_ms)
-        if op.error is None and op.key:
-            self.by_key.setdefault(op.key, []).append(op)
-        self.offer(op)
+    def track(self, key: str) -> Track:
+        return self.tracks.get(key) or Track(key)
 
-    def answered(self, op_id: str, step: str, answer: Answer) -> None:
-        op = self.flying.get(op_id)
-        if op is None:
-            return
-        op.answers.append((step, answer))
-        if step == "extract" and isinstance(op.request, Remember):
-            read = parse_extraction(answer.text, op.request.text, self.config) if isinstance(answer, ModelReplied) else None
-            op.extraction = read if isinstance(read, Extraction) else None
-            self.offer(op)
+    def tracks_of(self, op: Operation) -> list[Track]:
+        return [self.tracks[key] for key in op.mentions if key in self.tracks]
 
-    def replied(self, op_id: str, outcome: Outcome, now_ms: int) -> None:
-        self.tick += 1
-        self.saw(now_ms)
-        op = self.flying.pop(op_id)
-        op.ended = self.tick
-        self.note_ids(op)
-        if isinstance(outcome, Refused | Failed):
-            self.judge_failure(op, outcome)
-        elif isinstance(outcome, Unknown):
-            self.demand(isinstance(op.request, Remember | Forget), "error-is-not-empty", "a read ended as Unknown")
-        else:
-            self.judge_done(op, outcome)
-
-    def crashed(self) -> None:
-        """Nothing in flight will reply; what has not taken effect before the next life never will."""
-        self.tick += 1
-        gone = {op: None for track in self.tracks.values() for op in track.open}
-        for op in self.flying.values():
-            self.note_ids(op)
-        self.flying.clear()
-        for op in gone:
-            self.close(op)
-
-    def note_ids(self, op: Operation) -> None:
-        self.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
-
-    def known_ids(self) -> tuple[str, ...]:
-        """Every id that was ever stored, or may have been."""
-        return tuple(self.known)
-
-    def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
-        """The requests whose replies settle everything."""
-        reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
-        names: dict[str, None] = {}
-        for key in self.known:
-            worlds = self.possible(self.track(key))
-            last = max((world.version for world in worlds), default=0)
-            numbers = range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1)
-            reads += [("get_entity", {"entity_id": key}), *(("get_entity", {"entity_id": key, "version": n}) for n in numbers)]
-            names |= {world.entity.name: None for world in worlds if world.entity}
-        return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in names))
-
-    # Possible worlds.
-
-    def offer(self, op: Operation) -> None:
-        """What a write would do to which ids, as far as its answers tell."""
+    def offer(self, op: Operation, mentions: Mapping[str, Mention | None]) -> None:
+        """From here on this may take effect; what was offered before may not."""
         self.withdraw(op)
-        request, op.mentions = op.request, {}
-        if op.error is not None or op.key in self.told:
-            return
-        if isinstance(request, Forget):
-            op.mentions = {request.entity_id: None}
-        elif isinstance(request, Remember):
-            found = op.extraction.entities if op.extraction and request.extract else (fallback_note(request.text),)
-            op.mentions = {id_of(mention, self.scope): mention for mention in found}
-        for key in op.mentions:
+        op.mentions = mentions
+        for key in mentions:
             self.tracks.setdefault(key, Track(key)).open[op] = None
 
     def withdraw(self, op: Operation) -> None:
         """This operation has not happened and will not, not as it was offered."""
         for track in self.tracks_of(op):
             track.open.pop(op, None)
-            kept = tuple(world for world in track.base if not world.claims(op))
+            kept = tuple(world for world in track.base if not world.has(op))
             self.must(track, kept, "reference-agrees", f"{track.id} has shown a request that failed")
             if len(kept) < len(track.base):
                 self.root(track, kept)
@@ -221,12 +178,13 @@ class ArchiveOracle:
         """The world in which this operation has taken effect last."""
         mention, request = op.mentions[key], op.request
         if isinstance(request, Remember) and mention is not None:
-            world, change = remembered(world, key, mention, request, op.began_ms, self.config.semantic_routing)
+            after, change = remembered(world, key, mention, request, op.began_ms)
+            if self.config.semantic_routing and change != "unchanged":
+                after = attrs.evolve(after, unsure=(*after.unsure, "block"))
         else:
-            change = "forgot" if world.entity else "absent"
-            world = World(world.version, deeds=world.deeds)
-        deeds = sorted((*world.deeds, (op, (world.version, change))), key=lambda deed: deed[0].began)
-        return attrs.evolve(world, deeds=tuple(deeds))
+            after, change = World(world.version), "forgot" if world.entity else "absent"
+        deeds = sorted((*world.deeds, (op, (after.version, change))), key=lambda deed: deed[0].began)
+        return attrs.evolve(after, deeds=tuple(deeds))
 
     def undecide(self, track: Track) -> tuple[World, ...]:
         self.undecided += 1
@@ -243,9 +201,9 @@ class ArchiveOracle:
 
     def root(self, track: Track, worlds: Iterable[World]) -> None:
         """From here on this id is in one of these worlds, or in what open operations make of them."""
-        reads = [op for op in self.flying.values() if isinstance(op.request, Recall | GetEntity | Count)]
-        for op in reads:
-            op.before.setdefault(track, {}).update(dict.fromkeys(self.possible(track)))
+        for op in self.flying.values():
+            if isinstance(op.request, Recall | GetEntity | Count):
+                op.before.setdefault(track, {}).update(dict.fromkeys(self.possible(track)))
         track.base, track.is_bound = tuple(worlds), False
 
     def settle(self, track: Track, op: Operation, kept: tuple[World, ...]) -> None:
@@ -260,32 +218,32 @@ class ArchiveOracle:
         todo = list(doers)
         for op in todo:  # it grows
             tracks = [track for track in self.tracks_of(op) if track.base]
-            shown = [[bool(world.claims(op)) for world in track.base] for track in tracks]
+            shown = [[world.has(op) for world in track.base] for track in tracks]
             happened = any(map(all, shown))
             if not happened and (not op.is_closed or all(map(any, shown))):
                 continue
             for track, row in zip(tracks, shown, strict=True):
-                if any(did != happened for did in row):
+                if any(has != happened for has in row):
                     todo += doers_of(track.base)
                     self.bind(track, op, happened)
             if op.ended is not None:
                 self.strip(op)
 
     def bind(self, track: Track, op: Operation, happened: bool) -> None:
-        kept = tuple(world for world in self.possible(track) if bool(world.claims(op)) == happened)
-        self.must(track, kept, "all-or-nothing", f"{track.id} and another id of one remember disagree whether it happened")
+        kept = tuple(world for world in self.possible(track) if world.has(op) == happened)
+        self.must(track, kept, "all-or-nothing", f"{track.id} and another id of one write disagree whether it happened")
         self.root(track, kept)
         track.is_bound = True
 
     def close(self, op: Operation) -> None:
         """This operation has happened by now, or never will."""
-        op.is_closed, op.ended = True, op.ended or self.tick
+        op.is_closed = True
         tracks = self.tracks_of(op)
         for track in tracks:
             self.root(track, self.possible(track))
             track.open.pop(op, None)
-        did = [change for track in tracks for world in track.base for _, change in world.claims(op)]
-        if len(tracks) > 1 and any(change in CHANGES for change in did):
+        changes = [claim[1] for track in tracks for claim in track.claims(op)]
+        if op.key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
             self.agree((op,))
         else:
             self.strip(op)  # no other id could tell
@@ -294,26 +252,135 @@ class ArchiveOracle:
         """Nobody needs to tell the worlds with and without this operation apart any more."""
         for track in self.tracks_of(op):
             track.open.pop(op, None)
-            op.did |= {track.id: claim for world in track.base for claim in world.claims(op)}
+            op.did |= {track.id: claims} if (claims := track.claims(op)) else {}
             track.base = tuple(dict.fromkeys(without(world, op) for world in track.base))
+        for other in self.by_key.get(op.key, ()) if op.has_key else ():
+            if other is not op:
+                self.withdraw(other)
 
-    def track(self, key: str) -> Track:
-        return self.tracks.get(key) or Track(key)
+    # What is claimed.
 
-    def tracks_of(self, op: Operation) -> list[Track]:
-        return [self.tracks[key] for key in op.mentions if key in self.tracks]
+    def explains(self, op: Operation, claims: Mapping[str, Claim]) -> bool:
+        """Whether the operation may have done just that."""
+        return list(op.mentions) == list(claims) and all(self.may_have(op, key, claims[key]) for key in claims)
 
-    # Verdicts.
+    def may_have(self, op: Operation, key: str, claim: Claim) -> bool:
+        track = self.track(key)
+        did = op.did.get(key) or [it for world in self.possible(track) for it in world.claims(op)]
+        return not track.base or any(agrees(claim, it) for it in did)
 
-    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
-        if not holds and rule not in self.off:
-            raise Broken(rule, message, str(expected)[:200], str(got)[:200])
+    def hold(self, op: Operation, claims: Mapping[str, Claim]) -> None:
+        """From here on the memory is held to what it said; who planned on what has changed comes too late."""
+        doers: dict[Operation, None] = {}
+        for key, claim in claims.items():
+            track = self.track(key)
+            doers |= self.narrow(track, op, claim) if key not in op.did else {}
+            for rival in [it for it in track.open if claim[1] in CHANGES and is_over(it, op.began)]:
+                self.close(rival)
+        self.strip(op)
+        self.agree(doers)
 
-    def must(self, track: Track, kept: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
-        """Some world is left; if not, and the rule is off, nothing more is demanded of this id."""
-        if not kept and (track.base or track.id not in self.tracks):
-            self.demand(False, rule, message, expected, got)
-            self.undecide(track)
+    def narrow(self, track: Track, op: Operation, claim: Claim) -> dict[Operation, None]:
+        """Only worlds with this claim are left; the operations that the others were about."""
+        worlds = self.possible(track)
+        kept = tuple(world for world in worlds if any(agrees(claim, it) for it in world.claims(op)))
+        did = dict.fromkeys(it for world in worlds for it in world.claims(op))
+        rule = rule_of(track, worlds, [version for version, _ in did], claim[0])
+        rule = "deleted-stays-deleted" if claim[1] == "forgot" else rule
+        self.must(track, kept, rule, f"{track.id} was {claim[1]} with version {claim[0]}", list(did), claim)
+        self.root(track, kept)
+        return doers_of(worlds)
+
+
+# Verdicts.
+
+
+class ArchiveOracle(Worlds):
+    """The judge of one memory's archive. Raises Broken with the readable name of a rule."""
+
+    def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
+        super().__init__(scope, config, off)
+        self.tick = self.seen_ms = 0
+        self.told: dict[str, tuple[Operation, object]] = {}  # by request key: who was acknowledged, and with what
+
+    # What happens.
+
+    def saw(self, now_ms: int) -> None:
+        """The clock of this memory has shown this time."""
+        self.seen_ms = max(self.seen_ms, now_ms)
+
+    def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
+        self.tick += 1
+        self.saw(now_ms)
+        op = self.flying[op_id] = Operation(request, SERVED_BY[type(request)][1](request), self.tick, now_ms)
+        if op.error is None and op.key:
+            self.by_key.setdefault(op.key, []).append(op)
+        self.offer(op, self.intended(op))
+
+    def answered(self, op_id: str, step: str, answer: Answer) -> None:
+        op = self.flying.get(op_id)
+        if op is None:
+            return
+        op.answers.append((step, answer))
+        if step == "extract" and isinstance(op.request, Remember):
+            text = answer.text if isinstance(answer, ModelReplied) else ""
+            read = parse_extraction(text, op.request.text, self.config)
+            op.extraction = read if isinstance(read, Extraction) else None
+            self.offer(op, self.intended(op))
+
+    def intended(self, op: Operation) -> Mapping[str, Mention | None]:
+        """What a write would do to which ids, as far as its answers tell."""
+        request = op.request
+        is_known = any(it.has_key for it in self.by_key.get(op.key, ()))
+        if op.error is not None or is_known or not isinstance(request, Remember | Forget):
+            return {}
+        if isinstance(request, Forget):
+            return {request.entity_id: None}
+        found = op.extraction.entities if op.extraction else (fallback_note(request.text),)
+        return {id_of(mention, self.scope): mention for mention in found}
+
+    def replied(self, op_id: str, outcome: Outcome, now_ms: int) -> None:
+        self.tick += 1
+        self.saw(now_ms)
+        op = self.flying.pop(op_id)
+        self.end(op)
+        if isinstance(outcome, Refused | Failed):
+            self.judge_failure(op, outcome)
+        elif isinstance(outcome, Unknown):
+            self.demand(isinstance(op.request, Remember | Forget), "error-is-not-empty", "a read ended as Unknown")
+        else:
+            self.judge_done(op, outcome)
+
+    def crashed(self) -> None:
+        """Nothing in flight will reply; what has not taken effect before the next life never will."""
+        self.tick += 1
+        for op in self.flying.values():
+            self.end(op)
+        self.flying.clear()
+        for op in {op: None for track in self.tracks.values() for op in track.open}:
+            self.close(op)
+
+    def end(self, op: Operation) -> None:
+        op.ended = self.tick
+        self.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
+
+    def known_ids(self) -> tuple[str, ...]:
+        """Every id that was ever stored, or may have been."""
+        return tuple(self.known)
+
+    def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
+        """The requests whose replies settle everything."""
+        reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
+        names: dict[str, None] = {}
+        for key in self.known:
+            worlds = self.possible(self.track(key))
+            last = max((world.version for world in worlds), default=0)
+            numbers = range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1)
+            reads += [("get_entity", {"entity_id": key}), *(("get_entity", {"entity_id": key, "version": n}) for n in numbers)]
+            names |= {world.entity.name: None for world in worlds if world.entity}
+        return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in names))
+
+    # All requests.
 
     def judge_failure(self, op: Operation, outcome: Refused | Failed) -> None:
         """Nothing changed, and for a good reason."""
@@ -322,7 +389,8 @@ class ArchiveOracle:
             rule = "text-never-lost" if isinstance(op.request, Remember) else "degradation-named"
             self.demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
-            is_fair = any(not it.is_like(op) and not it.is_refuted for it in self.by_key.get(op.key, ()))
+            others = [it for it in self.by_key.get(op.key, ()) if it.has_key or not (it.did or it.is_refuted)]
+            is_fair = any(not it.is_like(op) for it in others)
             self.demand(is_fair, "once-only", "the same request under the same key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
             self.demand(error == op.error, "reference-agrees", "refused without a reason", op.error, error)
@@ -339,21 +407,54 @@ class ArchiveOracle:
         if op.error is None and is_shaped:
             JUDGES[kind](self, op, value, names)
 
+    def judge_causes(self, op: Operation, names: list[str], vector_count: int) -> None:
+        """Each degradation has a cause, and what must have failed is named. Whatever timed out may have failed."""
+        is_late = self.seen_ms - op.began_ms >= self.config.model_timeout_ms
+        for name in [] if is_late else names:
+            step = STEP_OF.get(name)
+            is_caused = step is None or self.has_failed(op, step, vector_count)
+            self.demand(is_caused, "degradation-named", f"{name} without a cause")
+        if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
+            self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")
+        if vector_count and not self.vectors(op, vector_count):
+            is_named = any(name.startswith("embed:") for name in names)
+            self.demand(is_named, "degradation-named", "a failed embedding is not named")
+
+    def has_failed(self, op: Operation, step: str, vector_count: int) -> bool:
+        """Whether an answer of this step was a failure, or of no or only partial use."""
+        if step == "embed":
+            return len(self.vectors(op, vector_count)) < len(answers_of(op, step))
+        if step == "extract" and op.extraction is not None:
+            return op.extraction.partial or len(answers_of(op, step)) > 1
+        replies = [it for it in answers_of(op, step) if isinstance(it, ModelReplied)]
+        usable = [it for it in replies if step == "route" and isinstance(parse_routes(it.text, (), self.config), Routes)]
+        return len(usable) < len(answers_of(op, step))
+
+    def vectors(self, op: Operation, count: int) -> list[tuple[tuple[int, ...], ...]]:
+        """The sound answers of the embedder, of this many vectors each."""
+        found = [it.vectors for it in answers_of(op, "embed") if isinstance(it, Embedded)]
+        sound = [sound_vectors(vectors, count, self.config.embedding_dims) for vectors in found]
+        return [tuple(vector for vector in it if vector) for it in sound if it is not None and None not in it]
+
     # Writes.
 
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
+        assert isinstance(op.request, Remember)
         self.demand(value.entities, "text-never-lost", "a remember is done and stored nothing")
-        changed = [stored.id for stored in value.entities if stored.change in CHANGES]
-        self.judge_causes(op, names, 0 if value.repeated else len(changed))
+        claims = {stored.id: (stored.version, stored.change) for stored in value.entities}
+        changed = [key for key, (_, change) in claims.items() if change in CHANGES]
         if "extract:one_note" in names and op.extraction is not None:
+            self.judge_causes(op, names, 0)
             op.extraction = None  # its answer came too late
-            self.offer(op)
-        doer = self.judge_claims(op, value, {stored.id: (stored.version, stored.change) for stored in value.entities})
+            self.offer(op, self.intended(op))
+        doer = self.judge_claims(op, value, claims)
         dropped = doer.extraction.dropped if doer.extraction else ()
         self.demand(value.dropped == dropped, "reference-agrees", "other elements were dropped", dropped, value.dropped)
-        self.judge_routing(doer, value, doer is op and "route:table" not in names)
-        if not value.repeated:
-            self.fill(doer, value, changed, names)
+        is_own = doer is op and not value.repeated
+        self.judge_routing(doer, value, is_own and "route:table" not in names)
+        if is_own:
+            self.judge_causes(op, names, len(changed) if op.request.embed else 0)
+            self.fill(op, changed, value, names)
 
     def judge_forget(self, op: Operation, value: Forgotten, names: list[str]) -> None:
         assert isinstance(op.request, Forget)
@@ -363,48 +464,281 @@ class ArchiveOracle:
         """Whose effect it was: its own, or that of a request with the same key. The memory is held to it."""
         plain, told = attrs.evolve(value, repeated=False), self.told.get(op.key)
         if told is not None:
-            is_known = value.repeated or (told[0].ended or 0) > op.began
-            self.demand(is_known and told[0].is_like(op) and plain == told[1], "once-only", "a key was told two things", told[1], value)
-            self.withdraw(op)
+            is_known = value.repeated or not is_over(told[0], op.began)
+            is_told = is_known and told[0].is_like(op) and plain == told[1]
+            self.demand(is_told, "once-only", "one key was told two things", told[1], value)
             return told[0]
         others = [it for it in self.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         doers = others if value.repeated else [op, *others]
         self.demand(doers, "once-only", "called repeated, and nobody had asked before")
         doer = next((it for it in doers if self.explains(it, claims)), op)
-        if doer is not op:
-            self.withdraw(op)
-        self.hold(doer, claims)
-        self.told |= {op.key: (op, plain)} if op.key else {}
+        given = list(doer.mentions)
+        rule = "text-never-lost" if isinstance(op.request, Remember) and op.extraction is None else "reference-agrees"
+        self.demand(given == list(claims), rule, "other ids than the answers give", given, list(claims))
+        self.hold(doer, claims if given == list(claims) else {})
+        if op.key and doer.has_key:
+            self.told[op.key] = (op, plain)
         return doer
 
-    def explains(self, op: Operation, claims: Mapping[str, Claim]) -> bool:
-        """Whether the operation may have done just that."""
-        return list(op.mentions) == list(claims) and all(self.may_have(op, key, claims[key]) for key in claims)
+    def judge_routing(self, op: Operation, value: Remembered, is_model_heard: bool) -> None:
+        """One decision per entity: of a sound row, of the table, or kept."""
+        decided, ids = [it.entity_id for it in value.routing], [stored.id for stored in value.entities]
+        self.demand(decided == ids, "route-per-entity", "not one decision per entity, in their order", ids, decided)
+        entered = tuple(it.entity_id for it in value.routing if it.outcome == "promoted" and it.promote)
+        self.demand(value.promoted == entered, "route-known-only", "other ids were promoted", entered, value.promoted)
+        for stored, decision in zip(value.entities, value.routing, strict=False):
+            mention = op.mentions.get(stored.id)
+            if mention is not None:
+                is_open = decision.block in BLOCK_KINDS[1:] and (decision.block != "persona" or mention.type == "self")
+                self.demand(is_open, "system-is-authored", f"{mention.type} {stored.id} was routed to {decision.block}")
+                entity = bare(stored.id, mention, 0)
+                allowed = self.routes(op, entity, is_model_heard) if stored.change in CHANGES else self.homes(entity)
+                plain = attrs.evolve(decision, outcome="not_asked")
+                self.demand(plain in allowed, "route-per-entity", f"{stored.id} was routed otherwise", allowed, plain)
 
-    def may_have(self, op: Operation, key: str, claim: Claim) -> bool:
-        if key in op.did:
-            return agrees(claim, op.did[key])
-        worlds = self.possible(self.track(key))
-        return not worlds or any(agrees(claim, did) for world in worlds for did in world.claims(op))
+    def routes(self, op: Operation, entity: Entity, is_model_heard: bool) -> list[RoutingDecision]:
+        """What the model said about an entity, if it said something sound; else the table's."""
+        texts = [it.text for it in answers_of(op, "route") if isinstance(it, ModelReplied)]
+        replies = [parse_routes(text, (entity,), self.config) for text in texts]
+        found = [reply.decisions[0] for reply in replies if isinstance(reply, Routes)]
+        return found if found and is_model_heard else [*found, table_decision(entity)]
 
-    def hold(self, op: Operation, claims: Mapping[str, Claim]) -> None:
-        rule = "text-never-lost" if isinstance(op.request, Remember) and op.extraction is None else "reference-agrees"
-        self.demand(list(op.mentions) == list(claims), rule, "other ids than the answers give", list(op.mentions), list(claims))
-        doers: dict[Operation, None] = {}
-        for key, claim in claims.items():
+    def homes(self, entity: Entity) -> list[RoutingDecision]:
+        """What did not change keeps its block, whichever that may be."""
+        worlds = self.possible(self.track(entity.id))
+        known = [world.entity.block for world in worlds if world.entity and "block" not in world.unsure]
+        blocks = known if 0 < len(known) == len(worlds) else BLOCK_KINDS
+        return [RoutingDecision(entity.id, block, False, None, "", "kept", None) for block in blocks]
+
+    def fill(self, op: Operation, changed: list[str], value: Remembered, names: list[str]) -> None:
+        """Vector and block of what changed, where only one world is left."""
+        vectors = self.vectors(op, len(changed))
+        is_sure = len(vectors) == len(answers_of(op, "embed")) > 0 and vectors == vectors[:1] * len(vectors)
+        blocks = {decision.entity_id: decision.block for decision in value.routing}
+        versions = {stored.id: stored.version for stored in value.entities}
+        for n, key in enumerate(changed):
             track = self.track(key)
-            doers |= self.narrow(track, op, claim) if key not in op.did else {}
-            for rival in [it for it in track.open if claim[1] in CHANGES and (it.ended or op.began) < op.began]:
-                self.close(rival)
-        self.strip(op)
-        self.agree(doers)
+            world = track.base[0] if len(track.base) == 1 else World()
+            if world.entity is not None and world.version == versions[key]:
+                entity = attrs.evolve(world.entity, block=blocks.get(key, world.entity.block))
+                is_told = is_sure and world.vector == UNTOLD and "embed:no_vectors" not in names
+                vector = vectors[0][n] if is_told else world.vector
+                unsure = tuple(name for name in world.unsure if name != "block")
+                track.base = (attrs.evolve(world, entity=entity, vector=vector, unsure=unsure),)
 
-    def narrow(self, track: Track, op: Operation, claim: Claim) -> dict[Operation, None]:
-        """Only worlds with this claim are left; the operations that the others were about."""
-        worlds = self.possible(track)
-        did = dict.fromkeys(it for world in worlds for it in world.claims(op))
-        kept = tuple(world for world in worlds if any(agrees(claim, it) for it in world.claims(op)))
-        rule = "deleted-stays-deleted" if claim[1] == "forgot" else rule_of(track, [version for version, _ in did], claim[0])
-        self.must(track, kept, rule, f"{track.id} was {claim[1]} with version {claim[0]}", list(did), claim)
-        self.root(track, kept)
-        return doers_of((*worlds, *track.base))
+    # Reads.
+
+    def judge_entity(self, op: Operation, value: Entity | Version | None, names: list[str]) -> None:
+        assert isinstance(op.request, GetEntity)
+        number, track = op.request.version, self.track(op.request.entity_id)
+        worlds = self.seen(track, op)
+        kept = tuple(world for world in worlds if fits(world, number, value, self.seen_ms))
+        rule = rule_of(track, worlds, [shown(world, number) for world in worlds], value.version if value else 0)
+        self.must(track, kept, rule, f"get_entity of {track.id} shows what cannot be", worlds[:3], value)
+        if number is None and isinstance(value, Entity):
+            kept = tuple(dict.fromkeys(attrs.evolve(world, entity=value, unsure=()) for world in kept))
+        self.settle(track, op, kept)
+
+    def judge_count(self, op: Operation, value: int, names: list[str]) -> None:
+        assert isinstance(op.request, Count)
+        types, low, high = op.request.types, 0, 0
+        for track in list(self.tracks.values()):
+            worlds = self.seen(track, op)
+            there = [world.entity is not None and (types is None or world.entity.type in types) for world in worlds]
+            low += bool(there) and all(there)
+            high += not there or any(there)
+        self.demand(low <= value <= high, "error-is-not-empty", "the count is wrong", f"{low} to {high}", value)
+
+    def judge_recall(self, op: Operation, hits: tuple[Hit, ...], names: list[str]) -> None:
+        request = op.request
+        assert isinstance(request, Recall)
+        config = self.config
+        limit = config.recall_limit_default if request.limit is None else request.limit
+        floor_ppm = max(1, config.recall_min_score_ppm if request.min_score_ppm is None else request.min_score_ppm)
+        order = [(-hit.score_ppm, hit.id) for hit in hits]
+        is_once = len({hit.id: None for hit in hits}) == len(hits)
+        self.demand(order == sorted(order) and is_once and len(hits) <= limit, "hits-ordered", "hits are out of order", limit, order)
+        for hit in hits:
+            self.judge_hit(op, request, hit, floor_ppm)
+        self.judge_causes(op, names, 1)
+        vectors = self.vectors(op, 1) if not any(name.endswith("words_only") for name in names) else []
+        if not any(name in STORAGE_MADE for name in names) and vectors == vectors[:1] * len(vectors):
+            last = order[-1] if len(hits) == limit else (1, "")
+            self.judge_cut(op, hits, last, lambda world: score_of(world, request, vectors[0][0] if vectors else None, floor_ppm))
+
+    def judge_hit(self, op: Operation, request: Recall, hit: Hit, floor_ppm: int) -> None:
+        is_score = floor_ppm <= hit.score_ppm == hit.relevance_ppm <= limits.PPM
+        self.demand(is_score, "hits-ordered", f"{hit.id} scores {hit.score_ppm}, of {hit.relevance_ppm}", floor_ppm)
+        self.demand(wants(request, hit.type, hit.time_ms), "filter-before-cut", f"{hit.id} was not asked for", request, hit)
+        track = self.track(hit.id)
+        worlds = self.seen(track, op)
+        kept = tuple(world for world in worlds if is_hit(world, hit, self.seen_ms))
+        rule = rule_of(track, worlds, [shown(world, None) for world in worlds], hit.version)
+        rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
+        self.must(track, kept, rule, f"a hit shows what {hit.id} cannot be", worlds[:3], hit)
+        self.settle(track, op, kept)
+
+    def judge_cut(
+        self, op: Operation, hits: tuple[Hit, ...], last: tuple[int, str], score: "Callable[[World], int | None]"
+    ) -> None:
+        """Ids whose score is certain: in the hits with that score if it is due, else not."""
+        found = {hit.id: hit.score_ppm for hit in hits}
+        for track in list(self.tracks.values()):
+            scores = list(dict.fromkeys(score(world) for world in self.seen(track, op)))
+            wanted, got = scores[0] if len(scores) == 1 else None, found.get(track.id, 0)
+            if wanted is not None and (got or (wanted and (-wanted, track.id) <= last)):
+                rule = "filter-before-cut" if hits else "error-is-not-empty"
+                self.demand(got == wanted, rule, f"{track.id} scores {wanted} and was shown with {got}", wanted, got)
+
+
+JUDGES: Final[Mapping[type, Callable[..., None]]] = {
+    Remember: ArchiveOracle.judge_remember, Forget: ArchiveOracle.judge_forget, Recall: ArchiveOracle.judge_recall,
+    GetEntity: ArchiveOracle.judge_entity, Count: ArchiveOracle.judge_count,
+}  # fmt: skip
+
+
+# Rules: what a write makes of an id, and what a read may show of it.
+
+
+def remembered(world: World, key: str, mention: Mention, request: Remember, at_ms: int) -> tuple[World, str]:
+    """Nothing new; or the next version, with the lines that were lacking; or a first one."""
+    old = world.entity
+    lines = old.content.split("\n") if old else []
+    if old is not None and all(line in lines for line in mention.content.split("\n")):
+        return attrs.evolve(world, entity=with_given(old, request)), "unchanged"
+    version, content = world.version + 1, extended(lines, mention.content) if old else mention.content
+    entity = with_given(old or bare(key, mention, at_ms), request)
+    entity = attrs.evolve(entity, content=content, version=version, block=BLOCK_OF_TYPE[entity.type], updated_ms=at_ms)
+    unsure = ("created_ms", "updated_ms") if not old or "created_ms" in world.unsure else ("updated_ms",)
+    kind = "extend" if old else None
+    row = Version(
+        key, version, mention.content, kind, content, entity.event_time_ms, entity.metadata, entity.source, at_ms
+    )
+    told = (*(world.told if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
+    vector = UNTOLD if request.embed else None
+    return World(version, entity, told, vector, unsure, world.deeds), "updated" if old else "created"
+
+
+def bare(key: str, mention: Mention, at_ms: int) -> Entity:
+    block = BLOCK_OF_TYPE[mention.type]
+    return Entity(
+        key, mention.type, mention.name, mention.content, 1, 500_000, mention.confidence_ppm, block, at_ms, at_ms
+    )
+
+
+def with_given(entity: Entity, request: Remember) -> Entity:
+    """Explicit values only; what is not given stays."""
+    names = ("importance_ppm", "event_time_ms", "source")
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
+
+
+def extended(lines: Sequence[str], mention: str) -> str:
+    """The lines that are lacking come last; the oldest go while it is too long."""
+    all_lines = [*lines, *(line for line in dict.fromkeys(mention.split("\n")) if line not in lines)]
+    while len(all_lines) > 1 and size("\n".join(all_lines)) > limits.ENTITY_FACTS_BYTES_MAX:
+        del all_lines[0]
+    return "\n".join(all_lines)
+
+
+def may_follow(op: Operation, world: World) -> bool:
+    """Whether an operation may still take effect: once per request key, and on the rows it planned on."""
+    return not any(
+        doer is op
+        or (op.key and doer.key == op.key and change != "absent")
+        or (change in CHANGES and is_over(op, doer.began))
+        for doer, (_, change) in world.deeds
+    )
+
+
+def is_over(op: Operation, began: int) -> bool:
+    """Whether it had been answered before another one began."""
+    return op.ended is not None and op.ended < began
+
+
+def agrees(claim: Claim, did: Claim) -> bool:
+    return claim[1] == did[1] and claim[0] in (0, did[0])
+
+
+def rule_of(track: Track, worlds: Sequence[World], versions: list[int], got: int) -> str:
+    """The rule broken by a version: less than there must be, more than there can be, or another one of that number."""
+    if track.is_bound:
+        return "all-or-nothing"
+    if versions and got < min(versions):
+        return "acknowledged-is-durable"
+    if versions and got > max(versions) == 0:
+        return "deleted-stays-deleted" if any(world.version for world in worlds) else "reference-agrees"
+    return "once-only" if versions and got > max(versions) else "reference-agrees"
+
+
+def shown(world: World, number: int | None) -> int:
+    """The version that a read of this version, or of the current one, shows; 0 is none."""
+    if number is None:
+        return world.version if world.entity else 0
+    return number if any(row.version == number for row in world.told) else 0
+
+
+def fits(world: World, number: int | None, got: object, seen_ms: int) -> bool:
+    """Whether a read of this version, or of the current one, may show this row."""
+    row = next((row for row in world.told if row.version == number), None)
+    want: Entity | Version | None = world.entity if number is None else row
+    loose = (*FREE, *world.unsure) if number is None else ("at_ms",)
+    if want is None or type(got) is not type(want):
+        return want is got
+    times = [name for name in loose if name.endswith("_ms")]
+    is_in_time = all(getattr(want, name) <= getattr(got, name) <= seen_ms for name in times)
+    return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
+
+
+def is_hit(world: World, hit: Hit, seen_ms: int) -> bool:
+    """Whether a hit may show this row."""
+    entity = world.entity
+    if entity is None:
+        return False
+    is_row = (entity.version, entity.type, entity.name, entity.content) == (hit.version, hit.type, hit.name, hit.content)
+    is_loose = entity.event_time_ms is None and "updated_ms" in world.unsure
+    return is_row and (entity.time_ms <= hit.time_ms <= seen_ms if is_loose else entity.time_ms == hit.time_ms)
+
+
+def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
+    """The caller's filter; both ends of a range belong to it."""
+    start_ms, end_ms = request.time_range or (None, None)
+    is_in_time = (start_ms is None or start_ms <= time_ms) and (end_ms is None or time_ms <= end_ms)
+    return is_in_time and (request.types is None or entity_type in request.types)
+
+
+def score_of(world: World, request: Recall, query: tuple[int, ...] | None, floor_ppm: int) -> int | None:
+    """What a row scores for a query, 0 if it is no hit, None if that is not known; without vector by words alone."""
+    entity = world.entity
+    if entity is None or (request.types is not None and entity.type not in request.types):
+        return 0
+    is_time_open = request.time_range is not None and entity.event_time_ms is None and "updated_ms" in world.unsure
+    if is_time_open or (query is not None and world.vector == UNTOLD):
+        return None
+    name = words_of(entity.name)
+    score = shared_ppm(words_of(request.query), name, (*name, *words_of(entity.content)))
+    if query is not None and world.vector:
+        score = max(score, vector_relevance_ppm(query, world.vector))
+    return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0
+
+
+# Small change.
+
+
+def id_of(mention: Mention, scope: Scope) -> str:
+    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
+
+
+def without(world: World, op: Operation) -> World:
+    return attrs.evolve(world, deeds=tuple(deed for deed in world.deeds if deed[0] is not op))
+
+
+def doers_of(worlds: Iterable[World]) -> dict[Operation, None]:
+    return {doer: None for world in worlds for doer, _ in world.deeds}
+
+
+def answers_of(op: Operation, step: str) -> list[Answer]:
+    return [answer for name, answer in op.answers if name == step]
+
+
+__all__ = ["ArchiveOracle"]

@@ -175,7 +175,7 @@ class Oracle:
         if not fitting:
             counts = sorted({expired for _, expired in rested})
             raise Broken("rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts))
-        watch.twins = once([attrs.evolve(twin, expired=old.expired) for twin in fitting for old in watch.twins])
+        watch.twins = once([attrs.evolve(twin.copy(), expired=old.expired) for twin in fitting for old in watch.twins])
 
     def load_refused(self, watch: Watch, request: LoadSession, outcome: Refused, must: int) -> None:
         name = type(outcome.error).__name__

@@ -76,7 +76,6 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('manual = "yes"', 'scenario.manual: expected true or false, got "yes"'),
         ('mutant = "A bug"', f'scenario.mutant: {NAME} "A bug"'),
         ("[agents]\nzebra = 1", f"agents.zebra: unknown key; {AGENTS}"),
-        ("[agents]\n'a.b\n' = 1", "not TOML: Illegal character '\\n' (at line 5, column 5)"),
         ('[agents]\n"a.b\\n" = 1', f"agents.a.b\\n: unknown key; {AGENTS}"),
         ("[agents]\ncount = [3, 1]", f"{COUNT} [3, 1]"),
         ("[agents]\ncount = [1]", f"{COUNT} [1]"),
@@ -347,7 +346,8 @@ def test_only_the_canary_is_manual() -> None:
 
 
 def test_smoke_reaches_every_request_and_every_fault() -> None:
-    configs = [draw(find("smoke"), seed) for seed in range(100)]
+    scenario = find("smoke")
+    configs = [draw(scenario, seed) for seed in range(50)]
     assert {name for config in configs for name in config.weights} == set(REQUESTS)
     assert {name for config in configs for name in config.faults} == set(KINDS)
     assert {KINDS[name].group for config in configs for name in config.faults} == GROUPS
@@ -420,7 +420,7 @@ def test_given_weights_stay_in_proportion_up_to_a_factor() -> None:
 
 
 def test_an_alphabet_has_something_to_write_and_something_to_read() -> None:
-    for seed in range(300):
+    for seed in range(60):
         weights = drawn("", seed=seed).weights
         for floor, row in FLOORS.items():
             assert any(name in weights for name in row), (seed, floor)
@@ -529,7 +529,7 @@ def test_the_order_of_the_file_means_nothing() -> None:
         assert draw(made("".join(rows)), seed) == draw(made("".join(reversed(rows))), seed)
 
 
-# Every setting, in at least half of the share that the spec gives it: over 400 seeds.
+# Every setting takes about the share that the spec gives it, over 400 seeds.
 
 
 @cache
@@ -538,11 +538,12 @@ def configs(mode: str) -> list[RunConfig]:
 
 
 def must_share(values: Iterable[object], parts: Mapping[object, int]) -> None:
-    """Each value as often as half of its part, and no other."""
+    """Each value at least half and at most twice as often as its part says, and no other."""
     counts = Counter(values)
     assert set(counts) == set(parts)
     for value, part in parts.items():
-        assert 2 * counts[value] * sum(parts.values()) >= part * counts.total(), (value, counts)
+        taken, due = counts[value] * sum(parts.values()), part * counts.total()
+        assert due <= 2 * taken <= 4 * due, (value, counts)
 
 
 def must_halve(values: Iterable[str], names: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -281,9 +281,9 @@ def test_blocks_fill_the_core_tier(core_bytes_max: int) -> None:
         "adversarial": (0, 1),
     }
     sizes = [len(str(args["text"])) for _, args in over_seeds(9, **config)]
-    quarters = [size for size in sizes if size >= core_bytes_max // 8]
-    assert len(sizes) < 3 * len(quarters) < 3 * len(sizes)
-    assert sum(sorted(quarters)[-5:]) > core_bytes_max
+    large = [size for size in sizes if size >= core_bytes_max // 16]
+    assert len(sizes) < 2 * len(large) < 2 * len(sizes)
+    assert 5 * sum(large) > core_bytes_max * len(large)
     assert max(sizes) <= limits.BLOCK_BYTES_MAX
 
 
@@ -332,15 +332,17 @@ def test_what_was_told_is_told_again_and_asked_for() -> None:
     assert any(query in text for query in queries for text in texts)
 
 
-def test_a_hostile_text_may_be_one_told_before_with_one_character_changed() -> None:
+def test_a_hostile_text_may_be_one_told_before_with_at_most_one_character_changed() -> None:
     user, stream = User(PLAIN, "a", Everything()), Stream(1, "test")
-    texts = [user.text(stream) if number % 2 else user.bad_text(stream) for number in range(400)]
-    told = [text for text in texts if isinstance(text, str)]
-    assert any(is_near(one, two) for one, two in combinations(told, 2))
+    pool = [text for values in pools.HOSTILE_TEXTS.values() for text in values]
+    told = [str(user.text(stream)) for _ in range(9)]
+    again = [str(text) for _ in range(300) if (text := user.bad_text(stream)) not in pool]
+    assert len(again) > 9
+    assert all(any(is_near(text, one) for one in (*told, *pool) if isinstance(one, str)) for text in again)
 
 
 def is_near(one: str, two: str) -> bool:
-    return len(one) == len(two) and sum(a != b for a, b in zip(one, two, strict=True)) == 1
+    return len(one) == len(two) and sum(a != b for a, b in zip(one, two, strict=True)) < 2
 
 
 # Files.

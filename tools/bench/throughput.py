@@ -1,0 +1,121 @@
+"""Operations per second of whole runs, beside a bare loop of the same core calls and a Hypothesis machine.
+
+    tools/test --python tools/bench/throughput.py        (any Python that has the test extra will do)
+
+All three are timed in one process, turn by turn, and the best of each is compared, so that a noisy machine disturbs the
+ratios little. The bare loop is the very inputs that the memory got in the run, into a fresh memory.
+"""
+
+import argparse
+from collections.abc import Callable
+from time import perf_counter
+
+import attrs
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from umi_core.config import Config
+from umi_core.inputs import Value
+from umi_core.memory import Memory
+from umi_core.values import Scope
+from umi_sim.hypothesis_machine import machine
+from umi_sim.run_config import RunConfig
+from umi_sim.runner import run_once
+from umi_sim.scenario import draw, find
+
+TURNS = 5
+HYPOTHESIS_EXAMPLES = 30
+HYPOTHESIS_STEPS = 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenarios", nargs="*", default=["working", "smoke"])
+    parser.add_argument("--operations", type=int, default=2_000)
+    options = parser.parse_args()
+    print(f"{'scenario':<12}{'run':>10}{'replay':>10}{'bare loop':>12}{'hypothesis':>12}   operations per second")
+    for name in options.scenarios:
+        report(name, options.operations)
+
+
+def report(name: str, operations: int) -> None:
+    config = attrs.evolve(draw(find(name), 1), operations_max=operations, faults={})
+    verdict, _ = run_once(config)
+    count = sum(verdict.operations.values())
+    inputs = recorded(config)
+    rates = best(
+        count,
+        lambda: run_once(config),
+        lambda: run_once(config, verdict.items),
+        lambda: feed(inputs),
+    )
+    hypothesis = hypothesis_rate(name)
+    run, replay, bare = rates
+    print(f"{name:<12}{run:>10}{replay:>10}{bare:>12}{hypothesis:>12}   run is 1/{bare // run} of the bare loop, "
+          f"{run * 10 // hypothesis / 10} times Hypothesis")  # fmt: skip
+
+
+def best(count: int, *acts: Callable[[], object]) -> list[int]:
+    """Operations per second of each act, the best of some turns."""
+    seconds = [min(timed(act) for _ in range(TURNS)) for act in acts]
+    return [round(count / one) for one in seconds]
+
+
+def timed(act: Callable[[], object]) -> float:
+    start = perf_counter()
+    act()
+    return perf_counter() - start
+
+
+Inputs = list[tuple[Scope, dict[str, int | bool], list[tuple[int, Value]]]]
+
+
+def recorded(config: RunConfig) -> Inputs:
+    """Every input of every life, in order."""
+    lives: Inputs = []
+    calls: dict[Memory, list[tuple[int, Value]]] = {}
+    original = Memory.step
+
+    def step(self: Memory, now_ms: int, value: Value) -> object:
+        if self not in calls:
+            calls[self] = []
+            lives.append((self.state.scope, dict(config.memory), calls[self]))
+        calls[self].append((now_ms, value))
+        return original(self, now_ms, value)
+
+    Memory.step = step  # type: ignore[assignment, method-assign]
+    try:
+        run_once(config)
+    finally:
+        Memory.step = original  # type: ignore[method-assign]
+    return lives
+
+
+def feed(lives: Inputs) -> None:
+    """The bare loop: nothing but core calls."""
+    for scope, options, calls in lives:
+        memory = Memory(scope, Config(**options))  # type: ignore[arg-type]
+        for now_ms, value in calls:
+            memory.step(now_ms, value)
+
+
+def hypothesis_rate(name: str) -> int:
+    kind = machine(name)
+    done = 0
+
+    class Counted(kind):  # type: ignore[misc, valid-type]
+        def teardown(self) -> None:
+            nonlocal done
+            super().teardown()
+            done += sum(self.world.operations.values())
+
+    quick = settings(
+        max_examples=HYPOTHESIS_EXAMPLES, stateful_step_count=HYPOTHESIS_STEPS, deadline=None, database=None,
+        phases=(Phase.generate,), suppress_health_check=list(HealthCheck), derandomize=True,
+    )  # fmt: skip
+    seconds = timed(lambda: run_state_machine_as_test(Counted, settings=quick))
+    return round(done / seconds)
+
+
+if __name__ == "__main__":
+    main()

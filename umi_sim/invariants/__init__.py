@@ -1,0 +1,10 @@
+"""Invariants: every rule by name and id, and those that bind a memory to its storage.
+
+rules.py   the one table of rules
+store.py   rows among themselves, and against the core tier
+"""
+
+from umi_sim.invariants.rules import ALIASES, RULES, Rule, id_of, rule_named
+from umi_sim.invariants.store import check_core_rows, check_store, check_xml
+
+__all__ = ["ALIASES", "RULES", "Rule", "check_core_rows", "check_store", "check_xml", "id_of", "rule_named"]

@@ -1,0 +1,57 @@
+"""What the trace tells of effects, answers and replies: short, exact, and nothing that another record tells already.
+
+A commit is told by its key, its addresses and the digest of its plan, which covers every byte of it; the rows that a
+read answers are told by their addresses and versions, because a commit told their bodies.
+"""
+
+from umi_core.codec import PLAIN, plain
+from umi_core.effects import AskModel, Asked, ByIds, Commit, Done, Embed, Outcome, Read
+from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied
+from umi_core.values import Receipt
+from umi_sim.trace import Field
+
+
+def traced(value: object) -> Field:
+    """The value as a field of a record."""
+    return value if value.__class__ in PLAIN else plain(value)  # type: ignore[return-value]
+
+
+def effect_fields(effect: Asked) -> tuple[Field, ...]:
+    match effect:
+        case AskModel():
+            return "model", effect.request_id, effect.task, effect.prompt
+        case Embed():
+            return "embed", effect.request_id, list(effect.texts)
+        case Read(query=ByIds(addresses=addresses)):
+            return "read", effect.request_id, [address.id for address in addresses]
+        case Read():
+            return "read", effect.request_id, traced(effect.query)
+        case Commit():
+            return commit_fields(effect)
+    raise AssertionError(effect)
+
+
+def commit_fields(commit: Commit) -> tuple[Field, ...]:
+    digests: list[Field] = [write.body.plan_digest for write in commit.writes if isinstance(write.body, Receipt)]
+    expects: list[Field] = [expect.version for expect in commit.expects]
+    return "commit", commit.request_id, commit.key, [write.address.id for write in commit.writes], expects, digests
+
+
+def answer_fields(answer: Answer) -> tuple[Field, ...]:
+    match answer:
+        case ModelReplied():
+            return "model", answer.request_id, answer.text
+        case Embedded():
+            return "embed", answer.request_id, traced(answer.vectors)
+        case Committed():
+            return "committed", answer.request_id, [version for _, version in answer.versions]
+        case EffectFailed():
+            return "failed", answer.request_id, answer.kind, answer.retry_after_ms, len(answer.changed)
+    rows: list[Field] = [[row.address.id, row.version, row.score_ppm, row.body is None] for row in answer.rows]
+    return "rows", answer.request_id, rows, answer.cursor, answer.count
+
+
+def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
+    if outcome.__class__ is Done and not outcome.degraded:  # type: ignore[union-attr]
+        return True, traced(outcome.value)  # type: ignore[union-attr]
+    return False, plain(outcome)  # type: ignore[return-value]
