@@ -29,7 +29,7 @@ from umi_core.inputs import (
     WorkingRequest,
 )  # fmt: skip
 from umi_core.limits import EFFECTS_PER_STEP_MAX, OP_COUNT_MAX
-from umi_core.requests import SERVED_BY, bad_id, bad_scope
+from umi_core.requests import SERVED_BY, bad_id, bad_op_id, bad_scope
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers import working
 from umi_core.tiers.core import CoreTier, bad_kind, bad_label
@@ -102,7 +102,7 @@ class Memory:
             return
         state = self.state
         served = SERVED_BY.get(type(request))
-        error = served[1](request) if served else bad_core_read(request)
+        error = bad_op_id(request.op_id) or (served[1](request) if served else bad_core_read(request))
         waits = served is not None or state.phase == "recovering"
         if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
             error = TooBusy(self.busy_count(), OP_COUNT_MAX)

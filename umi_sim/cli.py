@@ -1,136 +1,34 @@
 """The command line: options in, one report on standard output, an exit code.
 
-Law 1. Standard output of a command that runs one world is a pure function of the run, in UTF-8 everywhere.
-Law 2. What a user can get wrong ends in one clear line on standard error and status 2; nothing is written then.
+Law 1. Standard output of a command that runs one world is a pure function of the run.
+Law 2. Nothing is written before all that was asked for can be read.
 Law 3. Nothing heavy is imported before a command needs it: a small seed file replays in the blink of an eye.
 """
 
-import json
 import os
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING
 
 import click
+
+from umi_sim import __version__
+from umi_sim.console import Commands, Seed, common, complain, is_colored, refuse, say, say_json
 
 if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
     from umi_sim.seed_file import SeedFile
     from umi_sim.verdict import Verdict
 
-USAGE: Final = 2
-HARNESS: Final = 4
-INTERRUPTED: Final = 130
-SEED_COUNT_MAX: Final = 1_000_000
-PINNED: Final = "0..199"
-
-
-class Commands(click.Group):
-    """A group whose commands return their exit code, and whose errors are one line."""
-
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        code = exit_code(lambda: super(Commands, self).main(*args, standalone_mode=False, **extra))
-        if standalone_mode:
-            sys.exit(code)
-        return code
-
-
-def exit_code(command: Callable[[], Any]) -> int:
-    """What a command comes to, with everything a user can cause told in one line."""
-    try:
-        return command() or 0
-    except click.ClickException as error:
-        return complain(error.format_message())
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # who read has gone, and the interpreter still flushes
-        return 0
-    except OSError as error:
-        return complain(f"{error.filename or 'a file'}: {error.strerror or error}")
-
-
-def complain(message: str) -> int:
-    for line in message.splitlines():
-        click.echo(f"umi-sim: {line}".encode(errors="backslashreplace"), err=True)
-    return USAGE
-
-
-def refuse(message: object) -> NoReturn:
-    raise click.ClickException(str(message))
-
-
-def say(lines: Iterable[str], color: bool = False) -> None:
-    """Lines on standard output; the first word in color on a terminal."""
-    for number, line in enumerate(lines):
-        word, blank, rest = line.partition(" ")
-        if color and number == 0 and word in COLORS:
-            line = click.style(word, fg=COLORS[word], bold=True) + blank + rest
-        click.echo(line.encode(errors="backslashreplace"), color=color)
-
-
-COLORS: Final = {"PASS": "green", "SAME": "green", "FAIL": "red"}
-
-
-def say_json(value: object) -> None:
-    click.echo(json.dumps(value))
-
-
-# Options that several commands have.
-
-
-def common(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
-        click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text."),
-    ):
-        command = option(command)
-    return command
-
-
-def is_colored(no_color: bool) -> bool:
-    return sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
-
-
-class Seed(click.ParamType):
-    """A seed: decimal, 0x and hex digits, or a commit id."""
-
-    name = "seed"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from umi_sim.prng import parse_seed
-
-        try:
-            return value if isinstance(value, int) else parse_seed(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Seeds(click.ParamType):
-    """Seeds A..B, both included, or one seed."""
-
-    name = "A..B"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
-        if isinstance(value, range):
-            return value
-        first, _, last = value.partition("..")
-        low, high = (Seed().convert(end, param, ctx) for end in (first, last or first))
-        if not low <= high < low + SEED_COUNT_MAX:
-            self.fail(f"{value}: write A..B with A <= B, at most {SEED_COUNT_MAX} seeds", param, ctx)
-        return range(low, high + 1)
-
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name=None, version=__import__("umi_sim").__version__, prog_name="umi-sim")
+@click.version_option(__version__, prog_name="umi-sim")
 def cli() -> None:
     """Run an agent memory through seeded worlds full of faults.
 
     \b
     umi-sim run --seed 42        one life, a verdict, a trace hash
-    umi-sim sweep                the same for many seeds; one seed file per different failure
+    umi-sim sweep                the same for many seeds; one seed file for each different failure
     umi-sim replay FILE          a failure again
 
     Exit codes: 0 good, 1 safety or crash, 3 liveness, 5 timeout, 4 the harness itself, 2 usage.
@@ -139,4 +37,354 @@ def cli() -> None:
 
 def main() -> None:
     """The entry point."""
+    from umi_sim import cli_many
+
+    for command in cli_many.COMMANDS:
+        cli.add_command(command)
     cli()
+
+
+# One world.
+
+
+@cli.command()
+@click.argument("scenario", default="smoke")
+@click.option("--seed", type=Seed(), help="What everything is drawn from. Default: fresh, and printed.")
+@click.option("--mode", type=click.Choice(["plain", "swarm"]), help="How the configuration is drawn.")
+@click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of the scenario.")
+@click.option("--transcript", metavar="FILE", help="A conversation to live through, as JSON Lines.")
+@click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
+@common
+def run(
+    scenario: str,
+    seed: int | None,
+    mode: str | None,
+    settings: Sequence[str],
+    transcript: str | None,
+    trace: str | None,
+    **how: bool,
+) -> int:
+    """Live one simulated life and judge it. A failure leaves a seed file.
+
+    \b
+    umi-sim run --seed 42
+    umi-sim run storage_storm --seed 0x2a --set agents.count=2
+    """
+    from umi_sim import runner
+
+    seed = int.from_bytes(os.urandom(8), "big") if seed is None else seed
+    overrides = overrides_of(settings, mode)
+    config = config_of(scenario, seed, overrides, transcript)
+    command = command_of(scenario, seed, overrides, transcript)
+    if trace:
+        must_be_writable(Path(trace))
+    verdict = runner.run(config)
+    if trace:
+        write_trace(Path(trace), config)
+    repeat = kept(verdict, command) if verdict.failure else command
+    return told(verdict, repeat, command, **how)
+
+
+def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
+    """What --set and --mode say, by key of the scenario."""
+    for setting in settings:
+        if "=" not in setting:
+            refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
+    pairs = [setting.split("=", 1) for setting in settings]
+    return {key: value for key, value in pairs} | ({"scenario.swarm.mode": mode} if mode else {})
+
+
+def config_of(
+    name: str, seed: int, overrides: dict[str, str], conversation: str | None = None
+) -> "RunConfig":
+    import attrs
+
+    from umi_sim import scenario, transcript
+
+    try:
+        config = scenario.draw(scenario.find(name), seed, overrides)
+        if conversation is None:
+            return config
+        transcript.load(conversation)
+    except (scenario.BadScenario, transcript.BadTranscript) as error:
+        refuse(error)
+    return attrs.evolve(config, workload="transcript", transcript=conversation)
+
+
+def command_of(name: str, seed: int, overrides: dict[str, str], conversation: str | None) -> str:
+    """The command that makes this run again."""
+    from shlex import join
+
+    options = [part for key, value in overrides.items() for part in ("--set", f"{key}={value}")]
+    spoken = ["--transcript", conversation] if conversation else []
+    return join(["umi-sim", "run", name, "--seed", str(seed), *options, *spoken])
+
+
+def must_be_writable(path: Path) -> None:
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        refuse(f"{path}: cannot be written, name a file in a folder that is there")
+
+
+def write_trace(path: Path, config: "RunConfig") -> None:
+    from umi_sim import runner, seed_file
+
+    runner.trace_of(config).write(path, seed_file.config_to_json(config))
+
+
+def kept(verdict: "Verdict", command: str) -> str:
+    """The command that repeats a failure: from its seed file, or from the seed if there can be none."""
+    from umi_sim import seed_file
+
+    try:
+        return f"umi-sim replay {seed_file.keep(verdict).as_posix()}"
+    except (OSError, seed_file.BadSeedFile) as error:
+        complain(f"no seed file was written: {error}")
+        return command
+
+
+def told(
+    verdict: "Verdict", repeat: str, command: str, as_json: bool, quiet: bool, no_color: bool, note: str = ""
+) -> int:
+    """Print a verdict; its exit code."""
+    from umi_sim import report
+    from umi_sim.verdict import EXIT_CODES
+
+    if as_json:
+        say_json({**report.as_json(verdict), "repeat": repeat})
+    elif not quiet:
+        say(report.lines(verdict, repeat, command), is_colored(no_color))
+    return EXIT_CODES[verdict.failure.kind] if verdict.failure else 0
+
+
+# Seed files.
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--relaxed", is_flag=True, help="Compare the failure only, not the hashes.")
+@common
+def replay(files: Sequence[str], relaxed: bool, **how: bool) -> int:
+    """Run seed files again and compare with what they recorded.
+
+    Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
+    Else the code of the failure.
+
+    \b
+    umi-sim replay .umi-sim/ephemeral/*.json
+    umi-sim replay --relaxed scenarios/seeds/*.json
+    """
+    from umi_sim.replay import severest
+
+    return severest([replay_one(file, relaxed, **how) for file in files])
+
+
+def replay_one(file: str, relaxed: bool, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Run one file; its exit code. One that cannot be read does not keep others from running."""
+    from umi_sim import report, seed_file
+    from umi_sim.replay import replay as run_again
+
+    try:
+        seed = seed_file.read(Path(file))
+    except seed_file.BadSeedFile as error:
+        return complain(str(error))
+    for remark in remarks(file, seed):
+        click.echo(remark.encode(errors="backslashreplace"), err=True)
+    done = run_again(seed, relaxed=relaxed)
+    repeat = again(file, relaxed)
+    saved = kept(done.verdict, repeat) if done.what == "other failure" else ""
+    if as_json:
+        said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
+        say_json({**said, "verdict": report.as_json(done.verdict)})
+    elif not quiet:
+        first, *rest = report.lines(done.verdict, repeat)
+        told = [
+            report.row("replay", f"{done.what}: {done.why}"),
+            *([report.row("saved", saved)] if saved else []),
+        ]
+        say([first, *told, *rest], is_colored(no_color))
+    return done.exit_code
+
+
+def again(file: str, relaxed: bool) -> str:
+    from shlex import join
+
+    return join(["umi-sim", "replay", *(["--relaxed"] if relaxed else []), file])
+
+
+def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
+    """What a reader should know before trusting the hashes."""
+    from umi_sim.provenance import machine
+
+    made = {key: str(seed.made_by.get(key, "")) for key in (here := machine())}
+    if any(made.values()) and made != here:
+        yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
+    if seed.is_edited:
+        yield f"{file}: edited by hand: hashes not trusted"
+
+
+@cli.command()
+@click.argument("file")
+@click.option("--all", "all_items", is_flag=True, help="Every item, however many.")
+@common
+def show(file: str, all_items: bool, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Show a seed file as the failure it records, or a trace file line by line. Nothing is run.
+
+    \b
+    umi-sim show .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
+    """
+    with Path(file).open("rb") as opened:
+        is_seed_file = opened.read(1) == b"{"
+    lines = seed_file_lines(file, all_items) if is_seed_file else trace_lines(file)
+    if as_json:
+        say_json(lines)
+    elif not quiet:
+        say(lines, is_colored(no_color))
+    return 0
+
+
+def seed_file_lines(file: str, all_items: bool) -> list[str]:
+    from umi_sim import report
+
+    seed = readable(file)
+    if seed.failure is None:
+        return [
+            f"PASS {seed.config.scenario} seed {seed.config.seed}: expected to pass, {len(seed.items)} items"
+        ]
+    told = report.Told(seed.config, seed.items, seed.failure, seed.fingerprint, again(file, relaxed=False))
+    return report.failed(told, all_items=all_items)
+
+
+def readable(file: str) -> "SeedFile":
+    from umi_sim import seed_file
+
+    try:
+        return seed_file.read(Path(file))
+    except seed_file.BadSeedFile as error:
+        refuse(error)
+
+
+def trace_lines(file: str) -> list[str]:
+    from umi_sim import report, trace
+
+    try:
+        records = [trace.decode(record) for record in trace.read(Path(file)).kept]
+        return list(report.from_trace(records))  # type: ignore[arg-type]  # a file may hold anything
+    except (AssertionError, IndexError, TypeError, ValueError) as error:
+        refuse(f"{file}: neither a seed file nor a trace: {error}")
+
+
+# Worlds.
+
+
+@cli.command()
+@click.argument("file")
+@common
+def check(file: str, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Check a scenario (.toml), a seed file (.json) or a transcript (.jsonl) without running it.
+
+    \b
+    umi-sim check scenarios/smoke.toml
+    """
+    said = checked(Path(file))
+    if as_json:
+        say_json({"result": "ok", "file": file, "is": said})
+    elif not quiet:
+        say([f"OK {file}: {said}"], is_colored(no_color))
+    return 0
+
+
+def checked(path: Path) -> str:
+    """What a good file is, in a few words."""
+    from umi_sim import scenario, transcript
+
+    try:
+        match path.suffix:
+            case ".toml":
+                found = scenario.load(path)
+                return f"scenario {found.id}, version {found.version}"
+            case ".json":
+                seed = readable(str(path))
+                return f"seed file of {seed.config.scenario} seed {seed.config.seed}, {len(seed.items)} items"
+            case ".jsonl":
+                return f"transcript of {len(transcript.load(path))} turns"
+    except (scenario.BadScenario, transcript.BadTranscript) as error:
+        refuse(error)
+    refuse(f"{path}: expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)")
+
+
+@cli.command()
+@click.argument("name", required=False)
+@click.option("--seed", type=Seed(), default=0, help="The seed to draw the configuration from.")
+@common
+def scenarios(name: str | None, seed: int, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """List the scenarios, or show what a seed makes of one.
+
+    \b
+    umi-sim scenarios
+    umi-sim scenarios smoke --seed 42
+    """
+    rows = resolved(name, seed) if name else listed()
+    if as_json:
+        say_json(rows)
+    elif not quiet:
+        width = max(map(len, rows))
+        say([f"{key:{width}}  {shown(value)}" for key, value in rows.items()])
+    return 0
+
+
+def listed() -> dict[str, object]:
+    """The shipped scenarios by id: how many agents, and the title."""
+    from umi_sim import scenario
+
+    found = [scenario.load(path) for path in scenario.shipped().values()]
+    return {each.id: f"{agents_of(each.count):9}  {each.title}{MANUAL[each.manual]}" for each in found}
+
+
+MANUAL = {True: " (manual)", False: ""}
+
+
+def agents_of(count: tuple[int, int] | None) -> str:
+    low, high = count or (1, 4)
+    return f"{low} agent{'s' if low > 1 else ''}" if low == high else f"{low}-{high} agents"
+
+
+def resolved(name: str, seed: int) -> dict[str, object]:
+    from umi_sim.seed_file import config_to_json
+
+    config = config_of(name, seed, {})
+    return {
+        "scenario": config.scenario,
+        "version": config.version,
+        "seed": str(seed),
+        **config_to_json(config),
+    }
+
+
+def shown(value: object) -> str:
+    from umi_sim.strict_json import compact
+
+    return value if isinstance(value, str) else compact(value)
+
+
+@cli.command()
+@common
+def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
+    """List the kinds of faults: class, where they strike, what happens, which rules must hold.
+
+    \b
+    umi-sim faults
+    """
+    import attrs
+
+    from umi_sim.faults import KINDS
+
+    rows = [attrs.asdict(kind) for kind in KINDS.values()]
+    if as_json:
+        say_json(rows)
+    elif not quiet:
+        say(
+            f"{row['name']:24}{row['letter']:3}{row['verb']:16}{row['what']:80}{row['guards']}"
+            for row in rows
+        )
+    return 0

@@ -5,6 +5,7 @@ Law 2. Where the hashes of a block of steps differ, strict believes nothing that
 Law 3. A file edited by hand is relaxed: its hashes prove nothing.
 """
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import attrs
@@ -17,6 +18,7 @@ from umi_sim.verdict import EXIT_CODES, Verdict
 Class = Literal["same failure", "other failure", "passes", "diverged"]
 DIVERGED: Final = 4
 UNEXPECTED_PASS: Final = 1
+SEVEREST_FIRST: Final = (2, 4, 1, 3, 5)
 
 
 @attrs.frozen
@@ -60,6 +62,12 @@ REMARKS: Final[dict[tuple[Class, str], str]] = {
     ("other failure", "fail"): "another one than was recorded",
     ("other failure", "pass"): "a failure where none was recorded",
 }
+
+
+def severest(codes: Iterable[int]) -> int:
+    """The exit code to end with when several apply."""
+    given = list(codes)
+    return next((code for code in SEVEREST_FIRST if code in given), 0)
 
 
 # Where two runs part.

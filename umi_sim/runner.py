@@ -85,10 +85,12 @@ class Run:
         self.world.heal()
         self.enter("liveness")
         self.drain()
-        first = self.audit()
+        self.audit()
         self.must_change_nothing()
+        before = self.read_lasting()
         self.restart_all()
-        self.must_read_the_same(first, self.audit())
+        self.must_read_the_same(before, self.read_lasting())
+        self.audit()
         self.enter("end")
 
     def enter(self, phase: str) -> None:
@@ -124,18 +126,22 @@ class Run:
             if agent.memory is not None:
                 self.inspector.check(agent.memory, self.world.services.storage)
 
-    def audit(self) -> Mapping[str, object]:
-        """Read everything back; what each lasting read said, by agent and request."""
-        said: dict[str, object] = {}
+    def audit(self) -> None:
+        """Read everything back; the oracle judges each reply."""
         for agent in self.world.agents.values():
-            lasting = LASTING + self.inspector.oracle.watches[agent.name].archive.audit()
-            for name, args in lasting:
-                outcome = self.ask(agent, "audit", name, args).outcome
+            for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
+                self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
-                if name != "recall":
-                    said[f"{agent.name} {name} {dict(args)}"] = outcome
         for agent in self.world.agents.values():
             self.audit_sessions(agent)
+
+    def read_lasting(self) -> dict[str, object]:
+        """What reads say that leave no trace, by agent and request."""
+        said: dict[str, object] = {}
+        for agent in self.world.agents.values():
+            for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
+                if name != "recall":
+                    said[f"{agent.name} {name} {dict(args)}"] = self.ask(agent, "audit", name, args).outcome
         return said
 
     def audit_sessions(self, agent: Agent) -> None:

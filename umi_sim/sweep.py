@@ -20,6 +20,8 @@ from typing import Final
 import attrs
 
 from umi_sim import fingerprint, mutants, scenario, seed_file
+from umi_sim.faults import KINDS
+from umi_sim.replay import severest
 from umi_sim.report import counted, cut, escaped, plural, row
 from umi_sim.runner import run
 from umi_sim.scenario import Scenario
@@ -28,8 +30,6 @@ from umi_sim.verdict import EXIT_CODES, FailureKind, Verdict
 
 CHUNK_COUNT: Final = 10
 PROGRESS_EVERY_S: Final = 10
-SEVEREST_FIRST: Final = (2, 4, 1, 3, 5)
-HARNESS: Final = 4
 
 
 @attrs.frozen
@@ -94,12 +94,6 @@ class Totals:
 
 
 COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks")
-
-
-def severest(codes: Iterable[int]) -> int:
-    """The exit code to end with when several apply."""
-    given = list(codes)
-    return next((code for code in SEVEREST_FIRST if code in given), 0)
 
 
 # In a worker.
@@ -193,6 +187,17 @@ def default_names() -> list[str]:
     return [name for name in scenario.shipped() if not loaded(name).manual]
 
 
+def kinds_of(names: Sequence[str]) -> list[str]:
+    """The kinds of faults that these scenarios may have, in the order of the registry."""
+    given = [loaded(name).faults for name in names]
+    return [kind for kind in KINDS if any(may_strike(kind, faults) for faults in given)]
+
+
+def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
+    """A kind is named before its group; where nothing is said, everything is drawn."""
+    return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
+
+
 def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -248,7 +253,7 @@ def bar(run_count: int) -> Iterator[Tell]:
 # The table.
 
 
-def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], rates: Iterable[str]) -> Iterator[str]:
+def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], kinds: Sequence[str]) -> Iterator[str]:
     """The verdict first, what happened, then one row for each failure with the command that repeats it."""
     word = "FAIL" if totals.found else "PASS"
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
@@ -258,7 +263,7 @@ def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], rates: Ite
     yield row("replies", counted(in_order(totals.replies)))
     yield from (row("excused", counted(in_order(totals.excused))) for _ in range(bool(+totals.excused)))
     yield from (row("" if at else "faults", line) for at, line in enumerate(folded(in_order(totals.fired))))
-    if never := [name for name in rates if name not in totals.fired]:
+    if never := [name for name in kinds if name not in totals.fired]:
         yield row("never", ", ".join(never))
     yield row("marks", f"{len(totals.marks)} reached")
     for found in totals.in_order():

@@ -465,7 +465,8 @@ class ArchiveOracle(Worlds):
         plain, told = attrs.evolve(value, repeated=False), self.told.get(op.key)
         if told is not None:
             is_known = value.repeated or not is_over(told[0], op.began)
-            is_told = is_known and told[0].is_like(op) and plain == told[1]
+            is_same = plain == told[1] or (value == Forgotten(False) and is_known)  # gone just before it looked
+            is_told = is_known and is_same and told[0].is_like(op)
             self.demand(is_told, "once-only", "one key was told two things", told[1], value)
             return told[0]
         others = [it for it in self.by_key.get(op.key, ()) if it is not op and it.is_like(op)]

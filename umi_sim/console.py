@@ -1,0 +1,112 @@
+"""The console: one-line errors, output in UTF-8, and the options that commands share.
+
+Law 1. What a user can get wrong ends in one clear line on standard error and status 2.
+Law 2. Standard output has the same bytes in every locale; color is for terminals.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NoReturn
+
+import click
+
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+SEED_COUNT_MAX: Final = 1_000_000
+COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
+
+
+class Commands(click.Group):
+    """A group whose commands return their exit code, and whose errors are one line."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        code = exit_code(lambda: super(Commands, self).main(*args, standalone_mode=False, **extra))
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def exit_code(command: Callable[[], Any]) -> int:
+    """What a command comes to, with everything a user can cause told in one line."""
+    try:
+        return command() or 0
+    except click.ClickException as error:
+        return complain(error.format_message())
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # who read has gone, and the interpreter still flushes
+        return 0
+    except OSError as error:
+        return complain(f"{error.filename or 'a file'}: {error.strerror or error}")
+
+
+def complain(message: str) -> int:
+    for line in message.splitlines():
+        click.echo(f"umi-sim: {line}".encode(errors="backslashreplace"), err=True)
+    return USAGE
+
+
+def refuse(message: object) -> NoReturn:
+    raise click.ClickException(str(message))
+
+
+def say(lines: Iterable[str], color: bool = False) -> None:
+    """Lines on standard output; the first word in color on a terminal."""
+    for number, line in enumerate(lines):
+        word, blank, rest = line.partition(" ")
+        if color and number == 0 and word in COLORS:
+            line = click.style(word, fg=COLORS[word], bold=True) + blank + rest
+        click.echo(line.encode(errors="backslashreplace"), color=color)
+
+
+def say_json(value: object) -> None:
+    click.echo(json.dumps(value))
+
+
+# Options that several commands have.
+
+
+def common(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
+        click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
+        click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text."),
+    ):
+        command = option(command)
+    return command
+
+
+def is_colored(no_color: bool) -> bool:
+    return sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
+
+
+class Seed(click.ParamType):
+    """A seed: decimal, 0x and hex digits, or a commit id."""
+
+    name = "seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from umi_sim.prng import parse_seed
+
+        try:
+            return value if isinstance(value, int) else parse_seed(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Seeds(click.ParamType):
+    """Seeds A..B, both included, or one seed."""
+
+    name = "A..B"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        if isinstance(value, range):
+            return value
+        first, _, last = value.partition("..")
+        low, high = (Seed().convert(end, param, ctx) for end in (first, last or first))
+        if not low <= high < low + SEED_COUNT_MAX:
+            self.fail(f"{value}: write A..B with A <= B, at most {SEED_COUNT_MAX} seeds", param, ctx)
+        return range(low, high + 1)
