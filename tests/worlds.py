@@ -3,7 +3,7 @@ it. Nothing here is random, and time moves only when a test, or `run`, says so."
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -23,6 +23,7 @@ ALICE = entity_id(SCOPE, "person", "Alice")
 BOB = entity_id(SCOPE, "person", "Bob")
 
 Model = Callable[[str, str], str]
+Kind = TypeVar("Kind", AskModel, Embed, Read, Commit)
 
 
 def input_of(prompt: str, name: str) -> Any:
@@ -34,16 +35,17 @@ def input_of(prompt: str, name: str) -> Any:
 def sentences(task: str, prompt: str) -> str:
     """`Alice likes tea. Bob snores` names two persons by their first words; Umi is the assistant itself."""
     told = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
+    types = {"Umi": "self"}
     rows = [
-        {"name": name, "type": "self" if name == "Umi" else "person", "content": fact, "confidence": 0.9}
+        {"name": name, "type": types.get(name, "person"), "content": fact, "confidence": 0.9}
         for name, _, fact in told
     ]
-    return json.dumps({"entities": rows, "relations": []})
+    return json.dumps({"entities": rows})
 
 
 @attrs.define
 class Pair:
-    """`pending` are the effects that nobody has answered, oldest first; `replies` by op_id."""
+    """`pending` are the effects nobody has answered, oldest first; `held` those that wait for a test."""
 
     storage: SimStorage = attrs.Factory(SimStorage)
     config: Config = QUIET
@@ -53,6 +55,7 @@ class Pair:
     now_ms: int = 0
     memory: Memory = attrs.field(init=False)
     pending: list[Asked] = attrs.field(factory=list, init=False)
+    held: list[Asked] = attrs.field(factory=list, init=False)
     replies: dict[int | str, Reply] = attrs.field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -84,37 +87,55 @@ class Pair:
                 return self.land(effect)
 
     def land(self, commit: Commit) -> Committed | EffectFailed:
-        """The batch reaches storage; whether the memory hears of it is another matter."""
+        """The batch reaches storage, whether the memory hears of it or not."""
         answer = self.storage.flush(self.storage.arrive(commit, self.scope.agent), self.now_ms)
         assert answer is not None
         return answer
 
-    def answer(self, at: int = 0) -> list[Asked]:
-        return self.step(self.world(self.pending.pop(at)))
+    def answer(self) -> list[Asked]:
+        return self.step(self.world(self.pending.pop(0)))
 
-    def fail(self, kind: FailureKind, retry_after_ms: int = 0, at: int = 0) -> list[Asked]:
-        return self.step(EffectFailed(self.pending.pop(at).request_id, kind, retry_after_ms))
+    def fail(self, kind: FailureKind, at: int = 0) -> list[Asked]:
+        return self.step(EffectFailed(self.pending.pop(at).request_id, kind))
 
     def wake(self, now_ms: int | None = None) -> list[Asked]:
         """Only time passes: until then, or until the memory wants to be stepped."""
-        self.now_ms = self.memory.deadline_ms() or 0 if now_ms is None else now_ms
+        self.now_ms = max(self.now_ms, self.memory.deadline_ms() or 0) if now_ms is None else now_ms
         return self.step(Wake())
 
-    def run(self) -> "Pair":
-        """Answer everything, and let time pass where the memory sleeps, until nothing is in flight."""
-        while self.pending or self.memory.state.operations or self.memory.state.phase == "new":
-            _ = self.answer() if self.pending else self.wake()
+    def run(self, *absent: type[Asked]) -> "Pair":
+        """Until nothing moves: answer all but effects whose service is absent, let time pass."""
+        while self.pending or self.is_waiting():
+            if not self.pending:
+                self.wake()
+            else:
+                _ = self.fail("unavailable") if isinstance(self.pending[0], absent) else self.answer()
         return self
 
-    def until(self, kind: type[Asked]) -> Asked:
-        """Answer until the oldest pending effect is of this kind; that one is held back."""
+    def is_waiting(self) -> bool:
+        """Only time can help: an operation sleeps, or its effect was dropped."""
+        held, state = [effect.request_id for effect in self.held], self.memory.state
+        return state.phase == "new" or any(op.waiting not in held for op in state.operations.values())
+
+    def until(self, kind: type[Kind]) -> Kind:
+        """Answer until the oldest pending effect is of this kind, and give it."""
         while not isinstance(self.pending[0], kind):
             self.answer()
         return self.pending[0]
 
-    def ask(self, request: Request) -> Outcome:
+    def hold(self, kind: type[Kind]) -> Kind:
+        """The same, and hold it back until `release`."""
+        effect = self.until(kind)
+        self.held.append(self.pending.pop(0))
+        return effect
+
+    def release(self) -> "Pair":
+        self.pending, self.held = [*self.held, *self.pending], []
+        return self.run()
+
+    def ask(self, request: Request, *absent: type[Asked]) -> Outcome:
         self.step(request)
-        self.run()
+        self.run(*absent)
         return self.replies[request.op_id].outcome
 
     def rows(self, kind: str) -> list[Row]:

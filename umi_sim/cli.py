@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umi_sim import __version__
-from umi_sim.console import Commands, Seed, common, complain, is_colored, refuse, say, say_json
+from umi_sim import __version__, cli_lists, cli_many
+from umi_sim.cli_lists import config_of, readable
+from umi_sim.console import Commands, complain, is_colored, output_options, refuse, say, say_json, seed_of
 
 if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
@@ -21,9 +22,14 @@ if TYPE_CHECKING:
     from umi_sim.verdict import Verdict
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="umi-sim")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> int:
     """Run an agent memory through seeded worlds full of faults.
 
     \b
@@ -33,15 +39,14 @@ def cli() -> None:
 
     Exit codes: 0 good, 1 safety or crash, 3 liveness, 5 timeout, 4 the harness itself, 2 usage.
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return 0
 
 
 def main() -> None:
     """The entry point."""
-    from umi_sim import cli_many
-
-    for command in cli_many.COMMANDS:
-        cli.add_command(command)
-    cli()
+    cli(prog_name="umi-sim")
 
 
 # One world.
@@ -49,12 +54,14 @@ def main() -> None:
 
 @cli.command()
 @click.argument("scenario", default="smoke")
-@click.option("--seed", type=Seed(), help="What everything is drawn from. Default: fresh, and printed.")
+@click.option(
+    "--seed", type=seed_of, metavar="S", help="What everything is drawn from. Default: fresh, and printed."
+)
 @click.option("--mode", type=click.Choice(["plain", "swarm"]), help="How the configuration is drawn.")
 @click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of the scenario.")
 @click.option("--transcript", metavar="FILE", help="A conversation to live through, as JSON Lines.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
-@common
+@output_options
 def run(
     scenario: str,
     seed: int | None,
@@ -91,24 +98,7 @@ def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
         if "=" not in setting:
             refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
     pairs = [setting.split("=", 1) for setting in settings]
-    return {key: value for key, value in pairs} | ({"scenario.swarm.mode": mode} if mode else {})
-
-
-def config_of(
-    name: str, seed: int, overrides: dict[str, str], conversation: str | None = None
-) -> "RunConfig":
-    import attrs
-
-    from umi_sim import scenario, transcript
-
-    try:
-        config = scenario.draw(scenario.find(name), seed, overrides)
-        if conversation is None:
-            return config
-        transcript.load(conversation)
-    except (scenario.BadScenario, transcript.BadTranscript) as error:
-        refuse(error)
-    return attrs.evolve(config, workload="transcript", transcript=conversation)
+    return dict(pairs) | ({"scenario.swarm.mode": mode} if mode else {})
 
 
 def command_of(name: str, seed: int, overrides: dict[str, str], conversation: str | None) -> str:
@@ -142,9 +132,7 @@ def kept(verdict: "Verdict", command: str) -> str:
         return command
 
 
-def told(
-    verdict: "Verdict", repeat: str, command: str, as_json: bool, quiet: bool, no_color: bool, note: str = ""
-) -> int:
+def told(verdict: "Verdict", repeat: str, command: str, as_json: bool, quiet: bool, no_color: bool) -> int:
     """Print a verdict; its exit code."""
     from umi_sim import report
     from umi_sim.verdict import EXIT_CODES
@@ -162,7 +150,7 @@ def told(
 @cli.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--relaxed", is_flag=True, help="Compare the failure only, not the hashes.")
-@common
+@output_options
 def replay(files: Sequence[str], relaxed: bool, **how: bool) -> int:
     """Run seed files again and compare with what they recorded.
 
@@ -215,7 +203,8 @@ def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
     """What a reader should know before trusting the hashes."""
     from umi_sim.provenance import machine
 
-    made = {key: str(seed.made_by.get(key, "")) for key in (here := machine())}
+    here = machine()
+    made = {key: str(seed.made_by.get(key, "")) for key in here}
     if any(made.values()) and made != here:
         yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
     if seed.is_edited:
@@ -225,7 +214,7 @@ def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
 @cli.command()
 @click.argument("file")
 @click.option("--all", "all_items", is_flag=True, help="Every item, however many.")
-@common
+@output_options
 def show(file: str, all_items: bool, as_json: bool, quiet: bool, no_color: bool) -> int:
     """Show a seed file as the failure it records, or a trace file line by line. Nothing is run.
 
@@ -255,136 +244,15 @@ def seed_file_lines(file: str, all_items: bool) -> list[str]:
     return report.failed(told, all_items=all_items)
 
 
-def readable(file: str) -> "SeedFile":
-    from umi_sim import seed_file
-
-    try:
-        return seed_file.read(Path(file))
-    except seed_file.BadSeedFile as error:
-        refuse(error)
-
-
 def trace_lines(file: str) -> list[str]:
     from umi_sim import report, trace
 
     try:
         records = [trace.decode(record) for record in trace.read(Path(file)).kept]
-        return list(report.from_trace(records))  # type: ignore[arg-type]  # a file may hold anything
+        return list(report.from_trace(records))
     except (AssertionError, IndexError, TypeError, ValueError) as error:
         refuse(f"{file}: neither a seed file nor a trace: {error}")
 
 
-# Worlds.
-
-
-@cli.command()
-@click.argument("file")
-@common
-def check(file: str, as_json: bool, quiet: bool, no_color: bool) -> int:
-    """Check a scenario (.toml), a seed file (.json) or a transcript (.jsonl) without running it.
-
-    \b
-    umi-sim check scenarios/smoke.toml
-    """
-    said = checked(Path(file))
-    if as_json:
-        say_json({"result": "ok", "file": file, "is": said})
-    elif not quiet:
-        say([f"OK {file}: {said}"], is_colored(no_color))
-    return 0
-
-
-def checked(path: Path) -> str:
-    """What a good file is, in a few words."""
-    from umi_sim import scenario, transcript
-
-    try:
-        match path.suffix:
-            case ".toml":
-                found = scenario.load(path)
-                return f"scenario {found.id}, version {found.version}"
-            case ".json":
-                seed = readable(str(path))
-                return f"seed file of {seed.config.scenario} seed {seed.config.seed}, {len(seed.items)} items"
-            case ".jsonl":
-                return f"transcript of {len(transcript.load(path))} turns"
-    except (scenario.BadScenario, transcript.BadTranscript) as error:
-        refuse(error)
-    refuse(f"{path}: expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)")
-
-
-@cli.command()
-@click.argument("name", required=False)
-@click.option("--seed", type=Seed(), default=0, help="The seed to draw the configuration from.")
-@common
-def scenarios(name: str | None, seed: int, as_json: bool, quiet: bool, no_color: bool) -> int:
-    """List the scenarios, or show what a seed makes of one.
-
-    \b
-    umi-sim scenarios
-    umi-sim scenarios smoke --seed 42
-    """
-    rows = resolved(name, seed) if name else listed()
-    if as_json:
-        say_json(rows)
-    elif not quiet:
-        width = max(map(len, rows))
-        say([f"{key:{width}}  {shown(value)}" for key, value in rows.items()])
-    return 0
-
-
-def listed() -> dict[str, object]:
-    """The shipped scenarios by id: how many agents, and the title."""
-    from umi_sim import scenario
-
-    found = [scenario.load(path) for path in scenario.shipped().values()]
-    return {each.id: f"{agents_of(each.count):9}  {each.title}{MANUAL[each.manual]}" for each in found}
-
-
-MANUAL = {True: " (manual)", False: ""}
-
-
-def agents_of(count: tuple[int, int] | None) -> str:
-    low, high = count or (1, 4)
-    return f"{low} agent{'s' if low > 1 else ''}" if low == high else f"{low}-{high} agents"
-
-
-def resolved(name: str, seed: int) -> dict[str, object]:
-    from umi_sim.seed_file import config_to_json
-
-    config = config_of(name, seed, {})
-    return {
-        "scenario": config.scenario,
-        "version": config.version,
-        "seed": str(seed),
-        **config_to_json(config),
-    }
-
-
-def shown(value: object) -> str:
-    from umi_sim.strict_json import compact
-
-    return value if isinstance(value, str) else compact(value)
-
-
-@cli.command()
-@common
-def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
-    """List the kinds of faults: class, where they strike, what happens, which rules must hold.
-
-    \b
-    umi-sim faults
-    """
-    import attrs
-
-    from umi_sim.faults import KINDS
-
-    rows = [attrs.asdict(kind) for kind in KINDS.values()]
-    if as_json:
-        say_json(rows)
-    elif not quiet:
-        say(
-            f"{row['name']:24}{row['letter']:3}{row['verb']:16}{row['what']:80}{row['guards']}"
-            for row in rows
-        )
-    return 0
+for command in (*cli_lists.COMMANDS, *cli_many.COMMANDS):
+    cli.add_command(command)

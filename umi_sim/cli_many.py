@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim.console import Seed, Seeds, common, complain, is_colored, refuse, say, say_json
+from umi_sim.console import complain, is_colored, output_options, refuse, say, say_json, seed_of, seeds_of
+
+if TYPE_CHECKING:
+    from umi_sim.verify import Seen
 
 HARNESS: Final = 4
 PINNED: Final = "0..199"
@@ -14,10 +17,12 @@ PINNED: Final = "0..199"
 
 @click.command()
 @click.argument("scenario", nargs=-1)
-@click.option("--seeds", type=Seeds(), default=PINNED, show_default=True, help="Both ends included.")
+@click.option(
+    "--seeds", type=seeds_of, metavar="A..B", default=PINNED, show_default=True, help="Both ends included."
+)
 @click.option("--jobs", type=click.IntRange(1, 1_024), help="Processes. Default: one for each core.")
 @click.option("--stop-first", is_flag=True, help="End with the first failure.")
-@common
+@output_options
 def sweep(
     scenario: Sequence[str],
     seeds: range,
@@ -52,9 +57,9 @@ def sweep(
 
 @click.command()
 @click.argument("scenario", default="smoke")
-@click.option("--seed", type=Seed(), help="One seed.")
-@click.option("--seeds", type=Seeds(), help="Both ends included.")
-@common
+@click.option("--seed", type=seed_of, metavar="S", help="One seed.")
+@click.option("--seeds", type=seeds_of, metavar="A..B", help="Both ends included.")
+@output_options
 def verify(
     scenario: str, seed: int | None, seeds: range | None, as_json: bool, quiet: bool, no_color: bool
 ) -> int:
@@ -95,3 +100,61 @@ def verify(
     elif not quiet:
         say(verified(scenario, pairs, apart, lines), is_colored(no_color))
     return 0 if apart is None else HARNESS
+
+
+def verified(
+    name: str, pairs: "Sequence[tuple[Seen, Seen]]", apart: int | None, lines: Sequence[str]
+) -> list[str]:
+    """The layout of verify."""
+    if apart is not None:
+        return [f"FAIL nondeterminism same-seed-same-trace (DET-1): {name} seed {apart}", *lines]
+    if len(pairs) == 1:
+        return [f"SAME {pairs[0][0].trace}"]
+    return [f"SAME {name}: {len(pairs)} traces, each equal in 2 processes"]
+
+
+@click.command("_trace", hidden=True)
+@click.argument("scenario")
+@click.argument("seeds", type=seeds_of)
+@click.option("--out", metavar="FILE", help="Write the records of the first seed.")
+def trace_in_child(scenario: str, seeds: range, out: str | None) -> int:
+    """What a process of `verify` does: one line of JSON for each seed, or a trace file."""
+    import attrs
+
+    from umi_sim import verify as verifying
+
+    if out:
+        verifying.write_trace(scenario, seeds[0], Path(out))
+        return 0
+    for seed in seeds:
+        say_json(attrs.asdict(verifying.seen(scenario, seed)))
+    return 0
+
+
+@click.command()
+@click.option("--only", metavar="NAME", help="One mutant.")
+@output_options
+def mutants(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Plant each known bug and run its scenario until a rule sees it. Exit 4 if one is not found.
+
+    \b
+    umi-sim mutants --only get-alive-at-expiry
+    """
+    import attrs
+
+    from umi_sim import sweep as sweeps
+    from umi_sim.mutants.registry import MUTANTS
+
+    if only and only not in MUTANTS:
+        refuse(f"{only}: no such mutant; known: {', '.join(MUTANTS)}")
+    found = []
+    for mutant in [MUTANTS[only]] if only else MUTANTS.values():
+        found.append(sweeps.hunt(mutant))
+        if not as_json and not quiet:
+            say([sweeps.hunt_line(found[-1])], is_colored(no_color))
+    if as_json:
+        say_json([attrs.asdict(each) for each in found])
+    return 0 if all(each.is_found for each in found) else HARNESS
+
+
+COMMANDS: Final = (sweep, verify, mutants, trace_in_child)

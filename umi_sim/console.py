@@ -7,7 +7,7 @@ Law 2. Standard output has the same bytes in every locale; color is for terminal
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 import click
@@ -21,9 +21,10 @@ COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 class Commands(click.Group):
     """A group whose commands return their exit code, and whose errors are one line."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
-        code = exit_code(lambda: super(Commands, self).main(*args, standalone_mode=False, **extra))
-        if standalone_mode:
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]  # both overloads
+        is_alone = extra.pop("standalone_mode", True)
+        code = exit_code(lambda: super(Commands, self).main(args, standalone_mode=False, **extra))
+        if is_alone:
             sys.exit(code)
         return code
 
@@ -69,7 +70,7 @@ def say_json(value: object) -> None:
 # Options that several commands have.
 
 
-def common(command: Callable[..., Any]) -> Callable[..., Any]:
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
         click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
@@ -83,30 +84,20 @@ def is_colored(no_color: bool) -> bool:
     return sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
 
 
-class Seed(click.ParamType):
-    """A seed: decimal, 0x and hex digits, or a commit id."""
+def seed_of(text: str) -> int:
+    """A seed as an option gives it: decimal, 0x and hex digits, or a commit id."""
+    from umi_sim.prng import parse_seed
 
-    name = "seed"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from umi_sim.prng import parse_seed
-
-        try:
-            return value if isinstance(value, int) else parse_seed(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+    try:
+        return parse_seed(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
-class Seeds(click.ParamType):
+def seeds_of(text: str) -> range:
     """Seeds A..B, both included, or one seed."""
-
-    name = "A..B"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
-        if isinstance(value, range):
-            return value
-        first, _, last = value.partition("..")
-        low, high = (Seed().convert(end, param, ctx) for end in (first, last or first))
-        if not low <= high < low + SEED_COUNT_MAX:
-            self.fail(f"{value}: write A..B with A <= B, at most {SEED_COUNT_MAX} seeds", param, ctx)
-        return range(low, high + 1)
+    first, _, last = text.partition("..")
+    low, high = seed_of(first), seed_of(last or first)
+    if not low <= high < low + SEED_COUNT_MAX:
+        raise click.BadParameter(f"{text}: write A..B with A <= B, at most {SEED_COUNT_MAX} seeds")
+    return range(low, high + 1)

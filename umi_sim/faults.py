@@ -61,6 +61,7 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("model_number_drift", "M", "model.ask", "a number that is a little wrong", "EXT-1 SCO-1"),
     ("model_injection", "M", "model.ask", "a value that tries to be markup, an order or a template", "REN-1 EXT-4 CORE-5"),
     ("model_repeats", "M", "model.ask", "elements again and again", "ROU-1 RET-1"),
+    ("model_bad_block", "M", "model.ask", "a route to system, to persona, or to a block that is none", "CORE-5 ROU-1"),
     ("model_overconfident", "M", "model.ask", "confidence outside all bounds", "SCO-1 ROU-1"),
     ("model_misdirected", "M", "model.ask", "the answer to somebody else's question", "ISO-1 ROU-2 RES-2"),
     ("embed_timeout", "B", "embedder.embed", "no vectors; the failure comes before the memory's own time-out", "EXT-3 WF-1"),
@@ -93,6 +94,7 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
 )  # fmt: skip
 
 ACTIVE_SITES: Final = 4  # a kind is active at one site in so many
+EVERYWHERE: Final = ("agent", "clock")  # groups with a single site
 QUIRK_RATE: Final[Ratio] = (1, 4)
 
 
@@ -119,7 +121,8 @@ class Dice:
         for name, (n, d) in self._rates.items():
             kind = KINDS[name]
             anywhere = kind.verb == f"{verb.split('.')[0]}.any"
-            is_active = Keyed(stream_key(self._seed, ("site", name))).draw(site) % ACTIVE_SITES == 0
+            draw = Keyed(stream_key(self._seed, ("site", name))).draw
+            is_active = kind.group in EVERYWHERE or draw(site) % ACTIVE_SITES == 0
             if (kind.verb == verb or anywhere) and is_active:
                 rate = QUIRK_RATE if kind.letter == "Q" and kind.group != "clock" else (n, d)
                 found.append((name, Keyed(stream_key(self._seed, ("fault", name, site))), *rate))

@@ -1,14 +1,16 @@
 """The inspector of a run: the oracle from outside and the invariants from inside, in one judge.
 
-Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks.
+Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks. Each raises Broken
+with the readable name of the first rule that does not hold.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from umi_core.effects import Reply
-from umi_core.inputs import Answer
-from umi_core.invariants import BrokenRule, check_cheap, check_memory
-from umi_core.memory import Memory
+from umi_core.inputs import Answer, Value
+from umi_core.invariants import Before, BrokenRule, before_step, check_cheap, check_memory, check_step
+from umi_core.memory import WORKING, Memory
 from umi_sim.invariants import check_store
 from umi_sim.oracle.judge import Oracle
 from umi_sim.run_config import RunConfig
@@ -21,13 +23,14 @@ PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
 class Inspector:
-    """Raises Broken with the readable name of the first rule that does not hold."""
+    """Sees a whole run. `heard` keeps the replies to requests of the phases."""
 
     def __init__(self, config: RunConfig) -> None:
         self.oracle = Oracle(config)
         self.heard: dict[str, Reply] = {}
         self.issued = self.oracle.issued
         self.woken = self.oracle.read_clock
+        self._before: Before | None = None
         self._count = 0
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
@@ -42,21 +45,31 @@ class Inspector:
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
 
-    def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None:
+    def stepping(self, memory: Memory, value: Value) -> None:
+        """Before a step. A working request that meets no operation in flight can change the working tier alone."""
+        is_lone = value.__class__ in WORKING and not memory.state.operations
+        self._before = None if is_lone else before_step(memory.state)
+
+    def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None:
         self.oracle.stepped(agent)
         self._count += 1
+        before, state = self._before, memory.state
+        if before is not None:
+            named(lambda: check_step(before, value, state))
         if self._count % CHECK_EVERY == 0:
             self.check(memory, storage)
-            return
-        try:
-            check_cheap(memory.state)
-        except BrokenRule as broken:
-            raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
+        else:
+            named(lambda: check_cheap(state))
 
     def check(self, memory: Memory, storage: SimStorage) -> None:
         """Every rule, over everything."""
-        try:
-            check_memory(memory.state)
-        except BrokenRule as broken:
-            raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
+        named(lambda: check_memory(memory.state))
         check_store(storage, memory.state)
+
+
+def named(check: Callable[[], None]) -> None:
+    """An inside rule breaks like any other."""
+    try:
+        check()
+    except BrokenRule as broken:
+        raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None

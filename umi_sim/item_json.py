@@ -292,16 +292,16 @@ def piece_of(value: Json, path: str) -> tuple[str, int]:
 
 
 def noun(choices: tuple[object, ...]) -> str:
-    """What a message calls a declared type."""
+    """What a message calls a declared type; that none is allowed besides goes without saying."""
+    wanted = [each for each in choices if each is not type(None)]
     return " or ".join(
-        NOUNS[each] if isinstance(each, type) and each in NOUNS else "a list" for each in choices
+        NOUNS[each] if isinstance(each, type) and each in NOUNS else "a list" for each in wanted
     )
 
 
 WORDS: Final = text()
 NOUNS: Final[dict[type, str]] = {
-    str: "text", bytes: "text or hex", int: "an integer", bool: "true or false", type(None): "null",
-    Turn: "[role, text]",
+    str: "text", bytes: "text or hex", int: "an integer", bool: "true or false", Turn: "[role, text]",
 }  # fmt: skip
 
 # What each kind of item, fault and move has.

@@ -15,19 +15,22 @@ from umi_core.values import Turn
 from umi_sim import fingerprint
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import RunConfig
+from umi_sim.seed_fields import PLAIN
 from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
 
 LINE_COUNT_MAX: Final = 40
-LINE_CHARS_MAX: Final = 140
+LINE_CHARS_MAX: Final = 120
 VALUE_CHARS_MAX: Final = 60
 SCRIPT_COUNT_MAX: Final = 12
 EVENT_COUNT_MAX: Final = 15
+FRAME_COUNT_MAX: Final = 4
+ROW_COUNT_MAX: Final = 8
 EVENT_COLUMN: Final = 18
 LABEL_COLUMN: Final = 9
 
 ABSENT: Final = 99
-COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # of a record: which of its fields are agent, reading and event, and what else is told
+COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and what is told
     Tag.OP: (1, 2, 0, 3, 4), Tag.STEP: (0, 1, 3, 2), Tag.FAULT: (ABSENT, ABSENT, 2, 0, 1),
     Tag.CLOCK: (0, 2, ABSENT, 1), Tag.LIFE: (1, ABSENT, ABSENT, 0), Tag.STATE: (0, ABSENT, ABSENT, 1),
     **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),
@@ -73,9 +76,9 @@ def passed(verdict: Verdict, repeat: str) -> Iterator[str]:
     yield row("trace", verdict.trace_hash)
     yield row("config", config_line(verdict.config))
     if not_plain := unusual(verdict.config):
-        yield row("", cut(f"not plain: {', '.join(not_plain)}"))
+        yield from rows("", f"not plain: {', '.join(not_plain)}")
     yield from faults_rows(verdict)
-    yield row("replies", replies_line(verdict))
+    yield from rows("replies", replies_line(verdict))
     yield row("phases", phases_line(verdict))
     yield row("marks", f"{len(verdict.marks)} reached")
     if verdict.skipped:
@@ -104,10 +107,10 @@ def config_line(config: RunConfig) -> str:
 
 def unusual(config: RunConfig) -> list[str]:
     """What the seed decided otherwise than a plain run has it."""
-    shares = ("adversarial", config.adversarial), ("land", config.land), ("repeat", config.repeat)
+    shares = [(name, getattr(config, name)) for name in ("adversarial", "land", "repeat")]
     return [
         *(f"{name} {word(value)}" for name, value in config.memory.items()),
-        *(f"{name} {n}/{d}" for name, (n, d) in shares if n),
+        *(f"{name} {n}/{d}" for name, (n, d) in shares if (n, d) != getattr(PLAIN, name)),
         *(f"clock {agent.name} {duration(agent.skew_ms)}" for agent in config.agents if agent.skew_ms),
         *(f"without {name}" for name in config.off),
         *((f"bug {config.planted}",) if config.planted else ()),
@@ -117,10 +120,10 @@ def unusual(config: RunConfig) -> list[str]:
 def faults_rows(verdict: Verdict) -> Iterator[str]:
     rates, fired, blunt = verdict.config.faults, verdict.fired, verdict.blunt
     silent = [name for name in rates if name not in fired and name not in blunt]
-    yield row("faults", cut(f"fired {counted(fired)}" if fired else "none fired"))
+    yield from rows("faults", f"fired {counted(fired)}" if fired else "none fired")
     parts = (f"silent {', '.join(silent)}" if silent else "", f"blunt {counted(blunt)}" if blunt else "")
     if any(parts):
-        yield row("", cut("; ".join(filter(None, parts))))
+        yield from rows("", "; ".join(filter(None, parts)))
 
 
 def replies_line(verdict: Verdict) -> str:
@@ -128,7 +131,7 @@ def replies_line(verdict: Verdict) -> str:
     if verdict.degraded:
         outcomes.append(f"{sum(verdict.degraded.values())} degradations ({counted(verdict.degraded)})")
     excused = [f"{count} excused ({why})" for why, count in verdict.excused.items() if count]
-    return cut(", ".join((*outcomes, *excused)) or "none")
+    return ", ".join((*outcomes, *excused)) or "none"
 
 
 def phases_line(verdict: Verdict) -> str:
@@ -152,12 +155,23 @@ def failed(told: Told, *, all_items: bool = False) -> list[str]:
         row("repeat", told.repeat),
         *((row("seed", told.seed),) if told.seed else ()),
         row("file", f"fingerprint {told.fingerprint}"),
-        *((row("frame", failure.frame),) if failure.frame else ()),
+        *frames(failure),
         "",
         *script(told, all_items),
         *(("", *story(told)) if told.tail else ()),
     ]
     return [escaped(line) for line in found]
+
+
+def frames(failure: Failure) -> Iterator[str]:
+    """Where a crash came from: the innermost functions of ours, without the folders of this machine."""
+    if failure.frame:
+        yield row("frame", failure.frame)
+    found = [f"{place}:{line} {name}" for place, line, name in FRAME.findall(failure.traceback)]
+    yield from (row("", place) for place in found[: -FRAME_COUNT_MAX - 1 : -1])
+
+
+FRAME: Final = re.compile(r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)')
 
 
 def rule_of(failure: Failure) -> str:
@@ -262,7 +276,20 @@ def story(told: Told) -> Iterator[str]:
 
 
 def row(label: str, text: str) -> str:
-    return f"  {label:{LABEL_COLUMN}}{text}"
+    return f"  {label:{LABEL_COLUMN}}{text}".rstrip()
+
+
+def rows(label: str, text: str) -> Iterator[str]:
+    """A long list in several rows, broken after its commas; the last one is cut."""
+    lines = [""]
+    for part in text.split(", "):
+        joined = f"{lines[-1]}, {part}" if lines[-1] else part
+        if len(joined) > LINE_CHARS_MAX - LABEL_COLUMN and lines[-1] and len(lines) < ROW_COUNT_MAX:
+            lines[-1] += ","
+            lines.append(part)
+        else:
+            lines[-1] = joined
+    return (row("" if at else label, cut(line)) for at, line in enumerate(lines))
 
 
 def plural(count: int, noun: str) -> str:

@@ -126,7 +126,7 @@ def read_block(value: Json, path: str) -> bytes:
 PLAIN: Final = RunConfig(
     scenario="", version=1, seed=0, mode="plain", agents=(AgentConfig("a", Scope("u1", "a1")),),
     start_ms=1_700_000_000_000, memory={}, weights={}, faults={}, operations_max=50, in_flight_max=1,
-    key_count=4, adversarial=(1, 4), land=(0, 1), repeat=(0, 1), latency="instant", policy="fifo",
+    key_count=4, adversarial=(1, 4), land=(1, 4), repeat=(0, 1), latency="instant", policy="fifo",
 )  # fmt: skip
 
 COUNT: Final = whole(0, 10**9)

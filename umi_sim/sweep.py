@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from functools import cache
@@ -22,7 +22,7 @@ import attrs
 from umi_sim import fingerprint, mutants, scenario, seed_file
 from umi_sim.faults import KINDS
 from umi_sim.replay import severest
-from umi_sim.report import counted, cut, escaped, plural, row
+from umi_sim.report import counted, cut, escaped, plural, row, rows
 from umi_sim.runner import run
 from umi_sim.scenario import Scenario
 from umi_sim.trace import write_whole
@@ -260,11 +260,15 @@ def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], kinds: Seq
     swept = f"{plural(len(names), 'scenario')}, seeds {seeds[0]}..{seeds[-1]}"
     yield f"{word} sweep of {swept}: {runs}, {failures(totals)}"
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
-    yield row("replies", counted(in_order(totals.replies)))
-    yield from (row("excused", counted(in_order(totals.excused))) for _ in range(bool(+totals.excused)))
-    yield from (row("" if at else "faults", line) for at, line in enumerate(folded(in_order(totals.fired))))
+    for label, counts in (
+        ("replies", totals.replies),
+        ("excused", +totals.excused),
+        ("faults", totals.fired),
+    ):
+        if counts:
+            yield from rows(label, counted(in_order(counts)))
     if never := [name for name in kinds if name not in totals.fired]:
-        yield row("never", ", ".join(never))
+        yield from rows("never", ", ".join(never))
     yield row("marks", f"{len(totals.marks)} reached")
     for found in totals.in_order():
         yield ""
@@ -279,16 +283,6 @@ def failures(totals: Totals) -> str:
 
 def in_order(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts)}
-
-
-def folded(counts: Mapping[str, int]) -> list[str]:
-    """The counts in lines of a few."""
-    names = list(counts)
-    rows = [names[at : at + FOLD_COUNT] for at in range(0, len(names), FOLD_COUNT)]
-    return [counted({name: counts[name] for name in few}) for few in rows]
-
-
-FOLD_COUNT: Final = 5
 
 
 def found_lines(found: Found, hits: int) -> Iterator[str]:

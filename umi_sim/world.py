@@ -45,7 +45,8 @@ class Judge(Protocol):
     def woken(self, agent: str, reading_ms: int) -> object: ...
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
     def crashed(self, agent: str) -> None: ...
-    def stepped(self, agent: str, memory: Memory, storage: SimStorage) -> None: ...
+    def stepping(self, memory: Memory, value: Value) -> None: ...
+    def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None: ...
 
 
 @attrs.define
@@ -313,6 +314,7 @@ class World:
         memory = agent.memory
         assert memory is not None
         self.step_count += 1
+        self.judge.stepping(memory, value)
         effects = memory.step(reading_ms, value)
         for effect in effects:
             if isinstance(effect, Reply):
@@ -321,7 +323,7 @@ class World:
                 self.send(agent, effect)
         if memory.marks:
             self.marks.update(memory.marks)
-        self.judge.stepped(agent.name, memory, self.services.storage)
+        self.judge.stepped(agent.name, memory, self.services.storage, value)
         deadline_ms = memory.deadline_ms()
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
         if self.step_count % STATE_EVERY == 0:

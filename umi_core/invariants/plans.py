@@ -9,7 +9,7 @@ counted in that same step, before or after the plan, both tables are tried.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
 from umi_core.effects import Commit, Write
@@ -24,8 +24,6 @@ from umi_core.state import Facts, Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import Entity, RoutingDecision, Row, Scope
-
-ARCHIVE_KINDS: Final = ("entity", "version", "vector", "relation")
 
 
 @runtime_checkable
@@ -117,7 +115,7 @@ def check_leaving(change: Change, writes: Iterable[Write]) -> None:
     untold = [key for key in left if key not in change.evicted_ids]
     demand(not untold, "core-bijection", "entries leave core, and the reply does not say so", (), untold)
     deleted = [write.address for write in writes if write.body is None]
-    lost = [of.id for of in deleted if of.kind in ARCHIVE_KINDS and of.id.partition("@")[0] in left]
+    lost = [of.id for of in deleted if of.kind == "entity" and of.id in left]
     demand(not lost, "archive-untouched", "what leaves core is deleted from the archive", (), lost)
 
 

@@ -1,10 +1,10 @@
 """The archive as possible worlds: what a memory may say about its entities, judged from outside.
 
-Law 1. A read must be explained by a world that was possible between issue and reply. A reply of a write is a claim:
-the worlds in which it is not true go. Law 2. A write without a certain answer may take effect at any later instant,
-until its life ends or a row it planned on has changed; all of its ids, or none: what one id shows holds for all.
-Law 3. A refused or failed request changed nothing. Law 4. An id with over WORLD_COUNT_MAX worlds is undecided: it is
-counted, and nothing is demanded of it.
+Law 1. A read must be explained by a world that was possible between issue and reply. A reply of a write is a
+claim: the worlds in which it is not true go. Law 2. A write without a certain answer may take effect at any
+later instant, until its life ends or a row it planned on has changed; on all of its ids or none: what one id
+shows holds for all. Law 3. A refused or failed request changed nothing. Law 4. An id that has over
+WORLD_COUNT_MAX worlds is undecided: it is counted, and nothing is demanded of it.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -14,14 +14,14 @@ import attrs
 
 from umi_core import errors, limits
 from umi_core.config import Config
-from umi_core.effects import Done, Failed, Outcome, Refused, Unknown
+from umi_core.effects import Done, Failed, Outcome, Refused
 from umi_core.inputs import Answer, Count, Embedded, Forget, GetEntity, ModelReplied, Recall, Remember
 from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
 from umi_core.policies.similarity import shared_ppm, sound_vectors, vector_relevance_ppm
 from umi_core.requests import SERVED_BY
-from umi_core.results import Forgotten, Hit, Remembered
+from umi_core.results import Forgotten, Hit, Remembered, Stored
 from umi_core.values import BLOCK_KINDS, Entity, RoutingDecision, Scope, Version, entity_id, note_id, size
 from umi_sim.storage import words_of
 from umi_sim.verdict import Broken
@@ -33,16 +33,14 @@ FREE: Final = ("confidence_ppm", "relation_count", "vector_missing")  # fields t
 UNTOLD: Final = ()  # a vector that nobody told
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 STEP_OF: Final = {  # each degradation, and the step whose answer must have failed, if an oracle can see it
-    "extract:one_note": "extract", "extract:partial": "extract", "embed:no_vectors": "embed", "route:table": "route",
-    "embed:words_only": "embed", "route:partial": None, "by_vector:words_only": None, "settle:core_unread": None,
-    **dict.fromkeys(STORAGE_MADE),
-}  # fmt: skip
-SHAPES: Final[dict[type, tuple[type, ...]]] = {
-    Remember: (Remembered,), Recall: (tuple,), Forget: (Forgotten,), Count: (int,), GetEntity: (Entity, Version, type(None)),
+    "extract:one_note": "extract", "extract:partial": "extract", "embed:no_vectors": "embed",
+    "embed:words_only": "embed", "route:table": "route", "route:partial": None, "by_vector:words_only": None,
+    "settle:core_unread": None, **dict.fromkeys(STORAGE_MADE),
 }  # fmt: skip
 
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
+Score = Callable[["World"], int | None]
 
 
 # Possible worlds.
@@ -50,9 +48,9 @@ Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 @attrs.define(eq=False)
 class Operation:
-    """One request, what the world answered, what it would do to which ids, and what it did as far as that is known.
+    """One request, what the world answered, and what it would do to which ids.
 
-    `before`, of a read: what was possible meanwhile and is not any more.
+    `did`: what it did, once that is settled. `before`, of a read: what was possible meanwhile, and is no more.
     """
 
     request: ArchiveRequest
@@ -74,11 +72,18 @@ class Operation:
 
     @property
     def has_key(self) -> bool:
-        """Its effect is known, and storage knows its key; what changed nothing leaves no receipt."""
+        """Whether storage knows its key for certain; what changed nothing leaves no receipt."""
         return any(change != "absent" for claims in self.did.values() for _, change in claims)
 
     def is_like(self, other: "Operation") -> bool:
         return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
+
+    def is_over(self, began: int) -> bool:
+        """Whether it had been answered before another one began."""
+        return self.ended is not None and self.ended < began
+
+    def answers_of(self, step: str) -> list[Answer]:
+        return [answer for name, answer in self.answers if name == step]
 
 
 @attrs.frozen(cache_hash=True)
@@ -95,24 +100,18 @@ class World:
     unsure: tuple[str, ...] = ()
     deeds: tuple[tuple[Operation, Claim], ...] = ()
 
-    def has(self, op: Operation) -> bool:
-        return any(doer is op for doer, _ in self.deeds)
-
-    def claims(self, op: Operation) -> tuple[Claim, ...]:
-        return tuple([claim for doer, claim in self.deeds if doer is op])
+    def claims(self, op: Operation) -> list[Claim]:
+        return [claim for doer, claim in self.deeds if doer is op]
 
 
 @attrs.define(eq=False)
 class Track:
-    """One id: its worlds (none: undecided), who may still change it, and whether another id narrowed it last."""
+    """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last."""
 
     id: str
     base: tuple[World, ...] = (World(),)
     open: dict[Operation, None] = attrs.field(factory=dict)
     is_bound: bool = False
-
-    def claims(self, op: Operation) -> tuple[Claim, ...]:
-        return tuple(dict.fromkeys(claim for world in self.base for claim in world.claims(op)))
 
 
 class Worlds:
@@ -130,10 +129,10 @@ class Worlds:
         if not holds and rule not in self.off:
             raise Broken(rule, message, str(expected)[:200], str(got)[:200])
 
-    def must(self, track: Track, kept: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    def must(self, track: Track, kept: object, rule: str, *told: object) -> None:
         """Some world is left; if not, and the rule is off, nothing more is demanded of this id."""
         if track.base and not kept:
-            self.demand(False, rule, message, expected, got)
+            self.demand(False, rule, f"{track.id} {told[0]}", *told[1:])
             self.undecide(track)
 
     def track(self, key: str) -> Track:
@@ -153,8 +152,8 @@ class Worlds:
         """This operation has not happened and will not, not as it was offered."""
         for track in self.tracks_of(op):
             track.open.pop(op, None)
-            kept = tuple(world for world in track.base if not world.has(op))
-            self.must(track, kept, "reference-agrees", f"{track.id} has shown a request that failed")
+            kept = tuple(world for world in track.base if not world.claims(op))
+            self.must(track, kept, "reference-agrees", "has shown a request that failed")
             if len(kept) < len(track.base):
                 self.root(track, kept)
             if track.base == (World(),) and not track.open and track.id not in self.known:
@@ -171,7 +170,8 @@ class Worlds:
             todo += [world for world in later if world not in found]
             found |= dict.fromkeys(later)
             if len(found) > WORLD_COUNT_MAX:
-                return self.undecide(track)
+                self.undecide(track)
+                return ()
         return tuple(found)
 
     def after(self, op: Operation, world: World, key: str) -> World:
@@ -186,10 +186,9 @@ class Worlds:
         deeds = sorted((*world.deeds, (op, (after.version, change))), key=lambda deed: deed[0].began)
         return attrs.evolve(after, deeds=tuple(deeds))
 
-    def undecide(self, track: Track) -> tuple[World, ...]:
+    def undecide(self, track: Track) -> None:
         self.undecided += 1
         track.base = ()
-        return ()
 
     def seen(self, track: Track, op: Operation) -> tuple[World, ...]:
         """Every world this id may have been in since a read was issued; none if undecided."""
@@ -218,20 +217,20 @@ class Worlds:
         todo = list(doers)
         for op in todo:  # it grows
             tracks = [track for track in self.tracks_of(op) if track.base]
-            shown = [[world.has(op) for world in track.base] for track in tracks]
+            shown = [[bool(world.claims(op)) for world in track.base] for track in tracks]
             happened = any(map(all, shown))
             if not happened and (not op.is_closed or all(map(any, shown))):
                 continue
             for track, row in zip(tracks, shown, strict=True):
-                if any(has != happened for has in row):
+                if any(did != happened for did in row):
                     todo += doers_of(track.base)
                     self.bind(track, op, happened)
             if op.ended is not None:
                 self.strip(op)
 
     def bind(self, track: Track, op: Operation, happened: bool) -> None:
-        kept = tuple(world for world in self.possible(track) if world.has(op) == happened)
-        self.must(track, kept, "all-or-nothing", f"{track.id} and another id of one write disagree whether it happened")
+        kept = tuple(world for world in self.possible(track) if bool(world.claims(op)) == happened)
+        self.must(track, kept, "all-or-nothing", "and another id of one write disagree whether it happened")
         self.root(track, kept)
         track.is_bound = True
 
@@ -242,7 +241,7 @@ class Worlds:
         for track in tracks:
             self.root(track, self.possible(track))
             track.open.pop(op, None)
-        changes = [claim[1] for track in tracks for claim in track.claims(op)]
+        changes = [claim[1] for track in tracks for world in track.base for claim in world.claims(op)]
         if op.key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
             self.agree((op,))
         else:
@@ -252,17 +251,17 @@ class Worlds:
         """Nobody needs to tell the worlds with and without this operation apart any more."""
         for track in self.tracks_of(op):
             track.open.pop(op, None)
-            op.did |= {track.id: claims} if (claims := track.claims(op)) else {}
+            claims = dict.fromkeys(claim for world in track.base for claim in world.claims(op))
+            op.did |= {track.id: tuple(claims)} if claims else {}
             track.base = tuple(dict.fromkeys(without(world, op) for world in track.base))
         for other in self.by_key.get(op.key, ()) if op.has_key else ():
             if other is not op:
                 self.withdraw(other)
 
-    # What is claimed.
-
     def explains(self, op: Operation, claims: Mapping[str, Claim]) -> bool:
         """Whether the operation may have done just that."""
-        return list(op.mentions) == list(claims) and all(self.may_have(op, key, claims[key]) for key in claims)
+        is_about = list(op.mentions) == list(claims)
+        return is_about and all(self.may_have(op, key, claim) for key, claim in claims.items())
 
     def may_have(self, op: Operation, key: str, claim: Claim) -> bool:
         track = self.track(key)
@@ -270,12 +269,12 @@ class Worlds:
         return not track.base or any(agrees(claim, it) for it in did)
 
     def hold(self, op: Operation, claims: Mapping[str, Claim]) -> None:
-        """From here on the memory is held to what it said; who planned on what has changed comes too late."""
+        """The memory is held to what it said; who planned on what has changed comes too late."""
         doers: dict[Operation, None] = {}
         for key, claim in claims.items():
             track = self.track(key)
             doers |= self.narrow(track, op, claim) if key not in op.did else {}
-            for rival in [it for it in track.open if claim[1] in CHANGES and is_over(it, op.began)]:
+            for rival in [it for it in track.open if claim[1] in CHANGES and it.is_over(op.began)]:
                 self.close(rival)
         self.strip(op)
         self.agree(doers)
@@ -284,12 +283,96 @@ class Worlds:
         """Only worlds with this claim are left; the operations that the others were about."""
         worlds = self.possible(track)
         kept = tuple(world for world in worlds if any(agrees(claim, it) for it in world.claims(op)))
-        did = dict.fromkeys(it for world in worlds for it in world.claims(op))
+        did = list(dict.fromkeys(it for world in worlds for it in world.claims(op)))
         rule = rule_of(track, worlds, [version for version, _ in did], claim[0])
-        rule = "deleted-stays-deleted" if claim[1] == "forgot" else rule
-        self.must(track, kept, rule, f"{track.id} was {claim[1]} with version {claim[0]}", list(did), claim)
+        if claim[1] == "forgot":
+            rule = "deleted-stays-deleted"
+        elif claim[1] == "unchanged" and claim[0] in [version for version, _ in did]:
+            rule = "once-only"  # what it found is what it had made itself
+        self.must(track, kept, rule, f"was {claim[1]} with version {claim[0]}", did, claim)
         self.root(track, kept)
         return doers_of(worlds)
+
+
+# What a write makes of an id.
+
+
+def remembered(world: World, key: str, mention: Mention, request: Remember, at_ms: int) -> tuple[World, str]:
+    """Nothing new; or the next version, with the lines that were lacking; or a first one."""
+    old = world.entity
+    lines = old.content.split("\n") if old else []
+    if old is not None and all(line in lines for line in mention.content.split("\n")):
+        return attrs.evolve(world, entity=with_given(old, request)), "unchanged"
+    entity = with_given(old or bare(key, mention, at_ms), request)
+    content = extended(lines, mention.content) if old else mention.content
+    entity = attrs.evolve(entity, content=content, version=world.version + 1, updated_ms=at_ms)
+    unsure = ("updated_ms",) if old and "created_ms" not in world.unsure else ("created_ms", "updated_ms")
+    row = version_of(entity, mention, "extend" if old else None)
+    told = (*(world.told if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
+    vector = UNTOLD if request.embed else None
+    after = World(entity.version, entity, told, vector, unsure, world.deeds)
+    return after, "updated" if old else "created"
+
+
+def bare(key: str, mention: Mention, at_ms: int) -> Entity:
+    block, ppm = BLOCK_OF_TYPE[mention.type], mention.confidence_ppm
+    return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
+
+
+def version_of(it: Entity, mention: Mention, kind: str | None) -> Version:
+    told = (it.event_time_ms, it.metadata, it.source, it.updated_ms)
+    return Version(it.id, it.version, mention.content, kind, it.content, *told)
+
+
+def with_given(entity: Entity, request: Remember) -> Entity:
+    """Explicit values only; what is not given stays."""
+    names = ("importance_ppm", "event_time_ms", "source")
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
+
+
+def extended(lines: Sequence[str], mention: str) -> str:
+    """The lines that are lacking come last; the oldest go while it is too long."""
+    lacking = [line for line in dict.fromkeys(mention.split("\n")) if line not in lines]
+    whole = [*lines, *lacking]
+    while len(whole) > 1 and size("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
+        del whole[0]
+    return "\n".join(whole)
+
+
+def may_follow(op: Operation, world: World) -> bool:
+    """Whether an operation may still take effect: once per request key, and on the rows it planned on."""
+    is_void = world.entity is None and isinstance(op.request, Forget)  # changes nothing, so uses no key
+    return not any(
+        doer is op
+        or (op.key and doer.key == op.key and change != "absent" and not is_void)
+        or (change in CHANGES and op.is_over(doer.began))
+        for doer, (_, change) in world.deeds
+    )
+
+
+def without(world: World, op: Operation) -> World:
+    return attrs.evolve(world, deeds=tuple(deed for deed in world.deeds if deed[0] is not op))
+
+
+def doers_of(worlds: Iterable[World]) -> dict[Operation, None]:
+    return {doer: None for world in worlds for doer, _ in world.deeds}
+
+
+def agrees(claim: Claim, did: Claim) -> bool:
+    return claim[1] == did[1] and claim[0] in (0, did[0])
+
+
+def rule_of(track: Track, worlds: Sequence[World], versions: list[int], got: int) -> str:
+    """The rule that a version breaks: less than there must be, more than there can be, or not that one."""
+    low, high = min(versions, default=0), max(versions, default=0)
+    if track.is_bound:
+        return "all-or-nothing"
+    if got < low:
+        return "acknowledged-is-durable"
+    if got > high == 0:
+        return "deleted-stays-deleted" if any(world.version for world in worlds) else "reference-agrees"
+    return "once-only" if got > high else "reference-agrees"
 
 
 # Verdicts.
@@ -301,7 +384,7 @@ class ArchiveOracle(Worlds):
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
         self.tick = self.seen_ms = 0
-        self.told: dict[str, tuple[Operation, object]] = {}  # by request key: who was acknowledged, and with what
+        self.told: dict[str, tuple[Operation, object]] = {}  # by request key: who was acknowledged, with what
 
     # What happens.
 
@@ -312,8 +395,9 @@ class ArchiveOracle(Worlds):
     def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
         self.tick += 1
         self.saw(now_ms)
-        op = self.flying[op_id] = Operation(request, SERVED_BY[type(request)][1](request), self.tick, now_ms)
-        if op.error is None and op.key:
+        error = SERVED_BY[type(request)][1](request)
+        op = self.flying[op_id] = Operation(request, error, self.tick, now_ms)
+        if error is None and op.key:
             self.by_key.setdefault(op.key, []).append(op)
         self.offer(op, self.intended(op))
 
@@ -323,8 +407,8 @@ class ArchiveOracle(Worlds):
             return
         op.answers.append((step, answer))
         if step == "extract" and isinstance(op.request, Remember):
-            text = answer.text if isinstance(answer, ModelReplied) else ""
-            read = parse_extraction(text, op.request.text, self.config)
+            reply = answer.text if isinstance(answer, ModelReplied) else ""
+            read = parse_extraction(reply, op.request.text, self.config)
             op.extraction = read if isinstance(read, Extraction) else None
             self.offer(op, self.intended(op))
 
@@ -346,10 +430,11 @@ class ArchiveOracle(Worlds):
         self.end(op)
         if isinstance(outcome, Refused | Failed):
             self.judge_failure(op, outcome)
-        elif isinstance(outcome, Unknown):
-            self.demand(isinstance(op.request, Remember | Forget), "error-is-not-empty", "a read ended as Unknown")
-        else:
+        elif isinstance(outcome, Done):
             self.judge_done(op, outcome)
+        else:
+            is_write = isinstance(op.request, Remember | Forget)
+            self.demand(is_write, "error-is-not-empty", "a read ended as Unknown")
 
     def crashed(self) -> None:
         """Nothing in flight will reply; what has not taken effect before the next life never will."""
@@ -375,12 +460,13 @@ class ArchiveOracle(Worlds):
         for key in self.known:
             worlds = self.possible(self.track(key))
             last = max((world.version for world in worlds), default=0)
-            numbers = range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1)
-            reads += [("get_entity", {"entity_id": key}), *(("get_entity", {"entity_id": key, "version": n}) for n in numbers)]
+            reads.append(("get_entity", {"entity_id": key}))
+            for number in range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1):
+                reads.append(("get_entity", {"entity_id": key, "version": number}))
             names |= {world.entity.name: None for world in worlds if world.entity}
         return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in names))
 
-    # All requests.
+    # Any reply.
 
     def judge_failure(self, op: Operation, outcome: Refused | Failed) -> None:
         """Nothing changed, and for a good reason."""
@@ -389,51 +475,52 @@ class ArchiveOracle(Worlds):
             rule = "text-never-lost" if isinstance(op.request, Remember) else "degradation-named"
             self.demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
-            others = [it for it in self.by_key.get(op.key, ()) if it.has_key or not (it.did or it.is_refuted)]
+            others = [it for it in self.by_key[op.key] if it.has_key or not (it.did or it.is_refuted)]
             is_fair = any(not it.is_like(op) for it in others)
-            self.demand(is_fair, "once-only", "the same request under the same key was taken for another one")
+            self.demand(is_fair, "once-only", "the same request under one key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
             self.demand(error == op.error, "reference-agrees", "refused without a reason", op.error, error)
         op.is_refuted = True
         self.withdraw(op)
 
     def judge_done(self, op: Operation, outcome: Done) -> None:
-        value, names, kind = outcome.value, [item.name for item in outcome.degraded], type(op.request)
-        self.demand(op.error is None, "reference-agrees", "done, and must be refused", op.error, value)
-        is_shaped = isinstance(value, SHAPES[kind]) and not isinstance(value, bool)
-        self.demand(is_shaped, "reference-agrees", "a value of another kind", SHAPES[kind], value)
-        strange = [name for name in names if name not in STEP_OF]
-        self.demand(not strange, "degradation-named", f"{strange} is the name of no degradation")
+        names = [item.name for item in outcome.degraded]
+        shapes, judge = JUDGES[type(op.request)]
+        is_shaped = isinstance(outcome.value, shapes) and not isinstance(outcome.value, bool)
+        self.demand(op.error is None, "reference-agrees", "done, and must be refused", op.error, outcome)
+        self.demand(is_shaped, "reference-agrees", "a value of another kind", shapes, outcome.value)
+        is_named = all(name in STEP_OF for name in names)
+        self.demand(is_named, "degradation-named", "there is no such degradation", list(STEP_OF), names)
         if op.error is None and is_shaped:
-            JUDGES[kind](self, op, value, names)
+            judge(self, op, outcome.value, names)
 
-    def judge_causes(self, op: Operation, names: list[str], vector_count: int) -> None:
-        """Each degradation has a cause, and what must have failed is named. Whatever timed out may have failed."""
-        is_late = self.seen_ms - op.began_ms >= self.config.model_timeout_ms
-        for name in [] if is_late else names:
+    def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
+        """Each degradation has a cause, what must have failed is named; `count` vectors were asked for."""
+        is_late = self.seen_ms - op.began_ms >= self.config.model_timeout_ms  # then an answer may be lacking
+        for name in names:
             step = STEP_OF.get(name)
-            is_caused = step is None or self.has_failed(op, step, vector_count)
+            is_caused = is_late or step is None or self.has_failed(op, step, count)
             self.demand(is_caused, "degradation-named", f"{name} without a cause")
         if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
             self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")
-        if vector_count and not self.vectors(op, vector_count):
+        if count and not self.vectors(op, count):
             is_named = any(name.startswith("embed:") for name in names)
             self.demand(is_named, "degradation-named", "a failed embedding is not named")
 
-    def has_failed(self, op: Operation, step: str, vector_count: int) -> bool:
-        """Whether an answer of this step was a failure, or of no or only partial use."""
+    def has_failed(self, op: Operation, step: str, count: int) -> bool:
+        """Whether some answer to this step was a failure, or of no or only partial use."""
+        answers = op.answers_of(step)
         if step == "embed":
-            return len(self.vectors(op, vector_count)) < len(answers_of(op, step))
-        if step == "extract" and op.extraction is not None:
-            return op.extraction.partial or len(answers_of(op, step)) > 1
-        replies = [it for it in answers_of(op, step) if isinstance(it, ModelReplied)]
-        usable = [it for it in replies if step == "route" and isinstance(parse_routes(it.text, (), self.config), Routes)]
-        return len(usable) < len(answers_of(op, step))
+            return len(self.vectors(op, count)) < len(answers)
+        if step == "extract":
+            return len(answers) > 1 or op.extraction is None or op.extraction.partial
+        replies = [parse_routes(it.text, (), self.config) for it in answers if isinstance(it, ModelReplied)]
+        return sum(isinstance(reply, Routes) for reply in replies) < len(answers)
 
     def vectors(self, op: Operation, count: int) -> list[tuple[tuple[int, ...], ...]]:
         """The sound answers of the embedder, of this many vectors each."""
-        found = [it.vectors for it in answers_of(op, "embed") if isinstance(it, Embedded)]
-        sound = [sound_vectors(vectors, count, self.config.embedding_dims) for vectors in found]
+        found = [it for it in op.answers_of("embed") if isinstance(it, Embedded)]
+        sound = [sound_vectors(it.vectors, count, self.config.embedding_dims) for it in found]
         return [tuple(vector for vector in it if vector) for it in sound if it is not None and None not in it]
 
     # Writes.
@@ -441,20 +528,22 @@ class ArchiveOracle(Worlds):
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
         assert isinstance(op.request, Remember)
         self.demand(value.entities, "text-never-lost", "a remember is done and stored nothing")
-        claims = {stored.id: (stored.version, stored.change) for stored in value.entities}
-        changed = [key for key, (_, change) in claims.items() if change in CHANGES]
+        changed = [stored for stored in value.entities if stored.change in CHANGES]
         if "extract:one_note" in names and op.extraction is not None:
             self.judge_causes(op, names, 0)
             op.extraction = None  # its answer came too late
             self.offer(op, self.intended(op))
+        claims = {stored.id: (stored.version, stored.change) for stored in value.entities}
         doer = self.judge_claims(op, value, claims)
-        dropped = doer.extraction.dropped if doer.extraction else ()
-        self.demand(value.dropped == dropped, "reference-agrees", "other elements were dropped", dropped, value.dropped)
-        is_own = doer is op and not value.repeated
-        self.judge_routing(doer, value, is_own and "route:table" not in names)
+        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)]  # whose answers may be behind it
+        dropped, got = [it.extraction.dropped if it.extraction else () for it in pool], value.dropped
+        self.demand(got in dropped, "reference-agrees", "other elements were dropped", dropped, got)
+        is_own = pool == [op] and not value.repeated
+        replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
+        self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
         if is_own:
             self.judge_causes(op, names, len(changed) if op.request.embed else 0)
-            self.fill(op, changed, value, names)
+            self.fill(op, changed, value.routing, "embed:no_vectors" not in names)
 
     def judge_forget(self, op: Operation, value: Forgotten, names: list[str]) -> None:
         assert isinstance(op.request, Forget)
@@ -464,45 +553,52 @@ class ArchiveOracle(Worlds):
         """Whose effect it was: its own, or that of a request with the same key. The memory is held to it."""
         plain, told = attrs.evolve(value, repeated=False), self.told.get(op.key)
         if told is not None:
-            is_known = value.repeated or not is_over(told[0], op.began)
-            is_same = plain == told[1] or (value == Forgotten(False) and is_known)  # gone just before it looked
-            is_told = is_known and is_same and told[0].is_like(op)
+            is_first = not told[0].is_over(op.began)  # in flight together; it may have been gone just before
+            is_same = plain == told[1] and (value.repeated or is_first)
+            is_told = told[0].is_like(op) and (is_same or (is_first and value == Forgotten(False)))
             self.demand(is_told, "once-only", "one key was told two things", told[1], value)
             return told[0]
         others = [it for it in self.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         doers = others if value.repeated else [op, *others]
         self.demand(doers, "once-only", "called repeated, and nobody had asked before")
         doer = next((it for it in doers if self.explains(it, claims)), op)
-        given = list(doer.mentions)
-        rule = "text-never-lost" if isinstance(op.request, Remember) and op.extraction is None else "reference-agrees"
-        self.demand(given == list(claims), rule, "other ids than the answers give", given, list(claims))
-        self.hold(doer, claims if given == list(claims) else {})
+        given, got = list(doer.mentions), list(claims)
+        is_lost = isinstance(op.request, Remember) and op.extraction is None
+        rule = "text-never-lost" if is_lost else "reference-agrees"
+        self.demand(given == got, rule, "other ids than the answers give", given, got)
+        self.hold(doer, claims if given == got else {})
         if op.key and doer.has_key:
             self.told[op.key] = (op, plain)
         return doer
 
-    def judge_routing(self, op: Operation, value: Remembered, is_model_heard: bool) -> None:
+    def judge_routing(
+        self, mentions: Mapping[str, Mention | None], value: Remembered, replies: list[str], is_heard: bool
+    ) -> None:
         """One decision per entity: of a sound row, of the table, or kept."""
         decided, ids = [it.entity_id for it in value.routing], [stored.id for stored in value.entities]
-        self.demand(decided == ids, "route-per-entity", "not one decision per entity, in their order", ids, decided)
+        self.demand(decided == ids, "route-per-entity", "not one decision per entity, in order", ids, decided)
         entered = tuple(it.entity_id for it in value.routing if it.outcome == "promoted" and it.promote)
-        self.demand(value.promoted == entered, "route-known-only", "other ids were promoted", entered, value.promoted)
+        got = value.promoted
+        self.demand(got == entered, "route-known-only", "others were promoted than asked for", entered, got)
         for stored, decision in zip(value.entities, value.routing, strict=False):
-            mention = op.mentions.get(stored.id)
+            mention = mentions.get(stored.id)
             if mention is not None:
-                is_open = decision.block in BLOCK_KINDS[1:] and (decision.block != "persona" or mention.type == "self")
-                self.demand(is_open, "system-is-authored", f"{mention.type} {stored.id} was routed to {decision.block}")
                 entity = bare(stored.id, mention, 0)
-                allowed = self.routes(op, entity, is_model_heard) if stored.change in CHANGES else self.homes(entity)
-                plain = attrs.evolve(decision, outcome="not_asked")
-                self.demand(plain in allowed, "route-per-entity", f"{stored.id} was routed otherwise", allowed, plain)
+                is_kept = stored.change not in CHANGES
+                allowed = self.homes(entity) if is_kept else self.routes(entity, replies, is_heard)
+                self.judge_route(entity, attrs.evolve(decision, outcome="not_asked"), allowed)
 
-    def routes(self, op: Operation, entity: Entity, is_model_heard: bool) -> list[RoutingDecision]:
-        """What the model said about an entity, if it said something sound; else the table's."""
-        texts = [it.text for it in answers_of(op, "route") if isinstance(it, ModelReplied)]
-        replies = [parse_routes(text, (entity,), self.config) for text in texts]
-        found = [reply.decisions[0] for reply in replies if isinstance(reply, Routes)]
-        return found if found and is_model_heard else [*found, table_decision(entity)]
+    def judge_route(self, entity: Entity, decision: RoutingDecision, allowed: list[RoutingDecision]) -> None:
+        block, what = decision.block, f"{entity.type} {entity.id} was routed to {decision.block}"
+        is_open = block in BLOCK_KINDS[1:] and (block != "persona" or entity.type == "self")
+        self.demand(is_open, "system-is-authored", what)
+        self.demand(decision in allowed, "route-per-entity", what, allowed, decision)
+
+    def routes(self, entity: Entity, replies: list[str], is_heard: bool) -> list[RoutingDecision]:
+        """What the model said about an entity, if it said something sound; else what the table says."""
+        read = [parse_routes(reply, (entity,), self.config) for reply in replies]
+        found = [routes.decisions[0] for routes in read if isinstance(routes, Routes)]
+        return found if found and is_heard else [*found, table_decision(entity)]
 
     def homes(self, entity: Entity) -> list[RoutingDecision]:
         """What did not change keeps its block, whichever that may be."""
@@ -511,19 +607,19 @@ class ArchiveOracle(Worlds):
         blocks = known if 0 < len(known) == len(worlds) else BLOCK_KINDS
         return [RoutingDecision(entity.id, block, False, None, "", "kept", None) for block in blocks]
 
-    def fill(self, op: Operation, changed: list[str], value: Remembered, names: list[str]) -> None:
+    def fill(
+        self, op: Operation, changed: list[Stored], routing: tuple[RoutingDecision, ...], has_vectors: bool
+    ) -> None:
         """Vector and block of what changed, where only one world is left."""
-        vectors = self.vectors(op, len(changed))
-        is_sure = len(vectors) == len(answers_of(op, "embed")) > 0 and vectors == vectors[:1] * len(vectors)
-        blocks = {decision.entity_id: decision.block for decision in value.routing}
-        versions = {stored.id: stored.version for stored in value.entities}
-        for n, key in enumerate(changed):
-            track = self.track(key)
+        vectors, blocks = self.vectors(op, len(changed)), {it.entity_id: it.block for it in routing}
+        is_sure = has_vectors and len(vectors) == len(op.answers_of("embed")) > 0
+        is_sure = is_sure and vectors == vectors[:1] * len(vectors)
+        for n, stored in enumerate(changed):
+            track = self.track(stored.id)
             world = track.base[0] if len(track.base) == 1 else World()
-            if world.entity is not None and world.version == versions[key]:
-                entity = attrs.evolve(world.entity, block=blocks.get(key, world.entity.block))
-                is_told = is_sure and world.vector == UNTOLD and "embed:no_vectors" not in names
-                vector = vectors[0][n] if is_told else world.vector
+            if world.entity is not None and world.version == stored.version:
+                entity = attrs.evolve(world.entity, block=blocks.get(stored.id, world.entity.block))
+                vector = vectors[0][n] if is_sure and world.vector == UNTOLD else world.vector
                 unsure = tuple(name for name in world.unsure if name != "block")
                 track.base = (attrs.evolve(world, entity=entity, vector=vector, unsure=unsure),)
 
@@ -534,8 +630,9 @@ class ArchiveOracle(Worlds):
         number, track = op.request.version, self.track(op.request.entity_id)
         worlds = self.seen(track, op)
         kept = tuple(world for world in worlds if fits(world, number, value, self.seen_ms))
-        rule = rule_of(track, worlds, [shown(world, number) for world in worlds], value.version if value else 0)
-        self.must(track, kept, rule, f"get_entity of {track.id} shows what cannot be", worlds[:3], value)
+        versions, got = [shown(world, number) for world in worlds], value.version if value else 0
+        rule = rule_of(track, worlds, versions, got)
+        self.must(track, kept, rule, f"shows version {got or None}, or not as it is", worlds[:3], value)
         if number is None and isinstance(value, Entity):
             kept = tuple(dict.fromkeys(attrs.evolve(world, entity=value, unsure=()) for world in kept))
         self.settle(track, op, kept)
@@ -544,132 +641,65 @@ class ArchiveOracle(Worlds):
         assert isinstance(op.request, Count)
         types, low, high = op.request.types, 0, 0
         for track in list(self.tracks.values()):
-            worlds = self.seen(track, op)
-            there = [world.entity is not None and (types is None or world.entity.type in types) for world in worlds]
+            entities = [world.entity for world in self.seen(track, op)]
+            there = [entity is not None and (types is None or entity.type in types) for entity in entities]
             low += bool(there) and all(there)
             high += not there or any(there)
-        self.demand(low <= value <= high, "error-is-not-empty", "the count is wrong", f"{low} to {high}", value)
+        span = f"{low} to {high}"
+        self.demand(low <= value <= high, "error-is-not-empty", "the count is wrong", span, value)
 
     def judge_recall(self, op: Operation, hits: tuple[Hit, ...], names: list[str]) -> None:
-        request = op.request
+        request, config = op.request, self.config
         assert isinstance(request, Recall)
-        config = self.config
         limit = config.recall_limit_default if request.limit is None else request.limit
-        floor_ppm = max(1, config.recall_min_score_ppm if request.min_score_ppm is None else request.min_score_ppm)
+        floor_ppm = config.recall_min_score_ppm if request.min_score_ppm is None else request.min_score_ppm
         order = [(-hit.score_ppm, hit.id) for hit in hits]
-        is_once = len({hit.id: None for hit in hits}) == len(hits)
-        self.demand(order == sorted(order) and is_once and len(hits) <= limit, "hits-ordered", "hits are out of order", limit, order)
+        is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
+        self.demand(is_once and order == sorted(order), "hits-ordered", "hits are out of order", limit, order)
         for hit in hits:
-            self.judge_hit(op, request, hit, floor_ppm)
+            self.judge_hit(op, request, hit, max(1, floor_ppm))
         self.judge_causes(op, names, 1)
-        vectors = self.vectors(op, 1) if not any(name.endswith("words_only") for name in names) else []
+        is_by_words = any(name.endswith(":words_only") for name in names)
+        vectors = [] if is_by_words else self.vectors(op, 1)
         if not any(name in STORAGE_MADE for name in names) and vectors == vectors[:1] * len(vectors):
+            query = vectors[0][0] if vectors else None
             last = order[-1] if len(hits) == limit else (1, "")
-            self.judge_cut(op, hits, last, lambda world: score_of(world, request, vectors[0][0] if vectors else None, floor_ppm))
+            self.judge_cut(op, hits, last, lambda world: score_of(world, request, query, max(1, floor_ppm)))
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, floor_ppm: int) -> None:
         is_score = floor_ppm <= hit.score_ppm == hit.relevance_ppm <= limits.PPM
-        self.demand(is_score, "hits-ordered", f"{hit.id} scores {hit.score_ppm}, of {hit.relevance_ppm}", floor_ppm)
-        self.demand(wants(request, hit.type, hit.time_ms), "filter-before-cut", f"{hit.id} was not asked for", request, hit)
+        self.demand(is_score, "hits-ordered", f"{hit.id} has no such score", floor_ppm, hit)
+        is_wanted = wants(request, hit.type, hit.time_ms)
+        self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
         track = self.track(hit.id)
         worlds = self.seen(track, op)
-        kept = tuple(world for world in worlds if is_hit(world, hit, self.seen_ms))
+        kept = tuple(world for world in worlds if is_shown(world, hit, self.seen_ms))
         rule = rule_of(track, worlds, [shown(world, None) for world in worlds], hit.version)
         rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
-        self.must(track, kept, rule, f"a hit shows what {hit.id} cannot be", worlds[:3], hit)
+        self.must(track, kept, rule, "is a hit that cannot be", worlds[:3], hit)
         self.settle(track, op, kept)
 
-    def judge_cut(
-        self, op: Operation, hits: tuple[Hit, ...], last: tuple[int, str], score: "Callable[[World], int | None]"
-    ) -> None:
-        """Ids whose score is certain: in the hits with that score if it is due, else not."""
+    def judge_cut(self, op: Operation, hits: tuple[Hit, ...], last: tuple[int, str], score: Score) -> None:
+        """An id whose score is certain is among the hits with that score if it is due, and else it is not."""
         found = {hit.id: hit.score_ppm for hit in hits}
         for track in list(self.tracks.values()):
-            scores = list(dict.fromkeys(score(world) for world in self.seen(track, op)))
+            scores = list({score(world): None for world in self.seen(track, op)})
             wanted, got = scores[0] if len(scores) == 1 else None, found.get(track.id, 0)
             if wanted is not None and (got or (wanted and (-wanted, track.id) <= last)):
                 rule = "filter-before-cut" if hits else "error-is-not-empty"
-                self.demand(got == wanted, rule, f"{track.id} scores {wanted} and was shown with {got}", wanted, got)
+                self.demand(got == wanted, rule, f"{track.id} was shown with another score", wanted, got)
 
 
-JUDGES: Final[Mapping[type, Callable[..., None]]] = {
-    Remember: ArchiveOracle.judge_remember, Forget: ArchiveOracle.judge_forget, Recall: ArchiveOracle.judge_recall,
-    GetEntity: ArchiveOracle.judge_entity, Count: ArchiveOracle.judge_count,
-}  # fmt: skip
+JUDGES: Final[Mapping[type, tuple[tuple[type, ...], Callable[..., None]]]] = {
+    Remember: ((Remembered,), ArchiveOracle.judge_remember),
+    Forget: ((Forgotten,), ArchiveOracle.judge_forget),
+    Recall: ((tuple,), ArchiveOracle.judge_recall),
+    GetEntity: ((Entity, Version, type(None)), ArchiveOracle.judge_entity),
+    Count: ((int,), ArchiveOracle.judge_count),
+}
 
 
-# Rules: what a write makes of an id, and what a read may show of it.
-
-
-def remembered(world: World, key: str, mention: Mention, request: Remember, at_ms: int) -> tuple[World, str]:
-    """Nothing new; or the next version, with the lines that were lacking; or a first one."""
-    old = world.entity
-    lines = old.content.split("\n") if old else []
-    if old is not None and all(line in lines for line in mention.content.split("\n")):
-        return attrs.evolve(world, entity=with_given(old, request)), "unchanged"
-    version, content = world.version + 1, extended(lines, mention.content) if old else mention.content
-    entity = with_given(old or bare(key, mention, at_ms), request)
-    entity = attrs.evolve(entity, content=content, version=version, block=BLOCK_OF_TYPE[entity.type], updated_ms=at_ms)
-    unsure = ("created_ms", "updated_ms") if not old or "created_ms" in world.unsure else ("updated_ms",)
-    kind = "extend" if old else None
-    row = Version(
-        key, version, mention.content, kind, content, entity.event_time_ms, entity.metadata, entity.source, at_ms
-    )
-    told = (*(world.told if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
-    vector = UNTOLD if request.embed else None
-    return World(version, entity, told, vector, unsure, world.deeds), "updated" if old else "created"
-
-
-def bare(key: str, mention: Mention, at_ms: int) -> Entity:
-    block = BLOCK_OF_TYPE[mention.type]
-    return Entity(
-        key, mention.type, mention.name, mention.content, 1, 500_000, mention.confidence_ppm, block, at_ms, at_ms
-    )
-
-
-def with_given(entity: Entity, request: Remember) -> Entity:
-    """Explicit values only; what is not given stays."""
-    names = ("importance_ppm", "event_time_ms", "source")
-    given = {name: value for name in names if (value := getattr(request, name)) is not None}
-    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
-
-
-def extended(lines: Sequence[str], mention: str) -> str:
-    """The lines that are lacking come last; the oldest go while it is too long."""
-    all_lines = [*lines, *(line for line in dict.fromkeys(mention.split("\n")) if line not in lines)]
-    while len(all_lines) > 1 and size("\n".join(all_lines)) > limits.ENTITY_FACTS_BYTES_MAX:
-        del all_lines[0]
-    return "\n".join(all_lines)
-
-
-def may_follow(op: Operation, world: World) -> bool:
-    """Whether an operation may still take effect: once per request key, and on the rows it planned on."""
-    return not any(
-        doer is op
-        or (op.key and doer.key == op.key and change != "absent")
-        or (change in CHANGES and is_over(op, doer.began))
-        for doer, (_, change) in world.deeds
-    )
-
-
-def is_over(op: Operation, began: int) -> bool:
-    """Whether it had been answered before another one began."""
-    return op.ended is not None and op.ended < began
-
-
-def agrees(claim: Claim, did: Claim) -> bool:
-    return claim[1] == did[1] and claim[0] in (0, did[0])
-
-
-def rule_of(track: Track, worlds: Sequence[World], versions: list[int], got: int) -> str:
-    """The rule broken by a version: less than there must be, more than there can be, or another one of that number."""
-    if track.is_bound:
-        return "all-or-nothing"
-    if versions and got < min(versions):
-        return "acknowledged-is-durable"
-    if versions and got > max(versions) == 0:
-        return "deleted-stays-deleted" if any(world.version for world in worlds) else "reference-agrees"
-    return "once-only" if versions and got > max(versions) else "reference-agrees"
+# What a read may show.
 
 
 def shown(world: World, number: int | None) -> int:
@@ -691,14 +721,15 @@ def fits(world: World, number: int | None, got: object, seen_ms: int) -> bool:
     return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
 
 
-def is_hit(world: World, hit: Hit, seen_ms: int) -> bool:
+def is_shown(world: World, hit: Hit, seen_ms: int) -> bool:
     """Whether a hit may show this row."""
-    entity = world.entity
-    if entity is None:
+    it = world.entity
+    if it is None:
         return False
-    is_row = (entity.version, entity.type, entity.name, entity.content) == (hit.version, hit.type, hit.name, hit.content)
-    is_loose = entity.event_time_ms is None and "updated_ms" in world.unsure
-    return is_row and (entity.time_ms <= hit.time_ms <= seen_ms if is_loose else entity.time_ms == hit.time_ms)
+    is_loose = it.event_time_ms is None and "updated_ms" in world.unsure
+    is_in_time = it.time_ms <= hit.time_ms <= seen_ms if is_loose else it.time_ms == hit.time_ms
+    told = (hit.version, hit.type, hit.name, hit.content)
+    return is_in_time and (it.version, it.type, it.name, it.content) == told
 
 
 def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
@@ -709,12 +740,12 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
 
 
 def score_of(world: World, request: Recall, query: tuple[int, ...] | None, floor_ppm: int) -> int | None:
-    """What a row scores for a query, 0 if it is no hit, None if that is not known; without vector by words alone."""
+    """What a row scores, 0 if it is no hit, None if that is not known; without a vector by words alone."""
     entity = world.entity
     if entity is None or (request.types is not None and entity.type not in request.types):
         return 0
-    is_time_open = request.time_range is not None and entity.event_time_ms is None and "updated_ms" in world.unsure
-    if is_time_open or (query is not None and world.vector == UNTOLD):
+    is_undated = entity.event_time_ms is None and "updated_ms" in world.unsure
+    if (is_undated and request.time_range is not None) or (query is not None and world.vector == UNTOLD):
         return None
     name = words_of(entity.name)
     score = shared_ppm(words_of(request.query), name, (*name, *words_of(entity.content)))
@@ -723,23 +754,8 @@ def score_of(world: World, request: Recall, query: tuple[int, ...] | None, floor
     return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0
 
 
-# Small change.
-
-
 def id_of(mention: Mention, scope: Scope) -> str:
     return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
-
-
-def without(world: World, op: Operation) -> World:
-    return attrs.evolve(world, deeds=tuple(deed for deed in world.deeds if deed[0] is not op))
-
-
-def doers_of(worlds: Iterable[World]) -> dict[Operation, None]:
-    return {doer: None for world in worlds for doer, _ in world.deeds}
-
-
-def answers_of(op: Operation, step: str) -> list[Answer]:
-    return [answer for name, answer in op.answers if name == step]
 
 
 __all__ = ["ArchiveOracle"]

@@ -1,0 +1,104 @@
+"""Goal: access records hold the accesses and nothing else, stay bounded, and are all scanned (memory.md 6, 7)."""
+
+import attrs
+import pytest
+
+from umi_core.effects import Write
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.tiers.archive import AccessTable
+from umi_core.values import AccessRecord, Address, Entity, Scope
+
+SCOPE = Scope("u1", "a1")
+
+
+def entity(key: str, importance_ppm: int = 500_000) -> Entity:
+    return Entity(key, "person", key, "x", 1, importance_ppm, 500_000, "human", 0, 0)
+
+
+A, B, C = (entity(key) for key in "abc")
+
+
+def records(*times: tuple[str, int]) -> AccessTable:
+    """One access each, at that time, all of it known to storage."""
+    return AccessTable({key: AccessRecord(key, "person", 500_000, 1, ms, ms) for key, ms in times})
+
+
+def test_the_first_access_makes_a_record_and_each_later_one_counts() -> None:
+    table = AccessTable().touched((A, B), 5, ()).touched((entity("a", 9),), 8, ())
+    assert table.records == {
+        "a": AccessRecord("a", "person", 9, 2, 5, 8),
+        "b": AccessRecord("b", "person", 500_000, 1, 5, 5),
+    }
+    assert (list(table.unsaved), table.is_due, table.touch_count) == (["a", "b"], True, 2)
+
+
+def test_no_access_is_no_change() -> None:
+    table = records(("a", 5))
+    assert table.touched((), 8, ()) is table
+
+
+def test_of_two_accesses_learnt_in_the_wrong_order_the_later_one_stays_the_last() -> None:
+    table = AccessTable().touched((A,), 8, ()).touched((A,), 5, ())
+    assert table.records["a"] == AccessRecord("a", "person", 500_000, 2, 5, 8)
+
+
+def test_a_record_that_storage_has_heard_of_is_saved_and_a_newer_one_is_not() -> None:
+    table = AccessTable().touched((A, B), 5, ())
+    writes = table.writes(SCOPE)
+    assert writes == tuple(Write(Address(SCOPE, "access", key), table.records[key]) for key in "ab")
+    later = table.touched((B, C), 6, ()).saved(writes)
+    assert list(later.unsaved) == ["c", "b"]
+    assert later.saved(later.writes(SCOPE)).unsaved == {}
+
+
+def test_what_a_commit_says_of_other_rows_saves_nothing() -> None:
+    table = AccessTable().touched((A,), 5, ())
+    assert table.saved((Write(Address(SCOPE, "vector", "a"), None),)).unsaved == {"a": None}
+
+
+def test_a_commit_that_says_something_else_leaves_the_record_unsaved() -> None:
+    table = records(("a", 5)).saved((Write(Address(SCOPE, "access", "a"), None),))
+    assert table.unsaved == {"a": None}
+
+
+def test_a_record_that_leaves_is_deleted_in_storage_too() -> None:
+    table = records(("a", 1), ("b", 2)).without(("b", "x"))
+    assert (list(table.records), table.writes(SCOPE)) == (
+        ["a"],
+        (Write(Address(SCOPE, "access", "b"), None),),
+    )
+
+
+def test_beyond_the_limit_the_longest_unused_outside_core_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ACCESS_RECORD_COUNT_MAX == 10_000
+    monkeypatch.setattr("umi_core.tiers.archive.ACCESS_RECORD_COUNT_MAX", 3)
+    full = records(("a", 1), ("b", 2), ("c", 2))
+    assert sorted(full.touched((B,), 9, ()).records) == ["a", "b", "c"]
+    assert sorted(full.touched((entity("d"),), 9, ()).records) == ["b", "c", "d"]
+    kept = full.touched((entity("d"),), 9, ("a",))
+    assert (sorted(kept.records), sorted(kept.unsaved)) == (["a", "c", "d"], ["b", "d"])
+
+
+@pytest.mark.parametrize(("now_ms", "stale"), [(ACCESS_PRUNE_MS + 1, ()), (ACCESS_PRUNE_MS + 2, ("a",))])
+def test_a_record_is_stale_after_90_days_outside_core(now_ms: int, stale: tuple[str, ...]) -> None:
+    table = records(("a", 1), ("b", 2), ("c", 1))
+    assert table.stale(now_ms, ("c",)) == stale
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 250])
+def test_the_scan_looks_at_each_record_once_per_round(count: int) -> None:
+    table = records(*((f"e{n:03}", n) for n in range(count)))
+    seen, cursor, runs = list[str](), "", 0
+    while runs == 0 or cursor:
+        page, cursor = table.after(cursor, SCAN_COUNT_MAX)
+        seen += [record.entity_id for record in page]
+        runs += 1
+    assert (seen, runs) == (sorted(table.records), max(1, -(-count // SCAN_COUNT_MAX)))
+
+
+def test_a_scan_goes_on_behind_its_cursor_whatever_has_gone_or_come() -> None:
+    table = records(("a", 1), ("c", 1), ("e", 1))
+    _, cursor = table.after("", 2)
+    changed = attrs.evolve(table, records=dict.fromkeys("bde", table.records["a"]))
+    page, end = changed.after(cursor, 2)
+    assert (cursor, len(page), end) == ("c", 2, "")

@@ -1,0 +1,129 @@
+"""Goal: what is forgotten is gone everywhere, stays gone, and its versions are never told again (memory.md 11)."""
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from umi_core.effects import Commit, Done, Failed, Read
+from umi_core.errors import StorageFailed
+from umi_core.inputs import Forget, GetEntity, InCore, Rebalance, Recall, Remember
+from umi_core.results import Forgotten, Remembered, Stored
+from umi_core.values import Row, Tombstone, entity_id
+
+UMI = entity_id(SCOPE, "self", "Umi")
+
+
+def told() -> Pair:
+    """Two versions of Alice, and Bob."""
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.ask(Remember(2, "Alice likes coffee"))
+    return pair
+
+
+def rows_about(pair: Pair, key: str) -> list[Row]:
+    """Whatever storage still says of an entity, receipts aside."""
+    rows = [row for row in pair.storage.live_rows(SCOPE) if row.address.kind != "receipt"]
+    return [row for row in rows if key in f"{row.address.id} {row.body}"]
+
+
+def test_everything_of_the_entity_leaves_in_one_commit_but_its_tombstone() -> None:
+    pair = told()
+    assert len(rows_about(pair, ALICE)) == 6  # entity, vector, access, two versions, their relation
+    assert pair.ask(Forget(3, ALICE)) == Done(Forgotten(True))
+    (grave,) = rows_about(pair, ALICE)
+    assert (grave.address.kind, grave.body) == ("tombstone", Tombstone(2))
+    assert len(rows_about(pair, BOB)) == 4
+    assert list(pair.memory.state.tiers.access.records) == [BOB]
+
+
+def test_what_is_forgotten_is_found_by_nobody() -> None:
+    pair = told()
+    pair.ask(Forget(3, ALICE))
+    assert pair.ask(GetEntity(4, ALICE)) == pair.ask(GetEntity(5, ALICE, 1)) == Done(None)
+    assert pair.ask(Recall(6, "Alice likes tea and coffee", min_score_ppm=0)) == Done(())
+
+
+def test_what_was_never_there_is_told_and_nothing_is_written() -> None:
+    pair = told()
+    before = pair.storage.digest()
+    assert pair.ask(Forget(3, "ent_unknown")) == Done(Forgotten(False))
+    assert pair.storage.digest() == before
+
+
+def test_a_later_mention_continues_the_versions() -> None:
+    pair = told()
+    pair.ask(Forget(3, ALICE))
+    again = pair.ask(Remember(4, "Alice naps"))
+    assert isinstance(again, Done)
+    assert isinstance(again.value, Remembered)
+    assert again.value.entities == (Stored(ALICE, 3, "created"),)
+    assert pair.rows("tombstone") == []
+    pair.ask(Forget(5, ALICE))
+    (grave,) = pair.rows("tombstone")
+    assert grave.body == Tombstone(3)
+
+
+def test_an_entity_in_core_leaves_it_in_the_same_commit() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Umi helps"))
+    pair.step(Forget(2, UMI))
+    commit = pair.until(Commit)
+    assert [write.address.kind for write in commit.writes] == [
+        "entity", "vector", "access", "version", "tombstone", "core", "receipt",
+    ]  # fmt: skip
+    pair.run()
+    assert pair.memory.state.tiers.core.blocks == ()
+
+
+def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
+    pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Forget(2, ALICE))
+    pair.hold(Commit)
+    pair.ask(Rebalance(3))
+    assert pair.ask(InCore(4, ALICE)) == Done(True)
+    pair.release()
+    assert pair.replies[2].outcome == Done(Forgotten(True))
+    assert pair.ask(InCore(5, ALICE)) == Done(False)
+    assert [row.address.kind for row in rows_about(pair, ALICE)] == ["tombstone"]
+
+
+def test_a_version_that_comes_meanwhile_is_forgotten_too() -> None:
+    pair = told()
+    pair.step(Forget(3, ALICE))
+    pair.hold(Commit)
+    pair.ask(Remember(4, "Alice naps"))
+    pair.release()
+    (grave,) = rows_about(pair, ALICE)
+    assert grave.body == Tombstone(3)
+
+
+def test_waiting_access_records_ride_along_but_not_its_own() -> None:
+    pair = told()
+    pair.now_ms = 5
+    pair.ask(Recall(3, "Alice Bob"))
+    assert sorted(pair.memory.state.tiers.access.unsaved) == sorted((ALICE, BOB))
+    pair.ask(Forget(4, ALICE))
+    assert pair.memory.state.tiers.access.unsaved == {}
+    assert [row.body for row in pair.rows("access")] == [pair.memory.state.tiers.access.records[BOB]]
+
+
+def test_the_same_request_key_forgets_once() -> None:
+    pair = told()
+    assert pair.ask(Forget(3, ALICE, "k")) == Done(Forgotten(True))
+    pair.ask(Remember(4, "Alice naps"))
+    assert pair.ask(Forget(5, ALICE, "k")) == Done(Forgotten(True, repeated=True))
+    assert isinstance(pair.ask(GetEntity(6, ALICE)), Done)
+    assert pair.row("entity", ALICE) is not None
+
+
+@pytest.mark.parametrize(("answered", "row"), [(0, "lookup"), (1, "touching")])
+def test_a_failed_read_forgets_nothing(answered: int, row: str) -> None:
+    pair = told()
+    before = pair.storage.digest()
+    pair.step(Forget(3, ALICE))
+    for _ in range(answered):
+        pair.answer()
+    assert pair.run(Read).replies[3].outcome == Failed(StorageFailed(row, "unavailable", 3))
+    assert pair.storage.digest() == before

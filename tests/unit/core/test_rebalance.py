@@ -1,0 +1,297 @@
+"""Goal: every record is looked at in time, who deserves core gets in, and missing vectors return (memory.md 7)."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from umi_core.config import Config
+from umi_core.effects import AskModel, Commit, Degraded, Done, Embed, Failed, Outcome, Read
+from umi_core.errors import Conflict, StorageFailed
+from umi_core.inputs import Embedded, Forget, InCore, Rebalance, Recall, Remember, SetBlock, Wake
+from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
+from umi_core.results import Rebalanced
+from umi_core.values import AccessRecord, Address, Entity, Entry, Head, Row, Vector, entity_id
+
+EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
+UMI = entity_id(SCOPE, "self", "Umi")
+
+
+def rebalanced(outcome: Outcome) -> Rebalanced:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Rebalanced)
+    return outcome.value
+
+
+def entry(pair: Pair, key: str = ALICE) -> Entry | None:
+    home = pair.memory.state.tiers.core.home_of(key)
+    return home[1] if home else None
+
+
+# Promotion.
+
+
+def test_seven_accesses_in_a_day_promote_a_person_and_six_do_not() -> None:
+    pair = Pair().run()
+    for n in range(6):
+        pair.ask(Remember(n, "Alice likes tea"))
+    assert rebalanced(pair.ask(Rebalance(10))) == Rebalanced(scanned_count=1)
+    pair.ask(Remember(7, "Alice likes tea"))
+    assert rebalanced(pair.ask(Rebalance(11))).promoted == (ALICE,)
+    assert entry(pair) == Entry(ALICE, 1, "Alice", "likes tea", 0)
+    assert rebalanced(pair.ask(Rebalance(12))).promoted == ()
+
+
+def test_an_access_loses_its_weight_with_time() -> None:
+    pair = Pair().run()
+    for n in range(7):
+        pair.ask(Remember(n, "Alice likes tea"))
+    pair.now_ms = 2 * DAY_MS
+    assert rebalanced(pair.ask(Rebalance(10))).promoted == ()
+
+
+def test_the_entry_is_built_from_the_row_as_it_is_now() -> None:
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Rebalance(2))
+    pair.hold(Commit)
+    pair.ask(Remember(3, "Alice likes coffee"))
+    pair.release()
+    shown = entry(pair)
+    assert shown is not None
+    assert (shown.version, shown.text) == (2, "likes tea\nlikes coffee")
+
+
+def test_the_higher_score_comes_first_and_a_refusal_is_no_error() -> None:
+    pair = Pair(config=attrs.evolve(EASY, core_entry_count_max=1)).run()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.ask(Recall(2, "Bob"))
+    assert rebalanced(pair.ask(Rebalance(3))) == Rebalanced((BOB,), (), (), (), "", 2)
+    pair.ask(Remember(4, "Alice naps", importance_ppm=1_000_000))
+    assert rebalanced(pair.ask(Rebalance(5))) == Rebalanced((ALICE,), (BOB,), (), (), "", 2)
+
+
+def test_who_came_and_left_in_one_run_is_told_as_neither() -> None:
+    pair = Pair(config=attrs.evolve(EASY, core_entry_count_max=1)).run()
+    pair.ask(Remember(1, "Umi helps", importance_ppm=0))
+    pair.ask(Remember(2, "Alice likes tea", importance_ppm=1_000_000))
+    pair.ask(SetBlock(3, "persona", ""))
+    core = pair.memory.state.tiers.core
+    pair.storage.rows[Address(SCOPE, "core", "core")] = Row(
+        Address(SCOPE, "core", "core"),
+        core.guard_version + 1,
+        attrs.evolve(pair.rows("core")[0].body, blocks=()),
+    )
+    later = Pair(storage=pair.storage, config=pair.config).run()
+    assert rebalanced(later.ask(Rebalance(4))) == Rebalanced((UMI,), (), (), (), "", 2)
+
+
+def test_a_promotion_that_conflicts_three_times_changes_nothing() -> None:
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Rebalance(2))
+    for _ in range(3):
+        pair.until(Commit)
+        pair.fail("conflict")
+    assert pair.replies[2].outcome == Failed(Conflict("commit", "conflict", 1))
+    assert pair.ask(InCore(3, ALICE)) == Done(False)
+    assert pair.memory.state.tiers.access.is_due
+
+
+# The fair scan.
+
+
+def many(count: int) -> Pair:
+    """A memory with so many access records, which storage holds too."""
+    pair = Pair()
+    for n in range(count):
+        record = AccessRecord(f"e{n:03}", "person", 0, 1, 0, 0)
+        where = Address(SCOPE, "access", record.entity_id)
+        pair.storage.rows[where] = Row(where, 1, record)
+        pair.storage.shelves.setdefault(SCOPE, {}).setdefault("access", []).append(record.entity_id)
+    return pair.run()
+
+
+def test_250_records_are_looked_at_in_three_runs_and_then_from_the_start() -> None:
+    pair = many(250)
+    found = [rebalanced(pair.ask(Rebalance(n))) for n in range(4)]
+    assert [(one.cursor, one.scanned_count) for one in found] == [
+        ("e099", 100),
+        ("e199", 100),
+        ("", 50),
+        ("e099", 100),
+    ]
+
+
+def test_a_crash_does_not_starve_the_tail() -> None:
+    pair = many(250)
+    pair.ask(Rebalance(1))
+    (head,) = pair.rows("head")
+    assert head.body == Head("e099")
+    later = Pair(storage=pair.storage).run()
+    assert rebalanced(later.ask(Rebalance(1))).cursor == "e199"
+
+
+def test_while_a_round_is_not_over_it_stays_due() -> None:
+    timed = many(150)
+    timed.ask(Rebalance(1))
+    assert timed.memory.state.tiers.access.is_due
+    timed.ask(Rebalance(2))
+    assert not timed.memory.state.tiers.access.is_due
+
+
+def test_nothing_to_write_is_no_commit() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    before = pair.storage.digest()
+    pair.step(Rebalance(2))
+    pair.run(Commit)
+    assert rebalanced(pair.replies[2].outcome) == Rebalanced(scanned_count=1)
+    assert pair.storage.digest() == before
+
+
+# Records.
+
+
+def test_waiting_records_are_saved() -> None:
+    pair = Pair(now_ms=3).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Recall(2, "Alice"))
+    pair.ask(Rebalance(3))
+    (row,) = pair.rows("access")
+    assert row.body == AccessRecord(ALICE, "person", 500_000, 2, 3, 3)
+
+
+def test_a_record_that_is_stale_or_whose_row_is_gone_leaves() -> None:
+    pair = many(1)
+    pair.now_ms = ACCESS_PRUNE_MS + 1
+    assert rebalanced(pair.ask(Rebalance(1))).pruned == ("e000",)
+    assert (pair.rows("access"), dict(pair.memory.state.tiers.access.records)) == ([], {})
+    easy = Pair(config=EASY).run()
+    easy.ask(Remember(1, "Alice likes tea"))
+    row = easy.storage.rows.pop(Address(SCOPE, "entity", ALICE))
+    easy.storage.shelves[SCOPE]["entity"].remove(row.address.id)
+    assert rebalanced(easy.ask(Rebalance(2))).pruned == (ALICE,)
+
+
+def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Rebalance(2))
+    pair.hold(Commit)
+    pair.ask(Forget(3, ALICE))
+    pair.release()
+    assert rebalanced(pair.replies[2].outcome).promoted == ()
+    assert (pair.rows("access"), pair.memory.state.tiers.core.blocks) == ([], ())
+
+
+# Vectors.
+
+
+def without_vectors(count: int) -> Pair:
+    pair = Pair().run()
+    for n in range(count):
+        pair.ask(Remember(n, f"Name{n} likes tea"), Embed)
+    return pair
+
+
+def test_missing_vectors_return_and_the_marks_leave() -> None:
+    pair = without_vectors(2)
+    pair.ask(Remember(90, "Alice likes tea"))
+    value = rebalanced(pair.ask(Rebalance(100)))
+    assert len(value.repaired) == 2
+    assert [row.body.vector_missing for row in pair.rows("entity") if isinstance(row.body, Entity)] == [
+        False
+    ] * 3
+    assert {row.address.id for row in pair.rows("vector")} >= set(value.repaired)
+
+
+def test_at_most_16_are_repaired_in_a_run_and_the_rest_keeps_it_due() -> None:
+    pair = without_vectors(20)
+    runs = []
+    while pair.memory.state.tiers.access.is_due:
+        runs.append(len(rebalanced(pair.ask(Rebalance(100 + len(runs)))).repaired))
+    assert runs == [16, 4]
+
+
+def test_an_embedder_that_is_away_keeps_it_due() -> None:
+    pair = without_vectors(1)
+    outcome = pair.ask(Rebalance(10), Embed)
+    assert getattr(outcome, "degraded", None) == (Degraded("embed:none", "unavailable"),)
+    assert pair.memory.state.tiers.access.is_due
+    assert len(rebalanced(pair.ask(Rebalance(11))).repaired) == 1
+    assert not pair.memory.state.tiers.access.is_due
+
+
+def test_a_look_that_failed_keeps_it_due() -> None:
+    pair = without_vectors(1)
+    pair.step(Rebalance(10))
+    pair.answer()
+    pair.fail("refused")
+    outcome = pair.run(AskModel).replies[10].outcome
+    assert getattr(outcome, "degraded", None) == (Degraded("unembedded:none", "refused"),)
+    assert pair.memory.state.tiers.access.is_due
+
+
+@pytest.mark.parametrize(("vectors", "repaired"), [((), 0), (((0,) * 64, (1,) * 64), 1)])
+def test_an_unsound_vector_repairs_nothing(vectors: Any, repaired: int) -> None:
+    pair = without_vectors(2)
+    pair.step(Rebalance(10))
+    embed = pair.until(Embed)
+    pair.pending.clear()
+    pair.step(Embedded(embed.request_id, vectors))
+    assert len(rebalanced(pair.run().replies[10].outcome).repaired) == repaired
+    assert pair.memory.state.tiers.access.is_due
+
+
+def test_a_vector_is_never_put_beside_another_version() -> None:
+    pair = without_vectors(1)
+    (row,) = pair.rows("entity")
+    pair.step(Rebalance(10))
+    pair.hold(Commit)
+    pair.ask(Remember(11, "Name0 likes coffee"))
+    pair.release()
+    (vector,) = pair.rows("vector")
+    assert isinstance(vector.body, Vector)
+    assert (vector.address.id, vector.body.version) == (row.address.id, 2)
+
+
+def test_a_required_read_that_fails_aborts_and_changes_nothing() -> None:
+    pair = without_vectors(1)
+    before = pair.storage.digest()
+    assert pair.ask(Rebalance(10), Read) == Failed(StorageFailed("rows", "unavailable", 3))
+    assert (pair.storage.digest(), pair.memory.state.tiers.access.is_due) == (before, True)
+
+
+# When it runs.
+
+
+def test_a_run_on_request_counts_as_the_last_one() -> None:
+    pair = Pair(config=Config(rebalance_interval_ms=1_000)).run()
+    pair.now_ms = 900
+    pair.ask(Rebalance(1))
+    pair.ask(Remember(2, "Alice likes tea"))
+    assert pair.memory.deadline_ms() == 1_900
+
+
+def test_what_is_touched_during_a_run_makes_it_due_again_even_if_saved() -> None:
+    pair = Pair().run()
+    pair.step(Rebalance(1))
+    held = pair.pending.pop()
+    pair.held.append(held)
+    pair.ask(Remember(2, "Alice likes tea"))
+    assert pair.memory.state.tiers.access.unsaved == {}
+    pair.release()
+    assert pair.memory.state.tiers.access.is_due
+    assert pair.step(Wake()) == []
+
+
+def test_a_second_run_with_the_first_one_in_flight_does_no_harm() -> None:
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Rebalance(2))
+    pair.hold(Commit)
+    assert rebalanced(pair.ask(Rebalance(3))).promoted == (ALICE,)
+    assert rebalanced(pair.release().replies[2].outcome).promoted == ()
+    assert len(pair.memory.state.tiers.core.blocks) == 1

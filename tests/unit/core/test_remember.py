@@ -1,0 +1,578 @@
+"""Goal: a text becomes entities, versions and vectors in one commit, or nothing changes (memory.md 11, 14)."""
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, sentences
+from umi_core.config import Config
+from umi_core.effects import (
+    Asked,
+    AskModel,
+    Commit,
+    Done,
+    Embed,
+    Expect,
+    Failed,
+    Outcome,
+    Read,
+    Refused,
+    Unknown,
+)
+from umi_core.errors import Conflict, KeyReused, StorageFailed, StorageFull
+from umi_core.inputs import (
+    Embedded,
+    Forget,
+    Get,
+    GetEntity,
+    InCore,
+    LastRoutingDecisions,
+    ModelReplied,
+    Rebalance,
+    Recall,
+    Remember,
+    SetBlock,
+)
+from umi_core.limits import ENTITY_VERSION_COUNT_MAX
+from umi_core.results import Remembered, Stored
+from umi_core.values import (
+    Address,
+    Core,
+    Entity,
+    Receipt,
+    Relation,
+    Vector,
+    Version,
+    entity_id,
+    note_id,
+    relation_id,
+)
+
+UMI = entity_id(SCOPE, "self", "Umi")
+
+
+def remembered(outcome: Outcome) -> Remembered:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value
+
+
+def entity(pair: Pair, key: str = ALICE) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def degraded(outcome: Outcome) -> list[tuple[str, str, int]]:
+    assert isinstance(outcome, Done), outcome
+    return [attrs.astuple(item) for item in outcome.degraded]
+
+
+def kinds(pair: Pair) -> dict[str, int]:
+    found = [row.address.kind for row in pair.storage.live_rows(SCOPE)]
+    return {kind: found.count(kind) for kind in sorted(set(found))}
+
+
+# The happy path.
+
+
+def test_a_new_name_is_one_row_of_each_kind_in_one_commit() -> None:
+    pair = Pair(now_ms=5).run()
+    outcome = pair.ask(Remember(1, "Alice likes tea"))
+    assert remembered(outcome).entities == (Stored(ALICE, 1, "created"),)
+    assert degraded(outcome) == []
+    assert kinds(pair) == {"access": 1, "entity": 1, "epoch": 1, "receipt": 1, "vector": 1, "version": 1}
+    assert entity(pair) == Entity(ALICE, "person", "Alice", "likes tea", 1, 500_000, 900_000, "human", 5, 5)
+    (version,) = pair.rows("version")
+    assert version.address.id == f"{ALICE}@1"
+    assert version.body == Version(ALICE, 1, "likes tea", None, "likes tea", None, (), None, 5)
+
+
+def test_a_second_fact_is_the_next_version_with_one_relation_from_the_first() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice works at Acme"))
+    pair.now_ms = 7
+    assert remembered(pair.ask(Remember(2, "Alice likes tea"))).entities == (Stored(ALICE, 2, "updated"),)
+    assert (entity(pair).content, entity(pair).created_ms, entity(pair).updated_ms) == (
+        "works at Acme\nlikes tea",
+        0,
+        7,
+    )
+    relation = Relation(
+        relation_id(SCOPE, (ALICE, 1), (ALICE, 2), "extend"),
+        "extend",
+        (ALICE, 1),
+        (ALICE, 2),
+        500_000,
+        "",
+        "table",
+        7,
+    )
+    assert [row.body for row in pair.rows("relation")] == [relation]
+    vector = pair.row("vector", ALICE)
+    assert vector is not None
+    assert isinstance(vector.body, Vector)
+    assert vector.body.version == 2
+
+
+def test_a_known_fact_is_unchanged_writes_no_version_and_still_counts_as_access() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    before = pair.row("entity", ALICE)
+    assert remembered(pair.ask(Remember(2, "ALICE likes tea"))).entities == (Stored(ALICE, 1, "unchanged"),)
+    assert pair.row("entity", ALICE) == before
+    assert (len(pair.rows("version")), pair.memory.state.tiers.access.records[ALICE].count) == (1, 2)
+
+
+def test_an_unchanged_mention_may_change_options_and_no_version() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea", metadata=(("b", "1"), ("a", "2")), source="res_1"))
+    pair.ask(Remember(2, "Alice likes tea", importance_ppm=900_000, event_time_ms=3))
+    found = entity(pair)
+    assert (found.version, found.importance_ppm, found.event_time_ms) == (1, 900_000, 3)
+    assert (found.metadata, found.source) == ((("a", "2"), ("b", "1")), "res_1")
+    assert pair.memory.state.tiers.access.records[ALICE].importance_ppm == 900_000
+
+
+def test_the_oldest_lines_go_beyond_the_limit() -> None:
+    pair = Pair().run()
+    for n in range(5):
+        pair.ask(Remember(n, f"Alice {n}{'x' * 998}"))
+    lines = entity(pair).content.split("\n")
+    assert [line[0] for line in lines] == ["1", "2", "3", "4"] or [line[0] for line in lines] == [
+        "2",
+        "3",
+        "4",
+    ]
+    assert len(entity(pair).content) <= 4_000
+
+
+def test_a_version_takes_the_one_a_hundred_before_with_it() -> None:
+    pair = Pair().run()
+    for n in range(ENTITY_VERSION_COUNT_MAX + 1):
+        pair.ask(Remember(n, f"Alice {n}"))
+    versions = sorted(row.body.version for row in pair.rows("version") if isinstance(row.body, Version))
+    sources = sorted(row.body.source[1] for row in pair.rows("relation") if isinstance(row.body, Relation))
+    assert (versions[0], versions[-1], len(versions)) == (2, 101, 100)
+    assert sources == list(range(2, 101))
+
+
+def test_two_names_of_one_text_are_stored_together() -> None:
+    pair = Pair().run()
+    stored = remembered(pair.ask(Remember(1, "Alice likes tea. Bob snores"))).entities
+    assert [one.id for one in stored] == [ALICE, BOB]
+    assert kinds(pair)["receipt"] == 1
+
+
+def test_everything_read_is_expected_and_everything_written_carries_the_scope() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    commit = pair.until(Commit)
+    here = {
+        kind: Address(SCOPE, kind, key)
+        for kind, key in (("epoch", "epoch"), ("entity", ALICE), ("tombstone", ALICE))
+    }
+    assert commit.expects == (
+        Expect(here["epoch"], 1),
+        Expect(here["entity"], 0),
+        Expect(here["tombstone"], 0),
+    )
+    assert {write.address.scope for write in commit.writes} == {SCOPE}
+    assert commit.key == "idm_" + commit.key[4:]
+
+
+# Without services.
+
+
+@pytest.mark.parametrize("reply", ["", "no JSON here", '{"entities": NaN}', "x" * 50_001])
+def test_an_unusable_reply_keeps_the_text_as_one_note(reply: str) -> None:
+    pair = Pair(model=lambda task, prompt: reply).run()
+    outcome = pair.ask(Remember(1, "Alice likes tea"))
+    reason = {"": "empty", "x" * 50_001: "too_long"}.get(reply, "no_json")
+    assert degraded(outcome) == [("extract:one_note", reason, 1)]
+    note = entity(pair, note_id(SCOPE, "Alice likes tea"))
+    assert (note.type, note.name, note.content, note.block) == (
+        "note",
+        "Alice likes tea",
+        "Alice likes tea",
+        "scratch",
+    )
+
+
+def test_an_absent_model_never_loses_the_text() -> None:
+    pair = Pair().run()
+    assert degraded(pair.ask(Remember(1, "Alice likes tea"), AskModel)) == [
+        ("extract:one_note", "unavailable", 1)
+    ]
+    assert kinds(pair)["entity"] == 1
+
+
+def test_without_extraction_the_text_is_one_note_and_nothing_is_degraded() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea", extract=False))
+    assert isinstance(pair.pending[0], Read)
+    assert degraded(pair.run().replies[1].outcome) == []
+
+
+def test_what_the_model_said_wrongly_is_dropped_and_told() -> None:
+    reply = json.dumps(
+        {"entities": [7, {"name": "Alice", "content": "likes tea", "confidence": 0.1}, {"name": "he"}]}
+    )
+    outcome = Pair(model=lambda task, prompt: reply).run().ask(Remember(1, "Alice likes tea"))
+    assert remembered(outcome).dropped == ((0, "not_object"), (1, "low_confidence"), (2, "pronoun"))
+    assert degraded(outcome) == [("extract:partial", "malformed", 1)]
+    assert [one.id for one in remembered(outcome).entities] == [note_id(SCOPE, "Alice likes tea")]
+
+
+def test_without_vectors_the_row_is_marked_and_its_old_vector_leaves() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    outcome = pair.ask(Remember(2, "Alice likes coffee"), Embed)
+    assert degraded(outcome) == [("embed:no_vectors", "unavailable", 1)]
+    assert (entity(pair).vector_missing, pair.rows("vector")) == (True, [])
+
+
+def test_with_embedding_switched_off_there_is_no_vector_and_no_mark() -> None:
+    pair = Pair().run()
+    assert degraded(pair.ask(Remember(1, "Alice likes tea", embed=False))) == []
+    assert (entity(pair).vector_missing, pair.rows("vector")) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("vectors", "named"),
+    [
+        (((1,) * 64,), [("embed:no_vectors", "wrong number of vectors", 1)]),
+        (((1,) * 64, (0,) * 64), [("embed:no_vectors", "unsound", 1)]),
+        (((1,) * 63, (1.5,) * 64), [("embed:no_vectors", "unsound", 2)]),
+    ],
+)
+def test_an_unsound_vector_counts_as_missing(vectors: Any, named: list[tuple[str, str, int]]) -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea. Bob snores"))
+    embed = pair.until(Embed)
+    pair.pending.clear()
+    pair.step(Embedded(embed.request_id, vectors))
+    assert degraded(pair.run().replies[1].outcome) == named
+    sound = [len(vector) == 64 and any(vector) and isinstance(vector[0], int) for vector in vectors]
+    assert [not entity(pair, key).vector_missing for key in (ALICE, BOB)] == (
+        sound if len(sound) == 2 else [False] * 2
+    )
+
+
+def test_a_required_read_that_fails_is_an_error_and_nothing_changes() -> None:
+    pair = Pair().run()
+    before = pair.storage.digest()
+    assert pair.ask(Remember(1, "Alice likes tea"), Read) == Failed(StorageFailed("lookup", "unavailable", 3))
+    assert pair.ask(Remember(2, "Alice likes tea"), Commit) == Failed(
+        StorageFailed("commit", "unavailable", 3)
+    )
+    assert pair.storage.digest() == before
+    assert pair.memory.state.tiers.session.interaction_count == 0
+
+
+def test_a_full_storage_is_told_at_once() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.until(Commit)
+    pair.fail("full")
+    assert pair.replies[1].outcome == Failed(StorageFull("commit", "full", 1))
+
+
+# Commits that are not answered, or come second.
+
+
+def test_an_unknown_commit_is_sent_again_under_the_same_key_and_counts_once() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    first = pair.until(Commit)
+    pair.land(first)
+    pair.fail("unknown")
+    (again,) = pair.wake()
+    assert isinstance(again, Commit)
+    assert (again.key, again.writes) == (first.key, first.writes)
+    assert remembered(pair.run().replies[1].outcome).entities == (Stored(ALICE, 1, "created"),)
+    assert pair.memory.state.tiers.access.records[ALICE].count == 1
+    assert pair.memory.state.tiers.session.interaction_count == 1
+
+
+def test_a_commit_never_answered_is_unknown_and_the_memory_has_learnt_nothing() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    commit = pair.until(Commit)
+    pair.land(commit)
+    for _ in range(3):
+        pair.pending.clear()
+        pair.wake()
+        _ = pair.memory.state.operations and pair.wake()
+    assert pair.replies[1].outcome == Unknown()
+    assert pair.memory.state.tiers.access.records == {}
+    assert remembered(pair.ask(Remember(2, "Alice likes tea"))).entities == (Stored(ALICE, 1, "unchanged"),)
+
+
+def test_a_conflict_is_planned_again_on_what_is_there_now() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.hold(Commit)
+    pair.ask(Remember(2, "Alice likes coffee"))
+    pair.release()
+    assert remembered(pair.replies[1].outcome).entities == (Stored(ALICE, 2, "updated"),)
+    assert entity(pair).content == "likes coffee\nlikes tea"
+
+
+def test_three_conflicts_are_the_end_and_nothing_changed() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    for _ in range(3):
+        pair.until(Commit)
+        pair.fail("conflict")
+    assert pair.replies[1].outcome == Failed(Conflict("commit", "conflict", 1))
+    assert pair.rows("entity") == []
+
+
+# Request keys.
+
+
+def test_a_known_request_key_is_answered_from_its_receipt_whoever_asks() -> None:
+    pair = Pair().run()
+    first = remembered(pair.ask(Remember(1, "Alice likes tea", request_key="k")))
+    before = pair.storage.digest()
+    pair.step(Remember(2, "Alice likes tea", request_key="k"))
+    pair.answer()
+    assert remembered(pair.replies[2].outcome) == attrs.evolve(first, repeated=True)
+    later = Pair(storage=pair.storage).run()
+    assert remembered(later.ask(Remember(3, "Alice likes tea", request_key="k"))).repeated
+    assert pair.storage.digest() != before  # the epoch of the later life, and nothing else
+    assert kinds(pair)["receipt"] == 1
+    assert pair.memory.state.tiers.session.interaction_count == 1
+
+
+def test_another_request_under_a_known_key_is_refused() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea", request_key="k"))
+    assert pair.ask(Remember(2, "Alice likes coffee", request_key="k")) == Refused(KeyReused("k"))
+    assert pair.ask(Forget(3, ALICE, "k")) == Refused(KeyReused("k"))
+    assert entity(pair).content == "likes tea"
+
+
+def two_in_flight(first: Remember, second: Remember | Forget) -> Pair:
+    """Both have seen that the key is new; the first one commits before the second."""
+    pair = Pair().run()
+    pair.ask(Remember(0, "Bob snores"))
+    for request in (first, second):
+        pair.step(request)
+        pair.hold(Commit)
+    return pair.release()
+
+
+def test_the_same_request_twice_in_flight_happens_once() -> None:
+    pair = two_in_flight(
+        Remember(1, "Alice likes tea", request_key="k"), Remember(2, "Alice likes tea", request_key="k")
+    )
+    one, other = (remembered(pair.replies[n].outcome) for n in (1, 2))
+    assert (one.repeated, other) == (False, attrs.evolve(one, repeated=True))
+    assert (entity(pair).version, pair.memory.state.tiers.access.records[ALICE].count) == (1, 1)
+    assert pair.memory.state.tiers.session.interaction_count == 2
+
+
+@pytest.mark.parametrize("second", [Remember(2, "Alice likes coffee", request_key="k"), Forget(2, BOB, "k")])
+def test_another_request_that_loses_its_key_in_flight_is_refused(
+    second: Remember | Forget,
+) -> None:
+    pair = two_in_flight(Remember(1, "Alice likes tea", request_key="k"), second)
+    assert pair.replies[2].outcome == Refused(KeyReused("k"))
+    assert (entity(pair).content, entity(pair, BOB).content) == ("likes tea", "snores")
+
+
+# Routing and core.
+
+
+def routing(**rows: tuple[str, bool, float]) -> Any:
+    """A model that routes by name: block, promote, confidence."""
+
+    def model(task: str, prompt: str) -> str:
+        if task != "route":
+            return sentences(task, prompt)
+        told = [
+            (one["entity_id"], rows[one["name"]])
+            for one in input_of(prompt, "entities")
+            if one["name"] in rows
+        ]
+        return json.dumps([
+            {"entity_id": key, "block": block, "promote": promote, "confidence": sure} for key, (block, promote, sure) in told
+        ])  # fmt: skip
+
+    return model
+
+
+ROUTED = attrs.evolve(QUIET, semantic_routing=True)
+
+
+def test_the_model_may_choose_a_block_and_a_place_in_core() -> None:
+    pair = Pair(config=ROUTED, model=routing(Alice=("goals", True, 0.9), Bob=("facts", True, 0.7))).run()
+    value = remembered(pair.ask(Remember(1, "Alice likes tea. Bob snores")))
+    told = [(one.block, one.routed_by, one.cause, one.outcome) for one in value.routing]
+    assert told == [("goals", "model", None, "promoted"), ("facts", "model", "promote_low", "not_asked")]
+    assert (value.promoted, entity(pair, BOB).block) == ((ALICE,), "facts")
+    assert pair.ask(InCore(2, ALICE)) == Done(True)
+    assert pair.ask(LastRoutingDecisions(3)) == Done(value.routing)
+
+
+def test_a_bad_row_costs_its_own_entity_only() -> None:
+    pair = Pair(config=ROUTED, model=routing(Alice=("system", True, 0.9), Bob=("facts", False, 0.9))).run()
+    outcome = pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    assert degraded(outcome) == [("route:partial", "system_block", 1)]
+    assert [one.block for one in remembered(outcome).routing] == ["human", "facts"]
+
+
+@pytest.mark.parametrize("absent", [True, False])
+def test_without_a_usable_routing_the_table_decides(absent: bool) -> None:
+    def model(task: str, prompt: str) -> str:
+        return "?" if task == "route" else sentences(task, prompt)
+
+    pair = Pair(config=ROUTED, model=model).run()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.answer()
+    outcome = pair.run(*([AskModel] if absent else [])).replies[1].outcome
+    assert degraded(outcome) == [("route:table", "unavailable" if absent else "no_json", 1)]
+    assert remembered(outcome).routing[0].routed_by == "table"
+
+
+def test_an_unchanged_entity_keeps_its_block_and_nobody_is_asked() -> None:
+    pair = Pair(config=ROUTED, model=routing(Alice=("goals", False, 0.9))).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Remember(2, "Alice likes tea"))
+    asked: list[Asked] = []
+    while pair.pending:
+        asked += pair.answer()
+    assert [type(effect) for effect in asked] == [Read, Commit]
+    (decision,) = remembered(pair.replies[2].outcome).routing
+    assert (decision.block, decision.routed_by, decision.outcome) == ("goals", "kept", "not_asked")
+
+
+def test_self_enters_core_at_once_and_its_entry_shows_every_new_version() -> None:
+    pair = Pair().run()
+    assert remembered(pair.ask(Remember(1, "Umi helps"))).promoted == (UMI,)
+    pair.ask(Remember(2, "Umi laughs"))
+    home = pair.memory.state.tiers.core.home_of(UMI)
+    assert home is not None
+    assert (home[0].kind, home[1].version, home[1].text) == ("persona", 2, "helps\nlaughs")
+    row = pair.row("core", "core")
+    assert row is not None
+    assert row.body == Core(pair.memory.state.tiers.core.blocks)
+    assert row.version == pair.memory.state.tiers.core.guard_version == 2
+
+
+def test_an_entry_moves_with_its_routing_if_there_is_room() -> None:
+    choice = {"Alice": ("goals", True, 0.9)}
+    pair = Pair(config=ROUTED, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    choice["Alice"] = ("facts", True, 0.9)
+    value = remembered(pair.ask(Remember(2, "Alice likes coffee")))
+    assert (value.routing[0].outcome, value.promoted) == ("moved", ())
+    choice["Alice"] = ("facts", True, 0.9)
+    assert remembered(pair.ask(Remember(3, "Alice naps"))).routing[0].outcome == "already_in_core"
+    pair.ask(SetBlock(4, "human", "x" * 16_384))
+    choice["Alice"] = ("human", True, 0.9)
+    assert remembered(pair.ask(Remember(5, "Alice runs"))).routing[0].outcome == "already_in_core"
+    assert entity(pair).block == "human"
+
+
+def test_who_is_promoted_and_displaced_by_a_stronger_one_is_told_as_refused() -> None:
+    config = attrs.evolve(ROUTED, core_entry_count_max=1, displace_margin_ppm=0)
+    both = routing(Alice=("human", True, 0.9), Bob=("human", True, 0.9))
+    value = remembered(Pair(config=config, model=both).run().ask(Remember(1, "Alice likes tea. Bob snores")))
+    outcomes = {one.entity_id: one.outcome for one in value.routing}
+    (inside,) = value.promoted
+    assert outcomes == {inside: "promoted", ({ALICE, BOB} - {inside}).pop(): "refused_full"}
+    assert value.evicted == ()
+
+
+def test_who_had_to_leave_for_a_stronger_one_is_told() -> None:
+    config = attrs.evolve(ROUTED, core_entry_count_max=1)
+    both = routing(Alice=("human", True, 0.9), Bob=("human", True, 0.9))
+    pair = Pair(config=config, model=both).run()
+    pair.ask(Remember(1, "Alice likes tea", importance_ppm=0))
+    value = remembered(pair.ask(Remember(2, "Bob snores", importance_ppm=1_000_000)))
+    assert (value.promoted, value.evicted) == ((BOB,), (ALICE,))
+    value = remembered(pair.ask(Remember(3, "Alice naps", importance_ppm=0)))
+    assert (value.routing[0].outcome, value.promoted) == ("refused_full", ())
+
+
+def test_core_shows_the_new_version_of_who_was_promoted_meanwhile() -> None:
+    config = attrs.evolve(QUIET, promote_score_min_ppm=0)
+    pair = Pair(config=config).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Remember(2, "Alice likes coffee"))
+    pair.hold(Commit)
+    pair.ask(Rebalance(3))
+    assert pair.ask(InCore(4, ALICE)) == Done(True)
+    pair.release()
+    home = pair.memory.state.tiers.core.home_of(ALICE)
+    assert home is not None
+    assert (home[1].version, entity(pair).version) == (2, 2)
+
+
+def test_a_name_is_shown_in_core_without_what_xml_cannot_write() -> None:
+    reply = json.dumps({"entities": [{"name": "U\uffffmi", "type": "self", "content": "x", "confidence": 1}]})
+    pair = Pair(model=lambda task, prompt: reply).run()
+    pair.ask(Remember(1, "x"))
+    (block,) = pair.memory.state.tiers.core.blocks
+    assert block.entries[0].name == "U\ufffdmi"
+
+
+# What the reserved keys show.
+
+
+def test_reserved_keys_tell_what_was_committed() -> None:
+    pair = Pair().run()
+    assert pair.ask(Get(1, "__interaction_count")) == Done(b"0")
+    pair.ask(Remember(2, "Alice likes tea. Bob snores"))
+    pair.ask(Remember(3, "Alice naps"), Commit)
+    shown = [
+        pair.ask(Get(n, f"__{key}"))
+        for n, key in enumerate(("interaction_count", "last_input", "last_entities"), 4)
+    ]
+    assert shown == [Done(b"1"), Done(b"Alice likes tea. Bob snores"), Done(b'["Alice","Bob"]')]
+
+
+def test_a_remember_is_an_access_of_all_it_names() -> None:
+    pair = Pair(now_ms=9).run()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    records = pair.memory.state.tiers.access.records
+    assert [(records[key].count, records[key].last_ms) for key in (ALICE, BOB)] == [(1, 9), (1, 9)]
+    assert pair.memory.state.tiers.access.unsaved == {}
+    assert [row.body for row in pair.rows("access")] == [records[key] for key in sorted((ALICE, BOB))]
+
+
+def test_a_late_answer_of_the_model_is_not_taken() -> None:
+    pair = Pair().run()
+    (asked,) = pair.step(Remember(1, "Alice likes tea"))
+    pair.pending.clear()
+    pair.wake()
+    assert pair.step(ModelReplied(asked.request_id, '{"entities": []}')) == []
+    assert isinstance(pair.ask(GetEntity(2, ALICE)), Done)
+    assert remembered(pair.replies[1].outcome).entities == (Stored(ALICE, 1, "created"),)
+
+
+def test_a_receipt_tells_what_the_reply_told() -> None:
+    pair = Pair().run()
+    value = remembered(pair.ask(Remember(1, "Alice likes tea")))
+    (row,) = pair.rows("receipt")
+    assert isinstance(row.body, Receipt)
+    assert (row.body.value, row.body.key) == (value, row.address.id)
+
+
+def test_a_recall_that_saw_an_entity_before_its_update_keeps_the_later_access() -> None:
+    pair = Pair(config=Config(auto_rebalance=False)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Remember(2, "Alice likes coffee"))
+    pair.hold(Commit)
+    pair.now_ms = 50
+    pair.ask(Recall(3, "Alice"))
+    pair.release()
+    record = pair.memory.state.tiers.access.records[ALICE]
+    assert (record.count, record.first_ms, record.last_ms) == (3, 0, 50)
+    assert list(pair.memory.state.tiers.access.unsaved) == [ALICE]
