@@ -89,6 +89,8 @@ class Memory:
         state = self.state
         if state.phase == "new":
             return 0
+        if not state.operations and not state.tiers.access.is_due:
+            return None
         dues = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
         if self.wants_rebalance():
             dues.append(state.tiers.access.ran_ms + state.config.rebalance_interval_ms)

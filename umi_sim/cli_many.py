@@ -46,6 +46,9 @@ def sweep(
         kinds = sweeps.kinds_of(names)
     except scenarios.BadScenario as error:
         refuse(error)
+    if sweeps.is_blind():
+        complain("the canary is not seen: a planted bug stays unnoticed, so no other verdict can be believed")
+        return HARNESS
     totals = sweeps.sweep(names, seeds, jobs or sweeps.default_jobs(), stop_first, quiet)
     sweeps.write_files(totals, Path())
     if as_json:

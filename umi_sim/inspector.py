@@ -4,7 +4,6 @@ Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and wh
 with the readable name of the first rule that does not hold.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from umi_core.effects import Reply
@@ -53,23 +52,19 @@ class Inspector:
     def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None:
         self.oracle.stepped(agent)
         self._count += 1
-        before, state = self._before, memory.state
-        if before is not None:
-            named(lambda: check_step(before, value, state))
+        try:
+            if self._before is not None:
+                check_step(self._before, value, memory.state)
+            check_cheap(memory.state)
+        except BrokenRule as broken:
+            raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
         if self._count % CHECK_EVERY == 0:
             self.check(memory, storage)
-        else:
-            named(lambda: check_cheap(state))
 
     def check(self, memory: Memory, storage: SimStorage) -> None:
         """Every rule, over everything."""
-        named(lambda: check_memory(memory.state))
+        try:
+            check_memory(memory.state)
+        except BrokenRule as broken:
+            raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
         check_store(storage, memory.state)
-
-
-def named(check: Callable[[], None]) -> None:
-    """An inside rule breaks like any other."""
-    try:
-        check()
-    except BrokenRule as broken:
-        raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None

@@ -302,6 +302,7 @@ def noun(choices: tuple[object, ...]) -> str:
 WORDS: Final = text()
 NOUNS: Final[dict[type, str]] = {
     str: "text", bytes: "text or hex", int: "an integer", bool: "true or false", Turn: "[role, text]",
+    type(None): "",
 }  # fmt: skip
 
 # What each kind of item, fault and move has.

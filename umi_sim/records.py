@@ -5,9 +5,10 @@ read answers are told by their addresses and versions, because a commit told the
 """
 
 from umi_core.codec import PLAIN, plain
-from umi_core.effects import AskModel, Asked, ByIds, Commit, Done, Embed, Outcome, Read
+from umi_core.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Failed, Outcome, Read, Refused
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied
 from umi_core.values import Receipt
+from umi_sim.items import Args
 from umi_sim.trace import Field
 
 
@@ -55,3 +56,27 @@ def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
     if outcome.__class__ is Done and not outcome.degraded:  # type: ignore[union-attr]
         return True, traced(outcome.value)  # type: ignore[union-attr]
     return False, plain(outcome)  # type: ignore[return-value]
+
+
+# For people.
+
+
+def shown_args(args: Args) -> str:
+    return ", ".join(f"{name}={short(value)}" for name, value in args.items())
+
+
+def short(value: object) -> str:
+    """One line about an effect, an answer, an outcome or an argument."""
+    match value:
+        case AskModel(task=task):
+            return f"AskModel {task}"
+        case Embed(texts=texts):
+            return f"Embed {len(texts)} texts"
+        case Commit(key=key, writes=writes):
+            return f"Commit {len(writes)} writes, key {key[:12]}"
+        case Done(value=inner):
+            return f"Done {short(inner)}" + "".join(f" degraded {item.name}" for item in value.degraded)
+        case Refused(error=error) | Failed(error=error):
+            return f"{type(value).__name__} {type(error).__name__}: {error}"
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -284,7 +284,7 @@ def innermost(tb: TracebackType | None) -> str:
 def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     world, source = live.world, live.source
     world.trace.add(Tag.END, failure.rule if failure else "pass", world.step_count)
-    skipped = dict(world.skipped)
+    skipped = dict(world.tally.skipped)
     if isinstance(source, Replay):
         skipped |= source.unused()
     digest = world.services.storage.digest().hex()[:16]
@@ -292,9 +292,9 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     tail = story if failure is None else (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
-        world.trace.every, world.step_count, ordered(world.operations), ordered(world.replies),
-        ordered(world.degraded), ordered(world.fired), ordered(world.blunt), ordered(skipped), ordered(world.excused),
-        ordered(world.marks), world.crash_count, world.now_ms, live.healed_at_step, live.audit_rows, digest, tail,
+        world.trace.every, world.step_count, ordered(world.tally.operations), ordered(world.tally.replies),
+        ordered(world.tally.degraded), ordered(world.tally.fired), ordered(world.tally.blunt), ordered(skipped), ordered(world.tally.excused),
+        ordered(world.tally.marks), world.crash_count, world.now_ms, live.healed_at_step, live.audit_rows, digest, tail,
     )  # fmt: skip
 
 

@@ -11,12 +11,12 @@ from typing import Final
 
 import attrs
 
-from umi_core.effects import AskModel, Asked, ByFilter, Commit, Embed, Read
+from umi_core.effects import Asked, AskModel, ByFilter, Commit, Embed, Read
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.values import Row, SessionRow
 from umi_sim import content_faults
 from umi_sim.embedder import embed
-from umi_sim.faults import Draw, WINDOW_MS_MAX, log_uniform
+from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
 from umi_sim.items import Args
 from umi_sim.model import truth
 from umi_sim.storage import SimStorage
@@ -84,6 +84,10 @@ class Services:
             self._attempts[key] = self._attempts.get(key, 0) + 1
             return f"{key[1]}/{self._attempts[key]}"
         return call.event
+
+    def args_for(self, call: Call) -> Callable[[str, Draw], Args | None]:
+        """Draws the args of a fault about to strike this call; None if it would change nothing."""
+        return lambda kind, draw: ARGS.get(kind, no_args)(self, call, draw)
 
     def is_away(self, call: Call, now_ms: int) -> str:
         """Why the service strikes every call right now: dead, away, or not at all."""

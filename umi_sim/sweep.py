@@ -29,6 +29,8 @@ from umi_sim.trace import write_whole
 from umi_sim.verdict import EXIT_CODES, FailureKind, Verdict
 
 CHUNK_COUNT: Final = 10
+CANARY: Final = "canary"
+CANARY_SEED_COUNT: Final = 5
 PROGRESS_EVERY_S: Final = 10
 
 
@@ -154,6 +156,20 @@ def sweep(names: Sequence[str], seeds: Sequence[int], jobs: int, stop_first: boo
             if stop_first and totals.found:
                 break
     return totals
+
+
+def is_blind() -> bool:
+    """Whether a planted bug stays unseen, or another rule than its own sees it: then nothing can be believed."""
+    configs = [scenario.draw(loaded(CANARY), seed) for seed in range(CANARY_SEED_COUNT)]
+    failures = (run(config).failure for config in configs)
+    first = next((failure.rule for failure in failures if failure), "")
+    return first not in mutant_named(str(configs[0].planted)).rules
+
+
+def mutant_named(name: str) -> mutants.Mutant:
+    from umi_sim.mutants.registry import MUTANTS
+
+    return MUTANTS[name]
 
 
 def chunks(seeds: Sequence[int]) -> Iterator[tuple[int, ...]]:

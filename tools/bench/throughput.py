@@ -107,7 +107,7 @@ def hypothesis_rate(name: str) -> int:
         def teardown(self) -> None:
             nonlocal done
             super().teardown()
-            done += sum(self.world.operations.values())
+            done += sum(self.world.tally.operations.values())
 
     quick = settings(
         max_examples=HYPOTHESIS_EXAMPLES, stateful_step_count=HYPOTHESIS_STEPS, deadline=None, database=None,

@@ -50,7 +50,7 @@ Score = Callable[["World"], int | None]
 class Operation:
     """One request, what the world answered, and what it would do to which ids.
 
-    `did`: what it did, once that is settled. `before`, of a read: what was possible meanwhile, and is no more.
+    `did`: what it did, once that is settled. `before`, of a read: what was possible meanwhile.
     """
 
     request: ArchiveRequest
@@ -284,10 +284,11 @@ class Worlds:
         worlds = self.possible(track)
         kept = tuple(world for world in worlds if any(agrees(claim, it) for it in world.claims(op)))
         did = list(dict.fromkeys(it for world in worlds for it in world.claims(op)))
-        rule = rule_of(track, worlds, [version for version, _ in did], claim[0])
+        versions = [version for version, _ in did] or [world.version + 1 for world in worlds]
+        rule = rule_of(track, worlds, versions, claim[0])
         if claim[1] == "forgot":
             rule = "deleted-stays-deleted"
-        elif claim[1] == "unchanged" and claim[0] in [version for version, _ in did]:
+        elif claim[1] == "unchanged" and claim[0] in versions:
             rule = "once-only"  # what it found is what it had made itself
         self.must(track, kept, rule, f"was {claim[1]} with version {claim[0]}", did, claim)
         self.root(track, kept)
@@ -535,7 +536,7 @@ class ArchiveOracle(Worlds):
             self.offer(op, self.intended(op))
         claims = {stored.id: (stored.version, stored.change) for stored in value.entities}
         doer = self.judge_claims(op, value, claims)
-        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)]  # whose answers may be behind it
+        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)]  # whose answers may be in it
         dropped, got = [it.extraction.dropped if it.extraction else () for it in pool], value.dropped
         self.demand(got in dropped, "reference-agrees", "other elements were dropped", dropped, got)
         is_own = pool == [op] and not value.repeated
@@ -632,7 +633,7 @@ class ArchiveOracle(Worlds):
         kept = tuple(world for world in worlds if fits(world, number, value, self.seen_ms))
         versions, got = [shown(world, number) for world in worlds], value.version if value else 0
         rule = rule_of(track, worlds, versions, got)
-        self.must(track, kept, rule, f"shows version {got or None}, or not as it is", worlds[:3], value)
+        self.must(track, kept, rule, f"shows version {got}" if got else "is not there", worlds[:3], value)
         if number is None and isinstance(value, Entity):
             kept = tuple(dict.fromkeys(attrs.evolve(world, entity=value, unsure=()) for world in kept))
         self.settle(track, op, kept)
@@ -667,9 +668,9 @@ class ArchiveOracle(Worlds):
             self.judge_cut(op, hits, last, lambda world: score_of(world, request, query, max(1, floor_ppm)))
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, floor_ppm: int) -> None:
-        is_score = floor_ppm <= hit.score_ppm == hit.relevance_ppm <= limits.PPM
-        self.demand(is_score, "hits-ordered", f"{hit.id} has no such score", floor_ppm, hit)
-        is_wanted = wants(request, hit.type, hit.time_ms)
+        is_score = hit.score_ppm == hit.relevance_ppm <= limits.PPM
+        self.demand(is_score, "hits-ordered", f"{hit.id} has no such score", hit.relevance_ppm, hit.score_ppm)
+        is_wanted = wants(request, hit.type, hit.time_ms) and hit.score_ppm >= floor_ppm
         self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
         track = self.track(hit.id)
         worlds = self.seen(track, op)
@@ -687,7 +688,7 @@ class ArchiveOracle(Worlds):
             wanted, got = scores[0] if len(scores) == 1 else None, found.get(track.id, 0)
             if wanted is not None and (got or (wanted and (-wanted, track.id) <= last)):
                 rule = "filter-before-cut" if hits else "error-is-not-empty"
-                self.demand(got == wanted, rule, f"{track.id} was shown with another score", wanted, got)
+                self.demand(got == wanted, rule, f"{track.id} was shown as {got}, not {wanted}", wanted, got)
 
 
 JUDGES: Final[Mapping[type, tuple[tuple[type, ...], Callable[..., None]]]] = {

@@ -86,6 +86,8 @@ class Oracle:
     def stepped(self, agent: str) -> None:
         """After any step: what the memory may be packing right now."""
         watch = self.watches[agent]
+        if not watch.saves:
+            return
         for save in watch.saves.values():
             self.sessions.also(save, watch.twins, watch.seen_ms)
 

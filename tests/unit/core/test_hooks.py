@@ -1,4 +1,4 @@
-"""Goal: the onion of interceptors, row by row (hierarchy.md 1.6), and what a hook may change, which is little."""
+"""Goal: the onion of interceptors, row by row, and what a hook may change (hierarchy.md 1.6)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -69,6 +69,10 @@ def raises() -> Any:
     raise Broken
 
 
+def writes(prompt: str) -> Rewrite:
+    return Rewrite(attrs.evolve(ASK, prompt=prompt))
+
+
 def says(text: str) -> Substitute:
     return Substitute(ModelReplied(0, text))
 
@@ -94,8 +98,10 @@ class Onion:
         """One attempt of ASK; E is called if the request comes through."""
         set_of = Interceptors()
         for name in "ab":
-            hooks = [self.hook(f"{name}.{kind}") for kind in ("before", "after", "on_error")]
-            set_of = set_of.added(Interceptor(name, *hooks))
+            before, after, on_error = (
+                self.hook(f"{name}.{kind}") for kind in ("before", "after", "on_error")
+            )
+            set_of = set_of.added(Interceptor(name, before, after, on_error))
         sent = outward(set_of, PLACE, ASK)
         if sent.answer is None:
             self.calls.append("E")
@@ -124,15 +130,15 @@ ROWS: dict[str, tuple[dict[str, Any], Answer, str, Answer, list[HookNote]]] = {
         [note("b", "before", "refused")],
     ),
     "O5 a.before substitutes": (
-        {"a.before": says("a")}, E_ANSWER, "a.before", ModelReplied(7, "a"), [note("a", "before", "substituted")],
+        {"a.before": says("a")}, E_ANSWER, "a.before", ModelReplied(7, "a"),
+        [note("a", "before", "substituted")],
     ),
     "O6 b.before substitutes": (
         {"b.before": says("b")}, E_ANSWER, "a.before b.before a.after", ModelReplied(7, "b"),
         [note("b", "before", "substituted")],
     ),
     "O7 both rewrite": (
-        {"a.before": Rewrite(attrs.evolve(ASK, prompt="a")), "b.before": Rewrite(attrs.evolve(ASK, prompt="b"))},
-        E_ANSWER, OUT_AND_BACK, E_ANSWER, [],
+        {"a.before": writes("a"), "b.before": writes("b")}, E_ANSWER, OUT_AND_BACK, E_ANSWER, [],
     ),
     "O8 b.on_error substitutes": (
         {"b.on_error": says("b")}, FAILURE, "a.before b.before E b.on_error a.after", ModelReplied(7, "b"),
@@ -143,16 +149,20 @@ ROWS: dict[str, tuple[dict[str, Any], Answer, str, Answer, list[HookNote]]] = {
         [note("a", "on_error", "substituted")],
     ),
     "O10 b.after substitutes": (
-        {"b.after": says("b")}, E_ANSWER, OUT_AND_BACK, ModelReplied(7, "b"), [note("b", "after", "substituted")],
+        {"b.after": says("b")}, E_ANSWER, OUT_AND_BACK, ModelReplied(7, "b"),
+        [note("b", "after", "substituted")],
     ),
     "O11 b.after refuses": (
         {"b.after": Refuse("no")}, E_ANSWER, "a.before b.before E b.after a.on_error", REFUSED,
         [note("b", "after", "refused")],
     ),
     "O12 b.before raises": (
-        {"b.before": raises}, E_ANSWER, "a.before b.before E a.after", E_ANSWER, [note("b", "before", "Broken")],
+        {"b.before": raises}, E_ANSWER, "a.before b.before E a.after", E_ANSWER,
+        [note("b", "before", "Broken")],
     ),
-    "O14 b.after raises": ({"b.after": raises}, E_ANSWER, OUT_AND_BACK, E_ANSWER, [note("b", "after", "Broken")]),
+    "O14 b.after raises": (
+        {"b.after": raises}, E_ANSWER, OUT_AND_BACK, E_ANSWER, [note("b", "after", "Broken")],
+    ),
     "O16 b.on_error raises": (
         {"b.on_error": raises}, FAILURE, OUT_AND_FAIL, FAILURE, [note("b", "on_error", "Broken")],
     ),
@@ -213,6 +223,11 @@ def read(query: Any) -> Read:
     return Read(query, request_id=7, timeout_ms=100)
 
 
+def changed(request: Any, **fields: Any) -> Any:
+    """Whatever a hook may make of it."""
+    return attrs.evolve(request, **fields)
+
+
 def narrower(query: Any, **changes: Any) -> tuple[Read, Read]:
     return read(query), read(attrs.evolve(query, **changes))
 
@@ -233,13 +248,13 @@ MAY_NOT: dict[str, tuple[Asked, Any]] = {
     "request_id": (ASK, attrs.evolve(ASK, request_id=8)),
     "timeout up": (ASK, attrs.evolve(ASK, timeout_ms=101)),
     "timeout zero": (ASK, attrs.evolve(ASK, timeout_ms=0)),
-    "prompt that is no text": (ASK, attrs.evolve(ASK, prompt=5)),
+    "prompt that is no text": (ASK, changed(ASK, prompt=5)),
     "prompt with a lone surrogate": (ASK, attrs.evolve(ASK, prompt="\ud800")),
     "another effect": (ASK, EMBED),
     "nothing": (ASK, None),
     "fewer texts": (EMBED, attrs.evolve(EMBED, texts=("a",))),
     "a blank text": (EMBED, attrs.evolve(EMBED, texts=("a", " "))),
-    "a text that is none": (EMBED, attrs.evolve(EMBED, texts=("a", b"b"))),
+    "a text that is none": (EMBED, changed(EMBED, texts=("a", b"b"))),
     "timeout of an embed": (EMBED, attrs.evolve(EMBED, timeout_ms=5)),
     "a commit": (COMMIT, attrs.evolve(COMMIT, key="")),
     "limit up": narrower(WORDS, limit=21),
@@ -317,9 +332,8 @@ def names(*known: Interceptor) -> list[str]:
 
 
 def test_the_order_is_priority_then_registration() -> None:
-    assert names(Interceptor("c"), Interceptor("a", priority=1), Interceptor("b", priority=-1), Interceptor("d")) == [
-        "b", "c", "d", "a",
-    ]  # fmt: skip
+    late, early = Interceptor("a", priority=1), Interceptor("b", priority=-1)
+    assert names(Interceptor("c"), late, early, Interceptor("d")) == ["b", "c", "d", "a"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Goal: a text becomes entities, versions and vectors in one commit, or nothing changes (memory.md 11, 14)."""
+"""Goal: a text becomes entities, versions and vectors in one commit, or nothing is (memory.md 11, 14)."""
 
 import json
 from typing import Any

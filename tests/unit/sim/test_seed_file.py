@@ -165,6 +165,7 @@ def test_a_run_too_large_goes_without_its_schedule_and_says_so() -> None:
     assert "too large" in seed.history.notes
 
 
+@pytest.mark.slow
 def test_a_run_far_too_large_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     counting = " ".join(map(str, range(5_000)))
     items = tuple(Op(f"o{n}", 0, "a", "remember", {"text": counting}) for n in range(100))

@@ -1,0 +1,32 @@
+"""Goal: a handful of fixed seeds per scenario keep every promise, and each run is its own record."""
+
+import pytest
+
+from umi_sim.runner import run_once
+from umi_sim.scenario import draw, find, shipped
+
+SEEDS = range(4)
+SCENARIOS = sorted(name for name in shipped() if not find(name).manual)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_promise_is_kept_and_the_record_replays(name: str, seed: int) -> None:
+    config = draw(find(name), seed)
+    verdict, _ = run_once(config)
+    assert verdict.failure is None, verdict.failure
+    replayed, _ = run_once(config, verdict.items)
+    assert replayed.trace_hash == verdict.trace_hash
+    assert replayed.skipped == verdict.skipped
+
+
+def test_the_canary_fails_by_its_rule() -> None:
+    verdict, _ = run_once(draw(find("canary"), 0))
+    assert verdict.failure is not None
+    assert verdict.failure.rule == "ttl-boundary"
+
+
+def test_a_run_without_faults_degrades_nothing() -> None:
+    verdict, _ = run_once(draw(find("calm"), 1))
+    assert verdict.degraded == {}
+    assert verdict.fired == {}

@@ -1,0 +1,873 @@
+"""Goal: the archive oracle accepts every reply that some possible world explains, and names the rule of each lie."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import pytest
+
+from umi_core import errors
+from umi_core.config import Config
+from umi_core.effects import Degraded, Done, Failed, Outcome, Refused, Unknown
+from umi_core.inputs import (
+    Answer,
+    Count,
+    EffectFailed,
+    Embedded,
+    Forget,
+    GetEntity,
+    ModelReplied,
+    Recall,
+    Remember,
+)
+from umi_core.language.words import auto_name
+from umi_core.policies.routing import BLOCK_OF_TYPE
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.results import Forgotten, Hit, Remembered, Stored
+from umi_core.values import Entity, RoutingDecision, Scope, Version, entity_id, note_id
+from umi_sim.embedder import embed
+from umi_sim.oracle.archive import WORLD_COUNT_MAX, ArchiveOracle
+from umi_sim.verdict import Broken
+
+SCOPE = Scope("u1", "a1")
+NOW_MS = 1_000
+DIMS = 16
+ALICE, ACME = entity_id(SCOPE, "person", "Alice"), entity_id(SCOPE, "organization", "Acme")
+TYPES = {ALICE: "person", ACME: "organization"}
+NAMES = {ALICE: "Alice", ACME: "Acme"}
+ONE_NOTE = Degraded("extract:one_note", "timeout")
+Told = tuple[str, int, str]
+
+
+@contextmanager
+def broken(rule: str) -> Iterator[None]:
+    with pytest.raises(Broken) as raised:
+        yield
+    assert raised.value.rule == rule, raised.value
+
+
+def extraction(*mentions: tuple[str, str], **more: Any) -> str:
+    """What the model says of these (id, content)."""
+    entities = [
+        {"name": NAMES[key], "type": TYPES[key], "content": text, "confidence": 1} for key, text in mentions
+    ]
+    return json.dumps({"entities": entities, **more})
+
+
+def decision(key: str, change: str = "created", kind: str = "") -> RoutingDecision:
+    routed_by = "table" if change in ("created", "updated") else "kept"
+    return RoutingDecision(key, BLOCK_OF_TYPE[kind or TYPES[key]], False, None, "", routed_by, None)
+
+
+def remembered(*stored: Told, **more: Any) -> Remembered:
+    routing = tuple(decision(key, change) for key, _, change in stored)
+    return Remembered(tuple(Stored(*one) for one in stored), routing, **more)
+
+
+def entity(key: str, content: str, version: int = 1, **more: Any) -> Entity:
+    kind, name = TYPES[key], NAMES[key]
+    known = Entity(
+        key, kind, name, content, version, 500_000, 1_000_000, BLOCK_OF_TYPE[kind], NOW_MS, NOW_MS
+    )
+    return attrs.evolve(known, **more)
+
+
+def vector_of(key: str, content: str) -> tuple[int, ...]:
+    return embed(f"{NAMES[key]}\n{content}", DIMS)
+
+
+class History:
+    """A conversation of which the oracle hears every word."""
+
+    def __init__(self, off: tuple[str, ...] = (), **config: Any) -> None:
+        self.oracle = ArchiveOracle(SCOPE, Config(embedding_dims=DIMS, **config), off)
+        self.count = 0
+
+    def ask(self, request: Any, now_ms: int = NOW_MS) -> str:
+        self.count += 1
+        op_id = f"o{self.count}"
+        self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
+        return op_id
+
+    def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None) -> None:
+        known: Answer = EffectFailed(0, "unavailable")
+        if isinstance(answer, str):
+            known = ModelReplied(0, answer)
+        elif answer is not None:
+            known = Embedded(0, answer)
+        self.oracle.answered(op_id, step, known)
+
+    def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
+        is_outcome = isinstance(outcome, Outcome)
+        self.oracle.replied(op_id, outcome if is_outcome else Done(outcome, degraded), now_ms)
+
+    def tell(self, *mentions: tuple[str, str], **options: Any) -> str:
+        """A remember whose model has answered."""
+        op_id = self.ask(Remember("", "; ".join(text for _, text in mentions) or "hm", **options))
+        self.hear(op_id, "extract", extraction(*mentions))
+        return op_id
+
+    def vectors(self, op_id: str, *rows: tuple[str, str]) -> None:
+        self.hear(op_id, "embed", tuple(vector_of(*row) for row in rows))
+
+    def store(self, *mentions: tuple[str, str], change: str = "created", version: int = 1, **options: Any) -> None:
+        """A whole remember without any trouble; all its entities take the same turn."""
+        op_id = self.tell(*mentions, **options)
+        if change != "unchanged" and options.get("embed", True):
+            self.vectors(op_id, *mentions)
+        self.reply(op_id, remembered(*((key, version, change) for key, _ in mentions)))
+
+    def get(self, key: str, row: Entity | Version | None, version: int | None = None) -> None:
+        self.reply(self.ask(GetEntity("", key, version)), row)
+
+    def forget(self, key: str, existed: bool = True) -> None:
+        self.reply(self.ask(Forget("", key)), Forgotten(existed))
+
+    def count_of(self, count: int) -> None:
+        self.reply(self.ask(Count("")), count)
+
+    def recall(self, query: str, *hits: Hit, degraded: tuple[Degraded, ...] = (), **options: Any) -> None:
+        op_id = self.ask(Recall("", query, **options))
+        self.hear(op_id, "embed", (embed(query, DIMS),))
+        self.reply(op_id, hits, *degraded)
+
+
+def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -> Hit:
+    found = Hit(key, version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
+    return attrs.evolve(found, **more)
+
+
+def two_known() -> History:
+    """Alice and Acme, both acknowledged by one remember."""
+    told = History()
+    told.store((ALICE, "likes tea"), (ACME, "sells tea"))
+    return told
+
+
+# What was acknowledged.
+
+
+def test_what_was_acknowledged_is_read_back() -> None:
+    told = two_known()
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.get(ACME, entity(ACME, "sells tea"))
+    told.count_of(2)
+
+
+def test_an_acknowledged_entity_is_there() -> None:
+    told = two_known()
+    with broken("acknowledged-is-durable"):
+        told.get(ALICE, None)
+
+
+def test_an_acknowledged_version_does_not_go_back() -> None:
+    told = two_known()
+    told.store((ALICE, "left Acme"), change="updated", version=2)
+    told.get(ALICE, entity(ALICE, "likes tea\nleft Acme", 2))
+    with broken("acknowledged-is-durable"):
+        told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_an_acknowledged_entity_survives_a_crash() -> None:
+    told = two_known()
+    told.oracle.crashed()
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    with broken("acknowledged-is-durable"):
+        told.get(ACME, None)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"content": "likes coffee"},
+        {"name": "ALICE"},
+        {"type": "note"},
+        {"importance_ppm": 500_001},
+        {"event_time_ms": 5},
+        {"metadata": (("k", "v"),)},
+        {"source": "elsewhere"},
+        {"block": "scratch"},
+        {"created_ms": NOW_MS - 1},
+        {"updated_ms": NOW_MS + 1},
+    ],
+)
+def test_a_row_is_what_was_told(lie: dict[str, Any]) -> None:
+    told = two_known()
+    with broken("reference-agrees"):
+        told.get(ALICE, entity(ALICE, "likes tea", **lie))
+
+
+def test_explicit_options_are_kept_and_nothing_else_is() -> None:
+    told = History()
+    told.store((ALICE, "likes tea"), importance_ppm=7, event_time_ms=5, metadata=(("b", ""), ("a", "")), source="s")
+    row = entity(ALICE, "likes tea", importance_ppm=7, event_time_ms=5, metadata=(("a", ""), ("b", "")), source="s")
+    told.get(ALICE, row)
+    told.store((ALICE, "likes tea"), change="unchanged", importance_ppm=8)
+    told.get(ALICE, attrs.evolve(row, importance_ppm=8))
+    with broken("reference-agrees"):
+        told.get(ALICE, row)
+
+
+def test_creation_time_name_and_type_are_those_of_the_first_version() -> None:
+    told = two_known()
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    op_id = told.ask(Remember("", "naps", embed=False), NOW_MS + 9)
+    told.hear(op_id, "extract", extraction((ALICE, "naps")).replace("Alice", "ALICE"))
+    told.reply(op_id, remembered((ALICE, 2, "updated")), now_ms=NOW_MS + 9)
+    row = entity(ALICE, "likes tea\nnaps", 2, updated_ms=NOW_MS + 9)
+    told.get(ALICE, row)
+    with broken("reference-agrees"):
+        told.get(ALICE, attrs.evolve(row, created_ms=NOW_MS + 9))
+
+
+def test_a_long_content_loses_its_oldest_lines() -> None:
+    told = History()
+    lines = [letter * 999 for letter in "abcde"]
+    told.store((ALICE, lines[0]))
+    for n, line in enumerate(lines[1:], start=2):
+        told.store((ALICE, line), change="updated", version=n)
+    told.get(ALICE, entity(ALICE, "\n".join(lines[1:]), 5))
+
+
+def test_kept_versions_are_read_back_and_only_those() -> None:
+    told = two_known()
+    told.store((ALICE, "left"), change="updated", version=2)
+    first = Version(ALICE, 1, "likes tea", None, "likes tea", None, (), None, NOW_MS)
+    second = Version(ALICE, 2, "left", "extend", "likes tea\nleft", None, (), None, NOW_MS)
+    told.get(ALICE, first, 1)
+    told.get(ALICE, second, 2)
+    told.get(ALICE, None, 3)
+    with broken("reference-agrees"):
+        told.get(ALICE, attrs.evolve(second, mention="right"), 2)
+    with broken("acknowledged-is-durable"):
+        told.get(ALICE, None, 1)
+    with broken("reference-agrees"):
+        told.get(ALICE, attrs.evolve(second, version=3), 3)
+
+
+def test_a_value_has_the_shape_of_its_request() -> None:
+    told = two_known()
+    for request, value in ((Count(""), True), (GetEntity("", ALICE), 1), (Recall("", "tea"), None)):
+        with broken("reference-agrees"):
+            told.reply(told.ask(request), value)
+
+
+def test_a_bad_request_is_refused_and_a_good_one_is_not() -> None:
+    told = two_known()
+    told.reply(told.ask(Remember("", " ")), Refused(errors.EmptyText()))
+    told.reply(told.ask(Count("")), Refused(errors.TooBusy(64, 64)))
+    with broken("reference-agrees"):
+        told.reply(told.ask(Remember("", " ")), remembered())
+    with broken("reference-agrees"):
+        told.reply(told.ask(Count("")), Refused(errors.EmptyText()))
+
+
+# A claim.
+
+
+def test_a_second_fact_is_the_next_version() -> None:
+    told = two_known()
+    with broken("acknowledged-is-durable"):
+        told.store((ALICE, "left"), change="created", version=1)
+
+
+def test_two_remembers_in_flight_do_not_take_one_version() -> None:
+    told = two_known()
+    first, second = told.tell((ALICE, "left"), embed=False), told.tell((ALICE, "back"), embed=False)
+    told.reply(first, remembered((ALICE, 2, "updated")))
+    with broken("acknowledged-is-durable"):
+        told.reply(second, remembered((ALICE, 2, "updated")))
+
+
+@pytest.mark.parametrize("order", ["left\nback", "back\nleft"])
+def test_two_remembers_in_flight_take_effect_in_either_order(order: str) -> None:
+    told = two_known()
+    names = {"left": told.tell((ALICE, "left"), embed=False), "back": told.tell((ALICE, "back"), embed=False)}
+    version = {name: 2 + n for n, name in enumerate(order.split("\n"))}
+    for name in ("left", "back"):
+        told.reply(names[name], remembered((ALICE, version[name], "updated")))
+    told.get(ALICE, entity(ALICE, f"likes tea\n{order}", 3))
+
+
+def test_an_other_answer_of_the_model_gives_other_ids() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"))
+    with broken("reference-agrees"):
+        told.reply(op_id, remembered((ACME, 1, "created")))
+
+
+def test_what_was_dropped_is_told() -> None:
+    told = History()
+    op_id = told.ask(Remember("", "x", embed=False))
+    told.hear(op_id, "extract", '{"entities": [{"name": "he"}, {"name": "Alice", "type": "person", "content": "c"}]}')
+    with broken("reference-agrees"):
+        told.reply(op_id, remembered((ALICE, 1, "created")))
+
+
+# All or nothing.
+
+
+@pytest.mark.parametrize("ending", ["crash", "unknown"])
+def test_a_remember_without_an_answer_happened_or_did_not(ending: str) -> None:
+    for row in (entity(ALICE, "likes tea"), None):
+        told = History()
+        op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
+        told.reply(op_id, Unknown()) if ending == "unknown" else told.oracle.crashed()
+        told.get(ALICE, row)
+        told.get(ACME, row and entity(ACME, "sells tea"))
+
+
+def test_what_happened_to_one_id_happened_to_all() -> None:
+    told = History()
+    told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
+    told.oracle.crashed()
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    with broken("all-or-nothing"):
+        told.get(ACME, None)
+
+
+def test_what_did_not_happen_to_one_id_happened_to_none() -> None:
+    told = History()
+    told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
+    told.oracle.crashed()
+    told.get(ALICE, None)
+    with broken("all-or-nothing"):
+        told.get(ACME, entity(ACME, "sells tea"))
+
+
+def test_a_claim_shows_whether_an_earlier_remember_happened() -> None:
+    told = History()
+    told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
+    told.oracle.crashed()
+    told.store((ALICE, "left"), change="updated", version=2)
+    told.get(ALICE, entity(ALICE, "likes tea\nleft", 2))
+    with broken("all-or-nothing"):
+        told.get(ACME, None)
+
+
+def test_an_unknown_remember_may_land_after_it_was_not_seen() -> None:
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea")), Unknown())
+    told.get(ALICE, None)
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    with broken("acknowledged-is-durable"):
+        told.get(ALICE, None)
+
+
+def test_an_unknown_remember_cannot_land_in_a_later_life() -> None:
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea")), Unknown())
+    told.oracle.crashed()
+    told.get(ALICE, None)
+    with broken("reference-agrees"):
+        told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_an_unknown_remember_cannot_land_on_a_row_that_changed() -> None:
+    told = two_known()
+    told.reply(told.tell((ALICE, "left")), Unknown())
+    told.store((ALICE, "back"), change="updated", version=2)
+    with broken("once-only"):
+        told.get(ALICE, entity(ALICE, "likes tea\nback\nleft", 3))
+
+
+def test_a_failed_remember_changed_nothing() -> None:
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
+    told.get(ALICE, None)
+    with broken("reference-agrees"):
+        told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_a_remember_that_was_seen_cannot_fail() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"))
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    with broken("reference-agrees"):
+        told.reply(op_id, Failed(errors.StorageFailed("commit", "unavailable", 3)))
+
+
+def test_a_read_sees_a_write_in_flight_before_or_after() -> None:
+    told = two_known()
+    read, write = told.ask(GetEntity("", ALICE)), told.tell((ALICE, "left"), embed=False)
+    told.reply(write, remembered((ALICE, 2, "updated")))
+    told.reply(read, entity(ALICE, "likes tea"))
+    told.get(ALICE, entity(ALICE, "likes tea\nleft", 2))
+
+
+def test_a_read_does_not_see_what_was_over_before_it_began() -> None:
+    told = two_known()
+    told.store((ALICE, "left"), change="updated", version=2)
+    read = told.ask(GetEntity("", ALICE))
+    told.reply(told.tell((ALICE, "back")), Unknown())
+    with broken("acknowledged-is-durable"):
+        told.reply(read, entity(ALICE, "likes tea"))
+
+
+# Forgetting.
+
+
+def test_forgotten_is_gone_and_its_versions_go_on() -> None:
+    told = two_known()
+    told.forget(ALICE)
+    told.get(ALICE, None)
+    told.get(ALICE, None, 1)
+    told.forget(ALICE, existed=False)
+    told.store((ALICE, "is back"), version=2)
+    told.get(ALICE, entity(ALICE, "is back", 2))
+
+
+def test_a_forgotten_entity_is_not_shown() -> None:
+    told = two_known()
+    told.forget(ALICE)
+    for read in (None, 1):
+        with broken("deleted-stays-deleted"):
+            version = Version(ALICE, 1, "likes tea", None, "likes tea", None, (), None, NOW_MS)
+            told.get(ALICE, version if read else entity(ALICE, "likes tea"), read)
+    with broken("deleted-stays-deleted"):
+        told.recall("tea", hit(ALICE, "likes tea", 1_000_000))
+
+
+def test_a_version_is_never_used_again() -> None:
+    told = two_known()
+    told.forget(ALICE)
+    with broken("acknowledged-is-durable"):
+        told.store((ALICE, "is back"), version=1)
+
+
+def test_forget_says_whether_there_was_something() -> None:
+    told = two_known()
+    with broken("acknowledged-is-durable"):
+        told.forget(ALICE, existed=False)
+    told = two_known()
+    told.forget(ALICE)
+    with broken("deleted-stays-deleted"):
+        told.forget(ALICE, existed=True)
+
+
+def test_a_forget_without_an_answer_happened_or_did_not() -> None:
+    for row in (entity(ALICE, "likes tea"), None):
+        told = two_known()
+        told.ask(Forget("", ALICE))
+        told.oracle.crashed()
+        told.get(ALICE, row)
+        told.get(ACME, entity(ACME, "sells tea"))
+
+
+# Once.
+
+
+def test_the_same_text_again_changes_nothing() -> None:
+    told = two_known()
+    told.store((ALICE, "likes tea"), change="unchanged")
+    with broken("once-only"):
+        told.store((ALICE, "likes tea"), change="updated", version=2)
+
+
+def test_a_commit_that_took_effect_twice_is_seen() -> None:
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea")), Unknown())
+    with broken("once-only"):
+        told.get(ALICE, entity(ALICE, "likes tea", 2))
+
+
+def test_a_remember_does_not_find_what_it_made_itself() -> None:
+    told = History()
+    with broken("once-only"):
+        told.store((ALICE, "likes tea"), change="unchanged")
+
+
+def test_a_known_key_gives_the_same_value_and_says_so() -> None:
+    for value in (
+        remembered((ALICE, 1, "created"), repeated=False),
+        remembered((ALICE, 2, "updated"), repeated=True),
+        remembered((ALICE, 1, "unchanged"), repeated=True),
+    ):
+        told = History()
+        told.store((ALICE, "likes tea"), request_key="k")
+        op_id = told.ask(Remember("", "likes tea", request_key="k"))
+        told.reply(op_id, remembered((ALICE, 1, "created"), repeated=True))
+        with broken("once-only"):
+            told.reply(told.ask(Remember("", "likes tea", request_key="k")), value)
+
+
+def test_nothing_is_repeated_that_nobody_asked_before() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"), request_key="k")
+    with broken("once-only"):
+        told.reply(op_id, remembered((ALICE, 1, "created"), repeated=True))
+
+
+@pytest.mark.parametrize("has_happened", [True, False])
+def test_a_key_without_an_answer_may_be_asked_again(has_happened: bool) -> None:
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea"), request_key="k"), Unknown())
+    told.oracle.crashed()
+    op_id = told.tell((ALICE, "likes tea"), request_key="k")
+    told.vectors(op_id, (ALICE, "likes tea"))
+    told.reply(op_id, remembered((ALICE, 1, "created"), repeated=has_happened))
+    told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_a_key_is_reused_only_by_another_request() -> None:
+    told = History()
+    told.store((ALICE, "likes tea"), request_key="k")
+    refused = Refused(errors.KeyReused("k"))
+    told.reply(told.ask(Remember("", "other", request_key="k")), refused)
+    with broken("once-only"):
+        told.reply(told.ask(Remember("", "likes tea", request_key="k")), refused)
+
+
+def test_a_forget_that_found_nothing_leaves_its_key_free() -> None:
+    told = two_known()
+    told.forget(ALICE)
+    told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(False))
+    told.store((ALICE, "is back"), version=2)
+    told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(True))
+    told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(True, repeated=True))
+
+
+# No text is lost.
+
+
+def note(text: str) -> tuple[str, Remembered]:
+    key = note_id(SCOPE, text)
+    routing = (decision(key, kind="note"),)
+    return key, Remembered((Stored(key, 1, "created"),), routing)
+
+
+def test_a_failed_extraction_keeps_the_whole_text() -> None:
+    told = History()
+    text = "x" * 300
+    key, value = note(text)
+    op_id = told.ask(Remember("", text, embed=False))
+    told.hear(op_id, "extract", None)
+    told.reply(op_id, value, ONE_NOTE)
+    row = Entity(key, "note", auto_name(text), text, 1, 500_000, 500_000, "scratch", NOW_MS, NOW_MS)
+    told.get(key, row)
+    with broken("reference-agrees"):
+        told.get(key, attrs.evolve(row, content=text[:200]))
+
+
+def test_a_failed_extraction_stores_no_other_note() -> None:
+    told = History()
+    op_id = told.ask(Remember("", "x" * 300))
+    told.hear(op_id, "extract", None)
+    with broken("text-never-lost"):
+        told.reply(op_id, note("x" * 200)[1], ONE_NOTE)
+
+
+def test_a_remember_stores_something() -> None:
+    told = History()
+    with broken("text-never-lost"):
+        told.reply(told.tell((ALICE, "likes tea")), remembered())
+
+
+@pytest.mark.parametrize("error", [errors.ModelFailed, errors.EmbedFailed])
+def test_no_model_or_embedder_makes_a_remember_fail(error: Any) -> None:
+    told = History()
+    with broken("text-never-lost"):
+        told.reply(told.tell((ALICE, "likes tea")), Failed(error("extract", "timeout", 2)))
+
+
+# Routing.
+
+
+def routed(told: History, **lie: Any) -> None:
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    value = remembered((ALICE, 1, "created"))
+    told.reply(op_id, attrs.evolve(value, routing=(attrs.evolve(value.routing[0], **lie),)))
+
+
+@pytest.mark.parametrize(
+    ("lie", "rule"),
+    [
+        ({"block": "facts"}, "route-per-entity"),
+        ({"promote": True}, "route-per-entity"),
+        ({"routed_by": "kept"}, "route-per-entity"),
+        ({"entity_id": ACME}, "route-per-entity"),
+        ({"block": "system"}, "system-is-authored"),
+        ({"block": "persona"}, "system-is-authored"),
+    ],
+)
+def test_the_table_routes(lie: dict[str, Any], rule: str) -> None:
+    routed(History())
+    with broken(rule):
+        routed(History(), **lie)
+
+
+def test_each_entity_has_one_decision_in_order() -> None:
+    for change in (lambda it: it[:1], lambda it: it[::-1], lambda it: (*it, it[0])):
+        told = History()
+        op_id = told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False)
+        value = remembered((ALICE, 1, "created"), (ACME, 1, "created"))
+        with broken("route-per-entity"):
+            told.reply(op_id, attrs.evolve(value, routing=change(value.routing)))
+
+
+def test_what_did_not_change_keeps_its_block() -> None:
+    told = two_known()
+    value = remembered((ALICE, 1, "unchanged"))
+    told.reply(told.tell((ALICE, "likes tea")), value)
+    moved = attrs.evolve(value.routing[0], block="facts")
+    with broken("route-per-entity"):
+        told.reply(told.tell((ALICE, "likes tea")), attrs.evolve(value, routing=(moved,)))
+
+
+def test_only_what_wants_to_is_promoted() -> None:
+    for promoted in ((ALICE,), (ACME,)):
+        told = History()
+        op_id = told.tell((ALICE, "likes tea"), embed=False)
+        with broken("route-known-only"):
+            told.reply(op_id, remembered((ALICE, 1, "created"), promoted=promoted))
+
+
+def by_model(block: str, **more: Any) -> tuple[str, RoutingDecision]:
+    reply = json.dumps([{"entity_id": ALICE, "block": block, "promote": True, "confidence": 0.9}])
+    made = RoutingDecision(ALICE, block, True, 900_000, "", "model", None, "promoted")
+    return reply, attrs.evolve(made, **more)
+
+
+@pytest.mark.parametrize(
+    ("heard", "told_block", "rule"),
+    [("facts", "facts", None), ("facts", "goals", "route-per-entity"), ("system", "system", "system-is-authored")],
+)
+def test_a_sound_row_of_the_model_routes(heard: str, told_block: str, rule: str | None) -> None:
+    told = History(semantic_routing=True)
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    told.hear(op_id, "route", by_model(heard)[0])
+    value = attrs.evolve(
+        remembered((ALICE, 1, "created"), promoted=(ALICE,)), routing=(by_model(told_block)[1],)
+    )
+    if rule is None:
+        told.reply(op_id, value)
+        told.get(ALICE, entity(ALICE, "likes tea", block=told_block))
+        return
+    with broken(rule):
+        told.reply(op_id, value)
+
+
+# Recall.
+
+
+def ranked(told: History) -> tuple[Hit, Hit]:
+    """Both hits of a query, as they must be."""
+    query = embed("tea", DIMS)
+    rows = ((ALICE, "likes tea"), (ACME, "sells tea"))
+    assert all(vector_relevance_ppm(query, vector_of(*row)) < 1_000_000 for row in rows)
+    first, second = sorted(rows)
+    return hit(*first, 1_000_000), hit(*second, 1_000_000)
+
+
+def test_all_that_match_are_hits() -> None:
+    told = two_known()
+    told.recall("tea", *ranked(told))
+    told.recall("tea", ranked(told)[0], limit=1)
+    told.recall("nothing at all", min_score_ppm=1_000_000)
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_no_match_is_left_out(limit: int | None) -> None:
+    told = two_known()
+    with broken("filter-before-cut"):
+        told.recall("tea", ranked(told)[1], limit=limit)
+
+
+def test_a_match_is_not_answered_by_nothing() -> None:
+    told = two_known()
+    with broken("error-is-not-empty"):
+        told.recall("tea")
+
+
+def test_scores_are_exact() -> None:
+    told = two_known()
+    first, second = ranked(told)
+    with broken("filter-before-cut"):
+        told.recall("tea", first, attrs.evolve(second, score_ppm=999_999, relevance_ppm=999_999))
+
+
+def test_a_vector_finds_what_no_word_does() -> None:
+    told = two_known()
+    op_id = told.ask(Recall("", "xyz", min_score_ppm=1))
+    told.hear(op_id, "embed", (vector_of(ALICE, "likes tea"),))
+    second_ppm = vector_relevance_ppm(vector_of(ALICE, "likes tea"), vector_of(ACME, "sells tea"))
+    told.reply(op_id, (hit(ALICE, "likes tea", 1_000_000), hit(ACME, "sells tea", second_ppm)))
+    op_id = told.ask(Recall("", "xyz", min_score_ppm=1))
+    told.hear(op_id, "embed", (vector_of(ALICE, "likes tea"),))
+    with broken("filter-before-cut"):
+        told.reply(op_id, (hit(ALICE, "likes tea", 1_000_000),))
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"types": ("person",)}, "filter-before-cut"),
+        ({"time_range": (NOW_MS + 1, None)}, "filter-before-cut"),
+        ({"time_range": (None, NOW_MS - 1)}, "filter-before-cut"),
+        ({"limit": 1}, "hits-ordered"),
+    ],
+)
+def test_the_filter_holds(options: dict[str, Any], rule: str) -> None:
+    told = two_known()
+    with broken(rule):
+        told.recall("tea", *ranked(told), **options)
+
+
+def test_hits_are_unique_ordered_current_and_known() -> None:
+    first, second = ranked(two_known())
+    stale = attrs.evolve(first, content="likes coffee")
+    stranger = attrs.evolve(first, id=entity_id(SCOPE, "person", "Bob"), name="Bob")
+    for hits in ((second, first), (first, first), (stale, second), tuple(sorted((stranger, first), key=lambda it: it.id))):
+        with broken("hits-ordered"):
+            two_known().recall("tea", *hits)
+
+
+def test_a_hit_may_be_of_a_write_in_flight() -> None:
+    told = two_known()
+    first, second = ranked(told)
+    told.tell((ALICE, "naps"))
+    newer = attrs.evolve(hit(ALICE, "likes tea\nnaps", 1_000_000, 2))
+    told.recall("tea", *((newer if it.id == ALICE else it) for it in (first, second)))
+    with broken("acknowledged-is-durable"):
+        told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_a_row_whose_vector_nobody_told_may_be_a_hit_or_not() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"))
+    told.hear(op_id, "embed", None)
+    told.reply(op_id, remembered((ALICE, 1, "created")), Degraded("embed:no_vectors", "unavailable"))
+    told.recall("xyz")
+    told.recall("xyz", hit(ALICE, "likes tea", 400_000))
+
+
+def test_the_count_is_right() -> None:
+    told = two_known()
+    told.count_of(2)
+    for count in (0, 1, 3):
+        with broken("error-is-not-empty"):
+            told.count_of(count)
+    told.reply(told.ask(Count("")), Failed(errors.StorageFailed("read", "unavailable", 3)))
+    told.tell((ALICE, "left"), (entity_id(SCOPE, "person", "Alice"), "left"))
+    told.count_of(2)
+
+
+def test_a_count_may_or_may_not_hold_what_is_in_flight() -> None:
+    for count in (0, 2):
+        told = History()
+        told.tell((ALICE, "likes tea"), (ACME, "sells tea"))
+        told.count_of(count)
+    with broken("error-is-not-empty"):
+        told.count_of(3)
+
+
+def test_a_read_is_never_unknown() -> None:
+    with broken("error-is-not-empty"):
+        two_known().reply("o2", Unknown()) if False else unknown_read()
+
+
+def unknown_read() -> None:
+    told = two_known()
+    told.reply(told.ask(Count("")), Unknown())
+
+
+# Degradation.
+
+
+def test_a_degradation_has_a_cause() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    with broken("degradation-named"):
+        told.reply(op_id, note("likes tea")[1], ONE_NOTE)
+
+
+def test_an_answer_may_have_come_too_late() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    late_ms = NOW_MS + Config().model_timeout_ms
+    told.reply(op_id, note("likes tea")[1], ONE_NOTE, now_ms=late_ms)
+    told.get(ALICE, None)
+
+
+def test_a_failure_is_named() -> None:
+    told = History()
+    op_id = told.ask(Remember("", "likes tea", embed=False))
+    told.hear(op_id, "extract", "no idea")
+    with broken("degradation-named"):
+        told.reply(op_id, note("likes tea")[1])
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"))
+    with broken("degradation-named"):
+        told.reply(op_id, remembered((ALICE, 1, "created")))
+
+
+def test_there_is_no_other_degradation() -> None:
+    with broken("degradation-named"):
+        two_known().recall("tea", degraded=(Degraded("hits:fewer", "tired"),))
+
+
+def test_without_vectors_words_find_it() -> None:
+    told = two_known()
+    op_id = told.ask(Recall("", "tea"))
+    told.hear(op_id, "embed", None)
+    told.reply(op_id, ranked(told), Degraded("embed:words_only", "unavailable"))
+    with broken("degradation-named"):
+        told.recall("tea", *ranked(told), degraded=(Degraded("embed:words_only", "unavailable"),))
+
+
+def test_a_search_that_lost_rows_is_not_held_to_all_of_them() -> None:
+    told = two_known()
+    told.recall("tea", ranked(told)[0], degraded=(Degraded("read:damaged_rows", "damaged"),))
+
+
+# The oracle itself.
+
+
+def test_too_many_worlds_are_undecided_and_counted() -> None:
+    told = two_known()
+    for n in range(8):
+        told.reply(told.tell((ALICE, f"fact {n}")), Unknown())
+    told.get(ALICE, entity(ALICE, "nobody said so", 77))
+    assert told.oracle.undecided == 1
+    assert WORLD_COUNT_MAX < 2**8
+    told.get(ACME, entity(ACME, "sells tea"))
+    with broken("acknowledged-is-durable"):
+        told.get(ACME, None)
+
+
+def test_a_rule_that_is_off_says_nothing() -> None:
+    told = History(off=("acknowledged-is-durable",))
+    told.store((ALICE, "likes tea"))
+    told.get(ALICE, None)
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    assert told.oracle.undecided == 1
+
+
+def test_the_audit_reads_all_that_may_be_there() -> None:
+    told = two_known()
+    told.store((ALICE, "left"), change="updated", version=2)
+    assert told.oracle.known_ids() == (ALICE, ACME)
+    assert told.oracle.audit() == (
+        ("count", {}),
+        ("get_entity", {"entity_id": ALICE}),
+        ("get_entity", {"entity_id": ALICE, "version": 1}),
+        ("get_entity", {"entity_id": ALICE, "version": 2}),
+        ("get_entity", {"entity_id": ACME}),
+        ("get_entity", {"entity_id": ACME, "version": 1}),
+        ("recall", {"query": "Alice", "limit": 100}),
+        ("recall", {"query": "Acme", "limit": 100}),
+    )
+
+
+def test_what_failed_is_audited_too() -> None:
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
+    assert told.oracle.known_ids() == (ALICE,)
+
+
+def test_answers_to_nobody_are_not_heard() -> None:
+    told = two_known()
+    told.hear("a:rebalance:1", "embed", ((1,) * DIMS,))
+    told.get(ALICE, entity(ALICE, "likes tea"))

@@ -1,0 +1,541 @@
+"""Goal: every command does what its help says, ends with the code of its table, and errs in one line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_sim import cli_many, replay, runner, scenario, seed_file, sweep, trace, verify
+from umi_sim.cli import cli
+from umi_sim.sweep import Found, Hunt, Totals
+from umi_sim.trace import Tag, Trace
+from umi_sim.verdict import EXIT_CODES
+from umi_sim.verify import Seen
+
+ROOT = Path(__file__).resolve().parents[3]
+OWN = """
+[scenario]
+id = "own"
+title = "One agent, few requests"
+swarm = { mode = "plain" }
+[agents]
+count = 1
+[workload]
+operations = 20
+adversarial = "0/1"
+weights = { set = 2, get = 4, len = 1 }
+[faults]
+"""
+BAD = OWN.replace('id = "own"', 'id = "bad"\nmutant = "get-alive-at-expiry"').replace("20", "300\nkeys = 1")
+LANDING = '[clock]\nland = "3/4"\n'
+
+
+@pytest.fixture(autouse=True)
+def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text(OWN)
+    Path("bad.toml").write_text(BAD + LANDING)
+
+
+def umi(*args: str) -> Result:
+    result = CliRunner().invoke(cli, args)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def refused(*args: str) -> str:
+    """The one line with which a command refuses; nothing is written."""
+    before = sorted(Path().rglob("*"))
+    result = umi(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("umi-sim: ")
+    assert result.stderr.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
+    return result.stderr
+
+
+def broken_run() -> tuple[Result, Path]:
+    """A run that fails, and its seed file."""
+    result = umi("run", "bad.toml", "--seed", "1")
+    assert result.exit_code == 1
+    (path,) = Path(".umi-sim/ephemeral").iterdir()
+    return result, path
+
+
+# run
+
+
+def test_a_run_prints_its_verdict_and_the_command_that_repeats_it() -> None:
+    result = umi("run", "own.toml", "--seed", "0x2a", "--set", "workload.operations=10")
+    assert result.exit_code == 0
+    first, second, *_ = result.stdout.splitlines()
+    assert first.startswith("PASS own seed 42: 10 operations, 0 faults, ")
+    assert second == "  repeat   umi-sim run own.toml --seed 42 --set workload.operations=10"
+    assert umi(*second.split()[2:]).stdout == result.stdout
+
+
+def test_a_fresh_seed_is_printed_and_repeats() -> None:
+    first = umi("run", "own.toml").stdout
+    assert umi(*first.splitlines()[1].split()[2:]).stdout == first
+
+
+def test_a_run_that_fails_leaves_a_seed_file_and_says_how_to_replay_it() -> None:
+    result, path = broken_run()
+    assert result.stdout.splitlines()[0].startswith("FAIL safety ")
+    assert result.stdout.splitlines()[1] == f"  repeat   umi-sim replay {path}"
+    assert umi("run", "bad.toml", "--seed", "1").stdout == result.stdout  # a pure function of the run
+    assert seed_file.read(path).history.hits == 2
+
+
+def test_a_run_as_json() -> None:
+    said = json.loads(umi("run", "own.toml", "--seed", "1", "--json").stdout)
+    assert (said["result"], said["seed"], said["failure"]) == ("pass", "1", None)
+    broken = json.loads(umi("run", "bad.toml", "--seed", "1", "--json").stdout)
+    assert broken["failure"]["kind"] == "safety"
+    assert broken["repeat"].startswith("umi-sim replay .umi-sim/ephemeral/")
+
+
+def test_a_quiet_run_has_only_its_exit_code() -> None:
+    result = umi("run", "bad.toml", "--seed", "1", "--quiet")
+    assert (result.exit_code, result.output) == (1, "")
+
+
+def test_a_conversation_is_lived_through() -> None:
+    lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(4)]
+    Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = umi("run", "own.toml", "--seed", "3", "--transcript", "talk.jsonl")
+    assert result.exit_code == 0
+    assert "--transcript talk.jsonl" in result.stdout
+
+
+def test_a_mode_is_a_setting_of_the_scenario() -> None:
+    said = json.loads(umi("run", "own.toml", "--seed", "1", "--mode", "swarm", "--json").stdout)
+    assert said["mode"] == "swarm"
+    assert said["repeat"] == "umi-sim run own.toml --seed 1 --set scenario.swarm.mode=swarm"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nowhere"], "nowhere: no such scenario; "),
+        (["nowhere.toml"], "nowhere.toml: cannot be read: No such file"),
+        (["--seed", "-1"], "'-1' is not a seed"),
+        (["--seed", str(2**64)], "is not a seed"),
+        (["--set", "agents.count"], "write TABLE.KEY=VALUE"),
+        (["--set", "agents.cuont=1"], "--set: agents.cuont: unknown key"),
+        (["--mode", "wild"], "'wild' is not one of"),
+        (["--trace", "no/where.trace"], "no/where.trace: cannot be written"),
+        (["--transcript", "no.jsonl"], "no.jsonl:1: No such file"),
+        (["--transcript", "own.toml"], "own.toml:2: no JSON"),
+        (["own.toml", "more"], "unexpected extra argument (more)"),
+        (["--odd"], "No such option"),
+    ],
+)
+def test_a_run_that_cannot_begin_is_one_line(args: list[str], message: str) -> None:
+    assert message in refused("run", *args)
+
+
+# replay, show, check
+
+
+def test_a_replay_of_the_same_failure_is_good() -> None:
+    _, path = broken_run()
+    result = umi("replay", str(path))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[1] == "  replay   same failure: as recorded"
+    said = json.loads(umi("replay", "--json", str(path)).stdout)
+    assert (said["class"], said["exit"]) == ("same failure", 0)
+
+
+def edited(path: Path, **changes: object) -> str:
+    """The seed file with other top-level keys, its checksum put right."""
+    document: dict[str, Any] = {**json.loads(path.read_text()), **changes}
+    document["checksum"] = seed_file.checksum(document)
+    Path("edited.json").write_text(json.dumps(document))
+    return "edited.json"
+
+
+def test_a_failure_that_is_gone_has_code_1() -> None:
+    _, path = broken_run()
+    document = json.loads(path.read_text())
+    file = edited(path, config={**document["config"], "planted": None})
+    result = umi("replay", "--relaxed", file)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("PASS bad seed 1: ")
+    assert "  replay   passes: the failure is gone" in result.stdout
+    assert umi("replay", file).exit_code == 4  # strict: the trace differs before any failure
+
+
+def test_another_failure_is_saved_and_has_its_own_code() -> None:
+    _, path = broken_run()
+    failure = {**json.loads(path.read_text())["failure"], "fingerprint": "0" * 12}
+    file = edited(path, failure=failure)
+    path.unlink()
+    result = umi("replay", file)
+    assert result.exit_code == 1
+    assert "  replay   other failure: " in result.stdout
+    assert f"  saved    umi-sim replay {path}" in result.stdout
+    assert path.exists()
+
+
+def test_another_trace_is_diverged_in_strict_and_good_in_relaxed() -> None:
+    _, path = broken_run()
+    expect = {**json.loads(path.read_text())["expect"], "trace": "00" * 16}
+    file = edited(path, expect=expect)
+    result = umi("replay", file)
+    assert result.exit_code == 4
+    assert "  replay   diverged: a difference after step " in result.stdout
+    assert umi("replay", "--relaxed", file).exit_code == 0
+
+
+def test_a_block_that_differs_is_named() -> None:
+    _, path = broken_run()
+    expect = json.loads(path.read_text())["expect"]
+    file = edited(path, expect={**expect, "prefix": [*expect["prefix"][:1], "00" * 6, *expect["prefix"][2:]]})
+    assert "the first difference is in steps 17 to 32" in umi("replay", file).stdout
+
+
+def test_a_file_edited_by_hand_is_relaxed_and_says_so() -> None:
+    _, path = broken_run()
+    text = path.read_text()
+    Path("edited.json").write_text(text.replace(json.loads(text)["expect"]["trace"], "00" * 16))
+    result = umi("replay", "edited.json")
+    assert result.exit_code == 0
+    assert result.stderr == "edited.json: edited by hand: hashes not trusted\n"
+
+
+def test_a_file_made_elsewhere_says_so_in_one_line() -> None:
+    _, path = broken_run()
+    file = edited(path, made_by={"umi_sim": "0.0.9", "python": "cpython 9\x1b", "platform": "amiga"})
+    result = umi("replay", file)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("edited.json: made by 0.0.9 cpython 9\\x1b amiga, replayed by ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_one_file_that_cannot_be_read_does_not_keep_the_others_from_running() -> None:
+    _, path = broken_run()
+    result = umi("replay", "absent.json", str(path))
+    assert result.exit_code == 2
+    assert "same failure: as recorded" in result.stdout
+    assert result.stderr == "umi-sim: absent.json: cannot be read: No such file or directory\n"
+
+
+def test_a_golden_run_that_passes_is_good() -> None:
+    verdict = runner.run(scenario.draw(scenario.find("own.toml"), 1))
+    seed_file.write(Path("golden.json"), verdict)
+    assert umi("replay", "golden.json").exit_code == 0
+
+
+def test_show_tells_a_seed_file_without_running_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran, path = broken_run()
+    monkeypatch.setattr(runner, "run_once", None)
+    result = umi("show", str(path))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[:2] == ran.stdout.splitlines()[:2]
+    assert len(umi("show", "--all", str(path)).stdout.splitlines()) > 40
+
+
+def test_show_tells_a_trace_line_by_line() -> None:
+    assert umi("run", "own.toml", "--seed", "1", "--trace", "run.trace").exit_code == 0
+    lines = umi("show", "run.trace").stdout.splitlines()
+    assert len(lines) == len(trace.read(Path("run.trace")).kept)
+    assert '"own"' in lines[0]
+
+
+@pytest.mark.parametrize("name", ["absent", "own.toml", "folder"])
+def test_show_of_anything_else_is_one_line(name: str) -> None:
+    Path("folder").mkdir()
+    assert name in refused("show", name)
+
+
+def test_check_says_ok_in_one_line() -> None:
+    _, path = broken_run()
+    Path("talk.jsonl").write_text('{"speaker": "ann", "text": "hello"}\n')
+    said = [umi("check", name).stdout for name in ("own.toml", str(path), "talk.jsonl")]
+    assert said[0] == "OK own.toml: scenario own, version 1\n"
+    assert said[1].startswith(f"OK {path}: seed file of bad seed 1, ")
+    assert said[2] == "OK talk.jsonl: transcript of 1 turns\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("x.toml", OWN.replace("count = 1", "cuont = 1"), "agents.cuont: unknown key; did you mean count?"),
+        ("x.json", '{"format":"umi-seed"}', "version is missing"),
+        ("x.jsonl", "{}", "x.jsonl:1: speaker or role is missing"),
+        ("x.txt", "", "expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)"),
+    ],
+)
+def test_check_names_what_is_wrong(name: str, text: str, message: str) -> None:
+    Path(name).write_text(text)
+    assert message in refused("check", name)
+
+
+# Lists.
+
+
+def test_scenarios_lists_what_ships_and_resolves_one() -> None:
+    listed = umi("scenarios").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(scenario.shipped())
+    resolved = json.loads(umi("scenarios", "own.toml", "--seed", "7", "--json").stdout)
+    assert (resolved["scenario"], resolved["seed"], resolved["operations_max"]) == ("own", "7", 20)
+
+
+def test_faults_lists_every_kind() -> None:
+    rows = json.loads(umi("faults", "--json").stdout)
+    assert len(umi("faults").stdout.splitlines()) == len(rows)
+    assert rows[0]["name"] == "model_timeout"
+
+
+def test_help_has_an_example_that_runs_for_every_command() -> None:
+    for name, command in cli.commands.items():
+        if not command.hidden:
+            assert f"umi-sim {name}" in umi(name, "--help").stdout
+
+
+def test_without_a_command_the_help_is_printed() -> None:
+    assert umi().stdout == umi("--help").stdout
+
+
+@pytest.mark.parametrize("args", [["bogus"], ["replay"], ["mutants", "--only", "x"], ["scenarios", "x"]])
+def test_usage_errors_are_one_line(args: list[str]) -> None:
+    refused(*args)
+
+
+# sweep
+
+
+def test_a_sweep_that_passes() -> None:
+    result = umi("sweep", "own.toml", "--seeds", "0..11", "--jobs", "1")
+    assert result.exit_code == 0
+    first, *rest = result.stdout.splitlines()
+    assert first.startswith("PASS sweep of 1 scenario, seeds 0..11: 12 runs, ")
+    assert first.endswith(", every promise kept")
+    assert rest[0].startswith("  requests ")
+
+
+def test_a_sweep_keeps_one_file_for_each_failure_of_the_smallest_seed() -> None:
+    result = umi("sweep", "bad.toml", "own.toml", "--seeds", "0..4", "--jobs", "1", "--json")
+    assert result.exit_code == 1
+    said = json.loads(result.stdout)
+    assert said["runs"] == 10
+    assert sum(each["hits"] for each in said["failures"]) == said["failed"]
+    for each in said["failures"]:
+        path = Path(each["repeat"].removeprefix("umi-sim replay "))
+        assert str(seed_file.read(path).config.seed) == each["seed"]
+        assert umi(*each["repeat"].split()[1:]).exit_code == 0
+
+
+def test_a_sweep_may_end_with_the_first_failure() -> None:
+    said = json.loads(
+        umi("sweep", "bad.toml", "--seeds", "0..49", "--jobs", "1", "--stop-first", "--json").stdout
+    )
+    assert said["runs"] < 50
+    assert said["failed"] == 1
+
+
+@pytest.mark.slow
+def test_a_sweep_in_many_processes_says_the_same() -> None:
+    args = ("sweep", "bad.toml", "own.toml", "--seeds", "0..19")
+    assert umi(*args, "--jobs", "2").stdout == umi(*args, "--jobs", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nowhere"], "nowhere: no such scenario"),
+        (["--seeds", "5..4"], "write A..B with A <= B"),
+        (["--seeds", "0..1000000"], "at most 1000000 seeds"),
+        (["--jobs", "0"], "--jobs"),
+    ],
+)
+def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) -> None:
+    assert message in refused("sweep", *args)
+
+
+def test_a_sweep_that_does_not_see_its_canary_believes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = runner.run(scenario.draw(scenario.find("own.toml"), 1))
+    monkeypatch.setattr(sweep, "run", lambda config: verdict)
+    result = umi("sweep", "own.toml")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith("umi-sim: the canary is not seen")
+
+
+def found(mark: str, seed: int, kind: Any = "safety") -> Found:
+    return Found("x", seed, kind, "r", mark, "m", f"{mark}.json", "")
+
+
+def test_totals_add_up_in_any_order() -> None:
+    parts = []
+    for seed, mark in ((3, "one"), (1, "one"), (2, "two")):
+        part = Totals(runs=1, failed=1)
+        part.fired["storage_lost"] += seed
+        part.hits[mark] += 1
+        part.keep(found(mark, seed))
+        parts.append(part)
+    forward, backward = Totals(), Totals()
+    for part in parts:
+        forward.add(part)
+    for part in reversed(parts):
+        backward.add(part)
+    assert forward == backward
+    assert forward.found["one"].seed == 1
+    assert [each.fingerprint for each in forward.in_order()] == ["one", "two"]
+
+
+def test_exit_codes_by_severity() -> None:
+    assert replay.severest([]) == 0
+    assert replay.severest([5, 0, 3]) == 3
+    assert replay.severest([5, 1, 3]) == 1
+    assert replay.severest([1, 4]) == 4
+    assert replay.severest([4, 2, 1]) == 2
+    for kind, code in EXIT_CODES.items():
+        totals = Totals()
+        totals.keep(found("one", 1, kind))
+        assert totals.exit_code() == code
+
+
+def test_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0, 5, 12, 13, 23])
+    monkeypatch.setattr("umi_sim.sweep.time.monotonic", lambda: next(times))
+    tell = sweep.now_and_then(100)
+    for runs in (10, 20, 30, 40):
+        tell(Totals(runs=runs))
+    assert (
+        capsys.readouterr().err
+        == "20 of 100 runs, 2 a second, 0 failures\n40 of 100 runs, 2 a second, 0 failures\n"
+    )
+
+
+# verify
+
+
+@pytest.mark.slow
+def test_two_different_processes_live_the_same_life() -> None:
+    result = umi("verify", "own.toml", "--seed", "5")
+    assert result.exit_code == 0
+    assert result.stdout == f"SAME {runner.run(scenario.draw(scenario.find('own.toml'), 5)).trace_hash}\n"
+    assert (
+        umi("verify", "own.toml", "--seeds", "0..2").stdout
+        == "SAME own.toml: 3 traces, each equal in 2 processes\n"
+    )
+
+
+def test_a_difference_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = Seen(5, "aa", "bb", "pass"), Seen(5, "ac", "bb", "pass")
+    monkeypatch.setattr(verify, "pairs", lambda name, seeds: [(one, other)])
+    monkeypatch.setattr(verify, "where_apart", lambda name, seed: ["first difference at record 3"])
+    result = umi("verify", "own.toml", "--seed", "5")
+    assert result.exit_code == 4
+    assert result.stdout == (
+        "FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed 5\nfirst difference at record 3\n"
+    )
+
+
+def saved(*records: tuple[Any, ...]) -> trace.SavedTrace:
+    kept = Trace(keep_all=True)
+    for tag, *fields in records:
+        kept.add(tag, *fields)
+    kept.write(Path("x.trace"), {})
+    return trace.read(Path("x.trace"))
+
+
+def apart(first: trace.SavedTrace, second: trace.SavedTrace) -> list[str]:
+    return list(verify.layout(trace.first_difference(first, second), first, second))
+
+
+def test_the_first_field_that_differs_is_named() -> None:
+    step = (Tag.STEP, "a", 5, "Wake", "a/wake#1")
+    lines = apart(saved(step, (Tag.REPLY, "o1", "done")), saved(step, (Tag.REPLY, "o1", "failed")))
+    assert lines[0] == 'first difference at record 1, step 1, field outcome: "done" / "failed"'
+    assert [line.split()[0] for line in lines[1:]] == ["0", "first", "second"]
+
+
+def test_a_trace_that_ends_early_is_told() -> None:
+    step = (Tag.STEP, "a", 5, "Wake", "a/wake#1")
+    assert apart(saved(step), saved(step, step))[0].endswith("where the first trace has ended")
+    assert apart(saved(step, step), saved(step))[0].endswith("where the second trace has ended")
+    assert apart(saved(step), saved(step))[0].startswith("the traces were equal when repeated")
+
+
+def test_verify_wants_one_of_its_options() -> None:
+    assert "either --seed S or --seeds A..B" in refused("verify", "own.toml")
+    assert "no such scenario" in refused("verify", "nowhere", "--seed", "1")
+
+
+# mutants
+
+
+def test_a_mutant_is_hunted_until_it_is_seen() -> None:
+    result = umi("mutants", "--only", "get-alive-at-expiry", "--json")
+    (row,) = json.loads(result.stdout)
+    assert row["rule"]
+    assert row["seeds"] >= 1
+
+
+def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    missed = Hunt("get-alive-at-expiry", "", ("ttl-boundary",), 200, 7)
+    monkeypatch.setattr(sweep, "hunt", lambda mutant: missed)
+    result = umi("mutants", "--only", "get-alive-at-expiry")
+    assert result.exit_code == 4
+    assert (
+        result.stdout.split() == "get-alive-at-expiry NOT FOUND 200 seeds 7 ms expected ttl-boundary".split()
+    )
+
+
+# The process.
+
+
+def python(*args: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    around = {"PYTHONPATH": str(ROOT), **env}
+    return subprocess.run([sys.executable, "-P", *args], env=around, capture_output=True, text=True)
+
+
+def test_without_asserts_nothing_starts() -> None:
+    told = python("-O", "-m", "umi_sim", "run")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith("umi-sim: python -O takes away the asserts")
+    assert told.stderr.count("\n") == 1
+    assert "ImportError: umi_sim: python -O" in python("-O", "-c", "import umi_sim").stderr
+
+
+HEAVY = ("numpy", "rich", "hypothesis", "tomllib", "multiprocessing", "asyncio")
+LOADED = f"""
+import sys
+from umi_sim.cli import cli
+code = cli(sys.argv[1:], standalone_mode=False)
+print(code, [name for name in {HEAVY} if name in sys.modules])
+"""
+
+
+@pytest.mark.slow
+def test_a_replay_imports_nothing_heavy() -> None:
+    _, path = broken_run()
+    assert python("-c", LOADED, "replay", "--quiet", str(path)).stdout == "0 []\n"
+
+
+def test_importing_umi_sim_is_cheap_and_its_names_are_there() -> None:
+    assert python("-c", "import umi_sim, sys; print('umi_core' in sys.modules)").stdout == "False\n"
+    import umi_sim
+
+    assert umi_sim.run is runner.run
+    with pytest.raises(AttributeError, match="umi_sim has no nothing"):
+        _ = umi_sim.nothing
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    assert f'version = "{umi("--version").stdout.split()[-1]}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_every_command_is_registered() -> None:
+    assert all(cli.commands[str(command.name)] is command for command in cli_many.COMMANDS)
+    assert attrs.has(Hunt)

@@ -1,0 +1,183 @@
+"""Goal: the verdict first, what to type second, under 40 lines, and nothing a terminal would obey."""
+
+import json
+
+import attrs
+import pytest
+
+from umi_core.values import Scope, Turn
+from umi_sim import report
+from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.run_config import AgentConfig
+from umi_sim.seed_fields import PLAIN
+from umi_sim.trace import Tag
+from umi_sim.verdict import Event, Failure, Verdict
+
+SCOPE = Scope("u1", "a1")
+CONFIG = attrs.evolve(PLAIN, scenario="storage_storm", seed=45, mode="swarm", start_ms=1_000)
+ITEMS: tuple[Item, ...] = (
+    Op("o1", 1_000, "a", "set", {"key": "k", "value": b"\xff", "ttl_ms": None}),
+    Op("o3", 1_250, "a", "remember", {"text": "Alice works at Acme."}),
+    Fault("f1", "storage_lost", "o3/commit#1", {"told": "nothing"}),
+    Deviation("s1", "o3", "o1"),
+    ClockMove("c1", 2_000, "a", "jump", {"by_ms": -5}),
+    Op("o4", 2_000, "a", "len", {}),
+)
+FAILURE = Failure(
+    "safety", "acknowledged-is-durable", "STO-1", 14, 10_000, "o3",
+    'acknowledged by o3, absent in the audit: person "Alice"', "version 1", "None",
+)  # fmt: skip
+TAIL = (
+    Event(6, 0, "o3", "remember text='...'"),
+    Event(7, 0, "o3/extract#1", "AskModel extract"),
+    Event(7, 0, "o3/extract#1", "FAULT f1 model_slow"),
+    Event(14, 10_000, "audit:1/get#1", "Reply Done None"),
+)
+
+
+def verdict(failure: Failure | None = None, items: tuple[Item, ...] = ITEMS, **fields: object) -> Verdict:
+    blank = Verdict(
+        CONFIG, items, failure, "5f0c1d9be27a43f18c3ab29d6e0f7a51", (), 16, 412, {"set": 1, "remember": 1},
+        {"done": 52, "refused": 2}, {"extract:one_note": 4}, {"storage_lost": 3}, {"model_truncated": 1}, {},
+        {"crashed": 1}, {"commit: outcome unknown": 1}, 1, 33 * 60_000, 371, 19, "e22f7d10c3b8964a",
+        TAIL if failure else (),
+    )  # fmt: skip
+    return attrs.evolve(blank, **fields)  # type: ignore[arg-type]
+
+
+def test_a_run_that_passed() -> None:
+    config = attrs.evolve(
+        CONFIG, agents=(AgentConfig("a", SCOPE), AgentConfig("b", SCOPE, -86_400_000)),
+        memory={"working_entry_count_max": 4, "semantic_routing": True}, land=(3, 8), latency="spread",
+        policy="random", faults={"storage_lost": (1, 4), "storage_full": (1, 4), "model_truncated": (1, 4)},
+    )  # fmt: skip
+    assert report.lines(verdict(config=config), "umi-sim run storage_storm --seed 45") == [
+        "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
+        "  repeat   umi-sim run storage_storm --seed 45",
+        "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
+        "  config   swarm; 2 agents, 1 scope, 4 keys, latency spread, schedule random",
+        "           not plain: working_entry_count_max 4, semantic_routing true, land 3/8, clock b -1 d",
+        "  faults   fired storage_lost 3",
+        "           silent storage_full; blunt model_truncated 1",
+        "  replies  52 done, 2 refused, 4 degradations (extract:one_note 4), 1 excused (crashed)",
+        "  phases   33 min of virtual time, healed at step 371, audit 19 rows, "
+        "second drain empty, restart equal",
+        "  marks    1 reached",
+    ]
+
+
+def test_a_run_that_failed() -> None:
+    repeat = "umi-sim replay .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json"
+    assert report.lines(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45") == [
+        "FAIL safety acknowledged-is-durable (STO-1) at step 14: "
+        'acknowledged by o3, absent in the audit: person "Alice"',
+        f"  repeat   {repeat}",
+        "  seed     umi-sim run storage_storm --seed 45",
+        "  file     fingerprint 8ad16dbbe2cc",
+        "",
+        '  script   world = World("storage_storm", seed=45, agents=["a"], latency="instant")',
+        '           world.op("o1", "a", "set", key="k", value=b\'\\xff\', ttl_ms=None)',
+        '           world.op("o3", "a", "remember", text="Alice works at Acme.", at_ms=250)',
+        '           world.fault("f1", "storage_lost", at="o3/commit#1", told="nothing")',
+        '           world.schedule("s1", take="o3", over="o1")',
+        "           world.finish()",
+        "           # expected   version 1",
+        "           # got        None",
+        "",
+        "  events   step    6       0 ms  o3                 remember text='...'",
+        "           step    7       0 ms  o3/extract#1       AskModel extract",
+        "                           0 ms  o3/extract#1       FAULT f1 model_slow",
+        "           step   14  10 000 ms  audit:1/get#1      Reply Done None   <- acknowledged-is-durable",
+    ]
+
+
+def long_lines(all_items: bool) -> list[str]:
+    items = tuple(Op(f"o{n}", 1_000, "a", "remember", {"text": "x" * 500}) for n in range(100))
+    tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))
+    failure = attrs.evolve(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
+    told = report.Told(CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", tail)
+    return report.failed(told, all_items=all_items)
+
+
+def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
+    lines = long_lines(all_items=False)
+    assert len(lines) < report.LINE_COUNT_MAX
+    assert max(map(len, lines)) <= 2 * report.LINE_CHARS_MAX
+    assert lines[6].endswith("# ... 88 items before: umi-sim show --all FILE")
+
+
+def test_all_items_are_shown_when_asked_for() -> None:
+    assert sum("world.op(" in line for line in long_lines(all_items=True)) == 100
+
+
+def test_what_comes_after_the_item_that_failed_is_left_out() -> None:
+    assert [item.id for item in report.until(ITEMS, "o3")] == ["o1", "o3", "f1", "s1"]
+    assert report.until(ITEMS, "audit:1") == ITEMS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("a\nb\x00\x7f\x85", "a\\x0ab\\x00\\x7f\\x85"),
+        ("invoice_\u202efdp.exe \u2067x\u2069 \u200f", "invoice_\\u202efdp.exe \\u2067x\\u2069 \\u200f"),
+        ("\ud800 \ufeff \U000e0041", "\\ud800 \\ufeff \\U000e0041"),
+        ("日本 é 👍", "日本 é 👍"),
+    ],
+)
+def test_a_terminal_obeys_nothing_that_was_said(text: str, expected: str) -> None:
+    assert report.escaped(text) == expected
+
+
+def test_hostile_texts_stay_on_their_line() -> None:
+    items = (
+        Op("o3", 1_000, "a", "remember", {"text": "\u202e\n\x1b[2J\ud800", "source": Turn("user", "\n")}),
+    )
+    failure = attrs.evolve(FAILURE, message="\x1b]0;owned\x07", expected="a\nb", got="\u2028")
+    text = "\n".join(report.lines(verdict(failure, items), "x"))
+    assert text.encode()
+    assert not report.UNSEEN.search(text.replace("\n", ""))
+    assert "FAIL safety acknowledged-is-durable (STO-1) at step 14: \\x1b]0;owned\\x07" in text
+
+
+def test_a_crash_names_its_frames_without_folders() -> None:
+    told = 'File "/home/me/umi_core/tiers/core.py", line 7, in put\n  x\nFile "/x/json/a.py", line 3, in y\n'
+    crash = attrs.evolve(
+        FAILURE, kind="crash", rule="crash", rule_id="crash", frame="umi_core.x", traceback=told
+    )
+    lines = report.lines(verdict(crash), "x")
+    assert lines[0].startswith("FAIL crash crash at step 14: ")
+    assert lines[3:5] == ["  frame    umi_core.x", "           umi_core/tiers/core.py:7 put"]
+    assert "/home" not in "\n".join(lines)
+
+
+def test_a_long_list_breaks_after_its_commas() -> None:
+    found = list(report.rows("faults", ", ".join(f"kind_number_{n}" for n in range(20))))
+    assert len(found) > 1
+    assert all(len(line) <= report.LINE_CHARS_MAX for line in found)
+    assert all(line.endswith(",") for line in found[:-1])
+
+
+def test_a_trace_is_one_line_for_each_record() -> None:
+    records = [
+        [0, 0, Tag.OP, "o1", "a", 5_000, "set", ["k\n"]],
+        [1, 1_500, Tag.STEP, "a", 5_000, "Wake", "a/wake#1"],
+        [2, 1_500, Tag.MARK, "late answer"],
+        [3, 1_500, 99, "from the future"],
+    ]
+    lines = list(report.from_trace(records))
+    assert [line.split() for line in lines] == [
+        ["0", "0", "0", "ms", "a", "5", "000", "o1", "op", '"set"', '("k\\n",)'],
+        ["1", "1", "1", "500", "ms", "a", "5", "000", "a/wake#1", "step", '"Wake"'],
+        ["2", "1", "1", "500", "ms", "mark", '"late', 'answer"'],
+        ["3", "1", "1", "500", "ms", "tag", "99", '"from', "the", 'future"'],
+    ]
+
+
+def test_the_json_holds_the_verdict() -> None:
+    said = json.loads(json.dumps(report.as_json(verdict(FAILURE))))
+    assert (said["result"], said["scenario"], said["seed"]) == ("fail", "storage_storm", "45")
+    assert said["failure"]["rule"] == "acknowledged-is-durable"
+    assert said["failure"]["id"] == "STO-1"
+    assert said["failure"]["fingerprint"] == "8ad16dbbe2cc"
+    assert report.as_json(verdict())["failure"] is None
