@@ -4,7 +4,8 @@ Law 1. A row: requires, `when`, ask, emit, answer, take, produces checked, facts
 Law 2. Time-outs belong to the memory: an answer at its deadline is late. Late answers reach nothing.
 Law 3. A failure is retried, planned again, degraded or the end, as the row says; each is counted and marked.
 Law 4. Until a row is done nothing it learnt is visible.
-Law 5. A commit that may still have happened never ends as Failed, whatever its last attempt met.
+Law 5. A commit that may have happened ends as Done or Unknown, whatever its last attempt met: not even a conflict
+       proves that it has not, for the rows may have moved on because of it, and storage forgets keys after a day.
 """
 
 from collections.abc import Mapping
@@ -260,8 +261,8 @@ class Engine:
     def failed(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         policy = row.on_failure
         assert policy is not None
-        if failure.kind in ("unknown", "conflict"):  # after a conflict no attempt has happened, and none can
-            operation.may_have_happened = failure.kind == "unknown"
+        if failure.kind == "unknown":
+            operation.may_have_happened = True
         if failure.kind == "conflict" and self.is_deposed(operation, failure):
             self.depose(self.epoch_of(operation))
         elif failure.kind == "conflict" and (policy.replan or policy.conflict_error):
@@ -298,7 +299,7 @@ class Engine:
         view = self.view(operation, row)
         error = policy.conflict_error(operation.facts, failure, view) if policy.conflict_error else None
         if error is not None:
-            self.finish(operation, Refused(error))
+            self.finish(operation, Unknown() if operation.may_have_happened else Refused(error))
         elif policy.replan is not None and (policy.attempts == 0 or operation.plan_count < policy.plans_max):
             self.marks.append(f"{operation.workflow}.{row.id}: planned again")
             self.replan(operation, policy.replan)

@@ -176,7 +176,7 @@ def replay_one(file: str, relaxed: bool, as_json: bool, quiet: bool, no_color: b
     except seed_file.BadSeedFile as error:
         return complain(str(error))
     for remark in remarks(file, seed):
-        click.echo(remark.encode(errors="backslashreplace"), err=True)
+        click.echo(report.escaped(remark).encode(), err=True)
     done = run_again(seed, relaxed=relaxed)
     repeat = again(file, relaxed)
     saved = kept(done.verdict, repeat) if done.what == "other failure" else ""

@@ -159,7 +159,7 @@ def sweep(names: Sequence[str], seeds: Sequence[int], jobs: int, stop_first: boo
 
 
 def is_blind() -> bool:
-    """Whether a planted bug stays unseen, or another rule than its own sees it: then nothing can be believed."""
+    """Whether a planted bug stays unseen, or is seen by a wrong rule: then nothing can be believed."""
     configs = [scenario.draw(loaded(CANARY), seed) for seed in range(CANARY_SEED_COUNT)]
     failures = (run(config).failure for config in configs)
     first = next((failure.rule for failure in failures if failure), "")

@@ -15,7 +15,7 @@ from umi_core.config import Config
 from umi_core.effects import Commit, Write
 from umi_core.inputs import Forget, RemoveBlock
 from umi_core.invariants.broken import BrokenRule, demand
-from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, slot_of
+from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.policies import promotion
@@ -61,6 +61,9 @@ def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTab
         return
     after = core if plan.core is None else plan.core
     change = Change(core, after, plan, asked_to_leave(facts.get("request"), core))
+    if plan.core is not None:
+        check_core_limits(plan.core, config)
+    check_named(change, facts.get("request"))
     check_leaving(change, writes)
     check_entering(change)
     faults = [walk_fault(change, facts, table, config) for table in tables]
@@ -106,6 +109,13 @@ class Change(NamedTuple):
 
 def ids_of(core: CoreTier) -> tuple[str, ...]:
     return tuple(entry.entity_id for _, entry in core.entries())
+
+
+def check_named(change: Change, request: object) -> None:
+    there = ids_of(change.after)
+    stays = [key for key in change.asked_ids if key in there]
+    rule = "deleted-stays-deleted" if isinstance(request, Forget) else "core-bijection"
+    demand(not stays, rule, "who was named in the request stays in core", (), stays)
 
 
 def check_leaving(change: Change, writes: Iterable[Write]) -> None:
@@ -160,17 +170,23 @@ def walk_fault(change: Change, facts: Facts, access: AccessTable, config: Config
         return None  # authored text and self alone are too large: recovery says so and gives up
     for seat in candidates:
         walk.admit(seat)
-    return difference(walk, candidates, sorted(ids_of(change.after)))
+    return difference(walk, seats_of(change, scored) | {seat.entity_id: seat for seat in candidates}, change)
 
 
-def difference(walk: Walk, candidates: Iterable[Seat], got: list[str]) -> BrokenRule | None:
-    expected = sorted(walk.seats)
+def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> BrokenRule | None:
+    """Where the plan and the twin part. `seats` are of all that were in core or asked for a place."""
+    expected, got = sorted(walk.seats), sorted(ids_of(change.after))
     if expected == got:
         return None
-    intruders = [seat for seat in candidates if seat.entity_id in got and seat.entity_id not in expected]
-    is_over_quota = any(seat.is_self for seat in intruders)
+    planned = Walk(walk.config, walk.texts, {key: seats[key] for key in got if key in seats})
+    missing = [key for key in expected if key not in got]
+    intruders = [key for key in got if key not in expected and key in change.entered_ids]
+    is_needless = any(planned.has_room_for(seats[key]) for key in missing)
+    is_over_quota = any(key in seats and seats[key].is_self for key in intruders)
     rule = "core-limits" if is_over_quota else "displacement" if intruders else "fewest-victims"
-    return BrokenRule(rule, "entries of core after the plan", expected, got)
+    return BrokenRule(
+        "fewest-victims" if is_needless else rule, "entries of core after the plan", expected, got
+    )
 
 
 def scored_with(change: Change, access: AccessTable) -> AccessTable:

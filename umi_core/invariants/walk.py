@@ -65,6 +65,11 @@ class Walk:
         share_bytes = self.config.core_bytes_max * SELF_SHARE_PPM // PPM
         return len(sizes) > SELF_ENTRY_COUNT_MAX or sum(sizes) > share_bytes
 
+    def has_room_for(self, seat: Seat) -> bool:
+        """True if it could be here too, and nobody would have to leave."""
+        more = Walk(self.config, self.texts, {**self.seats, seat.entity_id: seat})
+        return not more.is_short([])
+
     def victims(self, newcomer: str) -> list[Seat] | None:
         """Who leaves for the newcomer, or for what is in core already; None if there is no way."""
         seats = [seat for seat in self.seats.values() if not seat.is_self and seat.entity_id != newcomer]

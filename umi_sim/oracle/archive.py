@@ -371,9 +371,9 @@ def rule_of(track: Track, worlds: Sequence[World], versions: list[int], got: int
         return "all-or-nothing"
     if got < low:
         return "acknowledged-is-durable"
-    if got > high == 0:
-        return "deleted-stays-deleted" if any(world.version for world in worlds) else "reference-agrees"
-    return "once-only" if got > high else "reference-agrees"
+    if got > high == 0 and any(world.version >= got for world in worlds):
+        return "deleted-stays-deleted"
+    return "once-only" if got > high and any(world.version for world in worlds) else "reference-agrees"
 
 
 # Verdicts.

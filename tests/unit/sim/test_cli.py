@@ -165,11 +165,10 @@ def test_a_failure_that_is_gone_has_code_1() -> None:
     _, path = broken_run()
     document = json.loads(path.read_text())
     file = edited(path, config={**document["config"], "planted": None})
-    result = umi("replay", "--relaxed", file)
+    result = umi("replay", file)
     assert result.exit_code == 1
     assert result.stdout.startswith("PASS bad seed 1: ")
     assert "  replay   passes: the failure is gone" in result.stdout
-    assert umi("replay", file).exit_code == 4  # strict: the trace differs before any failure
 
 
 def test_another_failure_is_saved_and_has_its_own_code() -> None:
@@ -194,11 +193,14 @@ def test_another_trace_is_diverged_in_strict_and_good_in_relaxed() -> None:
     assert umi("replay", "--relaxed", file).exit_code == 0
 
 
-def test_a_block_that_differs_is_named() -> None:
-    _, path = broken_run()
-    expect = json.loads(path.read_text())["expect"]
-    file = edited(path, expect={**expect, "prefix": [*expect["prefix"][:1], "00" * 6, *expect["prefix"][2:]]})
-    assert "the first difference is in steps 17 to 32" in umi("replay", file).stdout
+def test_blocks_are_compared_where_both_runs_have_one() -> None:
+    verdict = runner.run(scenario.draw(scenario.find("own.toml"), 1))
+    theirs = attrs.evolve(verdict, prefix=(b"a", b"b", b"c", b"d"), prefix_every=16)
+    for prefix, place in (((b"b", b"d"), ""), ((b"b", b"x"), "33 to 64"), ((b"x", b"d"), "1 to 32")):
+        expect = attrs.evolve(seed_file.of_verdict(verdict).expect, prefix=prefix, every=32)
+        seed = attrs.evolve(seed_file.of_verdict(verdict), expect=expect)
+        told = replay.difference(seed, theirs, "passes")
+        assert told == (f"the first difference is in steps {place}" if place else "")
 
 
 def test_a_file_edited_by_hand_is_relaxed_and_says_so() -> None:
@@ -239,7 +241,8 @@ def test_show_tells_a_seed_file_without_running_it(monkeypatch: pytest.MonkeyPat
     result = umi("show", str(path))
     assert result.exit_code == 0
     assert result.stdout.splitlines()[:2] == ran.stdout.splitlines()[:2]
-    assert len(umi("show", "--all", str(path)).stdout.splitlines()) > 40
+    items = seed_file.read(path).items
+    assert umi("show", "--all", str(path)).stdout.count("  world.") == len(items) + 1
 
 
 def test_show_tells_a_trace_line_by_line() -> None:
