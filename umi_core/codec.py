@@ -56,7 +56,7 @@ Encoder = Callable[[Any], object]
 ENCODERS: Final[dict[type, Encoder]] = {}
 DECODERS: Final[dict[int, type]] = {}
 
-PLAIN: Final = (type(None), bool, int, str, bytes)
+PLAIN: Final = frozenset({type(None), bool, int, str, bytes})
 
 
 def register(cls: type, tag: int) -> None:
@@ -75,7 +75,7 @@ def fields_encoder(cls: type, tag: int) -> Encoder:
         only = attrgetter(names[0])
         return lambda value: [tag, plain(only(value))]
     getter = attrgetter(*names)
-    return lambda value: [tag, *map(plain, getter(value))]
+    return lambda value: [tag, *plain_parts(getter(value))]
 
 
 def plain(value: object) -> object:
@@ -84,11 +84,17 @@ def plain(value: object) -> object:
     if kind in PLAIN:
         return value
     if kind is tuple:
-        return [TUPLE, *map(plain, value)]  # type: ignore[call-overload]
+        assert isinstance(value, tuple)
+        return [TUPLE, *plain_parts(value)]
     if kind is dict:
         assert isinstance(value, dict)
         return [DICT, *([plain(key), plain(value[key])] for key in sorted(value))]
     return ENCODERS[kind](value)
+
+
+def plain_parts(values: tuple[object, ...]) -> list[object]:
+    """Most parts are plain already; a call for each would be most of the cost."""
+    return [value if value.__class__ in PLAIN else plain(value) for value in values]
 
 
 def encode(value: object) -> bytes:

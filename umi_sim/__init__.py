@@ -11,7 +11,7 @@
     report cli sweep replay verify    eyes and hands
     mutants conformance               planted bugs; contracts of the simulated services
 
-`run` lives one life, `World` is a life in progress, `machine` gives the same operations to Hypothesis.
+`run` lives one life, `World` is one told call by call, `machine` gives the same operations to Hypothesis.
 """
 
 import sys as _sys
@@ -19,7 +19,11 @@ import sys as _sys
 __version__ = "0.1.0"
 __all__ = ["World", "machine", "run"]
 
-_PLACES = {"World": "umi_sim.world", "machine": "umi_sim.hypothesis_machine", "run": "umi_sim.runner"}
+_PLACES = {
+    "World": ("umi_sim.script", "Script"),
+    "machine": ("umi_sim.hypothesis_machine", "machine"),
+    "run": ("umi_sim.runner", "run"),
+}
 
 
 def _refuse(reason: str) -> None:
@@ -40,4 +44,5 @@ def __getattr__(name: str) -> object:
 
     if name not in _PLACES:
         raise AttributeError(f"umi_sim has no {name}; it has {', '.join(__all__)} and its modules")
-    return getattr(import_module(_PLACES[name]), name)
+    module, attribute = _PLACES[name]
+    return getattr(import_module(module), attribute)

@@ -11,7 +11,6 @@ from umi_sim.console import complain, is_colored, output_options, refuse, say, s
 if TYPE_CHECKING:
     from umi_sim.verify import Seen
 
-HARNESS: Final = 4
 PINNED: Final = "0..199"
 
 

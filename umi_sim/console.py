@@ -2,6 +2,7 @@
 
 Law 1. What a user can get wrong ends in one clear line on standard error and status 2.
 Law 2. Standard output has the same bytes in every locale; color is for terminals.
+Law 3. A bug of ours shows its traceback and ends with status 4: it says nothing about the memory.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any, Final, NoReturn
 import click
 
 USAGE: Final = 2
+HARNESS: Final = 4
 INTERRUPTED: Final = 130
 SEED_COUNT_MAX: Final = 1_000_000
 COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
@@ -42,6 +44,9 @@ def exit_code(command: Callable[[], Any]) -> int:
         return 0
     except OSError as error:
         return complain(f"{error.filename or 'a file'}: {error.strerror or error}")
+    except Exception:
+        sys.excepthook(*sys.exc_info())  # a bug of ours is no verdict, so it must not end with 1
+        return HARNESS
 
 
 def complain(message: str) -> int:

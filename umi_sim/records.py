@@ -4,12 +4,17 @@ A commit is told by its key, its addresses and the digest of its plan, which cov
 read answers are told by their addresses and versions, because a commit told their bodies.
 """
 
+from typing import Final
+
 from umi_core.codec import PLAIN, plain
-from umi_core.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Failed, Outcome, Read, Refused
-from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied
+from umi_core.effects import Asked, AskModel, ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, Done, Embed
+from umi_core.effects import Failed, Outcome, Query, Read, Refused
+from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.values import Receipt
 from umi_sim.items import Args
 from umi_sim.trace import Field
+
+LINE_CHARS_MAX: Final = 100
 
 
 def traced(value: object) -> Field:
@@ -74,9 +79,33 @@ def short(value: object) -> str:
             return f"Embed {len(texts)} texts"
         case Commit(key=key, writes=writes):
             return f"Commit {len(writes)} writes, key {key[:12]}"
+        case Read(query=query):
+            return f"Read {short_query(query)}"
+        case ReadDone(rows=rows, count=count):
+            return f"ReadDone {len(rows)} rows" if count is None else f"ReadDone count {count}"
+        case Committed():
+            return "Committed"
+        case EffectFailed(kind=kind):
+            return f"Failed {kind}"
+        case ModelReplied(text=text):
+            return f"ModelReplied {text!r}"[:LINE_CHARS_MAX]
+        case Embedded(vectors=vectors):
+            return f"Embedded {len(vectors)} vectors"
         case Done(value=inner):
             return f"Done {short(inner)}" + "".join(f" degraded {item.name}" for item in value.degraded)
         case Refused(error=error) | Failed(error=error):
             return f"{type(value).__name__} {type(error).__name__}: {error}"
     text = repr(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    return text if len(text) <= LINE_CHARS_MAX else f"{text[: LINE_CHARS_MAX - 3]}..."
+
+
+def short_query(query: Query) -> str:
+    match query:
+        case ByIds(addresses=addresses):
+            return f"by ids: {', '.join(address.kind for address in addresses)}"
+        case ByFilter(kinds=kinds) | CountRows(kinds=kinds):
+            return f"{'count' if isinstance(query, CountRows) else 'all'} {', '.join(kinds)}"
+        case ByVector(limit=limit):
+            return f"by vector, at most {limit}"
+        case ByWords(text=text, limit=limit):
+            return f"by words {text!r}, at most {limit}"

@@ -185,7 +185,7 @@ def script(told: Told, all_items: bool) -> Iterator[str]:
     lines = [world_call(told.config)]
     if len(shown) < len(items):
         lines.append(f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
-    lines += [call(item, told.config.start_ms) for item in shown]
+    lines += [call(item) for item in shown]
     lines.append("world.finish()")
     lines += [f"# {label:10} {said}" for label, said in expectation(told.failure)]
     yield from (row("script" if at == 0 else "", cut(line)) for at, line in enumerate(lines))
@@ -215,23 +215,24 @@ def expectation(failure: Failure) -> Iterator[tuple[str, str]]:
         yield "got", failure.got
 
 
-def call(item: Item, start_ms: int) -> str:
+def call(item: Item) -> str:
     """An item as a line of the script; times count from the start of the world."""
     match item:
         case Op():
             parts = [quoted(item.id), quoted(item.agent), quoted(item.name), *named(item.args)]
-            return f"world.op({', '.join(parts)}{at(item.at_ms, start_ms)})"
+            return f"world.op({', '.join(parts)}{at(item.at_ms)})"
         case Fault():
-            parts = [quoted(item.id), quoted(item.fault), f"at={quoted(item.at)}", *named(item.args)]
-            return f"world.fault({', '.join(parts)})"
+            args = ", ".join(f"{quoted(name)}: {literal(value)}" for name, value in item.args.items())
+            given = f", args={{{args}}}" if args else ""
+            return f"world.fault({quoted(item.id)}, {quoted(item.fault)}, at={quoted(item.at)}{given})"
         case Deviation():
             return f"world.schedule({quoted(item.id)}, take={quoted(item.take)}, over={quoted(item.over)})"
     parts = [quoted(item.id), quoted(item.agent), quoted(item.move), *named(item.args)]
-    return f"world.clock({', '.join(parts)}{at(item.at_ms, start_ms)})"
+    return f"world.clock({', '.join(parts)}{at(item.at_ms)})"
 
 
-def at(at_ms: int, start_ms: int) -> str:
-    return f", at_ms={at_ms - start_ms}" if at_ms > start_ms else ""
+def at(at_ms: int) -> str:
+    return f", at_ms={at_ms}" if at_ms else ""
 
 
 def named(args: Mapping[str, object]) -> list[str]:

@@ -556,7 +556,7 @@ class ArchiveOracle(Worlds):
         if told is not None:
             is_first = not told[0].is_over(op.began)  # in flight together; it may have been gone just before
             is_same = plain == told[1] and (value.repeated or is_first)
-            is_told = told[0].is_like(op) and (is_same or (is_first and value == Forgotten(False)))
+            is_told = (is_same and told[0].is_like(op)) or (is_first and value == Forgotten(False))
             self.demand(is_told, "once-only", "one key was told two things", told[1], value)
             return told[0]
         others = [it for it in self.by_key.get(op.key, ()) if it is not op and it.is_like(op)]

@@ -498,6 +498,11 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
 # The process.
 
 
+def test_a_bug_of_ours_is_code_4_and_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "run", None)
+    assert umi("run", "own.toml").exit_code == 4
+
+
 def python(*args: str, **env: str) -> "subprocess.CompletedProcess[str]":
     around = {"PYTHONPATH": str(ROOT), **env}
     return subprocess.run([sys.executable, "-P", *args], env=around, capture_output=True, text=True)

@@ -1,0 +1,95 @@
+"""The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from umi_core.config import OPTIONS, Config
+from umi_core.effects import EFFECT_NAMES
+from umi_core.workflow import Degrade, OnFailure, Step, Workflow
+from umi_core.workflows import WORKFLOWS
+from umi_sim.faults import KINDS
+from umi_sim.mutants.registry import MUTANTS
+from umi_sim.scenario import find, shipped
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+LETTERS = {
+    "B": "before: nothing happened, and the memory is told so",
+    "L": "lost: nothing happened, and nobody says so",
+    "A": "after: it happened, and nobody says so",
+    "T": "torn: storage dies in the middle and undoes it",
+    "W": "window: lasts for a while",
+    "S": "shape: the answer is malformed",
+    "M": "meaning: the answer is well formed and wrong",
+    "Q": "quirk: legal, but rare",
+}
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [head, ["---"] * len(list(head)), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+def faults() -> str:
+    rows = ((f"`{kind.name}`", kind.letter, f"`{kind.verb}`", kind.what, kind.guards) for kind in KINDS.values())
+    letters = "".join(f"- **{letter}** {text}\n" for letter, text in LETTERS.items())
+    text = "A fault is bound to a named event, such as `o7/commit#2`: the second commit attempt of operation o7.\n\n"
+    head = ("kind", "class", "strikes", "what happens", "must hold all the same")
+    return "# Fault kinds\n\n" + text + letters + "\n" + table(head, rows)
+
+
+def workflows() -> str:
+    parts = [
+        "# Workflows\n\nEvery operation that asks the world is one of these tables, read from top to bottom.\n"
+        "`retry n` means n attempts in all.\n"
+    ]
+    for workflow in WORKFLOWS:
+        head = ("row", "needs", "learns", "asks", "on failure")
+        parts.append(f"\n## {workflow.name}\n\n" + table(head, (workflow_row(workflow, row) for row in workflow.steps)))
+    return "".join(parts)
+
+
+def workflow_row(workflow: Workflow, row: Step) -> tuple[str, ...]:
+    effect = EFFECT_NAMES[row.effect] if row.effect else ""
+    each = f", for each of {row.each}" if row.each else ""
+    return row.id, ", ".join(row.requires), ", ".join(row.produces), effect + each, policy(row.on_failure)
+
+
+def policy(rule: OnFailure | None) -> str:
+    if rule is None:
+        return ""
+    parts = ["retry without end" if rule.attempts == 0 else f"retry {rule.attempts}"]
+    parts.append(f"go on with `{rule.then.name}`" if isinstance(rule.then, Degrade) else "give up")
+    if rule.replan:
+        parts.append(f"at a conflict plan again from {rule.replan}")
+    return "; ".join(parts[:1] + parts[2:] if rule.attempts == 0 else parts)
+
+
+def settings() -> str:
+    default = Config()
+    rows = ((f"`{name}`", str(getattr(default, name)).lower(), allowed(name)) for name in OPTIONS)
+    return "# Settings of a memory\n\n" + table(("option", "default", "allowed"), rows)
+
+
+def allowed(name: str) -> str:
+    bounds = OPTIONS[name]
+    return "true, false" if bounds is None else f"{bounds[0]} to {bounds[1]}"
+
+
+def scenarios() -> str:
+    rows = ((f"`{name}`", find(name).title) for name in sorted(shipped()))
+    bugs = ((f"`{it.name}`", it.behaviour, f"`{it.scenario}`", ", ".join(it.rules)) for it in MUTANTS.values())
+    return (
+        "# Scenarios, and the bugs they must find\n\n"
+        + table(("scenario", "what it is about"), rows)
+        + "\n## Planted bugs\n\nEach is found by the default seeds of its scenario; `umi-sim mutants` shows it.\n\n"
+        + table(("bug", "what a user would see", "scenario", "found by"), bugs)
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    for page, make in PAGES.items():
+        (DOCS / page).write_text(make())

@@ -1,0 +1,54 @@
+"""A run told call by call: what a report prints under `script` runs as it stands.
+
+    from umi_sim import World
+
+    world = World("working", seed=45)
+    world.op("o1", "a", "set", key="k", value=b"v", ttl_ms=10)
+    world.op("o2", "a", "get", at_ms=10, key="k")
+    verdict = world.finish()
+"""
+
+import attrs
+
+from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.report import lines
+from umi_sim.runner import run
+from umi_sim.scenario import draw, find
+from umi_sim.verdict import Verdict
+
+
+class Script:
+    """Collects items for the configuration that a seed draws; `finish` lives them and prints the verdict.
+
+    `agents` keeps only these of the configuration, `latency` overrides its. Raises BadScenario for an unknown scenario.
+    """
+
+    def __init__(
+        self, scenario: str = "smoke", *, seed: int = 0, agents: tuple[str, ...] | list[str] = (), latency: str = ""
+    ) -> None:
+        config = draw(find(scenario), seed)
+        kept = tuple(agent for agent in config.agents if not agents or agent.name in agents)
+        self.config = attrs.evolve(config, agents=kept, latency=latency or config.latency)
+        self.items: list[Item] = []
+
+    def op(self, op_id: str, agent: str, name: str, *, at_ms: int = 0, **args: object) -> None:
+        """A request, at a time that counts from the start of the world."""
+        self.items.append(Op(op_id, at_ms, agent, name, args))
+
+    def fault(self, fault_id: str, kind: str, *, at: str, args: dict[str, object] | None = None) -> None:
+        """A fault at a named event, such as "o1/commit#1"."""
+        self.items.append(Fault(fault_id, kind, at, args or {}))
+
+    def schedule(self, item_id: str, *, take: str, over: str) -> None:
+        """When `over` would be delivered and `take` is ready too, deliver `take`."""
+        self.items.append(Deviation(item_id, take, over))
+
+    def clock(self, item_id: str, agent: str, move: str, *, at_ms: int = 0, **args: object) -> None:
+        """A move of an agent's clock."""
+        self.items.append(ClockMove(item_id, at_ms, agent, move, args))
+
+    def finish(self) -> Verdict:
+        """Live the run, print its report, give its verdict."""
+        verdict = run(self.config, self.items)
+        print("\n".join(lines(verdict, "the script above")))
+        return verdict
