@@ -411,7 +411,7 @@ class Engine:
         unit = units[operation.unit] if operation.unit < len(units) else None
         return View(
             state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_count,
-            dict(row.config), unit, state.tiers, [],
+            operation.may_have_happened and operation.plan_count > 1, dict(row.config), unit, state.tiers, [],
         )  # fmt: skip
 
     def place(self, operation: Operation, row: Step) -> Place:

@@ -6,6 +6,7 @@ Law 3. What is due is handled before the value, so that an answer at its deadlin
 """
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from umi_core import codec
 from umi_core.config import Config
@@ -263,3 +264,5 @@ def core_reply(request: CoreRead, state: State) -> Outcome:
             return Done(render_xml(core) if form == "xml" else render_markdown(core))
         case LastRoutingDecisions():
             return Done(state.tiers.decisions)
+        case _:
+            assert_never(request)

@@ -107,6 +107,7 @@ class View:
     epoch: int
     number: int
     plan_count: int
+    in_doubt: bool  # an earlier plan of this operation may have happened
     options: Mapping[str, object]
     unit: object
     tiers: Tiers

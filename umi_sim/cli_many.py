@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim.console import complain, is_colored, output_options, refuse, say, say_json, seed_of, seeds_of
+from umi_sim.console import (
+    HARNESS,
+    complain,
+    is_colored,
+    output_options,
+    refuse,
+    say,
+    say_json,
+    seed_of,
+    seeds_of,
+)
 
 if TYPE_CHECKING:
     from umi_sim.verify import Seen

@@ -6,13 +6,14 @@ Law 3. Less than LINE_COUNT_MAX lines, unless all was asked for.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from umi_core.values import Turn
 from umi_sim import fingerprint
+from umi_sim.item_json import runs
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import RunConfig
 from umi_sim.seed_fields import PLAIN
@@ -240,12 +241,12 @@ def named(args: Mapping[str, object]) -> list[str]:
 
 
 def literal(value: object) -> str:
-    """A value as Python writes it, the same in every version, long ones cut."""
+    """A value as Python writes it, the same in every version; what is long without a long run is cut."""
     match value:
         case str():
-            return quoted(value)
+            return in_pieces(value, quoted)
         case bytes():
-            return cut(repr(value), VALUE_CHARS_MAX)
+            return in_pieces(value.decode("latin-1"), lambda text: repr(text.encode("latin-1")))
         case Turn(role=role, text=text):
             return f"Turn({literal(role)}, {literal(text)})"
         case tuple() | list():
@@ -254,9 +255,19 @@ def literal(value: object) -> str:
     return str(value) if value is None or isinstance(value, int) else cut(repr(value), VALUE_CHARS_MAX)
 
 
+def in_pieces(text: str, write: Callable[[str], str]) -> str:
+    """A long run of the same characters as a product."""
+    written = runs(text) if len(text) > VALUE_CHARS_MAX else text
+    pieces = [written] if isinstance(written, str) else written["runs"]
+    return " + ".join(
+        write(cut(piece, VALUE_CHARS_MAX)) if isinstance(piece, str) else f"{write(piece[0])} * {piece[1]}"
+        for piece in pieces
+    )
+
+
 def quoted(text: str) -> str:
     body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{cut(body, VALUE_CHARS_MAX)}"'
+    return f'"{body}"'
 
 
 def story(told: Told) -> Iterator[str]:

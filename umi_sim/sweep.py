@@ -120,8 +120,8 @@ def loaded(name: str) -> Scenario:
 def count(totals: Totals, name: str, verdict: Verdict) -> None:
     totals.runs += 1
     totals.steps += verdict.steps
-    for name in COUNTS:
-        getattr(totals, name).update(getattr(verdict, name))
+    for counter in COUNTS:
+        getattr(totals, counter).update(getattr(verdict, counter))
     if verdict.failure is not None:
         totals.failed += 1
         totals.hits[fingerprint.of(verdict.failure)] += 1

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from umi_core.effects import Write
-from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
 from umi_core.values import AccessRecord, Address, Entity, Scope
 
 
@@ -18,7 +18,8 @@ from umi_core.values import AccessRecord, Address, Entity, Scope
 class AccessTable:
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
-    `touch_count` grows with every change by an access, so that a scan can tell what came after it.
+    `touch_count` grows with every change by an access, so that a scan can tell what came after it. `forgotten`: ids
+    that left lately, oldest first; a recall that read them before must not bring their records back.
     """
 
     records: Mapping[str, AccessRecord] = {}
@@ -27,6 +28,7 @@ class AccessTable:
     is_due: bool = False
     ran_ms: int = 0
     touch_count: int = 0
+    forgotten: Mapping[str, None] = {}
 
     def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """One more access for each entity."""
@@ -42,6 +44,20 @@ class AccessTable:
             unsaved[entity_id] = None
         count = self.touch_count + 1
         return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True, touch_count=count)
+
+    def recalled(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
+        """An access to each hit that has not been forgotten since it was read."""
+        return self.touched([entity for entity in entities if entity.id not in self.forgotten], now_ms, in_core)
+
+    def committed(
+        self, entities: Collection[Entity], gone: Collection[str], now_ms: int, in_core: Collection[str]
+    ) -> "AccessTable":
+        """A durable commit named these entities and made those go."""
+        back = {entity.id: None for entity in entities}
+        forgotten = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
+        newest = dict.fromkeys(list(forgotten)[-FORGOTTEN_COUNT_MAX:])
+        table = self.touched(entities, now_ms, in_core).without(gone)
+        return attrs.evolve(table, forgotten=newest) if newest != self.forgotten else table
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}

@@ -3,6 +3,8 @@
 The tier changes when the commit is durable, not before.
 """
 
+from typing import assert_never
+
 from umi_core.effects import ByIds, Read
 from umi_core.errors import Error
 from umi_core.inputs import Answer, RemoveBlock, SetBlock, SetImportance
@@ -58,6 +60,8 @@ def change(
             done = set_importance(core, kind, importance_ppm, label)
         case RemoveBlock(_, kind, label):
             done = remove_block(core, kind, label)
+        case _:
+            assert_never(request)
     if isinstance(done, Error):
         return done
     return done.core, told(request, done)

@@ -35,6 +35,7 @@ class Plan:
     value: object = None
     accessed: tuple[Entity, ...] = ()
     forgotten: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
     decisions: tuple[RoutingDecision, ...] | None = None
     spoken: tuple[str, tuple[str, ...]] | None = None  # last input and names, for the reserved keys
     cursor: str | None = None
@@ -98,7 +99,7 @@ def key_of(facts: Facts, view: View) -> str:
 def ask_commit(facts: Facts, view: View) -> Commit | None:
     plan = facts["plan"]
     assert isinstance(plan, Plan)
-    if plan.is_empty:
+    if plan.is_empty and not view.in_doubt:  # an earlier attempt may have done it: its receipt tells
         return None
     key = key_of(facts, view)
     writes, expects = batch(plan, view.scope)
@@ -149,6 +150,8 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
+        if is_ours(facts):
+            learn_plan(attrs.evolve(plan, writes=(), decisions=None), view)
         return Learned({"stored": first_value(receipt, facts), "lost": True})
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
@@ -159,8 +162,12 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 def first_value(receipt: Receipt, facts: Facts) -> object:
     """Of an earlier plan of ours, or of the first request with this request key: then this one repeats it."""
-    is_ours = facts.get("request_key") is None
-    return receipt.value if is_ours else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
+    return receipt.value if is_ours(facts) else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
+
+
+def is_ours(facts: Facts) -> bool:
+    """A key of the operation's own; a request key may have been used by an earlier request."""
+    return facts.get("request_key") is None
 
 
 def take_keyed_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
@@ -175,9 +182,8 @@ def learn_plan(plan: Plan, view: View) -> None:
     """Access, sessions and decisions, as the plan said."""
     tiers = view.tiers
     access = tiers.access
-    if plan.accessed:
-        access = access.touched(plan.accessed, plan.at_ms, entity_ids(tiers.core))
-    tiers.access = access.without(plan.forgotten).saved(plan.writes)
+    access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
+    tiers.access = access.without(plan.pruned).saved(plan.writes)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

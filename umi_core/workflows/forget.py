@@ -49,7 +49,7 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     row, core, key = facts["row"], facts["core"], id_of(facts)
     assert isinstance(core, CoreTier)
     if row is None:
-        return Learned({"plan": Plan(view.now_ms, value=Forgotten(False))})
+        return Learned({"plan": Plan(view.now_ms, value=Forgotten(False), forgotten=(key,))})
     assert isinstance(row, Row)
     assert isinstance(row.body, Entity)
     grave = put(view.scope, "tombstone", key, Tombstone(row.body.version))

@@ -121,7 +121,7 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
         view.now_ms, (*repairs, *access.writes(view.scope), *head), once(expects + current),
-        after if after.blocks != core.blocks else None, value, forgotten=gone, cursor=cursor,
+        after if after.blocks != core.blocks else None, value, pruned=gone, cursor=cursor,
     )  # fmt: skip
     lacking_count = len(lacking(facts))
     missing = not facts["looked"] or lacking_count > len(repaired) or lacking_count == REPAIR_COUNT_MAX

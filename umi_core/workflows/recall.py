@@ -98,7 +98,7 @@ def take_hits(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = ranked[: limit_of(facts, view)]
     entities = [row.body for row in rows if isinstance(row.body, Entity)]
     tiers = view.tiers
-    tiers.access = tiers.access.touched(entities, view.now_ms, entity_ids(tiers.core))
+    tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
     tiers.session = recalled(tiers.session, asked(facts).query)
     return Learned({"outcome": Done(tuple(hit_of(row) for row in rows))})
 

@@ -19,6 +19,7 @@ from umi_core.inputs import (
     InCore,
     LastRoutingDecisions,
     ReadDone,
+    Rebalance,
     Recall,
     Remember,
     Render,
@@ -122,6 +123,9 @@ def test_a_second_answer_to_one_effect_is_late() -> None:
 
 def test_a_working_request_past_the_engine_is_the_same_as_through_it() -> None:
     pair, whole = Pair().run(), Pair().run()
+    for memory in (pair, whole):
+        memory.ask(Rebalance(0))  # nothing is due any more
+    assert not pair.memory.state.tiers.access.is_due
     for request in (Set(1, "k", b"v", 10), Get(2, "k"), Bytes(3), Get(4, "x")):
         pair.now_ms += 5
         whole.memory.state.seen_ms = pair.now_ms

@@ -395,14 +395,10 @@ def routing(**rows: tuple[str, bool, float]) -> Any:
     def model(task: str, prompt: str) -> str:
         if task != "route":
             return sentences(task, prompt)
-        told = [
-            (one["entity_id"], rows[one["name"]])
-            for one in input_of(prompt, "entities")
-            if one["name"] in rows
-        ]
-        return json.dumps([
-            {"entity_id": key, "block": block, "promote": promote, "confidence": sure} for key, (block, promote, sure) in told
-        ])  # fmt: skip
+        fields = ("entity_id", "block", "promote", "confidence")
+        asked = [one for one in input_of(prompt, "entities") if one["name"] in rows]
+        told = [dict(zip(fields, (one["entity_id"], *rows[one["name"]]), strict=True)) for one in asked]
+        return json.dumps(told)
 
     return model
 

@@ -331,6 +331,7 @@ def test_a_sweep_keeps_one_file_for_each_failure_of_the_smallest_seed() -> None:
     assert said["runs"] == 10
     assert sum(each["hits"] for each in said["failures"]) == said["failed"]
     for each in said["failures"]:
+        assert each["scenario"] == "bad.toml"
         path = Path(each["repeat"].removeprefix("umi-sim replay "))
         assert str(seed_file.read(path).config.seed) == each["seed"]
         assert umi(*each["repeat"].split()[1:]).exit_code == 0

@@ -16,8 +16,8 @@ from umi_sim.verdict import Event, Failure, Verdict
 SCOPE = Scope("u1", "a1")
 CONFIG = attrs.evolve(PLAIN, scenario="storage_storm", seed=45, mode="swarm", start_ms=1_000)
 ITEMS: tuple[Item, ...] = (
-    Op("o1", 1_000, "a", "set", {"key": "k", "value": b"\xff", "ttl_ms": None}),
-    Op("o3", 1_250, "a", "remember", {"text": "Alice works at Acme."}),
+    Op("o1", 0, "a", "set", {"key": "k", "value": b"\xff", "ttl_ms": None}),
+    Op("o3", 250, "a", "remember", {"text": "Alice works at Acme."}),
     Fault("f1", "storage_lost", "o3/commit#1", {"told": "nothing"}),
     Deviation("s1", "o3", "o1"),
     ClockMove("c1", 2_000, "a", "jump", {"by_ms": -5}),
@@ -78,7 +78,7 @@ def test_a_run_that_failed() -> None:
         '  script   world = World("storage_storm", seed=45, agents=["a"], latency="instant")',
         '           world.op("o1", "a", "set", key="k", value=b\'\\xff\', ttl_ms=None)',
         '           world.op("o3", "a", "remember", text="Alice works at Acme.", at_ms=250)',
-        '           world.fault("f1", "storage_lost", at="o3/commit#1", told="nothing")',
+        '           world.fault("f1", "storage_lost", at="o3/commit#1", args={"told": "nothing"})',
         '           world.schedule("s1", take="o3", over="o1")',
         "           world.finish()",
         "           # expected   version 1",
@@ -181,3 +181,29 @@ def test_the_json_holds_the_verdict() -> None:
     assert said["failure"]["id"] == "STO-1"
     assert said["failure"]["fingerprint"] == "8ad16dbbe2cc"
     assert report.as_json(verdict())["failure"] is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        'a"b\\c\n',
+        "x" * 500,
+        "ab" * 99 + "!",
+        b"v" * 300,
+        b"\xff" * 70,
+        b"'",
+        ("a", 1, None),
+        ("a",),
+        (),
+        -7,
+        True,
+    ],
+)
+def test_a_value_is_written_as_python_reads_it(value: object) -> None:
+    assert eval(report.escaped(report.literal(value))) == value
+    assert len(report.literal(value)) < 80
+
+
+def test_a_long_text_without_a_run_is_cut() -> None:
+    assert report.literal(" ".join(map(str, range(99)))).endswith('..."')
