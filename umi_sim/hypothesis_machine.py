@@ -18,14 +18,13 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from umi_core.workflows import BUILT_IN
 from umi_sim import seed_file
-from umi_sim.faults import KINDS
 from umi_sim.inspector import Inspector
 from umi_sim.items import ClockMove, Fault, Item, Op
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import Run, failure_of, run_once, verdict_of
 from umi_sim.scenario import draw, find
-from umi_sim.source import ArgsMaker
+from umi_sim.source import ArgsMaker, strikes
 from umi_sim.verdict import Broken
 from umi_sim.world import OutOfSteps, World
 
@@ -56,7 +55,7 @@ class Manual:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self.armed
-        if kind is None or KINDS[kind].verb not in (verb, f"{verb.split('.')[0]}.any"):
+        if kind is None or not strikes(kind, verb):
             return None
         args = make_args(kind, lambda label, n: n // 2)
         if args is None:
@@ -99,7 +98,7 @@ class MemoryMachine(RuleBasedStateMachine):
             self.has_failed = True
             verdict = verdict_of(self.run_, failure_of(self.run_, broken))
             replayed, _ = run_once(self.config, verdict.items)
-            path = seed_file.write(replayed if replayed.failure else verdict, self.folder)
+            path = seed_file.keep(replayed if replayed.failure else verdict, self.folder)
             raise AssertionError(f"{broken}\nreplay it with: umi-sim replay {path}") from broken
 
     def issue(self, name: str, advance_ms: int, args: dict[str, object]) -> None:

@@ -8,10 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from umi_sim.faults import Draw
+from umi_sim.faults import KINDS, Draw
 from umi_sim.items import Args, ClockMove, Deviation, Fault, Item, Op
-
-ArgsOf = "ArgsMaker"
 
 
 class ArgsMaker(Protocol):
@@ -62,7 +60,7 @@ class Replay:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         waiting = self._faults.get(event)
-        return waiting.popleft() if waiting else None
+        return waiting.popleft() if waiting and strikes(waiting[0].fault, verb) else None
 
     def choose(self, ready: Sequence[str]) -> int:
         for deviation in self._deviations.get(ready[0], ()):
@@ -77,3 +75,8 @@ class Replay:
         deviations = sum(map(len, self._deviations.values()))
         counts = {"fault": faults, "schedule": deviations}
         return {name: count for name, count in counts.items() if count}
+
+
+def strikes(kind: str, verb: str) -> bool:
+    """A kind that strikes this service call, or any of its service."""
+    return KINDS[kind].verb in (verb, f"{verb.split('.')[0]}.any")

@@ -44,6 +44,8 @@ from umi_core.values import (
 from umi_sim.storage import SimStorage
 from umi_sim.verdict import Broken
 
+Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source and target
+
 # Rows of one scope.
 
 
@@ -60,6 +62,7 @@ class Rows:
     entities: dict[str, Entity] = attrs.field(factory=dict)
     versions: dict[str, dict[int, Version]] = attrs.field(factory=dict)
     relations: list[Relation] = attrs.field(factory=list)
+    kinds: dict[Ends, list[str]] = attrs.field(factory=dict)
     vectors: dict[str, Vector] = attrs.field(factory=dict)
     access: dict[str, AccessRecord] = attrs.field(factory=dict)
     tombstones: dict[str, Tombstone] = attrs.field(factory=dict)
@@ -74,6 +77,7 @@ class Rows:
                 self.versions.setdefault(body.entity_id, {})[body.version] = body
             case Relation():
                 self.relations.append(body)
+                self.kinds.setdefault((body.source, body.target), []).append(body.kind)
             case Vector():
                 self.vectors[row_id] = body
             case AccessRecord():
@@ -123,15 +127,15 @@ def key_of(row: Row) -> str:
 
 def check_gone(rows: Rows, storage: SimStorage) -> None:
     """What belongs to an entity leaves with it, and it leaves by forget alone."""
+    for address in storage.graves:
+        if address.kind == "entity" and address.scope == rows.scope:
+            is_told = address.id in rows.tombstones
+            demand(is_told, "archive-untouched", f"{address.id} has gone, and nobody forgot it")
     check_owned(rows, "version", "version-chain", rows.versions)
     check_owned(rows, "vector", "index-follows-row", rows.vectors)
     check_owned(rows, "access", "access-truth", rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
     check_owned(rows, "relation", "relation-ends", ends)
-    for address in storage.graves:
-        if address.kind == "entity" and address.scope == rows.scope:
-            is_told = address.id in rows.tombstones
-            demand(is_told, "archive-untouched", f"{address.id} has gone, and nobody forgot it")
 
 
 def check_owned(rows: Rows, kind: str, rule: str, owner_ids: Iterable[str]) -> None:
@@ -191,7 +195,7 @@ def check_first(first: Version, entity: Entity, rows: Rows, storage: SimStorage)
 
 def check_link(before: Version, after: Version, rows: Rows) -> None:
     ends = (before.entity_id, before.version), (after.entity_id, after.version)
-    kinds = [it.kind for it in rows.relations if (it.source, it.target) == ends]
+    kinds = rows.kinds.get(ends, [])
     demand(kinds == [after.kind], "version-chain", f"relations {ends[0]} to {ends[1]}", [after.kind], kinds)
     has_room = len(f"{before.content}\n{after.mention}".encode()) <= limits.ENTITY_FACTS_BYTES_MAX
     if after.kind in ("extend", "derive") and has_room:

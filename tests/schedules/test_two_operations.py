@@ -1,0 +1,281 @@
+"""Goal: no order of two small operations, and no crash point of one, breaks a law."""
+
+from collections.abc import Callable, Iterator
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, QUIET, SCOPE, Pair
+from umi_core.effects import Asked, AskModel, Done, Embed, Outcome, Refused
+from umi_core.errors import SessionConflict
+from umi_core.inputs import (
+    Answer,
+    CreateSession,
+    Forget,
+    LoadSession,
+    Rebalance,
+    Remember,
+    Request,
+    SaveSession,
+    SetBlock,
+)
+from umi_core.invariants import before_step, check_memory, check_step
+from umi_core.results import Forgotten, Remembered, SessionSaved, Stored
+from umi_core.values import Core, Entity, Scope, Tombstone, Version, entity_id
+from umi_sim.invariants.store import check_store
+
+UMI = entity_id(SCOPE, "self", "Umi")
+
+
+class Choices:
+    """Every sequence of picks, once each: `while choices.more(): ... choices.pick(count) ...`."""
+
+    def __init__(self) -> None:
+        self._path: list[tuple[int, int]] = []
+        self._at = -1
+
+    def more(self) -> bool:
+        """Begin the first or the next sequence; False if all have been."""
+        is_first, self._at = self._at < 0, 0
+        while self._path and self._path[-1][0] + 1 == self._path[-1][1]:
+            self._path.pop()
+        if self._path:
+            pick, count = self._path.pop()
+            self._path.append((pick + 1, count))
+        return is_first or bool(self._path)
+
+    def pick(self, count: int) -> int:
+        if self._at == len(self._path):
+            self._path.append((0, count))
+        self._at += 1
+        return self._path[self._at - 1][0]
+
+
+def test_choices_are_all_sequences_once_each() -> None:
+    choices, found = Choices(), list[tuple[int, ...]]()
+    while choices.more():
+        first = choices.pick(3)
+        found.append((first, choices.pick(2)) if first else (first,))
+    assert found == [(0,), (1, 0), (1, 1), (2, 0), (2, 1)]
+
+
+@attrs.define
+class Stage:
+    """Memories on one storage. An effect on it reaches storage at one event and is heard of at another one."""
+
+    pairs: list[Pair]
+    answers: list[tuple[Pair, Answer]] = attrs.field(factory=list)
+
+    def events(self) -> list[Callable[[], None]]:
+        """What can happen next."""
+        reach = [(pair, effect) for pair in self.pairs for effect in pair.pending]
+        return [
+            *(lambda one=one: self.reach(*one) for one in reach),  # type: ignore[misc]  # one event per effect
+            *(lambda one=one: self.hear(*one) for one in self.answers),  # type: ignore[misc]  # and per answer
+        ]
+
+    def reach(self, pair: Pair, effect: Asked) -> None:
+        pair.pending.remove(effect)
+        answer = pair.world(effect)
+        if isinstance(effect, AskModel | Embed):
+            pair.step(answer)  # they touch nothing, so it does not matter when they were reached
+        else:
+            self.answers.append((pair, answer))
+
+    def hear(self, pair: Pair, answer: Answer) -> None:
+        self.answers = [one for one in self.answers if one[1] is not answer]
+        before = before_step(pair.memory.state)
+        pair.step(answer)
+        check_step(before, answer, pair.memory.state)
+
+    def outcome(self, op_id: int) -> Outcome:
+        return next(pair.replies[op_id].outcome for pair in self.pairs if op_id in pair.replies)
+
+
+def every_schedule(begin: Callable[[], Stage]) -> Iterator[Stage]:
+    """The stage after each order of its events; the rules over state and storage have held."""
+    choices = Choices()
+    while choices.more():
+        stage = begin()
+        while events := stage.events():
+            events[choices.pick(len(events))]()
+        for pair in stage.pairs:
+            check_memory(pair.memory.state)
+            check_store(pair.storage, pair.memory.state)
+        yield stage
+
+
+def in_one_memory(told: tuple[str, ...], *requests: Request) -> Callable[[], Stage]:
+    """A memory that was told this, with these requests just begun."""
+
+    def begin() -> Stage:
+        pair = Pair().run()
+        for n, text in enumerate(told):
+            pair.ask(Remember(100 + n, text))
+        for request in requests:
+            pair.step(request)
+        return Stage([pair])
+
+    return begin
+
+
+def entity(pair: Pair, key: str) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def versions(pair: Pair) -> list[int]:
+    return sorted(row.body.version for row in pair.rows("version") if isinstance(row.body, Version))
+
+
+def stored(outcome: Outcome) -> Stored:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    (one,) = outcome.value.entities
+    return one
+
+
+# Two operations.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [(), ("Umi helps",)], ids=["new", "known"])
+def test_two_remembers_keep_both_facts_and_core_shows_the_last(told: tuple[str, ...]) -> None:
+    requests = Remember(1, "Umi laughs", embed=False), Remember(2, "Umi naps", embed=False)
+    count = 0
+    for stage in every_schedule(in_one_memory(told, *requests)):
+        (pair,) = stage.pairs
+        lines = entity(pair, UMI).content.split("\n")
+        assert sorted(lines) == sorted([text.partition(" ")[2] for text in told] + ["laughs", "naps"])
+        assert versions(pair) == list(range(1, len(lines) + 1))
+        assert len(pair.rows("relation")) == len(lines) - 1
+        assert {stored(stage.outcome(n)).version for n in (1, 2)} == {len(lines) - 1, len(lines)}
+        home = pair.memory.state.tiers.core.home_of(UMI)
+        assert home is not None
+        assert (home[1].version, home[1].text) == (len(lines), entity(pair, UMI).content)
+        assert pair.memory.state.tiers.session.interaction_count == len(told) + 2
+        count += 1
+    assert count > 250
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Alice", "Umi"])
+def test_of_remember_and_forget_either_may_be_the_last_and_nothing_is_between(name: str) -> None:
+    key = UMI if name == "Umi" else ALICE
+    requests = Remember(1, f"{name} naps", embed=False), Forget(2, key)
+    ends = set()
+    for stage in every_schedule(in_one_memory((f"{name} laughs",), *requests)):
+        (pair,) = stage.pairs
+        assert stage.outcome(2) == Done(Forgotten(True))
+        found = pair.row("entity", key)
+        if found is None:
+            assert (stored(stage.outcome(1)).version, [row.body for row in pair.rows("tombstone")]) == (
+                2,
+                [Tombstone(2)],
+            )
+            assert (versions(pair), pair.rows("relation"), pair.rows("vector")) == ([], [], [])
+            assert pair.memory.state.tiers.core.home_of(key) is None
+        else:
+            assert (entity(pair, key).content, versions(pair)) == ("naps", [2])
+            assert pair.rows("tombstone") == []
+        ends.add(found is None)
+    assert ends == {True, False}
+
+
+@pytest.mark.slow
+def test_who_is_promoted_while_it_changes_is_shown_as_it_is() -> None:
+    def begin() -> Stage:
+        pair = Pair(config=attrs.evolve(QUIET, promote_score_min_ppm=0)).run()
+        pair.ask(Remember(100, "Alice laughs"))
+        pair.step(Remember(1, "Alice naps", embed=False))
+        pair.step(Rebalance(2))
+        return Stage([pair])
+
+    for stage in every_schedule(begin):
+        (pair,) = stage.pairs
+        home = pair.memory.state.tiers.core.home_of(ALICE)
+        assert home is not None
+        assert home[1].version == entity(pair, ALICE).version == 2
+
+
+def test_two_writes_of_one_block_leave_one_of_them_whole() -> None:
+    requests = SetBlock(1, "human", "one"), SetBlock(2, "human", "two", importance_ppm=7)
+    ends = set()
+    for stage in every_schedule(in_one_memory((), *requests)):
+        (pair,) = stage.pairs
+        (row,) = pair.rows("core")
+        assert isinstance(row.body, Core)
+        assert (pair.memory.state.tiers.core.blocks, row.version) == (row.body.blocks, 2)
+        (block,) = row.body.blocks
+        ends.add((block.text, block.importance_ppm))
+    assert ends == {("two", 7), ("one", 7)}  # importance is kept by who does not give one
+
+
+def test_of_two_saves_from_one_version_one_succeeds() -> None:
+    def begin() -> Stage:
+        one = Pair().run()
+        other = Pair(storage=one.storage, scope=Scope("u1", "a2")).run()
+        one.ask(CreateSession(100, ("a2",)))
+        other.ask(LoadSession(100, one.memory.state.tiers.session.session_id or ""))
+        one.step(SaveSession(1))
+        other.step(SaveSession(2))
+        return Stage([one, other])
+
+    winners = []
+    for stage in every_schedule(begin):
+        outcomes = [stage.outcome(n) for n in (1, 2)]
+        (refused,) = [outcome for outcome in outcomes if outcome == Refused(SessionConflict(1, 2))]
+        (done,) = [outcome for outcome in outcomes if isinstance(outcome, Done)]
+        assert isinstance(done.value, SessionSaved)
+        assert (done.value.version, refused in outcomes) == (2, True)
+        winners.append(outcomes.index(done))
+    assert set(winners) == {0, 1}
+
+
+# Crash points.
+
+EARLIER = "Umi helps. Alice laughs"
+REQUEST = Remember(1, "Umi naps. Alice naps. Bob snores", request_key="k")
+
+
+def rows_of(pair: Pair) -> list[object]:
+    """All that a remember writes."""
+    return [row for row in pair.storage.live_rows(SCOPE) if row.address.kind != "epoch"]
+
+
+def events_of_a_remember(crash_after: int) -> tuple[Stage, bool]:
+    """A remember stopped after so many events, and whether it was over by then."""
+    pair = Pair().run()
+    pair.ask(Remember(0, EARLIER))
+    pair.step(REQUEST)
+    stage = Stage([pair])
+    for _ in range(crash_after):
+        (event,) = stage.events()
+        event()
+    return stage, not stage.events()
+
+
+def test_a_crash_anywhere_leaves_old_rows_or_new_ones_and_repeating_the_request_happens_once() -> None:
+    whole, _ = events_of_a_remember(0)
+    old = rows_of(whole.pairs[0])
+    whole.pairs[0].run()
+    new = rows_of(whole.pairs[0])
+    found, crash_after, is_over = [], 0, False
+    while not is_over:
+        stage, is_over = events_of_a_remember(crash_after)
+        later = Pair(storage=stage.pairs[0].storage).run()
+        check_memory(later.memory.state)
+        check_store(later.storage, later.memory.state)
+        assert rows_of(later) in (old, new)
+        found.append(rows_of(later) == new)
+        outcome = later.ask(REQUEST)
+        assert isinstance(outcome, Done)
+        assert isinstance(outcome.value, Remembered)
+        assert outcome.value.repeated == found[-1]
+        assert [one.version for one in outcome.value.entities] == [2, 2, 1]
+        check_store(later.storage, later.memory.state)
+        crash_after += 1
+    # extract, lookup twice (seen first), embed, commit: the rows change when the commit lands, not when it is heard of
+    assert found == [False] * 7 + [True] * 2
