@@ -121,7 +121,7 @@ def machine(scenario: str = "smoke", *, mutant: str | None = None, folder: Path 
     `mutant` plants a bug, to see the machine find it; `folder` is where seed files go.
     """
     config = attrs.evolve(
-        draw(find(scenario), 0), mode="hypothesis", latency="instant", policy="fifo", in_flight_max=1, planted=mutant
+        draw(find(scenario), 0), mode="swarm", latency="instant", policy="fifo", in_flight_max=1, planted=mutant
     )
     config = attrs.evolve(config, agents=config.agents[:1])
     rules: dict[str, Any] = {name: rule_for(name) for name in config.weights if name in ARGS}

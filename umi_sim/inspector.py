@@ -1,7 +1,7 @@
 """The inspector of a run: the oracle from outside and the invariants from inside, in one judge.
 
-Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks. Each raises Broken
-with the readable name of the first rule that does not hold.
+Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks. Each
+raises Broken with the readable name of the first rule that does not hold.
 """
 
 from typing import Final
@@ -45,7 +45,7 @@ class Inspector:
         self.oracle.crashed(agent)
 
     def stepping(self, memory: Memory, value: Value) -> None:
-        """Before a step. A working request that meets no operation in flight can change the working tier alone."""
+        """Before a step. A working request that meets no operation can change the working tier alone."""
         is_lone = value.__class__ in WORKING and not memory.state.operations
         self._before = None if is_lone else before_step(memory.state)
 

@@ -19,6 +19,7 @@ from umi_sim.embedder import embed
 from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
 from umi_sim.items import Args
 from umi_sim.model import truth
+from umi_sim.source import ArgsMaker
 from umi_sim.storage import SimStorage
 
 SERVICE_OF: Final[dict[type[Asked], str]] = {AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage"}
@@ -41,8 +42,12 @@ class Call:
     sent_ms: int
 
     @property
+    def verb(self) -> str:
+        return VERB_OF[type(self.effect)]
+
+    @property
     def site(self) -> str:
-        return f"{VERB_OF[type(self.effect)]}.{self.workflow}.{self.step}"
+        return f"{self.verb}.{self.workflow}.{self.step}"
 
 
 @attrs.frozen
@@ -85,7 +90,7 @@ class Services:
             return f"{key[1]}/{self._attempts[key]}"
         return call.event
 
-    def args_for(self, call: Call) -> Callable[[str, Draw], Args | None]:
+    def args_for(self, call: Call) -> ArgsMaker:
         """Draws the args of a fault about to strike this call; None if it would change nothing."""
         return lambda kind, draw: ARGS.get(kind, no_args)(self, call, draw)
 

@@ -1,10 +1,10 @@
 """The world: agents, the services they share, one queue of events in virtual time.
 
 Law 1. World time starts at 0, jumps from event to event and never goes back.
-Law 2. Ready are all events of the smallest due time. Oldest first means: messages in order of sending, then wake-ups by
-       agent, then items in order of the record.
-Law 3. A run is a function of configuration and items. The world asks its source for luck and order, and cannot tell a
-       generator from a record.
+Law 2. Ready are all events of the smallest due time. Oldest first means: messages in order of sending, then
+       wake-ups by agent, then items in order of the record.
+Law 3. A run is a function of configuration and items. The world asks its source for luck and order, and
+       cannot tell a generator from a record.
 Law 4. Every input makes a record of the trace before the memory sees it.
 """
 
@@ -25,12 +25,12 @@ from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
 from umi_sim.clock import SimClock
-from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
+from umi_sim.crashes import crash_args, may_crash
 from umi_sim.items import Args, ClockMove
 from umi_sim.links import latency_of
 from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args, traced
 from umi_sim.run_config import RunConfig
-from umi_sim.services import VERB_OF, Call, Flush, Later, Services
+from umi_sim.services import Call, Flush, Later, Services
 from umi_sim.source import Source
 from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
@@ -65,6 +65,7 @@ class World:
     now_ms: int = attrs.field(init=False, default=0)
     queue: list[tuple[int, int, Message]] = attrs.field(init=False, factory=list)
     is_healed: bool = attrs.field(init=False, default=False)
+    may_crash: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
     step_count: int = attrs.field(init=False, default=0)
     crash_count: int = attrs.field(init=False, default=0)
@@ -72,11 +73,12 @@ class World:
     story: deque[Event] = attrs.field(init=False, factory=partial(deque, maxlen=STORY_COUNT_MAX))
     sent_count: int = attrs.field(init=False, default=0)
     names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
-    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # of background operations
+    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # background operations
 
     def __attrs_post_init__(self) -> None:
         config = self.config
         self.latency = latency_of(config)
+        self.may_crash = may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
         for agent in config.agents:
@@ -105,9 +107,10 @@ class World:
                 agent.pending.extend(self.source.next_items(agent.name, self.now_ms, len(agent.in_flight)))
 
     def deliver_lone_item(self) -> bool:
-        """The short way for the commonest case: one agent, nothing under way, nothing due before its next item."""
+        """The short way for the commonest case: one agent, nothing under way or due before its next item."""
         agent = self.lone
-        if self.queue or len(self.agents) > 1 or not agent.pending or agent.wake_ms is not None or agent.memory is None:
+        is_alone = not self.queue and len(self.agents) == 1
+        if not is_alone or not agent.pending or agent.wake_ms is not None or agent.memory is None:
             return False
         self.set_time(max(agent.pending[0].at_ms, self.now_ms))
         self.deliver_item(agent)
@@ -220,7 +223,9 @@ class World:
         is_spin = self.give(agent, Wake(), reading_ms) == 0 and memory.deadline_ms() == before_ms
         agent.spin_count = agent.spin_count + 1 if is_spin else 0
         if agent.spin_count >= SPIN_MAX:
-            raise Broken("progress", f"{agent.name} was woken {SPIN_MAX} times for {before_ms} and did nothing")
+            raise Broken(
+                "progress", f"{agent.name} was woken {SPIN_MAX} times for {before_ms} and did nothing"
+            )
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
@@ -236,7 +241,7 @@ class World:
         services, fault = self.services, None
         luck = services.luck(call)
         if not self.is_healed and not services.is_away(call, self.now_ms):
-            fault = self.source.fault(VERB_OF[type(call.effect)], call.site, call.event, luck, services.args_for(call))
+            fault = self.source.fault(call.verb, call.site, call.event, luck, services.args_for(call))
         if fault is None:
             handled = services.handle(call, self.now_ms)
         else:
@@ -301,7 +306,9 @@ class World:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
         agent.memory = Memory.restore(memory.snapshot(), self.registry)
         if agent.memory.digest() != memory.digest():
-            raise Broken("copied-state-continues", f"{agent.name} restored from its own snapshot is another memory")
+            raise Broken(
+                "copied-state-continues", f"{agent.name} restored from its own snapshot is another memory"
+            )
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome
@@ -356,10 +363,12 @@ class World:
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash before any event that would reach it."""
-        if self.is_healed or agent.memory is None:
+        if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, partial(crash_args, place))
+        fault = self.source.fault(
+            "agent.event", f"agent.event.{place}", event, event, partial(crash_args, place)
+        )
         if fault is None:
             return False
         down_ms = fault.args["down_ms"]
@@ -398,7 +407,7 @@ class World:
     # Phases.
 
     def heal(self) -> None:
-        """No new faults; windows end; links are instant; crashed agents restart; clocks that fell behind catch up."""
+        """No new faults; windows end; links are instant; agents restart; clocks that fell behind catch up."""
         self.is_healed = True
         self.latency = no_delay
         self.services.heal()
@@ -425,7 +434,9 @@ class World:
                 raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
             if agent.memory is not None and agent.memory.state.operations:
                 stuck = next(iter(agent.memory.state.operations.values()))
-                raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
+                raise Broken(
+                    "progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it"
+                )
 
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
@@ -438,9 +449,3 @@ def no_delay(event: str) -> int:
 def place_in_record(agent: Agent) -> int:
     """Items are numbered in the order of the record."""
     return int(agent.pending[0].id[1:]) if agent.pending else 0
-
-
-def crash_args(place: str, kind: str, draw: Draw) -> Args | None:
-    """A second crash strikes recovery, the first one anything else."""
-    is_right = (kind == "agent_crash_again") == (place == "recovery")
-    return {"down_ms": log_uniform(draw, "down_ms", WINDOW_MS_MAX)} if is_right else None

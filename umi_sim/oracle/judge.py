@@ -11,8 +11,21 @@ import attrs
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import (
-    Answer, Count, CoreRead, CreateSession, Forget, GetEntity, LoadSession, Recall, Remember, RemoveBlock, Request,
-    SaveSession, SetBlock, SetImportance, WorkingRequest,
+    Answer,
+    CoreRead,
+    Count,
+    CreateSession,
+    Forget,
+    GetEntity,
+    LoadSession,
+    Recall,
+    Remember,
+    RemoveBlock,
+    Request,
+    SaveSession,
+    SetBlock,
+    SetImportance,
+    WorkingRequest,
 )  # fmt: skip
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import cut
@@ -23,7 +36,7 @@ from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.verdict import Broken
 
-WORKING: Final = frozenset(WorkingRequest.__args__)  # type: ignore[attr-defined]
+WORKING: Final = frozenset(WorkingRequest.__args__)
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 
@@ -72,7 +85,7 @@ class Oracle:
             case SaveSession():
                 watch.saves[op_id] = self.sessions.begin_save(request, watch.twins, now_ms)
             case LoadSession(session_id=session_id):
-                watch.must[op_id] = self.sessions.must_of(session_id) if isinstance(session_id, str) else 0
+                watch.must[op_id] = self.sessions.must_of(session_id)
             case SetBlock() | SetImportance() | RemoveBlock():
                 watch.core.issued(op_id, request)
             case Remember() | Recall() | Forget() | GetEntity() | Count():
@@ -130,9 +143,13 @@ class Oracle:
         if self.config.faults:
             return
         if isinstance(outcome, Failed | Unknown):
-            raise Broken("degradation-named", f"{op_id} ended as {type(outcome).__name__} in a world without faults")
+            raise Broken(
+                "degradation-named", f"{op_id} ended as {type(outcome).__name__} in a world without faults"
+            )
         if isinstance(outcome, Done) and outcome.degraded:
-            raise Broken("degradation-named", f"{op_id} degraded {outcome.degraded[0].name} in a world without faults")
+            raise Broken(
+                "degradation-named", f"{op_id} degraded {outcome.degraded[0].name} in a world without faults"
+            )
 
     # Sessions.
 
@@ -176,8 +193,12 @@ class Oracle:
         fitting = [twin for twin, expired in rested if expired == outcome.value.expired_at_rest]
         if not fitting:
             counts = sorted({expired for _, expired in rested})
-            raise Broken("rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts))
-        watch.twins = once([attrs.evolve(twin.copy(), expired=old.expired) for twin in fitting for old in watch.twins])
+            raise Broken(
+                "rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts)
+            )
+        watch.twins = once(
+            [attrs.evolve(twin.copy(), expired=old.expired) for twin in fitting for old in watch.twins]
+        )
 
     def load_refused(self, watch: Watch, request: LoadSession, outcome: Refused, must: int) -> None:
         name = type(outcome.error).__name__
@@ -191,7 +212,11 @@ class Oracle:
         """The reserved keys follow committed remembers and answered recalls."""
         if not isinstance(outcome, Done):
             return
-        if isinstance(request, Remember) and isinstance(outcome.value, Remembered) and not outcome.value.repeated:
+        if (
+            isinstance(request, Remember)
+            and isinstance(outcome.value, Remembered)
+            and not outcome.value.repeated
+        ):
             for twin in watch.twins:
                 twin.interactions += 1
                 twin.last_input = cut(request.text, 200)

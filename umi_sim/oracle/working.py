@@ -1,7 +1,7 @@
 """The working tier as a dict and a deadline per key: simpler than the machine, and told nothing by it.
 
-Law 1. A twin answers from the rules alone. Law 2. Where a saved session may be one of several, there is a twin for
-each; a reply must agree with at least one, and the others are dropped.
+Law 1. A twin answers from the rules alone.
+Law 2. Where a saved session may be one of several, there is a twin for each; a reply must agree with at least one, and the others are dropped.
 """
 
 import re
@@ -23,7 +23,7 @@ ANY_TEXT: Final = object()
 
 @attrs.define
 class Twin:
-    """One possible working tier. `dead` keeps the last deadline of keys that expired, to name what went wrong."""
+    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong."""
 
     config: Config
     entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
@@ -173,8 +173,9 @@ def on_bytes(twin: Twin, request: inputs.Bytes, now_ms: int) -> Answered:
 
 
 RULES: Final[Mapping[type, Callable[..., Answered]]] = {
-    inputs.Set: on_set, inputs.Get: on_get, inputs.Exists: on_exists, inputs.Delete: on_delete, inputs.Incr: on_incr,
-    inputs.Append: on_append, inputs.Touch: on_touch, inputs.Sweep: on_sweep, inputs.Clear: on_clear,
+    inputs.Set: on_set, inputs.Get: on_get, inputs.Exists: on_exists, inputs.Delete: on_delete,
+    inputs.Incr: on_incr, inputs.Append: on_append,
+    inputs.Touch: on_touch, inputs.Sweep: on_sweep, inputs.Clear: on_clear,
     inputs.Len: on_len, inputs.Bytes: on_bytes,
 }  # fmt: skip
 
@@ -183,26 +184,35 @@ RULES: Final[Mapping[type, Callable[..., Answered]]] = {
 
 
 def as_answered(outcome: Outcome) -> Answered:
-    if isinstance(outcome, Done):
-        return DONE, outcome.value
-    return (type(outcome.error).__name__, None) if isinstance(outcome, Refused) else (type(outcome).__name__, None)
+    return (
+        (type(outcome.error).__name__, None)
+        if isinstance(outcome, Refused)
+        else (type(outcome).__name__, None)
+    )
 
 
 def agrees(expected: Answered, got: Answered) -> bool:
-    return expected == got or (expected[1] is ANY_TEXT and isinstance(got[1], bytes)) and expected[0] == got[0]
+    return expected == got or (
+        (expected[1] is ANY_TEXT and isinstance(got[1], bytes)) and expected[0] == got[0]
+    )
 
 
-def judge(twins: list[Twin], request: inputs.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> list[Twin]:
+def judge(
+    twins: list[Twin], request: inputs.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
+) -> list[Twin]:
     """The twins that explain the reply. Raises Broken, naming the rule that the reply most likely breaks."""
-    got = as_answered(outcome)
+    got = (DONE, outcome.value) if isinstance(outcome, Done) else as_answered(outcome)
     expected = [twin.answer(request, now_ms) for twin in twins]
+    if len(expected) == 1 and expected[0] == got:
+        return twins
     kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
     if kept:
         return kept
     rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
     key = getattr(request, "key", None)
     what = type(request).__name__.lower() + ("" if key is None else f" {key!r}")
-    raise Broken(rule, f"{what} answered {told(got)}", expected=f"{what}: {told(expected[0])}", got=f"{what}: {told(got)}")
+    wanted, given = f"{what}: {told(expected[0])}", f"{what}: {told(got)}"
+    raise Broken(rule, f"{what} answered {told(got)}", wanted, given)
 
 
 def told(answer: Answered) -> str:
@@ -210,7 +220,12 @@ def told(answer: Answered) -> str:
 
 
 def broken_rule(
-    twin: Twin, request: inputs.WorkingRequest, expected: Answered, got: Answered, now_ms: int, reading_ms: int
+    twin: Twin,
+    request: inputs.WorkingRequest,
+    expected: Answered,
+    got: Answered,
+    now_ms: int,
+    reading_ms: int,
 ) -> str:
     key = getattr(request, "key", "")
     if isinstance(key, str) and key.startswith("__"):
@@ -222,7 +237,13 @@ def broken_rule(
     died_ms = twin.dead.get(key)
     is_shown = got[0] == DONE and got[1] not in (None, False)
     if died_ms is not None and is_shown and isinstance(request, inputs.Get | inputs.Exists | inputs.Delete):
-        return "ttl-boundary" if died_ms == now_ms else "time-never-revives" if reading_ms < now_ms else "ttl-contract"
+        return (
+            "ttl-boundary"
+            if died_ms == now_ms
+            else "time-never-revives"
+            if reading_ms < now_ms
+            else "ttl-contract"
+        )
     if expected[0] == DONE and isinstance(request, inputs.Get | inputs.Exists) and got[1] in (None, False):
         return "ttl-contract"
     return "reference-agrees"

@@ -1,0 +1,18 @@
+"""Crashes: whether a run may have any, and how long an agent stays down."""
+
+from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
+from umi_sim.items import Args, Fault
+from umi_sim.run_config import RunConfig
+from umi_sim.source import Source
+
+
+def may_crash(config: RunConfig, source: Source) -> bool:
+    """Only then is it asked before every event."""
+    recorded = (item.fault for item in source.record if isinstance(item, Fault))
+    return any(kind.startswith("agent_") for kind in (*config.faults, *recorded))
+
+
+def crash_args(place: str, kind: str, draw: Draw) -> Args | None:
+    """A second crash strikes recovery, the first one anything else."""
+    is_right = (kind == "agent_crash_again") == (place == "recovery")
+    return {"down_ms": log_uniform(draw, "down_ms", WINDOW_MS_MAX)} if is_right else None
