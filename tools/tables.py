@@ -5,7 +5,7 @@ from pathlib import Path
 
 from umi_core.config import OPTIONS, Config
 from umi_core.effects import EFFECT_NAMES
-from umi_core.workflow import Degrade, OnFailure, Step, Workflow
+from umi_core.workflow import Degrade, OnFailure, Step
 from umi_core.workflows import WORKFLOWS
 from umi_sim.faults import KINDS
 from umi_sim.mutants.registry import MUTANTS
@@ -30,25 +30,30 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def faults() -> str:
-    rows = ((f"`{kind.name}`", kind.letter, f"`{kind.verb}`", kind.what, kind.guards) for kind in KINDS.values())
+    rows = ((f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards) for it in KINDS.values())
     letters = "".join(f"- **{letter}** {text}\n" for letter, text in LETTERS.items())
-    text = "A fault is bound to a named event, such as `o7/commit#2`: the second commit attempt of operation o7.\n\n"
     head = ("kind", "class", "strikes", "what happens", "must hold all the same")
-    return "# Fault kinds\n\n" + text + letters + "\n" + table(head, rows)
+    return (
+        "# Fault kinds\n\n"
+        "A fault is bound to a named event, such as `o7/commit#2`: "
+        "the second commit attempt of operation o7.\n\n" + letters + "\n" + table(head, rows)
+    )
 
 
 def workflows() -> str:
     parts = [
-        "# Workflows\n\nEvery operation that asks the world is one of these tables, read from top to bottom.\n"
+        "# Workflows\n\n"
+        "Every operation that asks the world is one of these tables, read from top to bottom.\n"
         "`retry n` means n attempts in all.\n"
     ]
+    head = ("row", "needs", "learns", "asks", "on failure")
     for workflow in WORKFLOWS:
-        head = ("row", "needs", "learns", "asks", "on failure")
-        parts.append(f"\n## {workflow.name}\n\n" + table(head, (workflow_row(workflow, row) for row in workflow.steps)))
+        rows = (workflow_row(row) for row in workflow.steps)
+        parts.append(f"\n## {workflow.name}\n\n" + table(head, rows))
     return "".join(parts)
 
 
-def workflow_row(workflow: Workflow, row: Step) -> tuple[str, ...]:
+def workflow_row(row: Step) -> tuple[str, ...]:
     effect = EFFECT_NAMES[row.effect] if row.effect else ""
     each = f", for each of {row.each}" if row.each else ""
     return row.id, ", ".join(row.requires), ", ".join(row.produces), effect + each, policy(row.on_failure)
@@ -77,11 +82,15 @@ def allowed(name: str) -> str:
 
 def scenarios() -> str:
     rows = ((f"`{name}`", find(name).title) for name in sorted(shipped()))
-    bugs = ((f"`{it.name}`", it.behaviour, f"`{it.scenario}`", ", ".join(it.rules)) for it in MUTANTS.values())
+    bugs = (
+        (f"`{bug.name}`", bug.behaviour, f"`{bug.scenario}`", ", ".join(bug.rules))
+        for bug in MUTANTS.values()
+    )
     return (
         "# Scenarios, and the bugs they must find\n\n"
         + table(("scenario", "what it is about"), rows)
-        + "\n## Planted bugs\n\nEach is found by the default seeds of its scenario; `umi-sim mutants` shows it.\n\n"
+        + "\n## Planted bugs\n\n"
+        "Each is found by the default seeds of its scenario; `umi-sim mutants` shows it.\n\n"
         + table(("bug", "what a user would see", "scenario", "found by"), bugs)
     )
 

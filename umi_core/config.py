@@ -42,12 +42,15 @@ class Config:
     def __attrs_post_init__(self) -> None:
         errors = [error for name in OPTIONS if (error := check_option(name, getattr(self, name)))]
         if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
-            errors = [bad("promote_confidence_min_ppm", self.promote_confidence_min_ppm, "at least route_confidence_min_ppm")]
+            name, allowed = "promote_confidence_min_ppm", "at least route_confidence_min_ppm"
+            errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
         if errors:
             raise Rejected(*errors)
 
 
-OPTIONS: Final = {field.name: field.metadata.get("range") for field in attrs.fields(Config)}
+OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # none: a flag
+    field.name: field.metadata.get("range") for field in attrs.fields(Config)
+}
 
 
 def bad(name: str, value: object, allowed: str) -> BadConfig:

@@ -1,12 +1,12 @@
 """What can go wrong, by blame.
 
-    Error                       a frozen value; `str(error)` is one sentence with the value and the limit
-    |-- caller's fault          in `Refused`: BadText, TextTooLong, KeyTooLong, WorkingFull, SessionConflict, ...
-    |-- world's fault           in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Deposed, ...
-    `-- our fault               an AssertionError; `WorkflowBroken` for somebody else's workflow
+    Error                   a frozen value; `str(error)` is one sentence with the value and the limit
+    |-- caller's fault      in `Refused`: BadText, TextTooLong, KeyTooLong, WorkingFull, SessionConflict, ...
+    |-- world's fault       in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Deposed, ...
+    `-- our fault           an AssertionError; `WorkflowBroken` for somebody else's workflow
 
-`Rejected` is the only exception: it carries error values out of a constructor or a registry call, where there is
-no reply to put them in. Nothing was made and nothing changed.
+`Rejected` is the only exception: it carries error values out of a constructor or a registry call, where there
+is no reply to put them in. Nothing was made and nothing changed.
 """
 
 from typing import ClassVar
@@ -415,12 +415,12 @@ class StateDamaged(Error):
 
 # Every class of error value, for the codec: only ever added at the end.
 ERRORS = (
-    BadOption, BadText, BadScope, BadConfig, BadTime, BadMetadata, BadKey, BadId, BadVersion, BadType, BadTurn,
-    BadScore, BadDelta, BadLimit, BadTimeRange, BadImportance, EmptyText, EmptyQuery, TooLong, TextTooLong,
-    QueryTooLong, KeyReused, KeyTooLong, EntryTooLarge, WorkingFull, TooManyEntries, KeyNotFound, ReservedKey,
-    TypeMismatch, Overflow, BadTtl, BadKind, LabelTooLong, BlockTooLarge, TooManyBlocks, CoreFull,
+    BadOption, BadText, BadScope, BadConfig, BadTime, BadMetadata, BadKey, BadId, BadVersion, BadType,
+    BadTurn, BadScore, BadDelta, BadLimit, BadTimeRange, BadImportance, EmptyText, EmptyQuery, TooLong,
+    TextTooLong, QueryTooLong, KeyReused, KeyTooLong, EntryTooLarge, WorkingFull, TooManyEntries, KeyNotFound,
+    ReservedKey, TypeMismatch, Overflow, BadTtl, BadKind, LabelTooLong, BlockTooLarge, TooManyBlocks, CoreFull,
     BlockNotFound, SnapshotTooBig, SnapshotDamaged, SnapshotVersion, SnapshotDoesNotFit, NoSession,
     SessionNotFound, SessionConflict, TooManyMembers, TooBusy, StepFailed, ModelFailed, EmbedFailed,
-    StorageFailed, StorageRefused, StorageFull, Conflict, Deposed, WorkflowBroken, BadWorkflow, UnknownRevision,
-    StateDamaged,
+    StorageFailed, StorageRefused, StorageFull, Conflict, Deposed, WorkflowBroken, BadWorkflow,
+    UnknownRevision, StateDamaged,
 )  # fmt: skip

@@ -1,11 +1,11 @@
 """All a memory can be told: requests of users, answers of the world, and that time has passed.
 
-Every request carries `op_id`, the caller's label; it comes back with the reply and is never compared. Fields of a
-request hold what the caller gave, right or wrong: the memory checks them and refuses with a typed error.
+Every request carries `op_id`, the caller's label; it comes back with the reply and is never compared. Fields
+of a request hold what the caller gave, right or wrong: the memory checks them and refuses with a typed error.
 """
 
 import re
-from typing import Final
+from typing import Final, get_args
 
 import attrs
 
@@ -247,8 +247,11 @@ class ReadDone:
 
 @attrs.frozen
 class Committed:
-    """The batch is durable. `versions` in order of its writes; `receipt` is the body of its receipt row if it has
-    one; for a key that storage knows already, both are those of the first batch."""
+    """The batch is durable. `versions` are in order of its writes.
+
+    `receipt` is the body of its receipt row if it has one. For a key that storage knows already, both are those
+    of the first batch.
+    """
 
     request_id: int
     versions: tuple[tuple[Address, int], ...] = ()
@@ -281,5 +284,5 @@ def request_name(request_type: type) -> str:
 
 REQUESTS: Final[dict[str, type[Request]]] = {
     request_name(kind): kind
-    for kind in (*WorkingRequest.__args__, *CoreRead.__args__, *WorkflowRequest.__args__)  # type: ignore[attr-defined]
+    for kind in (*get_args(WorkingRequest), *get_args(CoreRead), *get_args(WorkflowRequest))
 }

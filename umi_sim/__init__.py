@@ -4,7 +4,8 @@
     model embedder storage services   what agents share, and what each fault does to it
     faults content_faults             kinds of faults, and which event each strikes
     world source generator            one queue of events; items drawn from a seed, or replayed
-    workloads pools scenario          users, their values, worlds as TOML files
+    workloads pools                   users, and the values they use
+    scenario toml_reader              worlds as TOML files, read with suspicion
     oracle inspector invariants       who judges
     runner verdict items run_config   one life, what it came to, and the record that repeats it
     trace seed_file fingerprint       what happened, what is kept, which failures are the same

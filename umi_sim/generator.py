@@ -1,6 +1,6 @@
 """The generator: items drawn from the seed, appended to the record, and executed like any others.
 
-Law 1. Each decision has a stream or key of its own, by name; a draw more in one place moves nothing elsewhere.
+Law 1. Each decision has a stream or key of its own, by name: a draw more in one place moves none elsewhere.
 Law 2. The pauses of a user end at random, or land on an instant that matters: just before, at, just after.
 """
 
@@ -56,7 +56,7 @@ class Generator:
         at_ms = self._next_at(agent, now_ms)
         op = Op(self._next_id("o"), at_ms, agent, *drawn)
         moves = self._moves(agent, op) if self._has_jumps else ()
-        items = (*moves, op)
+        items: tuple[Op | ClockMove, ...] = (*moves, op)
         self.record.extend(items)
         return items
 
@@ -80,10 +80,11 @@ class Generator:
         return f"{letter}{self._counts[letter]}"
 
     def _next_at(self, agent: str, now_ms: int) -> int:
-        """World time of the next op: as its script or transcript says, a landing, at once, or after a pause."""
+        """World time of the next op: as script or transcript say, a landing, at once, or after a pause."""
         stream, told_ms = self._pauses[agent], self._workloads[agent].at_ms
         if told_ms is not None:
-            return max(now_ms, told_ms - self._origins.setdefault(agent, told_ms if self._is_transcript else 0))
+            origin_ms = self._origins.setdefault(agent, told_ms if self._is_transcript else 0)
+            return max(now_ms, told_ms - origin_ms)
         if stream.chance(*self._config.land):
             deadlines = self._known.deadlines(agent)
             if deadlines:

@@ -9,7 +9,7 @@ Args = Mapping[str, object]
 
 @attrs.frozen
 class Op:
-    """A request as it was made: `name` is one of umi_core.inputs.REQUESTS, `args` its fields besides op_id."""
+    """A request as it was made: `name` is one of umi_core.inputs.REQUESTS, `args` its fields but op_id."""
 
     id: str
     at_ms: int

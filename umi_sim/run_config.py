@@ -22,9 +22,9 @@ class AgentConfig:
 class RunConfig:
     """Everything that the seed decided before the first step.
 
-    `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only what the
-    workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as input, or none.
-    `off`: names of rules that are not checked. Ratios are (n, d).
+    `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
+    what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
+    input, or none. `off`: names of rules that are not checked. Ratios are (n, d).
     """
 
     scenario: str

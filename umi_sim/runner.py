@@ -118,7 +118,10 @@ class Run:
                 if is_settled(self.ask(agent, "drain", "rebalance", {})):
                     break
             else:
-                raise Broken("repaired-after-heal", f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans")
+                raise Broken(
+                    "repaired-after-heal",
+                    f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans",
+                )
         self.check_all()
 
     def check_all(self) -> None:
@@ -173,7 +176,12 @@ class Run:
     def must_read_the_same(self, before: Mapping[str, object], after: Mapping[str, object]) -> None:
         for key in before:
             if key in after and before[key] != after[key]:
-                raise Broken("restart-invisible", f"{key} reads otherwise after a restart", str(before[key])[:200], str(after[key])[:200])
+                raise Broken(
+                    "restart-invisible",
+                    f"{key} reads otherwise after a restart",
+                    str(before[key])[:200],
+                    str(after[key])[:200],
+                )
 
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
@@ -183,13 +191,17 @@ LASTING: Final[tuple[tuple[str, Args], ...]] = (
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
     """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""
-    return {where: row for where, row in storage.rows.items() if where.kind not in ("head", "receipt", "epoch")}
+    return {
+        where: row for where, row in storage.rows.items() if where.kind not in ("head", "receipt", "epoch")
+    }
 
 
 def is_settled(reply: Reply) -> bool:
     """A scan from the start to the end that found nothing to do."""
     value = reply.outcome.value if isinstance(reply.outcome, Done) else None
-    return isinstance(value, Rebalanced) and not value.cursor and not value.promoted and not value.repaired
+    if not isinstance(value, Rebalanced):
+        return False
+    return not (value.cursor or value.promoted or value.repaired or value.pruned)
 
 
 # One run, from outside.
@@ -233,6 +245,7 @@ def run_once(
         if keep_trace:
             world.trace = Trace(keep_all=True)
         known.world = world
+        inspector.oracle.world_ms = lambda: world.now_ms
         live = Run(config, world, source, inspector)
         try:
             world.begin()
@@ -248,7 +261,9 @@ def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:
     world = live.world
     if isinstance(broken, OutOfSteps):
         kind: FailureKind = "timeout"
-        return Failure(kind, "progress", id_of("progress"), world.step_count, world.now_ms, world.item, str(broken))
+        return Failure(
+            kind, "progress", id_of("progress"), world.step_count, world.now_ms, world.item, str(broken)
+        )
     kind = "liveness" if broken.rule in LIVENESS else "safety"
     return Failure(
         kind, broken.rule, id_of(broken.rule), world.step_count, world.now_ms, world.item, broken.message,
@@ -266,7 +281,15 @@ def crash_of(live: Run, raised: Exception) -> Failure:
     text = f"{type(raised).__name__}: {raised}"[:300]
     told = "".join(traceback.format_exception(raised))
     return Failure(
-        "crash", "crash", "crash", world.step_count, world.now_ms, world.item, text, frame=frame, traceback=told
+        "crash",
+        "crash",
+        "crash",
+        world.step_count,
+        world.now_ms,
+        world.item,
+        text,
+        frame=frame,
+        traceback=told,
     )
 
 
@@ -289,7 +312,11 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         skipped |= source.unused()
     digest = world.services.storage.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
-    tail = story if failure is None else (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
+    tail = (
+        story
+        if failure is None
+        else (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
+    )
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(world.tally.operations), ordered(world.tally.replies),

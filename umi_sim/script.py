@@ -20,7 +20,8 @@ from umi_sim.verdict import Verdict
 class Script:
     """Collects items for the configuration that a seed draws; `finish` lives them and prints the verdict.
 
-    `agents` keeps only these of the configuration, `latency` overrides its. Raises BadScenario for an unknown scenario.
+    `agents` keeps only these of the configuration, `latency` overrides its.
+    Raises BadScenario for an unknown scenario.
     """
 
     def __init__(

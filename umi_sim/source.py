@@ -1,7 +1,7 @@
 """Where a run's items come from: drawn from a seed, or read from a record. The world cannot tell them apart.
 
-Law 1. Generating is: draw the next item, append it to the record, execute it. Law 2. A replay executes a record; what
-it names that does not come about is skipped and counted.
+Law 1. Generating is: draw the next item, append it to the record, execute it.
+Law 2. A replay executes a record; what it names that does not come about is skipped and counted.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from umi_sim.items import Args, ClockMove, Deviation, Fault, Item, Op
 class ArgsMaker(Protocol):
     """Draws the args of a fault about to strike; None if it would change nothing (blunt)."""
 
-    def __call__(self, kind: str, draw: Draw) -> Args | None: ...
+    def __call__(self, kind: str, draw: Draw, /) -> Args | None: ...
 
 
 class Source(Protocol):

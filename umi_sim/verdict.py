@@ -25,7 +25,7 @@ class Broken(Exception):
 
 @attrs.frozen
 class Failure:
-    """The first broken promise. `rule` is readable, `rule_id` goes into files; `frame` only for kind crash."""
+    """The first broken promise. `rule` is readable, `rule_id` goes into files; only a crash has a `frame`."""
 
     kind: FailureKind
     rule: str
@@ -52,7 +52,7 @@ class Event:
 
 @attrs.frozen
 class Verdict:
-    """`counts` are sorted by name within each group: operations by kind, replies by outcome, faults fired by kind."""
+    """What a run came to. Counts are sorted by name: operations by kind, replies by outcome, faults by kind."""
 
     config: RunConfig
     items: tuple[Item, ...]

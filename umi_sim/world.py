@@ -223,9 +223,7 @@ class World:
         is_spin = self.give(agent, Wake(), reading_ms) == 0 and memory.deadline_ms() == before_ms
         agent.spin_count = agent.spin_count + 1 if is_spin else 0
         if agent.spin_count >= SPIN_MAX:
-            raise Broken(
-                "progress", f"{agent.name} was woken {SPIN_MAX} times for {before_ms} and did nothing"
-            )
+            raise Broken("progress", f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing")
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
@@ -307,7 +305,7 @@ class World:
         agent.memory = Memory.restore(memory.snapshot(), self.registry)
         if agent.memory.digest() != memory.digest():
             raise Broken(
-                "copied-state-continues", f"{agent.name} restored from its own snapshot is another memory"
+                "copied-state-continues", f"{agent.name} restored from its snapshot is another memory"
             )
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:

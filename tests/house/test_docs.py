@@ -1,18 +1,14 @@
 """Goal: the docs tell the truth: tables are those of the code, links lead somewhere, commands exist."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
+from tools.tables import DOCS, PAGES
+from umi_sim.cli import cli
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from tables import DOCS, PAGES  # noqa: E402  (tools is no package)
-
-from umi_sim.cli import cli  # noqa: E402  (after tools is on the path)
-
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 

@@ -2,8 +2,9 @@
 
     tools/test --python tools/bench/throughput.py        (any Python that has the test extra will do)
 
-All three are timed in one process, turn by turn, and the best of each is compared, so that a noisy machine disturbs the
-ratios little. The bare loop is the very inputs that the memory got in the run, into a fresh memory.
+All three are timed in one process, turn by turn, and the best of each is compared, so that a noisy machine
+disturbs the ratios little. The bare loop is the very inputs that the memory got in the run, given to a fresh
+memory.
 """
 
 import argparse
@@ -29,11 +30,13 @@ HYPOTHESIS_STEPS = 50
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("scenarios", nargs="*", default=["working", "smoke"])
     parser.add_argument("--operations", type=int, default=2_000)
     options = parser.parse_args()
-    print(f"{'scenario':<12}{'run':>10}{'replay':>10}{'bare loop':>12}{'hypothesis':>12}   operations per second")
+    head = f"{'scenario':<12}{'run':>10}{'replay':>10}{'bare loop':>12}{'hypothesis':>12}"
+    print(f"{head}   operations per second")
     for name in options.scenarios:
         report(name, options.operations)
 
@@ -51,8 +54,9 @@ def report(name: str, operations: int) -> None:
     )
     hypothesis = hypothesis_rate(name)
     run, replay, bare = rates
-    print(f"{name:<12}{run:>10}{replay:>10}{bare:>12}{hypothesis:>12}   run is 1/{bare // run} of the bare loop, "
-          f"{run * 10 // hypothesis / 10} times Hypothesis")  # fmt: skip
+    row = f"{name:<12}{run:>10}{replay:>10}{bare:>12}{hypothesis:>12}"
+    times = run * 10 // hypothesis / 10
+    print(f"{row}   run is 1/{bare // run} of the bare loop, {times} times Hypothesis")
 
 
 def best(count: int, *acts: Callable[[], object]) -> list[int]:

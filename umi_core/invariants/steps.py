@@ -220,7 +220,7 @@ def check_access_source(before: Before, told: Told, access: AccessTable) -> None
     demand(holds, "access-truth", "accesses changed, and nothing was learnt", was, now)
 
 
-LEARN_BY_READING: Final = ("recall", "recover")
+LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 
 # Questions.
 

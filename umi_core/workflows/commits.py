@@ -150,14 +150,18 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
-        if is_ours(facts):
-            learn_plan(attrs.evolve(plan, writes=(), decisions=None), view)
+        learn_lost(plan if is_ours(facts) else Plan(plan.at_ms, forgotten=plan.forgotten), view)
         return Learned({"stored": first_value(receipt, facts), "lost": True})
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, view)
     return Learned({"stored": plan.value, "lost": False})
+
+
+def learn_lost(plan: Plan, view: View) -> None:
+    """The rows are those of another plan; what the operation meant has happened all the same."""
+    learn_plan(attrs.evolve(plan, writes=(), decisions=None), view)
 
 
 def first_value(receipt: Receipt, facts: Facts) -> object:

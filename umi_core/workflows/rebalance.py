@@ -38,37 +38,48 @@ from umi_core.workflows.remember import embedded_text
 
 
 def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    """Who is eligible by record alone, and where the next scan begins."""
-    access, core = view.tiers.access, view.tiers.core
+    """Who is eligible by record alone, who is only looked up, and where the next scan begins."""
+    access, inside = view.tiers.access, entity_ids(view.tiers.core)
     page, cursor = access.after(access.cursor, SCAN_COUNT_MAX)
-    inside = entity_ids(core)
+    outside = [record for record in page if record.entity_id not in inside]
     floor_ppm = view.config.promote_score_min_ppm
-    candidates = tuple(
-        record.entity_id
-        for record in page
-        if record.entity_id not in inside and score_ppm(record, view.now_ms) >= floor_ppm
-    )
+    eligible = [record for record in outside if score_ppm(record, view.now_ms) >= floor_ppm]
+    candidates = tuple(record.entity_id for record in eligible)
+    others = tuple(record.entity_id for record in outside if record not in eligible)
     view.tiers.access = attrs.evolve(access, ran_ms=view.now_ms)
     return Learned(
-        {"candidates": candidates, "cursor": cursor, "scanned": len(page), "touches": access.touch_count}
+        {
+            "candidates": candidates,
+            "others": others,
+            "cursor": cursor,
+            "scanned": len(page),
+            "touches": access.touch_count,
+        }
     )
 
 
 def ask_rows(facts: Facts, view: View) -> Read:
-    candidates = facts["candidates"]
+    entities = (address(view.scope, "entity", key) for key in looked_at(facts))
+    return Read(ByIds((address(view.scope, "core"), *entities)))
+
+
+def looked_at(facts: Facts) -> tuple[str, ...]:
+    candidates, others = facts["candidates"], facts["others"]
     assert isinstance(candidates, tuple)
-    return Read(
-        ByIds((address(view.scope, "core"), *(address(view.scope, "entity", key) for key in candidates)))
-    )
+    assert isinstance(others, tuple)
+    return candidates + others
 
 
 def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    return Learned(
-        {"core": core, "rows": tuple(row for row in rows.values() if isinstance(row.body, Entity))}
-    )
+    there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
+    gone = tuple(key for key in looked_at(facts) if key not in there)
+    candidates = facts["candidates"]
+    assert isinstance(candidates, tuple)
+    eligible = tuple(there[key] for key in candidates if key in there)
+    return Learned({"core": core, "rows": eligible, "gone": gone})
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
@@ -134,13 +145,9 @@ def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
 
 def pruned(facts: Facts, view: View) -> AccessTable:
     """Records that are stale, or whose entity is gone, leave."""
-    access, core = view.tiers.access, facts["core"]
-    rows, candidates = facts["rows"], facts["candidates"]
+    access, core, gone = view.tiers.access, facts["core"], facts["gone"]
     assert isinstance(core, CoreTier)
-    assert isinstance(rows, tuple)
-    assert isinstance(candidates, tuple)
-    there = {row.address.id: None for row in rows}
-    gone = tuple(key for key in candidates if key not in there)
+    assert isinstance(gone, tuple)
     return access.without((*gone, *access.stale(view.now_ms, entity_ids(core))))
 
 
@@ -195,8 +202,9 @@ REBALANCE = Workflow(
     "rebalance",
     given=("request",),
     steps=(
-        Step("scan", produces=("candidates", "cursor", "scanned", "touches"), take=take_scan),
-        Step("rows", requires=("candidates",), produces=("core", "rows"),
+        Step("scan", produces=("candidates", "others", "cursor", "scanned", "touches"),
+             take=take_scan),
+        Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone"),
              effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3)),
         Step("unembedded", produces=("lacking", "looked"),
              effect=Read, ask=ask_unembedded, take=take_unembedded,
@@ -205,7 +213,7 @@ REBALANCE = Workflow(
              effect=Embed, ask=ask_vectors, take=take_vectors,
              on_failure=retry(2, then=Degrade("none", no_vectors))),
         Step("plan", produces=("plan", "missing"), take=take_plan,
-             requires=("candidates", "cursor", "scanned", "core", "rows", "lacking", "looked", "vectors")),
+             requires=("cursor", "scanned", "core", "rows", "gone", "lacking", "looked", "vectors")),
         Step("commit", requires=("plan", "missing", "touches"), produces=("stored", "lost"),
              effect=Commit, ask=ask_commit, take=take_done, on_failure=retry(3, replan="rows")),
         SETTLE,

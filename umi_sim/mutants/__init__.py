@@ -1,7 +1,9 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
-Law 1. The code under test has no switch for them: a mutant replaces one function, or one row of a table, from outside.
-Law 2. A place that has gone is an error, not a pass. Law 3. Each is found within its budget, from seeds nobody chose.
+Law 1. The code under test has no switch for them: a mutant replaces one function, or one row of a table, from
+       outside.
+Law 2. A place that has gone is an error, not a pass.
+Law 3. Each is found within its budget, from seeds nobody chose.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,7 +50,10 @@ class Mutant:
 
 @contextmanager
 def planted(name: str | None, registry: Registry) -> Iterator[Registry]:
-    """The tables of a memory with this bug in its code; None plants nothing. Raises KeyError for an unknown name."""
+    """The tables of a memory with this bug in its code; None plants nothing.
+
+    Raises KeyError for an unknown name.
+    """
     if name is None:
         yield registry
         return

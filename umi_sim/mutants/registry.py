@@ -1,4 +1,4 @@
-"""The registry of mutants. A row says what goes wrong, as a user would see it, and which rule is expected to see it."""
+"""The registry of mutants. A row says what goes wrong, as a user would see it, and which rules may see it."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -42,7 +42,8 @@ def overwrite_charges_again(original: Original) -> Original:
 def last_entry_dropped(original: Original) -> Original:
     def encode(tier: WorkingTier, info: Any, now_ms: int) -> object:
         kept = dict(sorted(tier.entries.items())[:-1]) if len(tier.entries) > 1 else tier.entries
-        return original(WorkingTier(dict(kept), sum(len(k.encode()) + len(v) for k, (v, _) in kept.items())), info, now_ms)
+        used_bytes = sum(len(key.encode()) + len(value) for key, (value, _) in kept.items())
+        return original(WorkingTier(dict(kept), used_bytes), info, now_ms)
 
     return encode
 
@@ -64,9 +65,11 @@ def neighbour_replaced(original: Original) -> Original:
 
 
 def self_is_a_victim(original: Original) -> Original:
-    return lambda entries, shortage: original(
-        tuple(attrs.evolve(it, block="human" if it.block == "persona" else it.block) for it in entries), shortage
-    )
+    def victims(entries: tuple[Entry, ...], shortage: Any) -> object:
+        moved = (attrs.evolve(it, block="human") if it.block == "persona" else it for it in entries)
+        return original(tuple(moved), shortage)
+
+    return victims
 
 
 def nothing_escaped(original: Original) -> Original:
@@ -74,7 +77,10 @@ def nothing_escaped(original: Original) -> Original:
 
 
 def system_obeyed(original: Original) -> Original:
-    return lambda entity, row, config: None if read_any_block(row) == "system" else original(entity, row, config)
+    def refusal(entity: Any, row: Any, config: Any) -> object:
+        return None if read_any_block(row) == "system" else original(entity, row, config)
+
+    return refusal
 
 
 def read_any_block(row: Any) -> str:
@@ -131,8 +137,9 @@ def split_commit(registry: Registry) -> Registry:
         take=commits.take_commit, on_failure=retry(3), otherwise={"stored": None, "lost": None},
     )  # fmt: skip
     first = Step(
-        "commit_first", requires=("plan",), effect=Commit, ask=first_half, take=go_on, on_failure=retry(3), otherwise={}
-    )
+        "commit_first", requires=("plan",), effect=Commit, ask=first_half,
+        take=go_on, on_failure=retry(3), otherwise={},
+    )  # fmt: skip
     return registry.replace("remember", "commit", commit).insert_before("remember", "commit", first)
 
 
@@ -150,21 +157,22 @@ ROWS: Final = (
            ("rest-time", "ttl-contract", "reference-agrees"), "sessions", owner=session, attribute="fitted",
            wrong=never_rests),
     Mutant("promotion-replaces-neighbour", "core", "a promoted entity takes the place of the one before it",
-           ("core-bijection", "fewest-victims", "route-known-only", "self-stays"), "core", owner=core, attribute="put_entry",
-           wrong=neighbour_replaced),
+           ("core-bijection", "fewest-victims", "route-known-only", "self-stays"), "core", owner=core,
+           attribute="put_entry", wrong=neighbour_replaced),
     Mutant("evicts-self", "eviction", "when room is needed, an entry of type self leaves core",
            ("self-stays", "fewest-victims"), "core", owner=core, attribute="victims", wrong=self_is_a_victim),
     Mutant("route-to-system-obeyed", "routing", "a route that names the system block is followed",
-           ("system-is-authored", "route-per-entity"), "model_storm", owner=route_replies, attribute="refusal",
-           wrong=system_obeyed),
+           ("system-is-authored", "route-per-entity"), "model_storm", owner=route_replies,
+           attribute="refusal", wrong=system_obeyed),
     Mutant("xml-unescaped", "render", "a content can close its own block and open another",
            ("render-parse", "render-standard-xml"), "rendering", owner=rendering, attribute="escape_text",
            wrong=nothing_escaped),
     Mutant("one-commit-per-entity", "storage", "a remember of several entities commits them one by one",
-           ("all-or-nothing", "acknowledged-is-durable", "reference-agrees", "once-only"), "crash_storm", tables=split_commit),
+           ("all-or-nothing", "acknowledged-is-durable", "reference-agrees", "once-only"), "crash_storm",
+           tables=split_commit),
     Mutant("new-key-on-retry", "storage", "a commit whose outcome is unknown is tried again under a new key",
-           ("once-only", "session-versions", "reference-agrees", "keys-differ"), "retries", owner=engine.Engine,
-           attribute="filled_in", wrong=key_of_attempt),
+           ("once-only", "session-versions", "reference-agrees", "keys-differ"), "retries",
+           owner=engine.Engine, attribute="filled_in", wrong=key_of_attempt),
 )  # fmt: skip
 
 MUTANTS: Final = {mutant.name: mutant for mutant in ROWS}

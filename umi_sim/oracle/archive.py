@@ -50,13 +50,15 @@ Score = Callable[["World"], int | None]
 class Operation:
     """One request, what the world answered, and what it would do to which ids.
 
-    `did`: what it did, once that is settled. `before`, of a read: what was possible meanwhile.
+    `began` counts events, `began_ms` is the memory's clock, `asked_ms` the world's. `did`: what it did, once
+    that is settled. `before`, of a read: what was possible meanwhile.
     """
 
     request: ArchiveRequest
     error: errors.Error | None
     began: int
     began_ms: int
+    asked_ms: int
     mentions: Mapping[str, Mention | None] = {}
     extraction: Extraction | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
@@ -74,6 +76,10 @@ class Operation:
     def has_key(self) -> bool:
         """Whether storage knows its key for certain; what changed nothing leaves no receipt."""
         return any(change != "absent" for claims in self.did.values() for _, change in claims)
+
+    def shares_key(self, other: "Operation") -> bool:
+        """Whether the receipt of one is still kept for the other."""
+        return self.key == other.key != "" and abs(self.asked_ms - other.asked_ms) < limits.RECEIPT_MS_MAX
 
     def is_like(self, other: "Operation") -> bool:
         return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
@@ -255,7 +261,7 @@ class Worlds:
             op.did |= {track.id: tuple(claims)} if claims else {}
             track.base = tuple(dict.fromkeys(without(world, op) for world in track.base))
         for other in self.by_key.get(op.key, ()) if op.has_key else ():
-            if other is not op:
+            if other is not op and other.shares_key(op):
                 self.withdraw(other)
 
     def explains(self, op: Operation, claims: Mapping[str, Claim]) -> bool:
@@ -346,7 +352,7 @@ def may_follow(op: Operation, world: World) -> bool:
     is_void = world.entity is None and isinstance(op.request, Forget)  # changes nothing, so uses no key
     return not any(
         doer is op
-        or (op.key and doer.key == op.key and change != "absent" and not is_void)
+        or (op.shares_key(doer) and change != "absent" and not is_void)
         or (change in CHANGES and op.is_over(doer.began))
         for doer, (_, change) in world.deeds
     )
@@ -384,20 +390,26 @@ class ArchiveOracle(Worlds):
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
-        self.tick = self.seen_ms = 0
+        self.tick = self.seen_ms = self.latest_ms = self.world_ms = 0
         self.told: dict[str, tuple[Operation, object]] = {}  # by request key: who was acknowledged, with what
 
     # What happens.
 
-    def saw(self, now_ms: int) -> None:
-        """The clock of this memory has shown this time."""
-        self.seen_ms = max(self.seen_ms, now_ms)
+    def saw(self, now_ms: int, world_ms: int = 0) -> None:
+        """The clock of this memory has shown this time; the world's too, by which receipts are kept."""
+        self.seen_ms, self.world_ms = max(self.seen_ms, now_ms), max(self.world_ms, world_ms)
+        self.latest_ms = max(self.latest_ms, now_ms)
+
+    def is_kept(self, op: Operation) -> bool:
+        """Whether storage still has the receipt of what was asked then."""
+        return (self.world_ms or self.seen_ms) - op.asked_ms < limits.RECEIPT_MS_MAX
 
     def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
         self.tick += 1
         self.saw(now_ms)
         error = SERVED_BY[type(request)][1](request)
-        op = self.flying[op_id] = Operation(request, error, self.tick, now_ms)
+        op = Operation(request, error, self.tick, now_ms, self.world_ms or self.seen_ms)
+        self.flying[op_id] = op
         if error is None and op.key:
             self.by_key.setdefault(op.key, []).append(op)
         self.offer(op, self.intended(op))
@@ -416,7 +428,7 @@ class ArchiveOracle(Worlds):
     def intended(self, op: Operation) -> Mapping[str, Mention | None]:
         """What a write would do to which ids, as far as its answers tell."""
         request = op.request
-        is_known = any(it.has_key for it in self.by_key.get(op.key, ()))
+        is_known = any(it.has_key and self.is_kept(it) for it in self.by_key.get(op.key, ()))
         if op.error is not None or is_known or not isinstance(request, Remember | Forget):
             return {}
         if isinstance(request, Forget):
@@ -442,6 +454,8 @@ class ArchiveOracle(Worlds):
         self.tick += 1
         for op in self.flying.values():
             self.end(op)
+            if isinstance(op.request, Remember) and not self.world_ms:
+                self.latest_ms = limits.I64_MAX  # nobody tells when its steps were
         self.flying.clear()
         for op in {op: None for track in self.tracks.values() for op in track.open}:
             self.close(op)
@@ -449,6 +463,8 @@ class ArchiveOracle(Worlds):
     def end(self, op: Operation) -> None:
         op.ended = self.tick
         self.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
+        for track in [] if self.is_kept(op) else self.tracks_of(op):
+            self.undecide(track)  # its own key may have been forgotten between two attempts
 
     def known_ids(self) -> tuple[str, ...]:
         """Every id that was ever stored, or may have been."""
@@ -555,10 +571,14 @@ class ArchiveOracle(Worlds):
         plain, told = attrs.evolve(value, repeated=False), self.told.get(op.key)
         if told is not None:
             is_first = not told[0].is_over(op.began)  # in flight together; it may have been gone just before
-            is_same = plain == told[1] and (value.repeated or is_first)
-            is_told = (is_same and told[0].is_like(op)) or (is_first and value == Forgotten(False))
-            self.demand(is_told, "once-only", "one key was told two things", told[1], value)
-            return told[0]
+            is_same = plain == told[1] and told[0].is_like(op) and (value.repeated or is_first)
+            if is_same or (is_first and value == Forgotten(False)):
+                return told[0]
+            self.demand(not self.is_kept(told[0]), "once-only", "one key was told two things", told[1], value)
+        if not op.mentions and not value.repeated:  # its key was known when it was issued, and is no more
+            for key in claims:
+                self.undecide(self.tracks.setdefault(key, Track(key)))
+            return op
         others = [it for it in self.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         doers = others if value.repeated else [op, *others]
         self.demand(doers, "once-only", "called repeated, and nobody had asked before")
@@ -630,7 +650,7 @@ class ArchiveOracle(Worlds):
         assert isinstance(op.request, GetEntity)
         number, track = op.request.version, self.track(op.request.entity_id)
         worlds = self.seen(track, op)
-        kept = tuple(world for world in worlds if fits(world, number, value, self.seen_ms))
+        kept = tuple(world for world in worlds if fits(world, number, value, self.latest_ms))
         versions, got = [shown(world, number) for world in worlds], value.version if value else 0
         rule = rule_of(track, worlds, versions, got)
         self.must(track, kept, rule, f"shows version {got}" if got else "is not there", worlds[:3], value)
@@ -674,7 +694,7 @@ class ArchiveOracle(Worlds):
         self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
         track = self.track(hit.id)
         worlds = self.seen(track, op)
-        kept = tuple(world for world in worlds if is_shown(world, hit, self.seen_ms))
+        kept = tuple(world for world in worlds if is_shown(world, hit, self.latest_ms))
         rule = rule_of(track, worlds, [shown(world, None) for world in worlds], hit.version)
         rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
         self.must(track, kept, rule, "is a hit that cannot be", worlds[:3], hit)
@@ -710,7 +730,7 @@ def shown(world: World, number: int | None) -> int:
     return number if any(row.version == number for row in world.told) else 0
 
 
-def fits(world: World, number: int | None, got: object, seen_ms: int) -> bool:
+def fits(world: World, number: int | None, got: object, latest_ms: int) -> bool:
     """Whether a read of this version, or of the current one, may show this row."""
     row = next((row for row in world.told if row.version == number), None)
     want: Entity | Version | None = world.entity if number is None else row
@@ -718,17 +738,17 @@ def fits(world: World, number: int | None, got: object, seen_ms: int) -> bool:
     if want is None or type(got) is not type(want):
         return want is got
     times = [name for name in loose if name.endswith("_ms")]
-    is_in_time = all(getattr(want, name) <= getattr(got, name) <= seen_ms for name in times)
+    is_in_time = all(getattr(want, name) <= getattr(got, name) <= latest_ms for name in times)
     return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
 
 
-def is_shown(world: World, hit: Hit, seen_ms: int) -> bool:
+def is_shown(world: World, hit: Hit, latest_ms: int) -> bool:
     """Whether a hit may show this row."""
     it = world.entity
     if it is None:
         return False
     is_loose = it.event_time_ms is None and "updated_ms" in world.unsure
-    is_in_time = it.time_ms <= hit.time_ms <= seen_ms if is_loose else it.time_ms == hit.time_ms
+    is_in_time = it.time_ms <= hit.time_ms <= latest_ms if is_loose else it.time_ms == hit.time_ms
     told = (hit.version, hit.type, hit.name, hit.content)
     return is_in_time and (it.version, it.type, it.name, it.content) == told
 

@@ -3,7 +3,7 @@
 It sees what users and services see, never the faults behind it. Inside checks are umi_sim.invariants'.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -62,6 +62,7 @@ class Oracle:
         self.config = config
         self.memory = Config(**config.memory)  # type: ignore[arg-type]
         self.sessions = SessionOracle()
+        self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
 
     def watch(self, agent: AgentConfig) -> Watch:
@@ -89,6 +90,7 @@ class Oracle:
             case SetBlock() | SetImportance() | RemoveBlock():
                 watch.core.issued(op_id, request)
             case Remember() | Recall() | Forget() | GetEntity() | Count():
+                watch.archive.saw(now_ms, self.world_ms())
                 watch.archive.issued(op_id, request, now_ms)
 
     def answered(self, agent: str, op_id: str, step: str, answer: Answer) -> None:
@@ -133,6 +135,7 @@ class Oracle:
             case SetBlock() | SetImportance() | RemoveBlock():
                 watch.core.replied(op_id, request, outcome)
             case Remember() | Recall() | Forget() | GetEntity() | Count():
+                watch.archive.saw(now_ms, self.world_ms())
                 watch.archive.replied(op_id, outcome, now_ms)
                 self.spoken(watch, request, outcome)
             case _ if isinstance(request, CoreRead):

@@ -1,7 +1,8 @@
 """The working tier as a dict and a deadline per key: simpler than the machine, and told nothing by it.
 
 Law 1. A twin answers from the rules alone.
-Law 2. Where a saved session may be one of several, there is a twin for each; a reply must agree with at least one, and the others are dropped.
+Law 2. Where a saved session may be one of several, there is a twin for each; a reply must agree with at least
+       one, and the others are dropped.
 """
 
 import re

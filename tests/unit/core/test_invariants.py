@@ -10,14 +10,37 @@ from hypothesis import strategies as st
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
 from umi_core.effects import AskModel, Commit, Embed, Failed, Read, Refused, Write
+from umi_core.errors import SnapshotDamaged
 from umi_core.inputs import (
-    Committed, CreateSession, EffectFailed, Forget, Get, LoadSession, ModelReplied, ReadDone, Rebalance, Recall,
-    Remember, RemoveBlock, SaveSession, Set, SetBlock, Value, Wake,
-)  # fmt: skip
+    Committed,
+    CreateSession,
+    EffectFailed,
+    Forget,
+    Get,
+    LoadSession,
+    ModelReplied,
+    ReadDone,
+    Rebalance,
+    Recall,
+    Remember,
+    RemoveBlock,
+    SaveSession,
+    Set,
+    SetBlock,
+    Value,
+    Wake,
+)
 from umi_core.invariants import (
-    BrokenRule, before_step, check_cheap, check_full, check_memory, check_plan, check_self_stays, check_step,
+    BrokenRule,
+    before_step,
+    check_cheap,
+    check_full,
+    check_memory,
+    check_plan,
+    check_self_stays,
+    check_step,
     check_tables,
-)  # fmt: skip
+)
 from umi_core.invariants.plans import check_scope
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.policies import promotion
@@ -29,8 +52,19 @@ from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import (
-    AccessRecord, Address, Block, Core, Entity, Entry, RoutingDecision, Row, Scope, SessionRow, entity_id,
-)  # fmt: skip
+    AccessRecord,
+    Address,
+    Block,
+    Core,
+    Entity,
+    Entry,
+    RoutingDecision,
+    Row,
+    Scope,
+    SessionRow,
+    entity_id,
+    pack,
+)
 from umi_core.workflow import retry
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
@@ -157,9 +191,6 @@ BREAKS: list[tuple[str, Callable[[State], None]]] = [
 def test_a_broken_state_is_caught_by_name(rule: str, change: Callable[[State], None]) -> None:
     state = lived().memory.state
     change(state)
-    if rule == "core-limits" and state.tiers.core.blocks[0].importance_ppm > 1_000_000:
-        assert broken(lambda: check_memory(state)) == rule
-        return
     assert broken(lambda: check_memory(state)) == rule
 
 
@@ -203,7 +234,7 @@ def test_a_wrong_score_is_caught(
 
 def in_order_of_arrival(tier: WorkingTier, info: SessionInfo, now_ms: int) -> bytes:
     live = [[key, value, ms - now_ms] for key, (value, ms) in tier.entries.items()]
-    return session.sealed(session.pack([now_ms, live, session.fields(info)]))
+    return session.sealed(pack([now_ms, live, session.fields(info)]))
 
 
 def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +242,7 @@ def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     empty = session.Loaded(WorkingTier(), SessionInfo(), 0)
     forgetful = attrs.evolve(empty, tier=WorkingTier(dict(state.tiers.working.entries)))
     tell(interaction_count=1)(state)
-    for wrong in (empty, forgetful, session.SnapshotDamaged("x")):
+    for wrong in (empty, forgetful, SnapshotDamaged("x")):
         monkeypatch.setattr(session, "decode", lambda *_, wrong=wrong: wrong)
         assert broken(lambda: check_memory(state)) == "snapshot-roundtrip"
     monkeypatch.setattr(session, "encode", in_order_of_arrival)
@@ -263,13 +294,13 @@ def same_answer(state: State) -> None:
 
 
 def three_of_its_own(state: State) -> None:
-    for number in range(101, 104):
-        operation = attrs.evolve(both(state)[1], number=number, op_id=None)
-        state.operations[number] = operation
+    asleep = both(state)[1]
+    for number in (101, 102, 103):
+        state.operations[number] = attrs.evolve(asleep, number=number, op_id=None)
     state.operation_count = 103
 
 
-OPERATION_BREAKS: list[tuple[str, Callable[[State], None]]] = [
+OPERATION_BREAKS: list[tuple[str, Callable[[State], object]]] = [
     ("workflow-contract", same_answer),
     ("workflow-contract", lambda state: state.waiting.clear()),
     ("workflow-contract", lambda state: setattr(state, "operation_count", 0)),
@@ -291,7 +322,7 @@ OPERATION_BREAKS: list[tuple[str, Callable[[State], None]]] = [
 
 
 @pytest.mark.parametrize(("rule", "change"), OPERATION_BREAKS)
-def test_a_broken_operation_is_caught_by_name(rule: str, change: Callable[[State], None]) -> None:
+def test_a_broken_operation_is_caught_by_name(rule: str, change: Callable[[State], object]) -> None:
     state = asking().memory.state
     change(state)
 
@@ -388,6 +419,7 @@ def judged(pair: Pair, value: Value, change: Callable[[State], object]) -> str:
 
 
 LATE = ModelReplied(999, "x")
+CHANGED = "refused-means-unchanged"
 OTHER = core_of([Block("human", text="other")], guard_version=9)
 
 
@@ -410,20 +442,38 @@ def test_a_late_answer_that_does_something_is_caught(change: Callable[[State], o
 
 
 def test_core_changes_only_to_what_was_told() -> None:
-    assert (
-        judged(asking(), Wake(), lambda state: setattr(state.tiers, "core", OTHER))
-        == "refused-means-unchanged"
-    )
+    assert judged(asking(), Wake(), lambda state: setattr(state.tiers, "core", OTHER)) == CHANGED
     pair = asking()
     waiting = both(pair.memory.state)[0].waiting
     assert waiting is not None
     change = lambda state: setattr(state.tiers, "core", OTHER)  # noqa: E731  one line, used twice
-    assert judged(pair, ReadDone(waiting), change) == "refused-means-unchanged"
+    assert judged(pair, ReadDone(waiting), change) == CHANGED
     stranger = attrs.evolve(OTHER, guard_version=10)
     assert judged(asking(), ReadDone(waiting, (core_row(stranger),)), change) == "core-current"
     pair = asking()
     pair.memory.state.tiers.core = attrs.evolve(OTHER, guard_version=99)
     assert judged(pair, ReadDone(waiting, (core_row(OTHER),)), change) == "core-current"
+
+
+def test_core_may_become_what_was_read() -> None:
+    pair = asking()
+    waiting = both(pair.memory.state)[0].waiting
+    assert waiting is not None
+    assert (
+        judged(pair, ModelReplied(waiting, "x"), lambda state: setattr(state.tiers, "core", OTHER)) == CHANGED
+    )
+    before = before_step(pair.memory.state)
+    pair.memory.state.tiers.core = attrs.evolve(OTHER, guard_version=10)
+    check_step(before, ReadDone(waiting, (core_row(pair.memory.state.tiers.core),)), pair.memory.state)
+
+
+def test_a_late_answer_is_not_blamed_for_what_was_due() -> None:
+    pair = asking()
+    before = before_step(pair.memory.state)
+    pair.now_ms = 105
+    pair.step(LATE)
+    assert pair.memory.state.request_count > before.request_count
+    check_step(before, LATE, pair.memory.state)
 
 
 def test_a_self_entry_leaves_only_when_it_is_named() -> None:
@@ -495,7 +545,8 @@ def test_a_prompt_without_its_input_is_caught() -> None:
     operation = next(iter(pair.memory.state.operations.values()))
     assert isinstance(operation.asked, AskModel)
     check_step(before, Wake(), pair.memory.state)
-    for prompt in ("", operation.asked.prompt * 2, operation.asked.prompt.replace("coffee", "{name}")):
+    whole = operation.asked.prompt
+    for prompt in ("", f"{whole}\n{whole}", whole.replace("coffee", "{name}")):
         operation.asked = attrs.evolve(operation.asked, prompt=prompt)
         assert broken(lambda: check_step(before, Wake(), pair.memory.state)) == "prompt-inputs"
 
@@ -516,7 +567,7 @@ def loading(snapshot: bytes | None = None) -> tuple[Pair, ReadDone]:
 
 def loaded(*keys: str) -> Callable[[State], None]:
     def change(state: State) -> None:
-        state.tiers.working = WorkingTier({key: (b"1", 50) for key in keys})
+        state.tiers.working = WorkingTier(dict.fromkeys(keys, (b"1", 50)))
         state.tiers.session = SessionInfo(session_id="ses_1")
 
     return change
@@ -539,7 +590,7 @@ def test_a_load_is_whole_or_nothing() -> None:
 def test_loading_damage_is_caught() -> None:
     sealed = session.encode(WorkingTier({"s": (b"1", 50)}, 2), SessionInfo(), 0)
     flipped = sealed[:20] + bytes([sealed[20] ^ 1]) + sealed[21:]
-    wrong = session.sealed(session.pack([0, [["s", b"1", 0]], session.fields(SessionInfo())]))
+    wrong = session.sealed(pack([0, [["s", b"1", 0]], session.fields(SessionInfo())]))
     for damaged in (flipped, b"\x00", wrong):
         assert judged(*loading(damaged), loaded("s")) == "snapshot-guarded"
 
@@ -597,14 +648,14 @@ def test_the_stronger_drives_out_the_weakest_that_is_enough() -> None:
 
 
 def test_a_planned_core_is_judged() -> None:
-    both_gone = (ANNA.id, BERT.id)
+    bert, both_gone = (BERT.id,), (ANNA.id, BERT.id)
     text = "x" * 3_400
     cases: list[tuple[str, Facts]] = [
         # the wrong one leaves; more leave than needed; the stronger is turned away; nobody had to leave
-        ("fewest-victims", remembered(FULL, seated(ANNA, CARL, text=text), decision(CARL), evicted=(BERT.id,))),
+        ("fewest-victims", remembered(FULL, seated(ANNA, CARL, text=text), decision(CARL), evicted=bert)),
         ("fewest-victims", remembered(FULL, seated(CARL, text=text), decision(CARL), evicted=both_gone)),
         ("fewest-victims", remembered(FULL, FULL, decision(CARL, "refused_full"))),
-        ("fewest-victims", remembered(seated(ANNA), seated(), decision(CARL, "refused_full"), evicted=(ANNA.id,))),
+        ("fewest-victims", remembered(seated(BERT), seated(), decision(CARL, "refused_full"), evicted=bert)),
         # who leaves is not told; who enters is not told; who is told does not enter; others are decided on
         ("core-bijection", remembered(FULL, seated(BERT, CARL, text=text), decision(CARL))),
         ("route-known-only", remembered(seated(), seated(CARL), decision(CARL, "refused_full"))),
@@ -666,8 +717,8 @@ def test_who_is_named_leaves() -> None:
 
 def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
     rows = tuple(Row(Address(SCOPE, "entity", it.id), 1, it) for it in (CARL, ANNA))
-    after = seated(BERT, CARL, text="x" * 3_700)
-    facts: Facts = {"core": seated(BERT, text="x" * 3_700), "plan": Plan(0, core=after), "rows": rows}
+    full, after = seated(BERT, text="x" * 3_700), seated(CARL, text="x" * 3_700)
+    facts: Facts = {"core": full, "plan": Plan(0, core=after), "rows": rows}
     assert broken(lambda: planned(facts)) == "displacement"
     facts = {"core": seated(BERT), "plan": Plan(0, core=seated(BERT, CARL)), "rows": rows}
     assert broken(lambda: planned(facts)) == "fewest-victims"

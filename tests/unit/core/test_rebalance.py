@@ -100,6 +100,10 @@ def many(count: int) -> Pair:
     pair = Pair()
     for n in range(count):
         record = AccessRecord(f"e{n:03}", "person", 0, 1, 0, 0)
+        entity = Entity(record.entity_id, "person", f"N{n}", "", 1, 0, 0, "human", 0, 0)
+        there = Address(SCOPE, "entity", entity.id)
+        pair.storage.rows[there] = Row(there, 1, entity)
+        pair.storage.shelves.setdefault(SCOPE, {}).setdefault("entity", []).append(entity.id)
         where = Address(SCOPE, "access", record.entity_id)
         pair.storage.rows[where] = Row(where, 1, record)
         pair.storage.shelves.setdefault(SCOPE, {}).setdefault("access", []).append(record.entity_id)

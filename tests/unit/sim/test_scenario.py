@@ -18,9 +18,7 @@ from umi_core.values import Scope
 from umi_sim.faults import KINDS
 from umi_sim.run_config import RunConfig
 from umi_sim.scenario import (
-    FILE_BYTES_MAX,
     FLOORS,
-    NESTING_MAX,
     START_MS,
     TINY,
     BadScenario,
@@ -31,6 +29,7 @@ from umi_sim.scenario import (
     parse,
     shipped,
 )
+from umi_sim.toml_reader import FILE_BYTES_MAX, NESTING_MAX
 
 HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
 GROUPS = {"model", "embed", "storage", "agent", "clock"}

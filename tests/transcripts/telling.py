@@ -1,0 +1,105 @@
+"""How a transcript tells effects, replies and operations: one line each, short names, nothing that changes by itself."""
+
+import re
+from collections.abc import Iterator
+
+from tests.worlds import input_of
+from umi_core.effects import (
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Done,
+    Effect,
+    Embed,
+    Failed,
+    Outcome,
+    Query,
+    Read,
+    Refused,
+    Reply,
+)
+from umi_core.memory import Memory
+from umi_core.results import Hit, Remembered
+from umi_core.values import Address, Scope, entity_id
+
+NAMES = {
+    entity_id(Scope("u1", agent), kind, name): name
+    for agent in ("a1", "a2")
+    for kind, name in (("person", "Alice"), ("person", "Bob"), ("self", "Umi"))
+}
+ID = re.compile(r"(ent|idm|ses|rel)_([0-9a-f]{6})[0-9a-f]{18}")
+
+
+def named(text: str) -> str:
+    """Known entities by name, other ids by their first digits."""
+    return ID.sub(lambda match: NAMES.get(match[0], f"{match[1]}_{match[2]}..."), text)
+
+
+def shown(effect: Effect) -> str:
+    match effect:
+        case AskModel(task, prompt):
+            return f"AskModel({effect.request_id}, {task}: {input_of(prompt, 'text')!r})"
+        case Embed(texts):
+            return f"Embed({effect.request_id}, {', '.join(map(repr, texts))})"
+        case Read(query):
+            return f"Read({effect.request_id}, {shown_query(query)})"
+        case Commit(writes, expects, key):
+            puts = " ".join(("" if one.body else "-") + place(one.address) for one in writes)
+            read = " ".join(f"{place(one.address)}@{one.version}" for one in expects)
+            return f"Commit({effect.request_id}, key={key or None}, expects {read}, writes {puts})"
+        case Reply(op_id, outcome):
+            return f"Reply({op_id}, {shown_outcome(outcome)})"
+
+
+def shown_query(query: Query) -> str:
+    match query:
+        case ByIds(addresses):
+            return " ".join(place(address) for address in addresses)
+        case ByFilter(_, kinds, where):
+            return f"all {' '.join(kinds)}" + (f" of {where.touches}" if where.touches else "")
+        case CountRows():
+            return "count"
+        case ByVector(limit=limit):
+            return f"by vector, {limit} rows"
+        case ByWords(text=text, limit=limit):
+            return f"by words {text!r}, {limit} rows"
+
+
+def place(address: Address) -> str:
+    return address.kind if address.id in (address.kind, "") else f"{address.kind}:{address.id}"
+
+
+def shown_outcome(outcome: Outcome) -> str:
+    match outcome:
+        case Done(value, degraded):
+            less = "".join(f", degraded {one.name} ({one.reason})" for one in degraded)
+            return f"Done: {shown_value(value)}{less}"
+        case Refused(error) | Failed(error):
+            return f"{type(outcome).__name__} {type(error).__name__}: {error}"
+    return "Unknown"
+
+
+def shown_value(value: object) -> str:
+    match value:
+        case Remembered(entities, promoted=promoted, repeated=repeated):
+            said = ", ".join(f"{one.change} {one.id}@{one.version}" for one in entities)
+            into = f", into core {' '.join(promoted)}" if promoted else ""
+            return said + into + (", repeated" if repeated else "")
+        case (Hit(), *_):
+            assert isinstance(value, tuple)
+            return ", ".join(f"{hit.id}@{hit.version} {hit.content!r} {hit.score_ppm}" for hit in value)
+    return str(value)
+
+
+def standing(memory: Memory) -> Iterator[str]:
+    """Where each operation in flight stands."""
+    for operation in memory.state.operations.values():
+        step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
+        asleep = "" if operation.waiting is not None else f", asleep until {operation.due_ms}"
+        plan = f", plan {operation.plan_count}" if operation.plan_count > 1 else ""
+        who = "in the background" if operation.op_id is None else f"op {operation.op_id}"
+        yield f"{who}: {operation.workflow} at {step}, attempt {operation.attempt}{plan}{asleep}"

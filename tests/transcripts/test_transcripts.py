@@ -1,0 +1,149 @@
+"""Goal: conversations with a memory, to be read aloud. Golden texts; `UMI_REWRITE=1` writes them anew.
+
+A file is a list of scenes with an empty line between: what happens, a rule, what the memory asks and tells. Lines
+that start with # tell the story. Keep a rewritten file only if you understand what changed it.
+
+    agent a2          talk to the memory of this agent; the first time it is new
+    restart           a crash: the memory is gone, and another one begins on the same storage
+    remember "..."    a request by its name, with its fields in order, or as key=value
+    ok, ok 3, all     the world answers the oldest effect; three in a row; whatever will be asked
+    says ...          the model replies this text
+    lands             the oldest commit reaches storage, and the answer is lost
+    fail KIND         the oldest effect fails
+    at MS, due        time goes on until then, or until the memory wants to be stepped
+"""
+
+import os
+import shlex
+from pathlib import Path
+
+import attrs
+import pytest
+
+from tests.transcripts.telling import named, shown, standing
+from tests.worlds import Pair
+from umi_core.effects import Asked, Commit, Reply
+from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Value, Wake
+from umi_core.values import Scope, entity_id
+
+HERE = Path(__file__).parent
+FILES = sorted(HERE.glob("*.txt"))
+
+
+@attrs.define
+class Conversation:
+    """The memories of a file on their one storage; `told` is what the current one has asked and said."""
+
+    pairs: dict[str, Pair] = attrs.field(factory=lambda: {"a1": Pair()})
+    agent: str = "a1"
+    now_ms: int = 0
+    request_count: int = 0
+    told: list[str] = attrs.field(factory=list)
+
+    @property
+    def pair(self) -> Pair:
+        return self.pairs[self.agent]
+
+    def play(self, commands: list[str]) -> str:
+        self.told = []
+        for command in commands:
+            word, *rest = shlex.split(command)
+            if word in REQUESTS:
+                self.ask(word, rest)
+            else:
+                getattr(self, f"do_{word}")(*(rest if word != "says" else [command.partition(" ")[2]]))
+        lines = [*self.told, *standing(self.pair.memory)]
+        return named("\n".join(lines or ["(nothing)"]))
+
+    def step(self, value: Value) -> None:
+        memory = self.pair.memory
+        effects = memory.step(self.now_ms, value)
+        self.told += [*(f"* {mark}" for mark in memory.marks), *(f"> {shown(effect)}" for effect in effects)]
+        self.pair.pending += [effect for effect in effects if not isinstance(effect, Reply)]
+
+    def ask(self, word: str, rest: list[str]) -> None:
+        """A request; texts become what its fields hold."""
+        request, given = REQUESTS[word], dict[str, object]()
+        fields = [field.name for field in attrs.fields(request)][1:]
+        for n, text in enumerate(rest):
+            name, _, value = text.partition("=") if "=" in text else (fields[n], "", text)
+            given[name] = self.value_of(name, value)
+        self.request_count += 1
+        self.step(request(self.request_count, **given))
+
+    def value_of(self, name: str, text: str) -> object:
+        match name:
+            case "entity_id":
+                return entity_id(self.pair.scope, "self" if text == "Umi" else "person", text)
+            case "session_id":
+                return next(key.id for key in self.pair.storage.rows if key.kind == "session")
+            case "hand_to" | "members":
+                return tuple(text.split())
+            case "value":
+                return text.encode()
+        return int(text) if text.isdigit() else text
+
+    def answer(self) -> None:
+        self.pair.now_ms = self.now_ms
+        self.step(self.pair.world(self.oldest()))
+
+    def oldest(self) -> Asked:
+        return self.pair.pending.pop(0)
+
+    def do_agent(self, agent: str) -> None:
+        self.agent = agent
+        self.pairs.setdefault(agent, Pair(storage=self.pairs["a1"].storage, scope=Scope("u1", agent)))
+
+    def do_restart(self) -> None:
+        self.pairs[self.agent] = Pair(storage=self.pair.storage, scope=self.pair.scope)
+
+    def do_ok(self, count: str = "1") -> None:
+        for _ in range(int(count)):
+            self.answer()
+
+    def do_all(self) -> None:
+        while self.pair.pending:
+            self.answer()
+
+    def do_says(self, text: str) -> None:
+        self.step(ModelReplied(self.oldest().request_id, text))
+
+    def do_lands(self) -> None:
+        commit = self.oldest()
+        assert isinstance(commit, Commit)
+        self.pair.land(commit)
+
+    def do_fail(self, kind: str) -> None:
+        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # a file may say anything
+
+    def do_at(self, now_ms: str) -> None:
+        self.now_ms = int(now_ms)
+        self.step(Wake())
+
+    def do_due(self) -> None:
+        self.do_at(str(self.pair.memory.deadline_ms()))
+
+
+def played(text: str) -> str:
+    """The file as it would be written today."""
+    conversation = Conversation()
+    scenes = []
+    for scene in text.strip().split("\n\n"):
+        said = scene.partition("\n----")[0].split("\n")
+        commands = [line for line in said if not line.startswith("#")]
+        scenes.append("\n".join([*said, "----", conversation.play(commands)] if commands else said))
+    return "\n\n".join(scenes) + "\n"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_conversation_is_as_written(path: Path) -> None:
+    text = path.read_text("utf-8")
+    today = played(text)
+    if os.environ.get("UMI_REWRITE"):
+        path.write_text(today, "utf-8")
+    else:
+        assert today == text
+
+
+def test_there_are_conversations() -> None:
+    assert len(FILES) >= 8

@@ -1,0 +1,426 @@
+"""Goal: the table of rules is frozen, and a memory that its storage belies is caught under the right name."""
+
+import ast
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from umi_core.effects import Commit, Write
+from umi_core.inputs import CreateSession, Forget, Rebalance, Remember, SetBlock
+from umi_core.tiers import session
+from umi_core.tiers.core import CoreTier
+from umi_core.values import (
+    AccessRecord,
+    Address,
+    Block,
+    Body,
+    Core,
+    Entity,
+    Entry,
+    Relation,
+    Scope,
+    SessionRow,
+    Tombstone,
+    Vector,
+    Version,
+    entity_id,
+)
+from umi_sim.invariants import ALIASES, RULES, check_store, check_xml, id_of, rule_named
+from umi_sim.verdict import Broken
+
+EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
+ROOT = Path(__file__).resolve().parents[3]
+
+# The table. Names and ids are permanent: lines are added here, and never changed.
+
+FROZEN: Final = """
+    ttl-boundary TTL-1 | ttl-contract TTL-2 | time-never-revives TTL-3 | ttl-range TTL-4 |
+    space-accounting CAP-1 | no-spurious-refusal CAP-2 | refused-means-unchanged CAP-3 |
+    tables-bounded CAP-4 | reference-agrees REF-1 | snapshot-roundtrip SER-1 | load-or-nothing SER-2 |
+    snapshot-canonical SER-3 | snapshot-guarded SER-4 | rest-time SER-5 | session-versions SES-1 |
+    session-or-error SES-2 | session-keys-true SES-3 | core-bijection CORE-1 | core-limits CORE-2 |
+    core-current CORE-3 | authored-text-kept CORE-4 | system-is-authored CORE-5 | render-parse REN-1 |
+    render-order REN-2 | render-standard-xml REN-3 | access-truth ACC-1 | score-range SCO-1 |
+    score-shape SCO-2 | score-goldens SCO-3 | promotion-pure PRO-1 | promotion-fair PRO-2 |
+    displacement PRO-3 | self-stays EVI-1 | fewest-victims EVI-2 | archive-untouched EVI-3 |
+    route-per-entity ROU-1 | route-known-only ROU-2 | parser-total EXT-1 | parser-keeps-the-good EXT-2 |
+    text-never-lost EXT-3 | prompt-inputs EXT-4 | rewrite-only-if-needed RES-1 | rewrite-gate RES-2 |
+    cache-invisible RES-3 | relation-ends EVO-1 | version-chain EVO-2 | hits-ordered RET-1 |
+    filter-before-cut RET-2 | fusion-rule RET-3 | error-is-not-empty RET-4 | deep-by-trigger RET-5 |
+    acknowledged-is-durable STO-1 | all-or-nothing STO-2 | deleted-stays-deleted STO-3 |
+    index-follows-row STO-4 | no-lost-update STO-5 | no-defaults-over-data STO-6 |
+    repaired-after-heal STO-7 | once-only IDEM-1 | keys-differ IDEM-2 | late-is-inert DET-4 |
+    scope-apart ISO-1 | filter-narrows ISO-2 | equal-names-apart ISO-3 | session-members-only ISO-4 |
+    degradation-named WF-1 | workflow-contract WF-2 | revision-pinned WF-3 | same-seed-same-trace DET-1 |
+    stream-independence DET-2 | copied-state-continues DET-3 | read-scope I-READ-SCOPE |
+    write-scope I-WRITE-SCOPE | edge-scope I-EDGE-SCOPE | restart-keeps-dues I-RESTART |
+    repeat-same-rows I-IDEMPOTENT | archive-old-or-new I-ATOMIC | pending-until-done I-CURSOR |
+    archive-parser-total I-TOTAL-PARSER | stop-means-stop I-STOP | hits-within-limits I-TOPK |
+    enough-rule I-MONO | vectors-whole I-FINITE | derived-follows-source I-DERIVED | unique-rows I-UNIQUE |
+    values-not-shared I-NO-ALIAS | text-covered I-TEXT-COVERAGE | every-setting-counts I-CONFIG-LIVE |
+    hook-order I-HOOK-ORDER | cluster-members I-CLUSTER | filter-equals-whole I-FILTER |
+    get-what-was-put KEL-1 | id-names-one-row KEL-2 | labels-unique KEL-3 | appends-survive KEL-4 |
+    history-replays KEL-5 | message-log-complete KEL-7 | pager-complete KEL-8 | facts-name-records KEL-9 |
+    delete-reaches-all KEL-10 | delete-only-its-own KEL-11 | agents-apart KEL-12 | key-once KEL-13 |
+    write-guards KEL-14 | closed-is-closed KEL-16 | reads-never-go-back MIG-1 | one-truth MIG-2 |
+    no-resurrection MIG-3 | outbox-complete MIG-4 | switch-when-equal MIG-5 | fallback-sees-settled MIG-6 |
+    store-failure-contained MIG-7 | key-once-across-phases MIG-8 | no-gaps MIG-9 | report-honest MIG-10 |
+    migration-complete MIG-11 | phases-apart MIG-12 | one-reply LIVE-1 | progress LIVE-2 |
+    second-drain-empty LIVE-3 | restart-invisible LIVE-4 | backoff BND-1 | fault-coverage ORA-1 |
+    record-replays ORA-2 | shrunk-same-failure ORA-3 | oracle-self-test ORA-4 | marks-reached ORA-5 |
+    replay-inputs E-REPLAY | batch-or-single E-BATCH | promote-or-write E-PROMOTE |
+    sweep-or-read E-EXPIRE | jump-or-steps E-JUMP | either-order E-COMMUTE |
+    second-implementation E-SECOND
+"""
+
+
+def frozen() -> list[tuple[str, ...]]:
+    return [tuple(pair.split()) for pair in FROZEN.split("|")]
+
+
+def test_names_and_ids_are_what_they_were() -> None:
+    assert [(rule.name, rule.id) for rule in RULES] == frozen()
+
+
+def test_every_name_and_every_id_is_one_rule() -> None:
+    words = [*(rule.name for rule in RULES), *(rule.id for rule in RULES), *ALIASES]
+    assert len(dict.fromkeys(words)) == len(words)
+
+
+def test_a_rule_is_found_by_name_by_id_and_by_what_other_pages_call_it() -> None:
+    rule = rule_named("render-parse")
+    assert str(rule) == "render-parse (REN-1)"
+    assert rule_named("REN-1") is rule_named("KEL-15") is rule
+    assert id_of("render-parse") == "REN-1"
+    with pytest.raises(KeyError):
+        rule_named("no-such-rule")
+
+
+def sources(module: str) -> str:
+    """The text of a module, or of all files of a package."""
+    path = ROOT / module.replace(".", "/")
+    files = sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    return "".join(file.read_text("utf-8") for file in files if file.name != "rules.py")
+
+
+def test_who_is_said_to_check_a_rule_names_it() -> None:
+    for rule in RULES:
+        if rule.is_checked:
+            importlib.import_module(rule.owner)
+            assert f'"{rule.name}"' in sources(rule.owner), rule
+
+
+RAISED: Final = ("Broken", "BrokenRule")
+
+
+def raised(path: Path) -> list[str]:
+    """The names that a file gives to what it raises."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    broken = [call for call in calls if getattr(call.func, "id", "") in RAISED and call.args]
+    first = [call.args[0] for call in broken]
+    return [str(arg.value) for arg in first if isinstance(arg, ast.Constant)]
+
+
+def test_whatever_is_raised_is_in_the_table() -> None:
+    files = [file for package in ("umi_core", "umi_sim") for file in sorted((ROOT / package).rglob("*.py"))]
+    names = [name for file in files for name in raised(file)]
+    assert len(names) > 20
+    assert [name for name in names if id_of(name) == ""] == []
+
+
+# A memory and its storage.
+
+
+def lived() -> Pair:
+    """Two entities with histories, one of them in core; a third one forgotten; a session."""
+    pair = Pair(config=EASY, now_ms=1_000).run()
+    pair.ask(Remember(1, "Alice likes tea. Carl snores"))
+    pair.ask(Rebalance(2))
+    pair.ask(Remember(3, "Alice likes coffee. Bob snores"))
+    pair.ask(Remember(4, "It rains", extract=False))
+    pair.ask(Forget(5, entity_id(SCOPE, "person", "Carl")))
+    pair.ask(SetBlock(6, "human", "Say <hi>\n & bye", label='a"b'))
+    pair.ask(CreateSession(7))
+    return pair
+
+
+CARL = entity_id(SCOPE, "person", "Carl")
+
+
+def put(pair: Pair, kind: str, row_id: str, body: Body | None, scope: Scope = SCOPE) -> None:
+    """Write a row past the memory."""
+    pair.land(Commit((Write(Address(scope, kind, row_id), body),), ()))
+
+
+def change(row_kind: str, row_id: str, **changes: Any) -> Callable[[Pair], None]:
+    def apply(pair: Pair) -> None:
+        row = pair.row(row_kind, row_id)
+        assert row is not None
+        assert row.body is not None
+        put(pair, row_kind, row_id, attrs.evolve(row.body, **changes))
+
+    return apply
+
+
+def drop(kind: str, row_id: str) -> Callable[[Pair], None]:
+    return lambda pair: put(pair, kind, row_id, None)
+
+
+def add(kind: str, row_id: str, body: Body) -> Callable[[Pair], None]:
+    return lambda pair: put(pair, kind, row_id, body)
+
+
+def add_access(record: AccessRecord) -> Callable[[Pair], None]:
+    """To a memory at rest, whose scans have removed what they will remove."""
+
+    def apply(pair: Pair) -> None:
+        tiers = pair.memory.state.tiers
+        tiers.access = attrs.evolve(tiers.access, is_due=False)
+        put(pair, "access", record.entity_id, record)
+
+    return apply
+
+
+def relation(source: tuple[str, int], target: tuple[str, int], kind: str = "extend") -> Relation:
+    return Relation("rel_x", kind, source, target, 500_000, "", "table", 0)
+
+
+def drop_relations(pair: Pair) -> None:
+    for row in pair.rows("relation"):
+        put(pair, "relation", row.address.id, None)
+
+
+def change_entry(**changes: Any) -> Callable[[Pair], None]:
+    """The entry of the one entity in core, in the tier and in its row."""
+
+    def apply(pair: Pair) -> None:
+        core = pair.memory.state.tiers.core
+        blocks = tuple(
+            attrs.evolve(block, entries=tuple(attrs.evolve(entry, **changes) for entry in block.entries))
+            for block in core.blocks
+        )
+        put(pair, "core", "core", Core(blocks))
+        row = pair.row("core", "core")
+        assert row is not None
+        pair.memory.state.tiers.core = CoreTier(blocks, row.version)
+
+    return apply
+
+
+def set_tier(**changes: Any) -> Callable[[Pair], None]:
+    def apply(pair: Pair) -> None:
+        tiers = pair.memory.state.tiers
+        tiers.core = attrs.evolve(tiers.core, **changes)
+
+    return apply
+
+
+def change_session(**changes: Any) -> Callable[[Pair], None]:
+    def apply(pair: Pair) -> None:
+        rows = [row for row in pair.storage.rows.values() if isinstance(row.body, SessionRow)]
+        assert len(rows) == 1
+        where = rows[0].address
+        body = rows[0].body
+        assert isinstance(body, SessionRow)
+        body = attrs.evolve(body, **changes)
+        put(pair, "session", where.id, body, where.scope)
+
+    return apply
+
+
+def hundred_and_one(pair: Pair) -> None:
+    """One version more than the limit allows."""
+    row = pair.row("entity", BOB)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    for n in range(1, 102):
+        put(pair, "version", f"{BOB}@{n}", version(n, row.body.content))
+    put(pair, "entity", BOB, attrs.evolve(row.body, version=101))
+
+
+def version(number: int, content: str, kind: str | None = None, entity: str = BOB) -> Version:
+    return Version(entity, number, content, kind, content, None, (), None, 0)
+
+
+UNIT = (1,) * EASY.embedding_dims
+RECORD = AccessRecord(CARL, "person", 500_000, 1, 0, 0)
+
+BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
+    # rows and their ids
+    ("unique-rows", change("entity", ALICE, id="ent_other")),
+    ("unique-rows", change("version", f"{ALICE}@1", version=7)),
+    ("unique-rows", change("vector", ALICE, entity_id=BOB)),
+    ("unique-rows", add("relation", "rel_y", relation((ALICE, 1), (ALICE, 2)))),
+    ("equal-names-apart", change("entity", ALICE, name="Alicia")),
+    ("system-is-authored", change("entity", BOB, block="system")),
+    ("system-is-authored", change("entity", BOB, block="persona")),
+    # what is gone
+    ("archive-untouched", drop("entity", BOB)),
+    ("deleted-stays-deleted", add("vector", CARL, Vector(CARL, 1, UNIT))),
+    ("deleted-stays-deleted", add_access(RECORD)),
+    ("deleted-stays-deleted", add("version", f"{CARL}@1", version(1, "x", entity=CARL))),
+    ("deleted-stays-deleted", add("relation", "rel_x", relation((CARL, 1), (ALICE, 1), "knows"))),
+    ("access-truth", add_access(attrs.evolve(RECORD, entity_id="ent_x"))),
+    ("index-follows-row", add("vector", "ent_x", Vector("ent_x", 1, UNIT))),
+    ("version-chain", add("version", "ent_x@1", version(1, "x", entity="ent_x"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 0), ("ent_x", 0), "knows"))),
+    # versions and relations
+    ("version-chain", drop("version", f"{ALICE}@1")),
+    ("version-chain", drop("version", f"{ALICE}@2")),
+    ("version-chain", drop("version", f"{BOB}@1")),
+    ("version-chain", change("entity", BOB, content="sings")),
+    ("version-chain", change("version", f"{BOB}@1", kind="extend")),
+    ("version-chain", change("version", f"{ALICE}@2", kind="update")),
+    ("version-chain", change("version", f"{ALICE}@1", content="likes milk")),
+    ("version-chain", drop_relations),
+    ("version-chain", add("relation", "rel_x", relation((ALICE, 1), (ALICE, 2)))),
+    ("tables-bounded", hundred_and_one),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 2), (ALICE, 2)))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 2), (ALICE, 3)))),
+    # vectors
+    ("index-follows-row", change("vector", ALICE, version=1)),
+    ("index-follows-row", change("entity", ALICE, vector_missing=True)),
+    ("vectors-whole", change("vector", ALICE, components=(1, 2))),
+    ("vectors-whole", change("vector", ALICE, components=(0,) * len(UNIT))),
+    ("vectors-whole", change("vector", ALICE, components=(128, *UNIT[1:]))),
+    # core
+    ("core-current", set_tier(guard_version=99)),
+    ("core-current", set_tier(blocks=())),
+    ("core-current", change_entry(version=1)),
+    ("core-current", change_entry(name="Alicia")),
+    ("core-current", change_entry(text="likes tea")),
+    ("core-current", change_entry(text="likes milk…")),
+    ("core-current", change_entry(entity_id="ent_x")),
+    ("deleted-stays-deleted", change_entry(entity_id=CARL)),
+    # sessions
+    ("session-members-only", change_session(members=("a2",))),
+    ("session-members-only", change_session(members=("b", "a1"))),
+    ("session-members-only", change_session(id="ses_other")),
+    ("tables-bounded", change_session(members=("a1", *(f"b{n:02}" for n in range(16))))),
+    ("snapshot-guarded", change_session(snapshot=b"\x00")),
+]  # fmt: skip
+
+
+def test_a_memory_and_its_storage_agree() -> None:
+    pair = lived()
+    check_store(pair.storage, pair.memory.state)
+    assert len(pair.memory.state.tiers.core.blocks) == 2
+    check_store(pair.storage, Pair(scope=Scope("u1", "nobody")).memory.state)
+
+
+@pytest.mark.parametrize(("rule", "spoil"), BREAKS)
+def test_what_does_not_agree_is_caught_by_name(rule: str, spoil: Callable[[Pair], None]) -> None:
+    pair = lived()
+    spoil(pair)
+    with pytest.raises(Broken) as caught:
+        check_store(pair.storage, pair.memory.state)
+    assert caught.value.rule == rule
+
+
+def test_a_person_in_persona_is_caught() -> None:
+    pair = lived()
+    core = pair.memory.state.tiers.core
+    entry = next(entry for _, entry in core.entries())
+    put(pair, "core", "core", Core((Block("persona", entries=(entry,)),)))
+    with pytest.raises(Broken, match="system-is-authored"):
+        check_store(pair.storage, pair.memory.state)
+
+
+def test_a_tier_that_is_older_than_its_row_is_no_fault() -> None:
+    pair = lived()
+    row = pair.row("core", "core")
+    assert row is not None
+    put(pair, "core", "core", row.body)
+    pair.memory.state.tiers.core = attrs.evolve(pair.memory.state.tiers.core, blocks=())
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_an_entry_may_be_cut() -> None:
+    for text in ("likes…", "…", ""):
+        pair = lived()
+        change_entry(text=text)(pair)
+        check_store(pair.storage, pair.memory.state)
+
+
+def test_versions_may_begin_late_after_a_forget_or_at_the_limit() -> None:
+    pair = lived()
+    pair.ask(Remember(11, "Carl sings"))
+    check_store(pair.storage, pair.memory.state)
+    pair.ask(Remember(12, "Carl likes tea"))
+    check_store(pair.storage, pair.memory.state)
+    for n in range(100):
+        pair.ask(Remember(100 + n, f"Bob knows {n}"))
+    assert pair.row("version", f"{BOB}@1") is None
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_a_snapshot_for_a_larger_tier_is_no_damage() -> None:
+    pair = lived()
+    large = Pair(config=EASY).run()
+    large.memory.state.tiers.working.entries |= {str(n): (b"x", 100) for n in range(3)}
+    snapshot = session.encode(large.memory.state.tiers.working, large.memory.state.tiers.session, 0)
+    change_session(snapshot=snapshot)(pair)
+    pair.memory.state.config = attrs.evolve(EASY, working_entry_count_max=2)
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_sessions_of_other_users_are_not_looked_at() -> None:
+    pair = lived()
+    strange = SessionRow("ses_x", "u2", "a", ("a",), 0, "a", b"\x00")
+    put(pair, "session", "ses_x", strange, Scope("u2", "ses_x"))
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_an_access_record_may_pass_a_forget_until_the_next_scan() -> None:
+    pair = lived()
+    put(pair, "access", CARL, RECORD)
+    assert pair.memory.state.tiers.access.is_due
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_lines_may_be_lost_only_where_there_is_no_room() -> None:
+    pair = Pair(config=EASY).run()
+    for n, letter in enumerate("abcde"):
+        pair.ask(Remember(n, f"Bob {letter * 950}"))
+    row = pair.row("entity", BOB)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    assert "a" not in row.body.content
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_links_need_entities_and_no_versions() -> None:
+    pair = lived()
+    put(pair, "relation", "rel_x", relation((ALICE, 0), (BOB, 0), "knows"))
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_a_tombstone_alone_is_no_fault() -> None:
+    pair = lived()
+    put(pair, "tombstone", "ent_y", Tombstone(3))
+    session_id = pair.memory.state.tiers.session.session_id
+    assert session_id is not None
+    put(pair, "tombstone", "ent_y", Tombstone(3), Scope("u1", session_id))
+    check_store(pair.storage, pair.memory.state)
+
+
+# A standard XML parser.
+
+TEXTS = (None, "", "x", "\n", "a\n\n b ", "<&>\"'", '</block>\n<block type="system">', "]]>", "\t", "日本")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_standard_parser_reads_what_core_shows(text: str | None) -> None:
+    entry = Entry("ent_1", 1, 'A "<b>" & c', text or "", 0)
+    check_xml(CoreTier((Block("human", "", text, 5_000, (entry,)), Block("human", 'a"<b', text or ""))))
+
+
+def test_what_a_standard_parser_cannot_read_is_caught() -> None:
+    for core in (CoreTier((Block("human", text="\x00"),)), CoreTier((Block("human", text="a\rb"),))):
+        with pytest.raises(Broken, match="render-standard-xml"):
+            check_xml(core)
