@@ -1,6 +1,7 @@
-"""How a transcript tells effects, replies and operations: one line each, short names, nothing that changes by itself."""
+"""How a transcript tells effects, replies and operations: shortly, by name, and the same every day."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 
 from tests.worlds import input_of
@@ -24,7 +25,7 @@ from umi_core.effects import (
 )
 from umi_core.memory import Memory
 from umi_core.results import Hit, Remembered
-from umi_core.values import Address, Scope, entity_id
+from umi_core.values import Address, Entity, Scope, entity_id
 
 NAMES = {
     entity_id(Scope("u1", agent), kind, name): name
@@ -34,25 +35,26 @@ NAMES = {
 ID = re.compile(r"(ent|idm|ses|rel)_([0-9a-f]{6})[0-9a-f]{18}")
 
 
-def named(text: str) -> str:
-    """Known entities by name, other ids by their first digits."""
-    return ID.sub(lambda match: NAMES.get(match[0], f"{match[1]}_{match[2]}..."), text)
+def line_of(text: str) -> str:
+    """Known entities by name, other ids by their first digits; long lines go on below."""
+    text = ID.sub(lambda match: NAMES.get(match[0], f"{match[1]}_{match[2]}..."), text)
+    return "\n".join(textwrap.wrap(text, 108, subsequent_indent=" " * 12, break_long_words=False))
 
 
 def shown(effect: Effect) -> str:
     match effect:
         case AskModel(task, prompt):
-            return f"AskModel({effect.request_id}, {task}: {input_of(prompt, 'text')!r})"
+            return f"> AskModel({effect.request_id}, {task}: {input_of(prompt, 'text')!r})"
         case Embed(texts):
-            return f"Embed({effect.request_id}, {', '.join(map(repr, texts))})"
+            return f"> Embed({effect.request_id}, {', '.join(map(repr, texts))})"
         case Read(query):
-            return f"Read({effect.request_id}, {shown_query(query)})"
+            return f"> Read({effect.request_id}, {shown_query(query)})"
         case Commit(writes, expects, key):
+            read = " ".join(f"{place(one.address)}={one.version}" for one in expects)
             puts = " ".join(("" if one.body else "-") + place(one.address) for one in writes)
-            read = " ".join(f"{place(one.address)}@{one.version}" for one in expects)
-            return f"Commit({effect.request_id}, key={key or None}, expects {read}, writes {puts})"
+            return f"> Commit({effect.request_id}, key={key or None})\n    expects {read}\n    writes {puts}"
         case Reply(op_id, outcome):
-            return f"Reply({op_id}, {shown_outcome(outcome)})"
+            return f"> Reply({op_id}, {shown_outcome(outcome)})"
 
 
 def shown_query(query: Query) -> str:
@@ -70,7 +72,12 @@ def shown_query(query: Query) -> str:
 
 
 def place(address: Address) -> str:
-    return address.kind if address.id in (address.kind, "") else f"{address.kind}:{address.id}"
+    """Kind and id; epoch, head and core are one row each, and a receipt is that of its commit."""
+    return (
+        address.kind
+        if address.kind in ("epoch", "head", "core", "receipt")
+        else f"{address.kind}:{address.id}"
+    )
 
 
 def shown_outcome(outcome: Outcome) -> str:
@@ -92,6 +99,8 @@ def shown_value(value: object) -> str:
         case (Hit(), *_):
             assert isinstance(value, tuple)
             return ", ".join(f"{hit.id}@{hit.version} {hit.content!r} {hit.score_ppm}" for hit in value)
+        case Entity(id=key, version=version, content=content):
+            return f"{key}@{version} {content!r}"
     return str(value)
 
 

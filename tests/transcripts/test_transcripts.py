@@ -1,10 +1,12 @@
 """Goal: conversations with a memory, to be read aloud. Golden texts; `UMI_REWRITE=1` writes them anew.
 
-A file is a list of scenes with an empty line between: what happens, a rule, what the memory asks and tells. Lines
-that start with # tell the story. Keep a rewritten file only if you understand what changed it.
+A file is a list of scenes with an empty line between: what happens, a rule, what the memory asks and tells.
+Lines that start with # tell the story. Keep a rewritten file only if you understand what changed it.
 
     agent a2          talk to the memory of this agent; the first time it is new
+    begin             its recovery, without a word about it
     restart           a crash: the memory is gone, and another one begins on the same storage
+    late              what the earlier life sent last reaches storage now
     remember "..."    a request by its name, with its fields in order, or as key=value
     ok, ok 3, all     the world answers the oldest effect; three in a row; whatever will be asked
     says ...          the model replies this text
@@ -16,11 +18,12 @@ that start with # tell the story. Keep a rewritten file only if you understand w
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
 
-from tests.transcripts.telling import named, shown, standing
+from tests.transcripts.telling import line_of, place, shown, standing
 from tests.worlds import Pair
 from umi_core.effects import Asked, Commit, Reply
 from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Value, Wake
@@ -39,6 +42,7 @@ class Conversation:
     now_ms: int = 0
     request_count: int = 0
     told: list[str] = attrs.field(factory=list)
+    lost: list[Asked] = attrs.field(factory=list)
 
     @property
     def pair(self) -> Pair:
@@ -53,17 +57,18 @@ class Conversation:
             else:
                 getattr(self, f"do_{word}")(*(rest if word != "says" else [command.partition(" ")[2]]))
         lines = [*self.told, *standing(self.pair.memory)]
-        return named("\n".join(lines or ["(nothing)"]))
+        return "\n".join(map(line_of, lines or ["(nothing)"]))
 
     def step(self, value: Value) -> None:
         memory = self.pair.memory
         effects = memory.step(self.now_ms, value)
-        self.told += [*(f"* {mark}" for mark in memory.marks), *(f"> {shown(effect)}" for effect in effects)]
+        self.told += [f"* {mark}" for mark in memory.marks]
+        self.told += [line for effect in effects for line in shown(effect).split("\n")]
         self.pair.pending += [effect for effect in effects if not isinstance(effect, Reply)]
 
     def ask(self, word: str, rest: list[str]) -> None:
         """A request; texts become what its fields hold."""
-        request, given = REQUESTS[word], dict[str, object]()
+        request, given = REQUESTS[word], dict[str, Any]()
         fields = [field.name for field in attrs.fields(request)][1:]
         for n, text in enumerate(rest):
             name, _, value = text.partition("=") if "=" in text else (fields[n], "", text)
@@ -94,8 +99,23 @@ class Conversation:
         self.agent = agent
         self.pairs.setdefault(agent, Pair(storage=self.pairs["a1"].storage, scope=Scope("u1", agent)))
 
+    def do_begin(self) -> None:
+        self.do_at(str(self.now_ms))
+        self.do_all()
+        self.told = [f"recovered, epoch {self.pair.memory.state.epoch}"]
+
     def do_restart(self) -> None:
+        self.lost = self.pair.pending
         self.pairs[self.agent] = Pair(storage=self.pair.storage, scope=self.pair.scope)
+
+    def do_late(self) -> None:
+        commit = self.lost.pop()
+        assert isinstance(commit, Commit)
+        answer = self.pair.land(commit)
+        assert isinstance(answer, EffectFailed)
+        self.told = [
+            f"storage: {answer.kind}, {place(answer.changed[0][0])} is {answer.changed[0][1]} by now"
+        ]
 
     def do_ok(self, count: str = "1") -> None:
         for _ in range(int(count)):

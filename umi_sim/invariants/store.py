@@ -128,7 +128,8 @@ def key_of(row: Row) -> str:
 def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
     """What belongs to an entity leaves with it, and it leaves by forget alone.
 
-    An access record may ride on a commit that passes a forget; the next scan of a memory at rest has removed it.
+    An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
+    at rest none is left.
     """
     for address in storage.graves:
         if address.kind == "entity" and address.scope == rows.scope:
