@@ -48,7 +48,7 @@ class Config:
             raise Rejected(*errors)
 
 
-OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # none: a flag
+OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # None: a flag
     field.name: field.metadata.get("range") for field in attrs.fields(Config)
 }
 

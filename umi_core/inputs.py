@@ -249,8 +249,8 @@ class ReadDone:
 class Committed:
     """The batch is durable. `versions` are in order of its writes.
 
-    `receipt` is the body of its receipt row if it has one. For a key that storage knows already, both are those
-    of the first batch.
+    `receipt` is the body of its receipt row if it has one. For a key that storage knows already, both are
+    those of the first batch.
     """
 
     request_id: int

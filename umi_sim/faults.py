@@ -19,7 +19,7 @@ Draw = Callable[[str, int], int]
 
 @attrs.frozen
 class Kind:
-    """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning, Quirk. `verb`: the service call it strikes."""
+    """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning or Quirk. `verb`: the call it strikes."""
 
     name: str
     letter: str
@@ -37,12 +37,14 @@ def kinds(*rows: tuple[str, str, str, str, str]) -> dict[str, Kind]:
 
 
 KINDS: Final[Mapping[str, Kind]] = kinds(
-    ("model_timeout", "B", "model.ask", "no answer is made; the failure comes before the memory's own time-out", "EXT-3 STO-7"),
+    ("model_timeout", "B", "model.ask",
+     "no answer is made; the failure comes before the memory's own time-out", "EXT-3 STO-7"),
     ("model_reply_lost", "A", "model.ask", "the model answers, the answer is lost", "IDEM-1 STO-7"),
     ("model_rate_limited", "B", "model.ask", "refused for now, with a time to wait", "BND-1 STO-7"),
     ("model_unavailable", "W", "model.ask", "every question fails for a while", "EXT-3 WF-1"),
     ("model_overflow", "B", "model.ask", "a prompt that fits is called too long", "WF-1 EXT-3"),
-    ("model_slow", "Q", "model.ask", "the true answer just before, at, just after or long after the time-out", "DET-4"),
+    ("model_slow", "Q", "model.ask",
+     "the true answer just before, at, just after or long after the time-out", "DET-4"),
     ("model_empty", "S", "model.ask", "nothing, blanks, null, {} or []", "EXT-1 WF-1"),
     ("model_refusal", "S", "model.ask", "a polite refusal", "EXT-1 WF-1"),
     ("model_truncated", "S", "model.ask", "the answer stops in the middle", "EXT-1 EXT-2"),
@@ -59,35 +61,46 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("model_paraphrase", "M", "model.ask", "one fact again, in other words and spelling", "EVO-2 CORE-1"),
     ("model_swapped", "M", "model.ask", "source and target exchanged", "EVO-1"),
     ("model_number_drift", "M", "model.ask", "a number that is a little wrong", "EXT-1 SCO-1"),
-    ("model_injection", "M", "model.ask", "a value that tries to be markup, an order or a template", "REN-1 EXT-4 CORE-5"),
+    ("model_injection", "M", "model.ask",
+     "a value that tries to be markup, an order or a template", "REN-1 EXT-4 CORE-5"),
     ("model_repeats", "M", "model.ask", "elements again and again", "ROU-1 RET-1"),
-    ("model_bad_block", "M", "model.ask", "a route to system, to persona, or to a block that is none", "CORE-5 ROU-1"),
+    ("model_bad_block", "M", "model.ask",
+     "a route to system, to persona, or to a block that is none", "CORE-5 ROU-1"),
     ("model_overconfident", "M", "model.ask", "confidence outside all bounds", "SCO-1 ROU-1"),
     ("model_misdirected", "M", "model.ask", "the answer to somebody else's question", "ISO-1 ROU-2 RES-2"),
-    ("embed_timeout", "B", "embedder.embed", "no vectors; the failure comes before the memory's own time-out", "EXT-3 WF-1"),
+    ("embed_timeout", "B", "embedder.embed",
+     "no vectors; the failure comes before the memory's own time-out", "EXT-3 WF-1"),
     ("embed_unavailable", "W", "embedder.embed", "every call fails for a while", "EXT-3 WF-1"),
     ("embed_reply_lost", "A", "embedder.embed", "the vectors are lost on the way", "EXT-3 WF-1"),
     ("embed_zero", "S", "embedder.embed", "a vector of zeros", "STO-4 WF-1"),
     ("embed_wrong_dims", "S", "embedder.embed", "a vector of another length", "STO-4 WF-1"),
     ("embed_short", "S", "embedder.embed", "one vector too few or too many", "STO-4 WF-1"),
     ("embed_not_finite", "S", "embedder.embed", "a component that is no whole number", "STO-4 RET-1"),
-    ("storage_unavailable", "W", "storage.any", "commits and reads fail for a while, definitely", "STO-2 RET-4"),
+    ("storage_unavailable", "W", "storage.any",
+     "commits and reads fail for a while, definitely", "STO-2 RET-4"),
     ("storage_refused", "B", "storage.commit", "one commit is refused", "STO-2 RET-4"),
     ("storage_lost", "L", "storage.commit", "the batch never happens; nobody says so", "IDEM-1 STO-1 STO-2"),
-    ("storage_reply_lost", "A", "storage.commit", "the batch is durable; nobody says so", "IDEM-1 STO-1 STO-2"),
+    ("storage_reply_lost", "A", "storage.commit",
+     "the batch is durable; nobody says so", "IDEM-1 STO-1 STO-2"),
     ("storage_torn", "T", "storage.commit", "storage dies in the middle of a batch and undoes it", "STO-2"),
-    ("storage_crash", "W", "storage.any", "what was not durable vanishes; no answers until it is back", "STO-1 STO-7"),
+    ("storage_crash", "W", "storage.any",
+     "what was not durable vanishes; no answers until it is back", "STO-1 STO-7"),
     ("storage_conflict", "B", "storage.commit", "a conflict although the versions agree", "STO-5 STO-7"),
     ("storage_full", "B", "storage.commit", "no room for this batch", "CAP-3 STO-2"),
-    ("storage_slow", "Q", "storage.any", "the answer just before, at or just after the time-out", "DET-4 IDEM-1"),
+    ("storage_slow", "Q", "storage.any",
+     "the answer just before, at or just after the time-out", "DET-4 IDEM-1"),
     ("storage_read_failed", "B", "storage.read", "one read fails", "RET-4"),
     ("storage_damaged", "B", "storage.read", "one row comes back as damaged", "STO-6 RET-4"),
-    ("storage_bit_flip", "S", "storage.read", "one byte of a saved session is another one in this answer", "SER-4 SER-2"),
-    ("storage_misdirected", "M", "storage.read", "one row of the answer is another row of the store", "ISO-1 WF-1"),
-    ("storage_short_page", "Q", "storage.read", "a page shorter than asked for, with a cursor", "RET-1 RET-2 PRO-2"),
+    ("storage_bit_flip", "S", "storage.read",
+     "one byte of a saved session is another one in this answer", "SER-4 SER-2"),
+    ("storage_misdirected", "M", "storage.read",
+     "one row of the answer is another row of the store", "ISO-1 WF-1"),
+    ("storage_short_page", "Q", "storage.read",
+     "a page shorter than asked for, with a cursor", "RET-1 RET-2 PRO-2"),
     ("storage_repeat_row", "Q", "storage.read", "a row twice", "RET-1 RET-2 PRO-2"),
     ("storage_shuffled", "Q", "storage.read", "rows in another order", "RET-1 RET-2 PRO-2"),
-    ("agent_crash", "W", "agent.event", "memory and everything volatile are gone; a new life recovers later", "STO-1 SER-5 LIVE-4"),
+    ("agent_crash", "W", "agent.event",
+     "memory and everything volatile are gone; a new life recovers later", "STO-1 SER-5 LIVE-4"),
     ("agent_crash_again", "W", "agent.event", "the same, during recovery", "LIVE-4 IDEM-1"),
     ("clock_jump_forward", "Q", "agent.clock", "the clock jumps ahead", "TTL-1 STO-7"),
     ("clock_jump_back", "Q", "agent.clock", "the clock jumps back", "TTL-3 STO-7"),
@@ -140,5 +153,3 @@ def log_uniform(draw: Draw, label: str, high: int) -> int:
     """1 .. high, every power of two as likely."""
     bits = 1 + draw(f"{label}.bits", high.bit_length())
     return min(high, (1 << (bits - 1)) + draw(label, 1 << (bits - 1)))
-
-

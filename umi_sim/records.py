@@ -1,14 +1,29 @@
-"""What the trace tells of effects, answers and replies: short, exact, and nothing that another record tells already.
+"""What the trace tells of effects, answers and replies: short, exact, and nothing that another record tells.
 
-A commit is told by its key, its addresses and the digest of its plan, which covers every byte of it; the rows that a
-read answers are told by their addresses and versions, because a commit told their bodies.
+A commit is told by its key, its addresses and the digest of its plan, which covers every byte of it; the rows
+that a read answers are told by their addresses and versions, because a commit told their bodies.
 """
 
 from typing import Final
 
 from umi_core.codec import PLAIN, plain
-from umi_core.effects import Asked, AskModel, ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, Done, Embed
-from umi_core.effects import Failed, Outcome, Query, Read, Refused
+from umi_core.effects import (
+    Asked,
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Done,
+    Embed,
+    Failed,
+    Outcome,
+    Query,
+    Read,
+    Refused,
+)
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.values import Receipt
 from umi_sim.items import Args
@@ -19,7 +34,7 @@ LINE_CHARS_MAX: Final = 100
 
 def traced(value: object) -> Field:
     """The value as a field of a record."""
-    return value if value.__class__ in PLAIN else plain(value)  # type: ignore[return-value]
+    return value if value.__class__ in PLAIN else plain(value)  # type: ignore[return-value]  # plain() makes fields
 
 
 def effect_fields(effect: Asked) -> tuple[Field, ...]:
@@ -38,9 +53,11 @@ def effect_fields(effect: Asked) -> tuple[Field, ...]:
 
 
 def commit_fields(commit: Commit) -> tuple[Field, ...]:
-    digests: list[Field] = [write.body.plan_digest for write in commit.writes if isinstance(write.body, Receipt)]
+    receipts = (write.body for write in commit.writes if isinstance(write.body, Receipt))
+    digests: list[Field] = [receipt.plan_digest for receipt in receipts]
     expects: list[Field] = [expect.version for expect in commit.expects]
-    return "commit", commit.request_id, commit.key, [write.address.id for write in commit.writes], expects, digests
+    ids = [write.address.id for write in commit.writes]
+    return "commit", commit.request_id, commit.key, ids, expects, digests
 
 
 def answer_fields(answer: Answer) -> tuple[Field, ...]:
@@ -53,14 +70,16 @@ def answer_fields(answer: Answer) -> tuple[Field, ...]:
             return "committed", answer.request_id, [version for _, version in answer.versions]
         case EffectFailed():
             return "failed", answer.request_id, answer.kind, answer.retry_after_ms, len(answer.changed)
-    rows: list[Field] = [[row.address.id, row.version, row.score_ppm, row.body is None] for row in answer.rows]
+    rows: list[Field] = [
+        [row.address.id, row.version, row.score_ppm, row.body is None] for row in answer.rows
+    ]
     return "rows", answer.request_id, rows, answer.cursor, answer.count
 
 
 def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
-    if outcome.__class__ is Done and not outcome.degraded:  # type: ignore[union-attr]
-        return True, traced(outcome.value)  # type: ignore[union-attr]
-    return False, plain(outcome)  # type: ignore[return-value]
+    if outcome.__class__ is Done and not outcome.degraded:
+        return True, traced(outcome.value)
+    return False, plain(outcome)  # type: ignore[return-value]  # plain() makes fields
 
 
 # For people.

@@ -1,8 +1,8 @@
-"""The runner: one configuration, one life under faults, then healing, then the demand that every promise was kept.
+"""The runner: one life under faults, then healing, then the demand that every promise was kept.
 
 Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
-Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that must
-change nothing, two restarts that nobody may notice, and the audit again.
+Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that
+must change nothing, two restarts that nobody may notice, and the audit again.
 """
 
 import traceback
@@ -17,6 +17,7 @@ from umi_core.results import Rebalanced
 from umi_core.values import Address, Row
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
+from umi_sim.agent import Agent
 from umi_sim.clock import SimClock
 from umi_sim.generator import Generator
 from umi_sim.inspector import Inspector
@@ -28,7 +29,7 @@ from umi_sim.source import Replay, Source
 from umi_sim.storage import SimStorage
 from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event, Failure, FailureKind, Verdict
-from umi_sim.world import Agent, OutOfSteps, World
+from umi_sim.world import OutOfSteps, World
 
 SCAN_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
@@ -176,12 +177,8 @@ class Run:
     def must_read_the_same(self, before: Mapping[str, object], after: Mapping[str, object]) -> None:
         for key in before:
             if key in after and before[key] != after[key]:
-                raise Broken(
-                    "restart-invisible",
-                    f"{key} reads otherwise after a restart",
-                    str(before[key])[:200],
-                    str(after[key])[:200],
-                )
+                told = (str(before[key])[:200], str(after[key])[:200])
+                raise Broken("restart-invisible", f"{key} reads otherwise after a restart", *told)
 
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
@@ -191,9 +188,8 @@ LASTING: Final[tuple[tuple[str, Args], ...]] = (
 
 def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
     """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""
-    return {
-        where: row for where, row in storage.rows.items() if where.kind not in ("head", "receipt", "epoch")
-    }
+    moved_on = ("head", "receipt", "epoch")
+    return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
 
 
 def is_settled(reply: Reply) -> bool:
@@ -259,16 +255,12 @@ def run_once(
 
 def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:
     world = live.world
+    where = (world.step_count, world.now_ms, world.item)
     if isinstance(broken, OutOfSteps):
-        kind: FailureKind = "timeout"
-        return Failure(
-            kind, "progress", id_of("progress"), world.step_count, world.now_ms, world.item, str(broken)
-        )
-    kind = "liveness" if broken.rule in LIVENESS else "safety"
-    return Failure(
-        kind, broken.rule, id_of(broken.rule), world.step_count, world.now_ms, world.item, broken.message,
-        broken.expected, broken.got,
-    )  # fmt: skip
+        return Failure("timeout", "progress", id_of("progress"), *where, str(broken))
+    kind: FailureKind = "liveness" if broken.rule in LIVENESS else "safety"
+    told = (broken.message, broken.expected, broken.got)
+    return Failure(kind, broken.rule, id_of(broken.rule), *where, *told)
 
 
 LIVENESS: Final = ("progress", "second-drain-empty", "repaired-after-heal")
@@ -280,17 +272,8 @@ def crash_of(live: Run, raised: Exception) -> Failure:
     frame = innermost(raised.__traceback__)
     text = f"{type(raised).__name__}: {raised}"[:300]
     told = "".join(traceback.format_exception(raised))
-    return Failure(
-        "crash",
-        "crash",
-        "crash",
-        world.step_count,
-        world.now_ms,
-        world.item,
-        text,
-        frame=frame,
-        traceback=told,
-    )
+    where = (world.step_count, world.now_ms, world.item)
+    return Failure("crash", "crash", "crash", *where, text, frame=frame, traceback=told)
 
 
 def innermost(tb: TracebackType | None) -> str:
@@ -312,16 +295,15 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         skipped |= source.unused()
     digest = world.services.storage.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
-    tail = (
-        story
-        if failure is None
-        else (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
-    )
+    if failure is not None:
+        story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
+    tally = world.tally
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
-        world.trace.every, world.step_count, ordered(world.tally.operations), ordered(world.tally.replies),
-        ordered(world.tally.degraded), ordered(world.tally.fired), ordered(world.tally.blunt), ordered(skipped), ordered(world.tally.excused),
-        ordered(world.tally.marks), world.crash_count, world.now_ms, live.healed_at_step, live.audit_rows, digest, tail,
+        world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
+        ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
+        ordered(tally.excused), ordered(tally.marks), world.crash_count, world.now_ms,
+        live.healed_at_step, live.audit_rows, digest, story,
     )  # fmt: skip
 
 

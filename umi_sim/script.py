@@ -1,11 +1,11 @@
 """A run told call by call: what a report prints under `script` runs as it stands.
 
-    from umi_sim import World
+from umi_sim import World
 
-    world = World("working", seed=45)
-    world.op("o1", "a", "set", key="k", value=b"v", ttl_ms=10)
-    world.op("o2", "a", "get", at_ms=10, key="k")
-    verdict = world.finish()
+world = World("working", seed=45)
+world.op("o1", "a", "set", key="k", value=b"v", ttl_ms=10)
+world.op("o2", "a", "get", at_ms=10, key="k")
+verdict = world.finish()
 """
 
 import attrs
@@ -25,7 +25,12 @@ class Script:
     """
 
     def __init__(
-        self, scenario: str = "smoke", *, seed: int = 0, agents: tuple[str, ...] | list[str] = (), latency: str = ""
+        self,
+        scenario: str = "smoke",
+        *,
+        seed: int = 0,
+        agents: tuple[str, ...] | list[str] = (),
+        latency: str = "",
     ) -> None:
         config = draw(find(scenario), seed)
         kept = tuple(agent for agent in config.agents if not agents or agent.name in agents)

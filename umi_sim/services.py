@@ -1,17 +1,18 @@
 """The services that agents share, and what each fault kind does to one call.
 
 Law 1. A service answers from its state at the instant a call arrives; a commit is durable one flush later.
-Law 2. `ARGS` draws everything a fault needs, or None if it would change nothing; `EFFECTS` does it. The second is
-all that a replay needs.
+Law 2. `ARGS` draws everything a fault needs, or None if it would change nothing; `EFFECTS` does it.
+       The second is all that a replay needs.
 """
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Final
 
 import attrs
 
-from umi_core.effects import Asked, AskModel, ByFilter, Commit, Embed, Read
+from umi_core.effects import Asked, AskModel, ByFilter, Commit, Embed, FailureKind, Read
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.values import Row, SessionRow
 from umi_sim import content_faults
@@ -22,10 +23,13 @@ from umi_sim.model import truth
 from umi_sim.source import ArgsMaker
 from umi_sim.storage import SimStorage
 
-SERVICE_OF: Final[dict[type[Asked], str]] = {AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage"}
+SERVICE_OF: Final[dict[type[Asked], str]] = {
+    AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage",
+}  # fmt: skip
 VERB_OF: Final[dict[type[Asked], str]] = {
     AskModel: "model.ask", Embed: "embedder.embed", Read: "storage.read", Commit: "storage.commit",
 }  # fmt: skip
+NO_ARGS: Final[Args] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -60,7 +64,10 @@ class Later:
 
 @attrs.frozen
 class Flush:
-    """A batch that becomes durable one flush later; `told`: true, nothing, unknown, or the time of a slow answer."""
+    """A batch that becomes durable one flush later.
+
+    `told`, what its sender hears: true, nothing, unknown, or the time of a slow answer.
+    """
 
     ticket: int
     told: str | int
@@ -81,7 +88,7 @@ class Services:
         self._attempts: dict[tuple[str, str], int] = {}
 
     def luck(self, call: Call) -> str:
-        """What a keyed draw about this call is about: the question itself for model and embedder, else its name."""
+        """What a keyed draw about this call is about: for model and embedder the question, else its name."""
         if isinstance(call.effect, AskModel | Embed):
             task, text = question(call.effect)
             digest = blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
@@ -101,7 +108,7 @@ class Services:
             return "dead"
         return "away" if now_ms < self.away_until_ms.get(service, 0) else ""
 
-    def handle(self, call: Call, now_ms: int, fault: str | None = None, args: Args = {}) -> Handled:
+    def handle(self, call: Call, now_ms: int, fault: str | None = None, args: Args = NO_ARGS) -> Handled:
         """What comes of a call that arrives now."""
         away = self.is_away(call, now_ms)
         if away:
@@ -145,11 +152,13 @@ class Services:
 
 
 def question(effect: AskModel | Embed) -> tuple[str, str]:
-    return (effect.task, effect.prompt) if isinstance(effect, AskModel) else ("embed", "\0".join(effect.texts))
+    if isinstance(effect, AskModel):
+        return effect.task, effect.prompt
+    return "embed", "\0".join(effect.texts)
 
 
-def failed(call: Call, kind: str, at_ms: int, retry_after_ms: int = 0) -> Later:
-    return Later(EffectFailed(call.effect.request_id, kind, retry_after_ms), at_ms)  # type: ignore[arg-type]
+def failed(call: Call, kind: FailureKind, at_ms: int, retry_after_ms: int = 0) -> Later:
+    return Later(EffectFailed(call.effect.request_id, kind, retry_after_ms), at_ms)
 
 
 # Args: drawn once, when a fault is about to strike.
@@ -253,8 +262,11 @@ def whole(args: Args, name: str) -> int:
     return value
 
 
-def fails(kind: str) -> Strike:
-    return lambda services, call, now_ms, args: failed(call, kind, now_ms, int(str(args.get("retry_after_ms", 0))))
+def fails(kind: FailureKind) -> Strike:
+    def strike(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
+        return failed(call, kind, now_ms, int(str(args.get("retry_after_ms", 0))))
+
+    return strike
 
 
 def fails_later(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
@@ -395,9 +407,10 @@ def short_page(services: Services, call: Call, now_ms: int, args: Args) -> Handl
 ARGS: Final[dict[str, MakeArgs]] = {
     "model_timeout": before_timeout, "embed_timeout": before_timeout, "model_rate_limited": retry_after,
     "model_slow": around_timeout, "storage_slow": around_timeout, "model_unavailable": window,
-    "embed_unavailable": window, "storage_unavailable": window, "storage_crash": window, "storage_torn": torn_at,
-    "storage_lost": told, "storage_reply_lost": told, "model_misdirected": other_text, "embed_zero": one_vector,
-    "embed_wrong_dims": one_vector, "embed_short": one_vector, "embed_not_finite": one_vector,
+    "embed_unavailable": window, "storage_unavailable": window, "storage_crash": window,
+    "storage_torn": torn_at, "storage_lost": told, "storage_reply_lost": told,
+    "model_misdirected": other_text, "embed_zero": one_vector, "embed_wrong_dims": one_vector,
+    "embed_short": one_vector, "embed_not_finite": one_vector,
     "storage_damaged": one_row, "storage_misdirected": one_row, "storage_repeat_row": one_row,
     "storage_bit_flip": one_byte, "storage_short_page": page_count, "storage_shuffled": order_args,
     **{kind: edit_args(kind) for kind in content_faults.KINDS},
@@ -408,8 +421,9 @@ EFFECTS: Final[dict[str, Strike]] = {
     "model_overflow": fails("too_long"), "model_reply_lost": says_nothing, "embed_reply_lost": says_nothing,
     "model_slow": slow, "storage_slow": slow, "model_unavailable": goes_away, "embed_unavailable": goes_away,
     "storage_unavailable": goes_away, "storage_crash": dies, "storage_torn": is_torn, "storage_lost": is_lost,
-    "storage_reply_lost": reply_lost, "storage_refused": fails("refused"), "storage_conflict": fails("conflict"),
-    "storage_full": fails("full"), "storage_read_failed": fails("unavailable"), "model_misdirected": misdirected,
+    "storage_reply_lost": reply_lost, "storage_refused": fails("refused"),
+    "storage_conflict": fails("conflict"), "storage_full": fails("full"),
+    "storage_read_failed": fails("unavailable"), "model_misdirected": misdirected,
     "embed_zero": with_vectors(zeroed), "embed_wrong_dims": with_vectors(resized),
     "embed_short": with_vectors(recounted), "embed_not_finite": with_vectors(not_whole),
     "storage_damaged": with_rows(damaged), "storage_misdirected": with_rows(replaced),

@@ -152,9 +152,7 @@ class SimStorage:
             oldest = next(iter(self.receipts))
             if now_ms < self.receipts[oldest].at_ms + RECEIPT_MS_MAX:
                 break
-            for address, _ in self.receipts.pop(oldest).versions:
-                if address.kind == "receipt" and address in self.rows:
-                    self._delete(address)
+            del self.receipts[oldest]
         return self.receipts.get(key)
 
     def _changed(self, expects: tuple[Expect, ...]) -> Versions:

@@ -30,8 +30,7 @@ PREFIX_BYTES: Final = 6
 PREFIX_COUNT_MAX: Final = 256
 STEPS_PER_PREFIX: Final = 16
 
-FIELDS: Final = frozenset({int, str, bytes, bool, list, tuple, type(None)})  # tests look inside the arrays
-ATOMS: Final = frozenset({int, str, bytes, bool, type(None)})
+FIELDS: Final = frozenset({int, str, bytes, bool, list, tuple, type(None)})
 
 
 class Tag(IntEnum):
@@ -206,12 +205,6 @@ def write_whole(path: Path, data: bytes) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def all_plain(fields: Sequence[object]) -> bool:
-    """Whether the fields hold nothing but what a record may hold, at any depth."""
-    arrays = (field for field in fields if type(field) not in ATOMS)
-    return all(isinstance(array, list | tuple) and all_plain(array) for array in arrays)
 
 
 def packed(record: Record) -> bytes:

@@ -52,7 +52,7 @@ class Event:
 
 @attrs.frozen
 class Verdict:
-    """What a run came to. Counts are sorted by name: operations by kind, replies by outcome, faults by kind."""
+    """Counts are in order of names: operations by kind, replies by outcome, faults by kind."""
 
     config: RunConfig
     items: tuple[Item, ...]

@@ -134,7 +134,7 @@ class Conversation:
         self.pair.land(commit)
 
     def do_fail(self, kind: str) -> None:
-        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # a file may say anything
+        self.step(EffectFailed(self.oldest().request_id, kind))  # type: ignore[arg-type]  # as told
 
     def do_at(self, now_ms: str) -> None:
         self.now_ms = int(now_ms)

@@ -10,6 +10,7 @@ memory.
 import argparse
 from collections.abc import Callable
 from time import perf_counter
+from unittest import mock
 
 import attrs
 from hypothesis import HealthCheck, Phase, settings
@@ -87,18 +88,15 @@ def recorded(config: RunConfig) -> Inputs:
         calls[self].append((now_ms, value))
         return original(self, now_ms, value)
 
-    Memory.step = step  # type: ignore[assignment, method-assign]
-    try:
+    with mock.patch.object(Memory, "step", step):
         run_once(config)
-    finally:
-        Memory.step = original  # type: ignore[method-assign]
     return lives
 
 
 def feed(lives: Inputs) -> None:
     """The bare loop: nothing but core calls."""
     for scope, options, calls in lives:
-        memory = Memory(scope, Config(**options))  # type: ignore[arg-type]
+        memory = Memory(scope, Config(**options))  # type: ignore[arg-type]  # drawn as whole numbers and flags
         for now_ms, value in calls:
             memory.step(now_ms, value)
 
@@ -107,7 +105,7 @@ def hypothesis_rate(name: str) -> int:
     kind = machine(name)
     done = 0
 
-    class Counted(kind):  # type: ignore[misc, valid-type]
+    class Counted(kind):  # type: ignore[misc, valid-type]  # made at run time
         def teardown(self) -> None:
             nonlocal done
             super().teardown()

@@ -1,6 +1,6 @@
 """The registry of mutants. A row says what goes wrong, as a user would see it, and which rules may see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import attrs
@@ -9,6 +9,7 @@ from umi_core import engine
 from umi_core.effects import Asked, Commit
 from umi_core.inputs import Answer
 from umi_core.language import routing as route_replies
+from umi_core.policies.eviction import Shortage, Standing
 from umi_core.state import Facts, Operation, View
 from umi_core.tiers import core, rendering, session, working
 from umi_core.tiers.working import WorkingTier
@@ -65,7 +66,7 @@ def neighbour_replaced(original: Original) -> Original:
 
 
 def self_is_a_victim(original: Original) -> Original:
-    def victims(entries: tuple[Entry, ...], shortage: Any) -> object:
+    def victims(entries: Iterable[Standing], shortage: Shortage) -> object:
         moved = (attrs.evolve(it, block="human") if it.block == "persona" else it for it in entries)
         return original(tuple(moved), shortage)
 
@@ -144,7 +145,8 @@ def split_commit(registry: Registry) -> Registry:
 
 
 ROWS: Final = (
-    Mutant("get-alive-at-expiry", "working", "in the millisecond now == expires_ms a get still returns the entry",
+    Mutant("get-alive-at-expiry", "working",
+           "in the millisecond now == expires_ms a get still returns the entry",
            ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working", owner=working,
            attribute="drop_expired", wrong=expires_one_later),
     Mutant("overwrite-leaks-space", "working", "an overwritten value keeps taking its room",

@@ -527,8 +527,8 @@ class ArchiveOracle(Worlds):
     def has_failed(self, op: Operation, step: str, count: int) -> bool:
         """Whether some answer to this step was a failure, or of no or only partial use."""
         answers = op.answers_of(step)
-        if step == "embed":
-            return len(self.vectors(op, count)) < len(answers)
+        if step == "embed":  # a second plan asks for others, or for none
+            return len(answers) > 1 or (len(answers) == 1 and not self.vectors(op, count or -1))
         if step == "extract":
             return len(answers) > 1 or op.extraction is None or op.extraction.partial
         replies = [parse_routes(it.text, (), self.config) for it in answers if isinstance(it, ModelReplied)]

@@ -1,14 +1,24 @@
 """Authored blocks as registers: what was acknowledged, what may have been written, and nothing else.
 
-Law 1. An acknowledged write is seen until a later one; a refused or failed write never is. Law 2. A write without an
-answer may be seen until a write that began after it is acknowledged. Law 3. Importance is a register of its own.
+Law 1. An acknowledged write is seen until a later one; a refused or failed write never is.
+Law 2. A write without an answer may be seen until a write that began after it is acknowledged.
+Law 3. Importance is a register of its own.
 """
 
 import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Done, Outcome, Refused
-from umi_core.inputs import Blocks, CoreBytes, CoreRead, GetBlock, RemoveBlock, Render, SetBlock, SetImportance
+from umi_core.inputs import (
+    Blocks,
+    CoreBytes,
+    CoreRead,
+    GetBlock,
+    RemoveBlock,
+    Render,
+    SetBlock,
+    SetImportance,
+)
 from umi_core.tiers.rendering import parse_markdown, parse_xml
 from umi_core.values import Block, size, tidy
 from umi_sim.verdict import Broken
@@ -32,7 +42,11 @@ class Register:
     def acknowledge(self, op_id: str, now: int) -> None:
         value, begun = self.open.pop(op_id)
         self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
-        self.open = {key: (known, at) for key, (known, at) in self.open.items() if at > begun or key.startswith("~") is False}
+        self.open = {
+            key: (known, at)
+            for key, (known, at) in self.open.items()
+            if at > begun or not key.startswith("~")
+        }
 
     def values(self) -> list[object]:
         return [value for value, _ in (*self.settled, *self.open.values())]
@@ -89,16 +103,21 @@ class CoreOracle:
     def crashed(self) -> None:
         """What was open may have happened, and nobody will say."""
         for register in (*self.texts.values(), *self.importance.values()):
-            register.open = {key if key.startswith("~") else f"~{key}": value for key, value in register.open.items()}
+            register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
     def must_be_fair(self, request: BlockWrite, outcome: Refused, slot: Slot) -> None:
         """Authored text that fits beside all authored text and the share of self is accepted."""
         if type(outcome.error).__name__ != "CoreFull" or not isinstance(request, SetBlock):
             return
-        most = sum(max(byte_size(s, value) for value in r.values()) for s, r in self.texts.items() if s != slot)
+        most = sum(
+            max(byte_size(other, value) for value in register.values())
+            for other, register in self.texts.items()
+            if other != slot
+        )
         need = byte_size(slot, request.text)
         if most + need + self.config.core_bytes_max // 4 <= self.config.core_bytes_max:
-            raise Broken("no-spurious-refusal", f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text")
+            name = slot_name(slot)
+            raise Broken("no-spurious-refusal", f"{name} of {need} bytes refused beside {most} bytes of text")
 
     # Reads.
 
@@ -107,7 +126,8 @@ class CoreOracle:
             return
         value = outcome.value
         if isinstance(request, GetBlock):
-            self.judge_block((request.kind, tidy(request.label)), value if isinstance(value, Block) else None, exact=True)
+            block = value if isinstance(value, Block) else None
+            self.judge_block((request.kind, tidy(request.label)), block, exact=True)
         elif isinstance(request, Blocks):
             assert isinstance(value, tuple)
             self.judge_blocks(value, exact=True)
@@ -138,7 +158,8 @@ class CoreOracle:
         if not texts.allows(text):
             rule = "authored-text-kept" if exact else "render-parse"
             wanted = " or ".join(repr(value)[:80] for value in texts.values())
-            raise Broken(rule, f"block {slot_name(slot)} shows another text than was written", wanted, repr(text)[:80])
+            said = f"block {slot_name(slot)} shows another text than was written"
+            raise Broken(rule, said, wanted, repr(text)[:80])
         if slot[0] == "system" and block and block.entries:
             raise Broken("system-is-authored", "the system block shows promoted entries")
         if exact and block and block.text is not None and not ranks.allows(block.importance_ppm):
@@ -148,8 +169,12 @@ class CoreOracle:
 
 
 def slot_of(request: BlockWrite) -> Slot | None:
-    label = request.label
-    return (request.kind, tidy(label)) if isinstance(label, str) and isinstance(request.kind, str) else None
+    return as_slot(request.kind, request.label)
+
+
+def as_slot(kind: object, label: object) -> Slot | None:
+    """None if the caller gave anything but texts."""
+    return (kind, tidy(label)) if isinstance(kind, str) and isinstance(label, str) else None
 
 
 def slot_name(slot: Slot) -> str:

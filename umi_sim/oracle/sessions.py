@@ -1,12 +1,13 @@
 """What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
 
-Law 1. Of two saves from one version at most one is acknowledged. Law 2. A load gives an acknowledged version or a later
-one that may have happened, never an older one, and never to an agent that is no member.
+Law 1. Of two saves from one version at most one is acknowledged.
+Law 2. A load gives an acknowledged version or a later one that may have happened, never an older one, and
+       never to an agent that is no member.
 """
 
 import attrs
 
-from umi_core.effects import Done, Outcome, Refused, Unknown
+from umi_core.effects import Outcome, Refused
 from umi_core.inputs import CreateSession, LoadSession, SaveSession
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_sim.oracle.working import Twin
@@ -66,8 +67,8 @@ class SessionOracle:
     open: list[OpenSave] = attrs.field(factory=list)
 
     def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
-        hand_to = request.hand_to if isinstance(request.hand_to, tuple) else ()
-        save = OpenSave({key: session.must for key, session in self.sessions.items()}, hand_to)
+        must = {key: session.must for key, session in self.sessions.items()}
+        save = OpenSave(must, as_members(request.hand_to))
         self.also(save, twins, now_ms)
         self.open.append(save)
         return save
@@ -81,7 +82,9 @@ class SessionOracle:
         if len(save.candidates) < CANDIDATE_COUNT_MAX:
             save.candidates += [Saved(twin.copy(), now_ms) for twin in twins]
 
-    def created(self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int) -> None:
+    def created(
+        self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int
+    ) -> None:
         if done.session_id in self.sessions:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
@@ -91,7 +94,8 @@ class SessionOracle:
     def saved(self, save: OpenSave, done: SessionSaved) -> None:
         session, candidates = self.sessions.get(done.session_id), save.of(done.session_id)
         if session is None or not candidates:
-            raise Broken("session-or-error", f"save_session told of {done.session_id}, which was not open here")
+            told = f"save_session told of {done.session_id}, which was not open here"
+            raise Broken("session-or-error", told)
         version = done.version
         if version in session.versions or version <= save.must_at_issue.get(done.session_id, 0):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
@@ -106,16 +110,20 @@ class SessionOracle:
                 session.may.append(saved)
                 session.may_members |= dict.fromkeys(save.hand_to)
 
-    def loaded(self, user: str, agent: str, request: LoadSession, must_at_issue: int, done: SessionLoaded) -> list[Saved]:
+    def loaded(
+        self, user: str, agent: str, request: LoadSession, must_at_issue: int, done: SessionLoaded
+    ) -> list[Saved]:
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
         if session is None or session.user != user:
             raise Broken("session-or-error", f"loaded {request.session_id}, which was never created here")
         may_members = [name for save in self.open for name in save.hand_to]
         if agent not in (*session.members, *session.may_members, *may_members):
-            raise Broken("session-members-only", f"{agent} is no member of {request.session_id} and loaded it")
+            told = f"{agent} is no member of {request.session_id} and loaded it"
+            raise Broken("session-members-only", told)
         if done.version < must_at_issue:
-            raise Broken("acknowledged-is-durable", f"loaded version {done.version}, version {must_at_issue} was acknowledged")
+            told = f"loaded version {done.version}, version {must_at_issue} was acknowledged"
+            raise Broken("acknowledged-is-durable", told)
         under_way = [saved for save in self.open for saved in save.of(request.session_id)]
         found = session.versions.get(done.version, session.may + under_way)
         if not found:
@@ -125,11 +133,17 @@ class SessionOracle:
     def not_found(self, user: str, agent: str, request: LoadSession, must_at_issue: int) -> None:
         session = self.sessions.get(request.session_id)
         if session is not None and session.user == user and must_at_issue > 0 and agent in session.members:
-            raise Broken("acknowledged-is-durable", f"session {request.session_id} was acknowledged and is not found")
+            told = f"session {request.session_id} was acknowledged and is not found"
+            raise Broken("acknowledged-is-durable", told)
 
     def must_of(self, session_id: str) -> int:
         session = self.sessions.get(session_id)
         return session.must if session else 0
+
+
+def as_members(value: object) -> tuple[str, ...]:
+    """What a caller gave as agents; anything but a tuple is refused, and so hands over to nobody."""
+    return value if isinstance(value, tuple) else ()
 
 
 def is_conflict_true(outcome: Outcome) -> bool:
@@ -137,6 +151,3 @@ def is_conflict_true(outcome: Outcome) -> bool:
     if not isinstance(outcome, Refused) or type(outcome.error).__name__ != "SessionConflict":
         return True
     return getattr(outcome.error, "expected", 0) != getattr(outcome.error, "found", 0)
-
-
-__all__ = ["Done", "OpenSave", "Saved", "Session", "SessionOracle", "Unknown", "is_conflict_true"]

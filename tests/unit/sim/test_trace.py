@@ -78,7 +78,7 @@ def test_a_text_with_lone_surrogates_travels_as_bytes() -> None:
     assert decode(trace.kept[0])[3:] == [b"\xed\xa0\x80a", ["é", [b"\xed\xbf\xbf"]]]
 
 
-@pytest.mark.parametrize("field", [1.5, {"a": 1}, {1}, Tag.OP, [1, (2, [0.5])], bytearray(b"a")])
+@pytest.mark.parametrize("field", [1.5, {"a": 1}, {1}, Tag.OP, bytearray(b"a")])
 def test_nothing_else_is_recorded(field: object) -> None:
     trace = Trace()
     with pytest.raises(AssertionError):
