@@ -105,12 +105,14 @@ class Pair:
 
     def run(self, *absent: type[Asked]) -> "Pair":
         """Until nothing moves: answer all but effects whose service is absent, let time pass."""
-        while self.pending or self.is_waiting():
-            if not self.pending:
-                self.wake()
+        for _ in range(2_000):
+            if not self.pending and not self.is_waiting():
+                return self
+            if self.pending and isinstance(self.pending[0], absent):
+                self.fail("unavailable")
             else:
-                _ = self.fail("unavailable") if isinstance(self.pending[0], absent) else self.answer()
-        return self
+                _ = self.answer() if self.pending else self.wake()
+        raise AssertionError(f"no end in sight: {self.memory.state.operations}")
 
     def is_waiting(self) -> bool:
         """Only time can help: an operation sleeps, or its effect was dropped."""

@@ -3,13 +3,22 @@
     memory.py       Memory: step(), deadline_ms(), snapshot(), restore()
     inputs.py       all it can be told: requests, answers, Wake
     effects.py      all it can ask: AskModel, Embed, Read, Commit; and Reply
-    values.py       scope, ids, entities, blocks, rows      results.py   what replies carry
-    errors.py       error values, by blame                  limits.py, config.py   every bound, every setting
-    workflow.py     operations as tables, revisions         engine.py    runs their rows       hooks.py   interceptors
-    workflows/      one file per operation                  requests.py  what is wrong with a request
-    tiers/          core, working, session, archive         policies/    routing, promotion, eviction, similarity
-    language/       prompts and total parsers               state.py, codec.py   everything as plain data and bytes
-    invariants.py   what holds after every step
+    values.py       scope, ids, entities, blocks, rows
+    results.py      what replies carry
+    errors.py       error values, by blame
+    limits.py       every bound
+    config.py       every setting, with its range
+    workflow.py     operations as tables, and their revisions
+    engine.py       runs the rows of operations
+    hooks.py        interceptors around effects
+    workflows/      one file per operation
+    requests.py     what is wrong with a request
+    tiers/          core, working, session, archive
+    policies/       routing, promotion, eviction, similarity
+    language/       prompts and total parsers
+    state.py        everything that a memory is
+    codec.py        state and values as canonical bytes
+    invariants/     what holds after every step
 
 Imports go one way, and none leads to a clock, chance or I/O.
 """

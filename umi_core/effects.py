@@ -132,7 +132,8 @@ class Read:
 class Commit:
     """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
 
-    A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never known.
+    A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never
+    known.
     """
 
     writes: tuple[Write, ...]
@@ -227,4 +228,9 @@ class Reply:
 
 
 Effect = AskModel | Embed | Read | Commit | Reply
-EFFECT_NAMES: Final[dict[type[Asked], str]] = {AskModel: "model", Embed: "embed", Read: "read", Commit: "commit"}
+EFFECT_NAMES: Final[dict[type[Asked], str]] = {
+    AskModel: "model",
+    Embed: "embed",
+    Read: "read",
+    Commit: "commit",
+}

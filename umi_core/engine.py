@@ -4,8 +4,8 @@ Law 1. A row: requires, `when`, ask, emit, answer, take, produces checked, facts
 Law 2. Time-outs belong to the memory: an answer at its deadline is late. Late answers reach nothing.
 Law 3. A failure is retried, planned again, degraded or the end, as the row says; each is counted and marked.
 Law 4. Until a row is done nothing it learnt is visible.
-Law 5. A commit that may have happened ends as Done or Unknown, whatever its last attempt met: not even a conflict
-       proves that it has not, for the rows may have moved on because of it, and storage forgets keys after a day.
+Law 5. A commit that may have happened ends as Done or Unknown, whatever its last attempt met. Not even a
+       conflict proves that it has not: the rows may have moved on because of it, and storage forgets keys.
 """
 
 from collections.abc import Mapping

@@ -237,7 +237,7 @@ def fits(request: Asked, answer: object) -> bool:
             return isinstance(text, str)
         case Embed(texts=texts), Embedded(vectors=vectors):
             return len(vectors) == len(texts)
-        case Read(), ReadDone(rows=rows):
+        case Read(), ReadDone(rows=rows, cursor=None):  # all there is: no page follows one of a hook's
             return all(isinstance(row, Row) for row in rows)
     return False
 

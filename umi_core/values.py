@@ -26,7 +26,7 @@ __all__ = [
     "Entity",
     "Entry",
     "Epoch",
-        "Head",
+    "Head",
     "Receipt",
     "Relation",
     "RoutingDecision",
@@ -343,7 +343,17 @@ class SessionRow:
 
 
 Body = (
-    Entity | Version | Relation | Vector | AccessRecord | Core | Epoch | Head | Tombstone | Receipt | SessionRow
+    Entity
+    | Version
+    | Relation
+    | Vector
+    | AccessRecord
+    | Core
+    | Epoch
+    | Head
+    | Tombstone
+    | Receipt
+    | SessionRow
 )
 
 

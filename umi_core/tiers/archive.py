@@ -18,8 +18,9 @@ from umi_core.values import AccessRecord, Address, Entity, Scope
 class AccessTable:
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
-    `touch_count` grows with every change by an access, so that a scan can tell what came after it. `forgotten`: ids
-    that left lately, oldest first; a recall that read them before must not bring their records back.
+    `touch_count` grows with every change by an access, so that a scan can tell what came after it.
+    `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
+    records back.
     """
 
     records: Mapping[str, AccessRecord] = {}
@@ -47,7 +48,8 @@ class AccessTable:
 
     def recalled(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """An access to each hit that has not been forgotten since it was read."""
-        return self.touched([entity for entity in entities if entity.id not in self.forgotten], now_ms, in_core)
+        there = [entity for entity in entities if entity.id not in self.forgotten]
+        return self.touched(there, now_ms, in_core)
 
     def committed(
         self, entities: Collection[Entity], gone: Collection[str], now_ms: int, in_core: Collection[str]

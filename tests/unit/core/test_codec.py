@@ -111,7 +111,9 @@ class Kind(StrEnum):
     A = "a"
 
 
-@pytest.mark.parametrize("value", [1.0, {1}, [1], Kind.A, object(), (1, 2.0)], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "value", [1.0, {1}, [1], Kind.A, object(), (1, 2.0)], ids=lambda value: type(value).__name__
+)
 def test_what_has_no_bytes_is_a_bug_and_not_guessed(value: object) -> None:
     with pytest.raises(KeyError):
         codec.encode(value)

@@ -294,6 +294,7 @@ ROW = Row(Address(SCOPE, "entity", "e"), 1, None)
         (EMBED, Embedded(0, ((1,), (2,))), True),
         (EMBED, Embedded(0, ((1,),)), False),
         (read(WORDS), ReadDone(0, (ROW,)), True),
+        (read(FILTER), ReadDone(0, (ROW,), cursor="more"), False),
         (read(WORDS), ReadDone(0, ("row",)), False),  # type: ignore[arg-type]  # a hook may say anything
         (COMMIT, Committed(0), False),
     ],

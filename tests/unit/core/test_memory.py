@@ -190,6 +190,13 @@ def test_a_rebalance_runs_when_it_is_due_and_the_interval_has_passed() -> None:
     assert (pair.memory.state.counters["rebalance done"], pair.memory.deadline_ms()) == (1, None)
 
 
+def test_a_working_request_is_answered_and_what_is_due_begins_in_the_same_step() -> None:
+    pair = Pair(config=TIMED).run()
+    pair.now_ms = 1_000
+    assert len(pair.step(Get(1, "k"))) == 1
+    assert pair.replies[1].outcome == Done(None)
+
+
 def test_an_access_makes_it_due_again_and_an_idle_memory_falls_silent() -> None:
     pair = Pair(config=TIMED).run()
     pair.ask(Remember(1, "Alice likes tea"))

@@ -1,4 +1,4 @@
-"""Goal: a table is valid as a whole or refused with all findings, revisions never change (hierarchy.md 1.2)."""
+"""Goal: a table is valid as a whole or refused with all findings, and revisions never change."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Goal: the archive oracle accepts what some possible world explains, and names the rule that a lie breaks."""
+"""Goal: the archive oracle accepts what some possible world explains, and names the rule a lie breaks."""
 
 import json
 from collections.abc import Iterator

@@ -62,7 +62,7 @@ def spoiled(kind: str, reply: str, count: int = 60) -> list[str]:
 def test_every_kind_spoils_most_truthful_replies(kind: str, task: str) -> None:
     reply = REPLIES[task]
     changed = sum(edit(kind, reply, draw_args(kind, reply, draws(n))) != reply for n in range(60))
-    assert changed >= 50 or (kind, task) == ("model_bad_block", "extract")  # no answer to extract names a block
+    assert changed >= 50 or (kind, task) == ("model_bad_block", "extract")  # extract names no block
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
