@@ -4,11 +4,11 @@ An agent is one memory with its clock and what it is about to do; it has no memo
 """
 
 from collections import Counter, deque
-from typing import Protocol
+from typing import Final, Protocol
 
 import attrs
 
-from umi_core.effects import Reply
+from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
 from umi_sim.clock import SimClock
@@ -77,3 +77,19 @@ class Tally:
     skipped: Counter[str] = attrs.field(factory=Counter)
     excused: Counter[str] = attrs.field(factory=Counter)
     marks: Counter[str] = attrs.field(factory=Counter)
+
+    def replied(self, outcome: Outcome) -> None:
+        self.replies[OUTCOME_NAMES[outcome.__class__]] += 1
+        if isinstance(outcome, Done):
+            for item in outcome.degraded:
+                self.degraded[item.name] += item.count
+        elif isinstance(outcome, Refused | Failed):
+            self.marks[f"{OUTCOME_NAMES[outcome.__class__]}: {type(outcome.error).__name__}"] += 1
+
+
+OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {
+    Done: "done",
+    Refused: "refused",
+    Failed: "failed",
+    Unknown: "unknown",
+}

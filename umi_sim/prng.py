@@ -47,8 +47,10 @@ class Stream:
     def below(self, n: int) -> int:
         """A whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
-        product = self.word() * n
-        while product & WORD_MAX < WORD_COUNT % n:
+        product = (self._words.pop() if self._words else self.word()) * n
+        while (
+            product & WORD_MAX < n and product & WORD_MAX < WORD_COUNT % n
+        ):  # the first test is the cheap one
             product = self.word() * n
         return product >> 64
 

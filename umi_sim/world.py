@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.effects import Asked, Done, Failed, Refused, Reply
+from umi_core.effects import Asked, Reply
 from umi_core.inputs import REQUESTS, Answer, Value, Wake
 from umi_core.memory import Memory
 from umi_core.state import Operation
@@ -36,6 +36,7 @@ from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
 
 STATE_EVERY: Final = 16
+RESTORE_EVERY: Final = 64
 SPIN_MAX: Final = 3
 STORY_COUNT_MAX: Final = 400
 
@@ -292,7 +293,7 @@ class World:
         self.set_alarm(agent, memory)
         if self.step_count % STATE_EVERY == 0:
             self.trace.add(STATE, agent.name, memory.digest())
-            if memory.state.operations:
+            if memory.state.operations and self.step_count % RESTORE_EVERY == 0:
                 self.restore(agent, memory)
         return len(effects)
 
@@ -315,11 +316,7 @@ class World:
             self.tell(op_id, f"Reply {short(outcome)}")
         if agent.in_flight.pop(op_id, None) is None:
             raise Broken("one-reply", f"{op_id} was answered twice, or never asked")
-        self.tally.replies[type(outcome).__name__.lower()] += 1
-        if isinstance(outcome, Refused | Failed):
-            self.tally.marks[f"{type(outcome).__name__.lower()}: {type(outcome.error).__name__}"] += 1
-        for item in outcome.degraded if isinstance(outcome, Done) else ():
-            self.tally.degraded[item.name] += item.count
+        self.tally.replied(outcome)
         self.judge.replied(agent.name, op_id, reply, reading_ms)
 
     def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:

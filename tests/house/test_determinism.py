@@ -1,4 +1,4 @@
-"""Goal: the same seed gives the same trace in processes that differ in everything else; a leak would be seen."""
+"""Goal: the same seed gives the same trace in processes that differ in everything else."""
 
 import subprocess
 import sys

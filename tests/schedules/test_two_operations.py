@@ -150,37 +150,40 @@ def stored(outcome: Outcome) -> Stored:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("told", [(), ("Umi helps",)], ids=["new", "known"])
-def test_two_remembers_keep_both_facts_and_core_shows_the_last(told: tuple[str, ...]) -> None:
-    requests = Remember(1, "Umi laughs", embed=False), Remember(2, "Umi naps", embed=False)
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "known"])
+@pytest.mark.parametrize(("name", "key"), [("Alice", ALICE), ("Umi", UMI)], ids=["archive", "core"])
+def test_two_remembers_keep_both_facts_and_core_shows_the_last(name: str, key: str, is_known: bool) -> None:
+    told = (f"{name} helps",) if is_known else ()
+    requests = Remember(1, f"{name} laughs", embed=False), Remember(2, f"{name} naps", embed=False)
+    expected = sorted(["laughs", "naps"] + ["helps"] * is_known)
     for stage in every_schedule(in_one_memory(told, *requests)):
         (pair,) = stage.pairs
-        lines = entity(pair, UMI).content.split("\n")
-        assert sorted(lines) == sorted([text.partition(" ")[2] for text in told] + ["laughs", "naps"])
-        assert versions(pair) == list(range(1, len(lines) + 1))
-        assert len(pair.rows("relation")) == len(lines) - 1
-        assert {stored(stage.outcome(n)).version for n in (1, 2)} == {len(lines) - 1, len(lines)}
-        home = pair.memory.state.tiers.core.home_of(UMI)
-        assert home is not None
-        assert (home[1].version, home[1].text) == (len(lines), entity(pair, UMI).content)
-        assert pair.memory.state.tiers.session.interaction_count == len(told) + 2
+        content = entity(pair, key).content
+        assert sorted(content.split("\n")) == expected
+        assert versions(pair) == list(range(1, len(expected) + 1))
+        assert len(pair.rows("relation")) == len(expected) - 1
+        assert {stored(stage.outcome(n)).version for n in (1, 2)} == {len(expected) - 1, len(expected)}
+        home = pair.memory.state.tiers.core.home_of(key)
+        assert (home and (home[1].version, home[1].text)) == (
+            (len(expected), content) if key == UMI else None
+        )
+        assert pair.memory.state.tiers.session.interaction_count == len(expected)
 
 
 @pytest.mark.slow
 def test_of_remember_and_forget_either_may_be_the_last_and_nothing_is_between() -> None:
-    requests = Remember(1, "Umi naps", embed=False), Forget(2, UMI)
+    requests = Remember(1, "Alice naps", embed=False), Forget(2, ALICE)
     ends = set()
-    for stage in every_schedule(in_one_memory(("Umi laughs",), *requests)):
+    for stage in every_schedule(in_one_memory(("Alice laughs",), *requests)):
         (pair,) = stage.pairs
         assert stage.outcome(2) == Done(Forgotten(True))
-        found = pair.row("entity", UMI)
+        found = pair.row("entity", ALICE)
         if found is None:
             assert stored(stage.outcome(1)).version == 2
             assert [row.body for row in pair.rows("tombstone")] == [Tombstone(2)]
             assert (versions(pair), pair.rows("relation"), pair.rows("vector")) == ([], [], [])
-            assert pair.memory.state.tiers.core.home_of(UMI) is None
         else:
-            assert (entity(pair, UMI).content, versions(pair)) == ("naps", [2])
+            assert (entity(pair, ALICE).content, versions(pair)) == ("naps", [2])
             assert pair.rows("tombstone") == []
         ends.add(found is None)
     assert ends == {True, False}

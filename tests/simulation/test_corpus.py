@@ -1,4 +1,4 @@
-"""Goal: nothing is found twice. Each seed file of the corpus ends as it says, whatever the code has become."""
+"""Goal: nothing is found twice: each seed file of the corpus ends as it says."""
 
 from pathlib import Path
 

@@ -69,8 +69,9 @@ class Operation:
     before: dict["Track", dict["World", None]] = attrs.field(factory=dict)
 
     @property
-    def key(self) -> str:
-        return getattr(self.request, "request_key", None) or ""
+    def key(self) -> str | int:
+        """At most one operation with one key takes effect; without a request key it is its own number."""
+        return getattr(self.request, "request_key", None) or self.began
 
     @property
     def has_key(self) -> bool:
@@ -79,7 +80,7 @@ class Operation:
 
     def shares_key(self, other: "Operation") -> bool:
         """Whether the receipt of one is still kept for the other."""
-        return self.key == other.key != "" and abs(self.asked_ms - other.asked_ms) < limits.RECEIPT_MS_MAX
+        return self.key == other.key and abs(self.asked_ms - other.asked_ms) < limits.RECEIPT_MS_MAX
 
     def is_like(self, other: "Operation") -> bool:
         return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
@@ -129,7 +130,7 @@ class Worlds:
         self.tracks: dict[str, Track] = {}
         self.known: dict[str, None] = {}  # ids that are stored, or may be
         self.flying: dict[str, Operation] = {}
-        self.by_key: dict[str, list[Operation]] = {}
+        self.by_key: dict[str | int, list[Operation]] = {}
 
     def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
         if not holds and rule not in self.off:
@@ -248,7 +249,7 @@ class Worlds:
             self.root(track, self.possible(track))
             track.open.pop(op, None)
         changes = [claim[1] for track in tracks for world in track.base for claim in world.claims(op)]
-        if op.key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
+        if op.key in self.by_key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
             self.agree((op,))
         else:
             self.strip(op)  # no other id could tell
@@ -391,7 +392,7 @@ class ArchiveOracle(Worlds):
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
         self.tick = self.seen_ms = self.latest_ms = self.world_ms = 0
-        self.told: dict[str, tuple[Operation, object]] = {}  # by request key: who was acknowledged, with what
+        self.told: dict[str | int, tuple[Operation, object]] = {}  # by key: who was acknowledged, with what
 
     # What happens.
 
@@ -410,7 +411,7 @@ class ArchiveOracle(Worlds):
         error = SERVED_BY[type(request)][1](request)
         op = Operation(request, error, self.tick, now_ms, self.world_ms or self.seen_ms)
         self.flying[op_id] = op
-        if error is None and op.key:
+        if error is None and isinstance(op.key, str):
             self.by_key.setdefault(op.key, []).append(op)
         self.offer(op, self.intended(op))
 
@@ -448,12 +449,14 @@ class ArchiveOracle(Worlds):
         else:
             is_write = isinstance(op.request, Remember | Forget)
             self.demand(is_write, "error-is-not-empty", "a read ended as Unknown")
+            self.doubt(op)
 
     def crashed(self) -> None:
         """Nothing in flight will reply; what has not taken effect before the next life never will."""
         self.tick += 1
         for op in self.flying.values():
             self.end(op)
+            self.doubt(op)
             if isinstance(op.request, Remember) and not self.world_ms:
                 self.latest_ms = limits.I64_MAX  # nobody tells when its steps were
         self.flying.clear()
@@ -465,6 +468,18 @@ class ArchiveOracle(Worlds):
         self.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
         for track in [] if self.is_kept(op) else self.tracks_of(op):
             self.undecide(track)  # its own key may have been forgotten between two attempts
+
+    def doubt(self, op: Operation) -> None:
+        """It may have happened; as one note too, if the answer of its model may have come too late."""
+        if op.extraction is not None and (self.is_late(op) or not self.world_ms):
+            twin = attrs.evolve(op, mentions={}, extraction=None, did={})
+            self.by_key.setdefault(op.key, [op]).append(twin)
+            self.offer(twin, self.intended(twin))
+            self.known |= dict.fromkeys(twin.mentions)
+
+    def is_late(self, op: Operation) -> bool:
+        """Whether it took so long that a model or an embedder may have timed out."""
+        return self.seen_ms - op.began_ms >= self.config.model_timeout_ms
 
     def known_ids(self) -> tuple[str, ...]:
         """Every id that was ever stored, or may have been."""
@@ -492,7 +507,8 @@ class ArchiveOracle(Worlds):
             rule = "text-never-lost" if isinstance(op.request, Remember) else "degradation-named"
             self.demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
-            others = [it for it in self.by_key[op.key] if it.has_key or not (it.did or it.is_refuted)]
+            others = self.by_key.get(op.key, ())
+            others = [it for it in others if it.has_key or not (it.did or it.is_refuted)]
             is_fair = any(not it.is_like(op) for it in others)
             self.demand(is_fair, "once-only", "the same request under one key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
@@ -513,10 +529,9 @@ class ArchiveOracle(Worlds):
 
     def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
         """Each degradation has a cause, what must have failed is named; `count` vectors were asked for."""
-        is_late = self.seen_ms - op.began_ms >= self.config.model_timeout_ms  # then an answer may be lacking
         for name in names:
             step = STEP_OF.get(name)
-            is_caused = is_late or step is None or self.has_failed(op, step, count)
+            is_caused = self.is_late(op) or step is None or self.has_failed(op, step, count)
             self.demand(is_caused, "degradation-named", f"{name} without a cause")
         if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
             self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")
@@ -588,7 +603,7 @@ class ArchiveOracle(Worlds):
         rule = "text-never-lost" if is_lost else "reference-agrees"
         self.demand(given == got, rule, "other ids than the answers give", given, got)
         self.hold(doer, claims if given == got else {})
-        if op.key and doer.has_key:
+        if isinstance(op.key, str) and doer.has_key:
             self.told[op.key] = (op, plain)
         return doer
 

@@ -99,6 +99,17 @@ def test_a_version_that_comes_meanwhile_is_forgotten_too() -> None:
     assert grave.body == Tombstone(3)
 
 
+def test_a_remember_planned_before_a_name_came_and_went_does_not_begin_its_versions_anew() -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.hold(Commit)
+    pair.ask(Remember(2, "Alice naps"))
+    pair.ask(Forget(3, ALICE))
+    pair.release()
+    (version,) = pair.rows("version")
+    assert version.address.id == f"{ALICE}@2"
+
+
 def test_waiting_access_records_ride_along_but_not_its_own() -> None:
     pair = told()
     pair.now_ms = 5

@@ -23,6 +23,7 @@ from umi_core.inputs import (
     Remember,
 )
 from umi_core.language.words import auto_name
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.results import Forgotten, Hit, Remembered, Stored
@@ -540,6 +541,25 @@ def test_a_forget_that_found_nothing_leaves_its_key_free() -> None:
     told.reply(told.ask(Forget("", ALICE, "k")), Forgotten(True, repeated=True))
 
 
+@pytest.mark.parametrize("value", ["repeated", "fresh"])
+def test_a_key_is_known_for_a_day(value: str) -> None:
+    told = History()
+    told.store((ALICE, "likes tea"), request_key="k")
+    told.oracle.saw(NOW_MS, NOW_MS + RECEIPT_MS_MAX)
+    op_id = told.tell((ALICE, "likes tea"), request_key="k")
+    was = remembered((ALICE, 1, "created"), repeated=True)
+    told.reply(op_id, was if value == "repeated" else remembered((ALICE, 1, "unchanged")))
+    told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_a_write_in_flight_for_a_day_may_have_happened_twice() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"))
+    told.reply(op_id, Unknown(), now_ms=NOW_MS + RECEIPT_MS_MAX)
+    told.get(ALICE, entity(ALICE, "likes tea", 2))
+    assert told.oracle.undecided == 1
+
+
 # No text is lost.
 
 
@@ -803,6 +823,28 @@ def test_an_answer_may_have_come_too_late() -> None:
     late_ms = NOW_MS + Config().model_timeout_ms
     told.reply(op_id, note("likes tea")[1], ONE_NOTE, now_ms=late_ms)
     told.get(ALICE, None)
+
+
+@pytest.mark.parametrize("is_note", [True, False])
+def test_without_a_reply_nobody_knows_whether_the_answer_came_too_late(is_note: bool) -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    late_ms = NOW_MS + Config().model_timeout_ms
+    told.reply(op_id, Unknown(), now_ms=late_ms)
+    key, text = note("likes tea")[0], "likes tea"
+    row = Entity(key, "note", text, text, 1, 500_000, 500_000, "scratch", late_ms, late_ms)
+    told.get(key, row if is_note else None)
+    told.get(ALICE, None if is_note else entity(ALICE, "likes tea"))
+    with broken("reference-agrees" if is_note else "acknowledged-is-durable"):
+        told.get(ALICE, entity(ALICE, "likes tea") if is_note else None)
+
+
+def test_without_faults_nothing_is_in_doubt() -> None:
+    told = History()
+    told.oracle.saw(NOW_MS, NOW_MS)
+    told.tell((ALICE, "likes tea"))
+    told.oracle.crashed()
+    assert told.oracle.known_ids() == (ALICE,)
 
 
 def test_a_failure_is_named() -> None:

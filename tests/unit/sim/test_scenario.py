@@ -268,10 +268,13 @@ def test_a_path_is_loaded_and_names_itself_in_problems(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"), [("gone.toml", "No such file or directory"), ("pipe.toml", "not a file")]
 )
-def test_what_is_no_file_is_refused(tmp_path: Path, name: str, why: str) -> None:
-    os.mkfifo(tmp_path / "pipe.toml")
+def test_what_is_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.toml")
     with pytest.raises(BadScenario, match=f"{name}: cannot be read: {why}$"):
-        find(str(tmp_path / name))
+        find(name)
 
 
 def test_a_path_that_no_file_can_have_is_refused() -> None:
