@@ -50,7 +50,7 @@ class Stream:
         product = (self._words.pop() if self._words else self.word()) * n
         while (
             product & WORD_MAX < n and product & WORD_MAX < WORD_COUNT % n
-        ):  # the first test is the cheap one
+        ):  # cheap test first
             product = self.word() * n
         return product >> 64
 
