@@ -431,12 +431,13 @@ class Engine:
 
 
 def is_asked_for(asked: Read, row: Row) -> bool:
-    """Within the scope and kinds (or the addresses) of the query."""
+    """Within the scope, kinds and conditions (or the addresses) of the query; damage is judged elsewhere."""
     query = asked.query
     if isinstance(query, ByIds):
         return row.address in query.addresses
     kinds = query.kinds if hasattr(query, "kinds") else ("entity",)
-    return row.address.scope == query.scope and row.address.kind in kinds
+    is_within = row.address.scope == query.scope and row.address.kind in kinds
+    return is_within and (row.body is None or query.where.admits(row.body))
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:

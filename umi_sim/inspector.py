@@ -8,7 +8,23 @@ from typing import Final
 
 from umi_core.effects import Reply
 from umi_core.inputs import Answer, Value
-from umi_core.invariants import Before, BrokenRule, before_step, check_cheap, check_memory, check_step
+from umi_core.invariants import (
+    Before,
+    BrokenRule,
+    before_step,
+    check_cheap,
+    check_memory,
+    check_step,
+    check_tables,
+)
+    Before,
+    BrokenRule,
+    before_step,
+    check_cheap,
+    check_memory,
+    check_step,
+    check_tables,
+)
 from umi_core.memory import WORKING, Memory
 from umi_sim.invariants import check_store
 from umi_sim.oracle.judge import Oracle
@@ -65,6 +81,7 @@ class Inspector:
         """Every rule, over everything."""
         try:
             check_memory(memory.state)
+            check_tables(memory.state, memory.registry)
         except BrokenRule as broken:
             raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
         check_store(storage, memory.state)

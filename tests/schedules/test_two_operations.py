@@ -205,6 +205,7 @@ def test_who_is_promoted_while_it_changes_is_shown_as_it_is() -> None:
         assert home[1].version == entity(pair, ALICE).version == 2
 
 
+@pytest.mark.slow
 def test_two_writes_of_one_block_leave_one_of_them_whole() -> None:
     requests = SetBlock(1, "human", "one"), SetBlock(2, "human", "two", importance_ppm=7)
     ends = set()

@@ -32,6 +32,19 @@ def test_the_first_access_makes_a_record_and_each_later_one_counts() -> None:
     assert (list(table.unsaved), table.is_due, table.touch_count) == (["a", "b"], True, 2)
 
 
+def test_a_recall_makes_no_record_of_what_was_forgotten_and_a_remember_does() -> None:
+    table = records(("a", 1), ("b", 1)).committed((), ("a",), 5, ())
+    assert (list(table.records), list(table.forgotten), list(table.unsaved)) == (["b"], ["a"], ["a"])
+    assert table.recalled((A,), 6, ()) is table
+    back = table.recalled((A, B), 6, ()).committed((A,), (), 7, ())
+    assert ({key: one.count for key, one in back.records.items()}, back.forgotten) == ({"b": 2, "a": 1}, {})
+
+
+def test_only_the_last_thousand_are_known_to_be_forgotten() -> None:
+    table = AccessTable().committed((), [f"e{n:04}" for n in range(1_001)], 5, ())
+    assert (len(table.forgotten), next(iter(table.forgotten))) == (1_000, "e0001")
+
+
 def test_no_access_is_no_change() -> None:
     table = records(("a", 5))
     assert table.touched((), 8, ()) is table

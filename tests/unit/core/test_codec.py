@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds import QUIET, SCOPE, Pair
@@ -87,6 +87,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(VALUES)
 def test_any_value_comes_back(value: object) -> None:
     assert repr(codec.decode(codec.encode(value))) == repr(sorted_dicts(value))

@@ -110,6 +110,33 @@ def test_a_remember_planned_before_a_name_came_and_went_does_not_begin_its_versi
     assert version.address.id == f"{ALICE}@2"
 
 
+def test_a_recall_that_read_it_before_brings_no_access_record_back() -> None:
+    pair = told()
+    pair.step(Recall(3, "Alice Bob"))
+    pair.answer()
+    pair.answer()
+    by_words = pair.hold(Read)
+    answer = pair.world(by_words)
+    pair.ask(Forget(4, ALICE))
+    pair.held.clear()
+    pair.step(answer)
+    assert isinstance(pair.replies[3].outcome, Done)
+    assert list(pair.memory.state.tiers.access.records) == [BOB]
+    pair.ask(Remember(5, "Alice naps"))
+    assert pair.memory.state.tiers.access.records[ALICE].count == 1
+
+
+def test_a_forget_in_doubt_that_finds_nothing_asks_whether_it_was_itself() -> None:
+    pair = told()
+    pair.step(Forget(3, ALICE))
+    pair.land(pair.until(Commit))
+    pair.fail("unknown")
+    pair.wake()
+    pair.fail("conflict")
+    assert pair.run().replies[3].outcome == Done(Forgotten(True))
+    assert list(pair.memory.state.tiers.access.records) == [BOB]
+
+
 def test_waiting_access_records_ride_along_but_not_its_own() -> None:
     pair = told()
     pair.now_ms = 5
