@@ -17,14 +17,6 @@ from umi_core.invariants import (
     check_step,
     check_tables,
 )
-    Before,
-    BrokenRule,
-    before_step,
-    check_cheap,
-    check_memory,
-    check_step,
-    check_tables,
-)
 from umi_core.memory import WORKING, Memory
 from umi_sim.invariants import check_store
 from umi_sim.oracle.judge import Oracle
