@@ -29,7 +29,8 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.results import Forgotten, Hit, Remembered, Stored
 from umi_core.values import Entity, RoutingDecision, Scope, Version, entity_id, note_id
 from umi_sim.embedder import embed
-from umi_sim.oracle.archive import WORLD_COUNT_MAX, ArchiveOracle
+from umi_sim.oracle.archive import ArchiveOracle
+from umi_sim.oracle.worlds import WORLD_COUNT_MAX
 from umi_sim.verdict import Broken
 
 SCOPE = Scope("u1", "a1")

@@ -1,0 +1,430 @@
+"""Possible worlds of an archive: what each id may be, and what a write makes of it.
+
+Law 1. A write without a certain answer may take effect at any later instant, until its life ends or a row it
+planned on has changed; on all of its ids or none: what one id shows holds for all. Law 2. An id that has over
+WORLD_COUNT_MAX worlds is undecided: it is counted, and nothing is demanded of it.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core import errors, limits
+from umi_core.config import Config
+from umi_core.inputs import Answer, Count, Forget, GetEntity, Recall, Remember
+from umi_core.language.extraction import Extraction, Mention
+from umi_core.policies.routing import BLOCK_OF_TYPE
+from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
+from umi_core.results import Hit
+from umi_core.values import Entity, Scope, Version, entity_id, note_id, size
+from umi_sim.storage import words_of
+from umi_sim.verdict import Broken
+
+WORLD_COUNT_MAX: Final = 128
+CHANGES: Final = ("created", "updated", "forgot")
+UNTOLD: Final = ()  # a vector that nobody told
+
+ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
+Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
+
+
+FREE: Final = ("confidence_ppm", "relation_count", "vector_missing")  # fields that nothing here settles
+
+# Possible worlds.
+
+
+@attrs.define(eq=False)
+class Operation:
+    """One request, what the world answered, and what it would do to which ids.
+
+    `began` counts events, `began_ms` is the memory's clock, `asked_ms` the world's. `did`: what it did, once
+    that is settled. `before`, of a read: what was possible meanwhile.
+    """
+
+    request: ArchiveRequest
+    error: errors.Error | None
+    began: int
+    began_ms: int
+    asked_ms: int
+    mentions: Mapping[str, Mention | None] = {}
+    extraction: Extraction | None = None
+    answers: list[tuple[str, Answer]] = attrs.field(factory=list)
+    ended: int | None = None
+    is_closed: bool = False
+    is_refuted: bool = False
+    did: dict[str, tuple[Claim, ...]] = attrs.field(factory=dict)
+    before: dict["Track", dict["World", None]] = attrs.field(factory=dict)
+
+    @property
+    def key(self) -> str | int:
+        """At most one operation with one key takes effect; without a request key it is its own number."""
+        return getattr(self.request, "request_key", None) or self.began
+
+    @property
+    def has_key(self) -> bool:
+        """Whether storage knows its key for certain; what changed nothing leaves no receipt."""
+        return any(change != "absent" for claims in self.did.values() for _, change in claims)
+
+    def shares_key(self, other: "Operation") -> bool:
+        """Whether the receipt of one is still kept for the other."""
+        return self.key == other.key and abs(self.asked_ms - other.asked_ms) < limits.RECEIPT_MS_MAX
+
+    def is_like(self, other: "Operation") -> bool:
+        return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
+
+    def is_over(self, began: int) -> bool:
+        """Whether it had been answered before another one began."""
+        return self.ended is not None and self.ended < began
+
+    def answers_of(self, step: str) -> list[Answer]:
+        return [answer for name, answer in self.answers if name == step]
+
+
+@attrs.frozen(cache_hash=True)
+class World:
+    """One id as storage may hold it, and the deeds of unsettled operations that led there.
+
+    `unsure` are fields of the entity that nobody told yet; times then hold their earliest value.
+    """
+
+    version: int = 0
+    entity: Entity | None = None
+    told: tuple[Version, ...] = ()
+    vector: tuple[int, ...] | None = None
+    unsure: tuple[str, ...] = ()
+    deeds: tuple[tuple[Operation, Claim], ...] = ()
+
+    def claims(self, op: Operation) -> list[Claim]:
+        return [claim for doer, claim in self.deeds if doer is op]
+
+
+@attrs.define(eq=False)
+class Track:
+    """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last."""
+
+    id: str
+    base: tuple[World, ...] = (World(),)
+    open: dict[Operation, None] = attrs.field(factory=dict)
+    is_bound: bool = False
+
+
+class Worlds:
+    """What may be, by id: narrowed by claims and reads, widened by what nobody knows for certain."""
+
+    def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
+        self.scope, self.config, self.off = scope, config, off
+        self.undecided = 0
+        self.tracks: dict[str, Track] = {}
+        self.known: dict[str, None] = {}  # ids that are stored, or may be
+        self.flying: dict[str, Operation] = {}
+        self.by_key: dict[str | int, list[Operation]] = {}
+
+    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+        if not holds and rule not in self.off:
+            raise Broken(rule, message, str(expected)[:200], str(got)[:200])
+
+    def must(self, track: Track, kept: object, rule: str, *told: object) -> None:
+        """Some world is left; if not, and the rule is off, nothing more is demanded of this id."""
+        if track.base and not kept:
+            self.demand(False, rule, f"{track.id} {told[0]}", *told[1:])
+            self.undecide(track)
+
+    def track(self, key: str) -> Track:
+        return self.tracks.get(key) or Track(key)
+
+    def tracks_of(self, op: Operation) -> list[Track]:
+        return [self.tracks[key] for key in op.mentions if key in self.tracks]
+
+    def offer(self, op: Operation, mentions: Mapping[str, Mention | None]) -> None:
+        """From here on this may take effect; what was offered before may not."""
+        self.withdraw(op)
+        op.mentions = mentions
+        for key in mentions:
+            self.tracks.setdefault(key, Track(key)).open[op] = None
+
+    def withdraw(self, op: Operation) -> None:
+        """This operation has not happened and will not, not as it was offered."""
+        for track in self.tracks_of(op):
+            track.open.pop(op, None)
+            kept = tuple(world for world in track.base if not world.claims(op))
+            self.must(track, kept, "reference-agrees", "has shown a request that failed")
+            if len(kept) < len(track.base):
+                self.root(track, kept)
+            if track.base == (World(),) and not track.open and track.id not in self.known:
+                del self.tracks[track.id]
+
+    def possible(self, track: Track) -> tuple[World, ...]:
+        """Every world this id may be in right now; none if undecided."""
+        if not track.open:
+            return track.base
+        found = dict.fromkeys(track.base)
+        todo = list(found)
+        for world in todo:  # it grows
+            later = [self.after(op, world, track.id) for op in track.open if may_follow(op, world)]
+            todo += [world for world in later if world not in found]
+            found |= dict.fromkeys(later)
+            if len(found) > WORLD_COUNT_MAX:
+                self.undecide(track)
+                return ()
+        return tuple(found)
+
+    def after(self, op: Operation, world: World, key: str) -> World:
+        """The world in which this operation has taken effect last."""
+        mention, request = op.mentions[key], op.request
+        if isinstance(request, Remember) and mention is not None:
+            after, change = remembered(world, key, mention, request, op.began_ms)
+            if self.config.semantic_routing and change != "unchanged":
+                after = attrs.evolve(after, unsure=(*after.unsure, "block"))
+        else:
+            after, change = World(world.version), "forgot" if world.entity else "absent"
+        deeds = sorted((*world.deeds, (op, (after.version, change))), key=lambda deed: deed[0].began)
+        return attrs.evolve(after, deeds=tuple(deeds))
+
+    def undecide(self, track: Track) -> None:
+        self.undecided += 1
+        track.base = ()
+
+    def seen(self, track: Track, op: Operation) -> tuple[World, ...]:
+        """Every world this id may have been in since a read was issued; none if undecided."""
+        worlds = self.possible(track)
+        if not worlds or track not in op.before:
+            return worlds
+        found = dict.fromkeys((*worlds, *op.before[track]))
+        return tuple(world for world in found if not any(doer.is_refuted for doer, _ in world.deeds))
+
+    def root(self, track: Track, worlds: Iterable[World]) -> None:
+        """From here on this id is in one of these worlds, or in what open operations make of them."""
+        for op in self.flying.values():
+            if isinstance(op.request, Recall | GetEntity | Count):
+                op.before.setdefault(track, {}).update(dict.fromkeys(self.possible(track)))
+        track.base, track.is_bound = tuple(worlds), False
+
+    def settle(self, track: Track, op: Operation, kept: tuple[World, ...]) -> None:
+        """A read has shown one of these worlds; if the id was not settled meanwhile, the others are gone."""
+        if track.base and track not in op.before and kept != track.base:
+            doers = doers_of((*track.base, *kept))
+            self.root(track, kept)
+            self.agree(doers)
+
+    def agree(self, doers: Iterable[Operation]) -> None:
+        """All or nothing: what one id shows of an operation holds for all its ids."""
+        todo = list(doers)
+        for op in todo:  # it grows
+            tracks = [track for track in self.tracks_of(op) if track.base]
+            shown = [[bool(world.claims(op)) for world in track.base] for track in tracks]
+            happened = any(map(all, shown))
+            if not happened and (not op.is_closed or all(map(any, shown))):
+                continue
+            for track, row in zip(tracks, shown, strict=True):
+                if any(did != happened for did in row):
+                    todo += doers_of(track.base)
+                    self.bind(track, op, happened)
+            if op.ended is not None:
+                self.strip(op)
+
+    def bind(self, track: Track, op: Operation, happened: bool) -> None:
+        kept = tuple(world for world in self.possible(track) if bool(world.claims(op)) == happened)
+        self.must(track, kept, "all-or-nothing", "and another id of one write disagree whether it happened")
+        self.root(track, kept)
+        track.is_bound = True
+
+    def close(self, op: Operation) -> None:
+        """This operation has happened by now, or never will."""
+        op.is_closed = True
+        tracks = self.tracks_of(op)
+        for track in tracks:
+            self.root(track, self.possible(track))
+            track.open.pop(op, None)
+        changes = [claim[1] for track in tracks for world in track.base for claim in world.claims(op)]
+        if op.key in self.by_key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
+            self.agree((op,))
+        else:
+            self.strip(op)  # no other id could tell
+
+    def strip(self, op: Operation) -> None:
+        """Nobody needs to tell the worlds with and without this operation apart any more."""
+        for track in self.tracks_of(op):
+            track.open.pop(op, None)
+            claims = dict.fromkeys(claim for world in track.base for claim in world.claims(op))
+            op.did |= {track.id: tuple(claims)} if claims else {}
+            track.base = tuple(dict.fromkeys(without(world, op) for world in track.base))
+        for other in self.by_key.get(op.key, ()) if op.has_key else ():
+            if other is not op and other.shares_key(op):
+                self.withdraw(other)
+
+    def explains(self, op: Operation, claims: Mapping[str, Claim]) -> bool:
+        """Whether the operation may have done just that."""
+        is_about = list(op.mentions) == list(claims)
+        return is_about and all(self.may_have(op, key, claim) for key, claim in claims.items())
+
+    def may_have(self, op: Operation, key: str, claim: Claim) -> bool:
+        track = self.track(key)
+        did = op.did.get(key) or [it for world in self.possible(track) for it in world.claims(op)]
+        return not track.base or any(agrees(claim, it) for it in did)
+
+    def hold(self, op: Operation, claims: Mapping[str, Claim]) -> None:
+        """The memory is held to what it said; who planned on what has changed comes too late."""
+        doers: dict[Operation, None] = {}
+        for key, claim in claims.items():
+            track = self.track(key)
+            doers |= self.narrow(track, op, claim) if key not in op.did else {}
+            for rival in [it for it in track.open if claim[1] in CHANGES and it.is_over(op.began)]:
+                self.close(rival)
+        self.strip(op)
+        self.agree(doers)
+
+    def narrow(self, track: Track, op: Operation, claim: Claim) -> dict[Operation, None]:
+        """Only worlds with this claim are left; the operations that the others were about."""
+        worlds = self.possible(track)
+        kept = tuple(world for world in worlds if any(agrees(claim, it) for it in world.claims(op)))
+        did = list(dict.fromkeys(it for world in worlds for it in world.claims(op)))
+        versions = [version for version, _ in did] or [world.version + 1 for world in worlds]
+        rule = rule_of(track, worlds, versions, claim[0])
+        if claim[1] == "forgot":
+            rule = "deleted-stays-deleted"
+        elif claim[1] == "unchanged" and claim[0] in versions:
+            rule = "once-only"  # what it found is what it had made itself
+        self.must(track, kept, rule, f"was {claim[1]} with version {claim[0]}", did, claim)
+        self.root(track, kept)
+        return doers_of(worlds)
+
+
+# What a write makes of an id.
+
+
+def remembered(world: World, key: str, mention: Mention, request: Remember, at_ms: int) -> tuple[World, str]:
+    """Nothing new; or the next version, with the lines that were lacking; or a first one."""
+    old = world.entity
+    lines = old.content.split("\n") if old else []
+    if old is not None and all(line in lines for line in mention.content.split("\n")):
+        return attrs.evolve(world, entity=with_given(old, request)), "unchanged"
+    entity = with_given(old or bare(key, mention, at_ms), request)
+    content = extended(lines, mention.content) if old else mention.content
+    entity = attrs.evolve(entity, content=content, version=world.version + 1, updated_ms=at_ms)
+    unsure = ("updated_ms",) if old and "created_ms" not in world.unsure else ("created_ms", "updated_ms")
+    row = version_of(entity, mention, "extend" if old else None)
+    told = (*(world.told if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
+    vector = UNTOLD if request.embed else None
+    after = World(entity.version, entity, told, vector, unsure, world.deeds)
+    return after, "updated" if old else "created"
+
+
+def bare(key: str, mention: Mention, at_ms: int) -> Entity:
+    block, ppm = BLOCK_OF_TYPE[mention.type], mention.confidence_ppm
+    return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
+
+
+def version_of(it: Entity, mention: Mention, kind: str | None) -> Version:
+    told = (it.event_time_ms, it.metadata, it.source, it.updated_ms)
+    return Version(it.id, it.version, mention.content, kind, it.content, *told)
+
+
+def with_given(entity: Entity, request: Remember) -> Entity:
+    """Explicit values only; what is not given stays."""
+    names = ("importance_ppm", "event_time_ms", "source")
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
+
+
+def extended(lines: Sequence[str], mention: str) -> str:
+    """The lines that are lacking come last; the oldest go while it is too long."""
+    lacking = [line for line in dict.fromkeys(mention.split("\n")) if line not in lines]
+    whole = [*lines, *lacking]
+    while len(whole) > 1 and size("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
+        del whole[0]
+    return "\n".join(whole)
+
+
+def may_follow(op: Operation, world: World) -> bool:
+    """Whether an operation may still take effect: once per request key, and on the rows it planned on."""
+    is_void = world.entity is None and isinstance(op.request, Forget)  # changes nothing, so uses no key
+    return not any(
+        doer is op
+        or (op.shares_key(doer) and change != "absent" and not is_void)
+        or (change in CHANGES and op.is_over(doer.began))
+        for doer, (_, change) in world.deeds
+    )
+
+
+def without(world: World, op: Operation) -> World:
+    return attrs.evolve(world, deeds=tuple(deed for deed in world.deeds if deed[0] is not op))
+
+
+def doers_of(worlds: Iterable[World]) -> dict[Operation, None]:
+    return {doer: None for world in worlds for doer, _ in world.deeds}
+
+
+def agrees(claim: Claim, did: Claim) -> bool:
+    return claim[1] == did[1] and claim[0] in (0, did[0])
+
+
+def rule_of(track: Track, worlds: Sequence[World], versions: list[int], got: int) -> str:
+    """The rule that a version breaks: less than there must be, more than there can be, or not that one."""
+    low, high = min(versions, default=0), max(versions, default=0)
+    if track.is_bound:
+        return "all-or-nothing"
+    if got < low:
+        return "acknowledged-is-durable"
+    if got > high == 0 and any(world.version >= got for world in worlds):
+        return "deleted-stays-deleted"
+    return "once-only" if got > high and any(world.version for world in worlds) else "reference-agrees"
+
+
+# What a read may show.
+
+
+def shown(world: World, number: int | None) -> int:
+    """The version that a read of this version, or of the current one, shows; 0 is none."""
+    if number is None:
+        return world.version if world.entity else 0
+    return number if any(row.version == number for row in world.told) else 0
+
+
+def fits(world: World, number: int | None, got: object, latest_ms: int) -> bool:
+    """Whether a read of this version, or of the current one, may show this row."""
+    row = next((row for row in world.told if row.version == number), None)
+    want: Entity | Version | None = world.entity if number is None else row
+    loose = (*FREE, *world.unsure) if number is None else ("at_ms",)
+    if want is None or type(got) is not type(want):
+        return want is got
+    times = [name for name in loose if name.endswith("_ms")]
+    is_in_time = all(getattr(want, name) <= getattr(got, name) <= latest_ms for name in times)
+    return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
+
+
+def is_shown(world: World, hit: Hit, latest_ms: int) -> bool:
+    """Whether a hit may show this row."""
+    it = world.entity
+    if it is None:
+        return False
+    is_loose = it.event_time_ms is None and "updated_ms" in world.unsure
+    is_in_time = it.time_ms <= hit.time_ms <= latest_ms if is_loose else it.time_ms == hit.time_ms
+    told = (hit.version, hit.type, hit.name, hit.content)
+    return is_in_time and (it.version, it.type, it.name, it.content) == told
+
+
+def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
+    """The caller's filter; both ends of a range belong to it."""
+    start_ms, end_ms = request.time_range or (None, None)
+    is_in_time = (start_ms is None or start_ms <= time_ms) and (end_ms is None or time_ms <= end_ms)
+    return is_in_time and (request.types is None or entity_type in request.types)
+
+
+def score_of(world: World, request: Recall, query: tuple[int, ...] | None, floor_ppm: int) -> int | None:
+    """What a row scores, 0 if it is no hit, None if that is not known; without a vector by words alone."""
+    entity = world.entity
+    if entity is None or (request.types is not None and entity.type not in request.types):
+        return 0
+    is_undated = entity.event_time_ms is None and "updated_ms" in world.unsure
+    if (is_undated and request.time_range is not None) or (query is not None and world.vector == UNTOLD):
+        return None
+    name = words_of(entity.name)
+    score = shared_ppm(words_of(request.query), name, (*name, *words_of(entity.content)))
+    if query is not None and world.vector:
+        score = max(score, vector_relevance_ppm(query, world.vector))
+    return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0
+
+
+def id_of(mention: Mention, scope: Scope) -> str:
+    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
