@@ -48,9 +48,7 @@ class Stream:
         """A whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
         product = (self._words.pop() if self._words else self.word()) * n
-        while (
-            product & WORD_MAX < n and product & WORD_MAX < WORD_COUNT % n
-        ):  # cheap test first
+        while product & WORD_MAX < n and product & WORD_MAX < WORD_COUNT % n:  # cheap test first
             product = self.word() * n
         return product >> 64
 

@@ -125,8 +125,9 @@ class ArchiveOracle(Worlds):
             self.end(op)
             self.doubt(op)
             if isinstance(op.request, Remember) and not self.world_ms:
-                self.latest_ms = limits.I64_MAX  # nobody tells when its steps were
+                self.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.flying.clear()
+        self.seen_ms = 0  # the next life has a clock of its own
         for op in {op: None for track in self.tracks.values() for op in track.open}:
             self.close(op)
 
@@ -137,7 +138,7 @@ class ArchiveOracle(Worlds):
             self.undecide(track)  # its own key may have been forgotten between two attempts
 
     def doubt(self, op: Operation) -> None:
-        """It may have happened; as one note too, if the answer of its model may have come too late."""
+        """It may have happened; perhaps as one note, if the answer of its model came too late."""
         if op.extraction is not None and (self.is_late(op) or not self.world_ms):
             twin = attrs.evolve(op, mentions={}, extraction=None, did={})
             self.by_key.setdefault(op.key, [op]).append(twin)

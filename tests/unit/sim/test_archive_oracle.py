@@ -826,6 +826,15 @@ def test_an_answer_may_have_come_too_late() -> None:
     told.get(ALICE, None)
 
 
+def test_each_life_has_a_clock_of_its_own() -> None:
+    told = History()
+    told.oracle.saw(10**12)
+    told.oracle.crashed()
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    with broken("degradation-named"):
+        told.reply(op_id, note("likes tea")[1], ONE_NOTE)
+
+
 @pytest.mark.parametrize("is_note", [True, False])
 def test_without_a_reply_nobody_knows_whether_the_answer_came_too_late(is_note: bool) -> None:
     told = History()
