@@ -21,6 +21,7 @@ from umi_core.inputs import Value
 from umi_core.memory import Memory
 from umi_core.values import Scope
 from umi_sim.hypothesis_machine import machine
+from umi_sim.items import Op
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find
@@ -109,7 +110,7 @@ def hypothesis_rate(name: str) -> int:
         def teardown(self) -> None:
             nonlocal done
             super().teardown()
-            done += sum(self.world.tally.operations.values())
+            done += sum(isinstance(item, Op) for item in self.source.record)  # not those of the audit
 
     quick = settings(
         max_examples=HYPOTHESIS_EXAMPLES, stateful_step_count=HYPOTHESIS_STEPS, deadline=None, database=None,
