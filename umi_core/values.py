@@ -319,7 +319,7 @@ class Tombstone:
 class Receipt:
     """What a commit did, so that asking again can be answered without doing it again.
 
-    `value` is the value of the reply, one of umi_core.results.
+    `value` is the value of the reply, one of umi_core.results; `by` the operation: epoch and number.
     """
 
     key: str
@@ -327,6 +327,7 @@ class Receipt:
     plan_digest: bytes
     value: object
     at_ms: int
+    by: tuple[int, int] = (0, 0)
 
 
 @attrs.frozen

@@ -21,7 +21,7 @@ from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
 from umi_sim.items import Args
 from umi_sim.model import truth
 from umi_sim.source import ArgsMaker
-from umi_sim.storage import SimStorage
+from umi_sim.storage import SimStorage, strays
 
 SERVICE_OF: Final[dict[type[Asked], str]] = {
     AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage",
@@ -371,11 +371,17 @@ def damaged(services: Services, rows: list[Row], args: Args) -> None:
     rows[index] = attrs.evolve(rows[index], body=None)
 
 
-def replaced(services: Services, rows: list[Row], args: Args) -> None:
-    others = sorted(services.storage.rows, key=lambda it: (it.scope.user, it.scope.agent, it.kind, it.id))
-    stray = services.storage.rows[others[whole(args, "other") % len(others)]]
-    index = whole(args, "index") % len(rows)
-    rows[index] = attrs.evolve(stray, score_ppm=rows[index].score_ppm)
+def misdirected_row(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
+    answer = services.answer(call)
+    assert isinstance(answer, ReadDone)
+    assert isinstance(call.effect, Read)
+    rows = list(answer.rows)
+    index = whole(args, "index") % len(rows) if rows else 0
+    others = strays(services.storage, call.effect.query, rows[index]) if rows else []
+    if others:
+        stray = others[whole(args, "other") % len(others)]
+        rows[index] = attrs.evolve(stray, score_ppm=rows[index].score_ppm)
+    return Later(attrs.evolve(answer, rows=tuple(rows)), now_ms)
 
 
 def repeated(services: Services, rows: list[Row], args: Args) -> None:
@@ -426,7 +432,7 @@ EFFECTS: Final[dict[str, Strike]] = {
     "storage_read_failed": fails("unavailable"), "model_misdirected": misdirected,
     "embed_zero": with_vectors(zeroed), "embed_wrong_dims": with_vectors(resized),
     "embed_short": with_vectors(recounted), "embed_not_finite": with_vectors(not_whole),
-    "storage_damaged": with_rows(damaged), "storage_misdirected": with_rows(replaced),
+    "storage_damaged": with_rows(damaged), "storage_misdirected": misdirected_row,
     "storage_repeat_row": with_rows(repeated), "storage_shuffled": with_rows(turned),
     "storage_bit_flip": with_rows(flipped), "storage_short_page": short_page,
     **{kind: edited(kind) for kind in content_faults.KINDS},

@@ -309,6 +309,23 @@ def touches(body: Body | None, entity_id: str) -> bool:
 # Order, cursors, bytes.
 
 
+def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
+    """Rows that may stand in the place of this one by mistake, in order: only what a reader can tell from it.
+
+    Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
+    """
+    known = (storage.rows[address] for address in sorted(storage.rows, key=address_order))
+    return [other for other in known if can_tell(query, row.address, other)]
+
+
+def can_tell(query: Query, own: Address, stray: Row) -> bool:
+    other = stray.address
+    if isinstance(query, ByIds):
+        return other not in query.addresses
+    is_alike = (own.scope, own.kind) == (other.scope, other.kind)
+    return not is_alike or (stray.body is not None and not query.where.admits(stray.body))
+
+
 def address_order(address: Address) -> tuple[str, str, str, str]:
     return address.scope.user, address.scope.agent, address.kind, address.id
 

@@ -103,7 +103,8 @@ def ask_commit(facts: Facts, view: View) -> Commit | None:
         return None
     key = key_of(facts, view)
     writes, expects = batch(plan, view.scope)
-    receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms)
+    by = (view.epoch, view.number)
+    receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms, by)
     epoch = Expect(address(view.scope, "epoch"), view.epoch)
     return Commit((*writes, put(view.scope, "receipt", key, receipt)), (epoch, *expects), key)
 
@@ -150,8 +151,8 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
-        learn_lost(plan if is_ours(facts) else Plan(plan.at_ms, forgotten=plan.forgotten), view)
-        return Learned({"stored": first_value(receipt, facts), "lost": True})
+        learn_lost(plan if is_ours(receipt, view) else Plan(plan.at_ms, forgotten=plan.forgotten), view)
+        return Learned({"stored": first_value(receipt, view), "lost": True})
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
@@ -164,14 +165,14 @@ def learn_lost(plan: Plan, view: View) -> None:
     learn_plan(attrs.evolve(plan, writes=(), decisions=None), view)
 
 
-def first_value(receipt: Receipt, facts: Facts) -> object:
+def first_value(receipt: Receipt, view: View) -> object:
     """Of an earlier plan of ours, or of the first request with this request key: then this one repeats it."""
-    return receipt.value if is_ours(facts) else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
+    return receipt.value if is_ours(receipt, view) else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
 
 
-def is_ours(facts: Facts) -> bool:
-    """A key of the operation's own; a request key may have been used by an earlier request."""
-    return facts.get("request_key") is None
+def is_ours(receipt: Receipt, view: View) -> bool:
+    """Of an earlier plan of this operation; a request key may have been used by an earlier request."""
+    return receipt.by == (view.epoch, view.number)
 
 
 def take_keyed_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
