@@ -176,7 +176,10 @@ class ArchiveOracle(Worlds):
             self.demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
             others = self.by_key.get(op.key, ())
-            others = [it for it in others if it.has_key or not (it.did or it.is_refuted)]
+            may_hold = [it for it in others if it.has_key or not (it.did or it.is_refuted)]
+            others = may_hold + [
+                it for it in others if isinstance(it.request, Forget)
+            ]  # in doubt it left a receipt
             is_fair = any(not it.is_like(op) for it in others)
             self.demand(is_fair, "once-only", "the same request under one key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
