@@ -1,6 +1,6 @@
 """Operations per second of whole runs, beside a bare loop of the same core calls and a Hypothesis machine.
 
-    tools/test --python tools/bench/throughput.py        (any Python that has the test extra will do)
+    .venv/bin/python tools/bench/throughput.py        (any Python that has the test extra will do)
 
 All three are timed in one process, turn by turn, and the best of each is compared, so that a noisy machine
 disturbs the ratios little. The bare loop is the very inputs that the memory got in the run, given to a fresh
