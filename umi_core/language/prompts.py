@@ -8,10 +8,12 @@ Law 3. No form of an answer is itself JSON: a model that echoes its prompt has s
 import json
 from typing import Final
 
-from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, PROMPT_BYTES_MAX
-from umi_core.values import ENTITY_TYPES, LINK_KINDS, Entity, cut, size
+import attrs
 
-ROUTE_CONTENT_BYTES_MAX: Final = 200
+from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, PROMPT_BYTES_MAX
+from umi_core.values import ENTITY_TYPES, LINK_KINDS, Entity, Turn, cut, size
+
+SHOWN_CONTENT_BYTES_MAX: Final = 200
 ROUTE_CONTEXT_BYTES_MAX: Final = 2_000
 
 Input = str | int | bool | None | tuple["Input", ...] | dict[str, "Input"]
@@ -54,9 +56,54 @@ Rules:
         """Reply with one JSON array of this form and nothing else, one object per entity, its id as given:
 [{"entity_id": ID, "block": BLOCK, "promote": BOOLEAN, "confidence": NUMBER, "reason": TEXT}, ...]""",
     ),
+    "evolve": (
+        "Say for each input pair what the new statement does to the old one. Statements are listed under new "
+        "and old; a pair names one of each by its ref.",
+        f"""Types:
+- update: the new statement takes the place of the old one, which was true until now.
+- contradict: both cannot be true, and nothing says that the old one has ended.
+- extend: the new statement adds to the old one; both stay true.
+- derive: the new statement follows from the old one, or is about the same two things.
+- none: they have nothing to do with each other, or say the same.
+
+Rules:
+- confidence: from 0 to 1, how sure you are of the type.
+- reason: one short sentence.
+{DATA_RULE}""",
+        """Reply with one JSON array of this form and nothing else, one object per pair, its refs as given:
+[{"new": REF, "old": REF, "type": TYPE, "confidence": NUMBER, "reason": TEXT}, ...]""",
+    ),
+    "rewrite": (
+        "Rewrite the input query so that it can be understood alone: put what the turns tell in place of "
+        "each pronoun or other reference. The newest turn stands first.",
+        f"""Rules:
+- Keep every other word of the query, its language and its kind of sentence.
+- Use only words of the query and the turns.
+- If the turns do not tell what is meant, give the query as it is.
+{DATA_RULE}""",
+        "Reply with the rewritten query in one line and nothing else.",
+    ),
+    "expand": (
+        "Give other ways to ask the input query of a memory that is searched by words and by meaning.",
+        f"""Rules:
+- At most two, each short, none of them the query itself.
+- Same meaning and same language; synonyms and the names that the query names.
+{DATA_RULE}""",
+        """Reply with one JSON array of this form and nothing else:
+[TEXT, ...]""",
+    ),
 }
 
 assert not any("\nINPUT " in "\n" + block for blocks in FIXED.values() for block in blocks)
+
+
+@attrs.frozen
+class Statement:
+    """What is said of one entity, under a ref that an answer can name: `id@version`."""
+
+    ref: str
+    name: str
+    content: str
 
 
 def ask_extract(text: str) -> str:
@@ -68,8 +115,33 @@ def ask_route(entities: tuple[Entity, ...], text: str) -> str:
     return prompt("route", (("entities", shown), ("context", cut(text, ROUTE_CONTEXT_BYTES_MAX))))
 
 
+def ask_evolve(
+    new: tuple[Statement, ...], old: tuple[Statement, ...], pairs: tuple[tuple[str, str], ...]
+) -> str:
+    """`new` and `old` are listed once each; `pairs` are (ref of new, ref of old)."""
+    asked: Input = tuple({"new": new_ref, "old": old_ref} for new_ref, old_ref in pairs)
+    return prompt("evolve", (("new", shown(new)), ("old", shown(old)), ("pairs", asked)))
+
+
+def shown(statements: tuple[Statement, ...]) -> Input:
+    return tuple(
+        {"ref": it.ref, "name": it.name, "content": cut(it.content, SHOWN_CONTENT_BYTES_MAX)}
+        for it in statements
+    )
+
+
+def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
+    """`turns` newest first."""
+    said: Input = tuple({"role": turn.role, "text": turn.text} for turn in turns)
+    return prompt("rewrite", (("turns", said), ("query", query)))
+
+
+def ask_expand(query: str) -> str:
+    return prompt("expand", (("query", query),))
+
+
 def shown_entity(entity: Entity) -> Input:
-    content = cut(entity.content, ROUTE_CONTENT_BYTES_MAX)
+    content = cut(entity.content, SHOWN_CONTENT_BYTES_MAX)
     return {"entity_id": entity.id, "type": entity.type, "name": entity.name, "content": content}
 
 

@@ -1,0 +1,119 @@
+"""Pronouns and other references: the words of a query that mean something said earlier.
+
+Law 1. Detection is by words, left to right, longest first, without overlap; no substring ever counts.
+Law 2. The tables are frozen: a changed term changes recorded runs.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.language.words import WORD
+
+# The terms of four languages. Words that mean something else in another of them are left out: German "es",
+# Spanish "lo" and "el".
+TERM_ROWS: Final = (
+    # Pronouns.
+    "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, themselves",
+    "er, ihn, ihm, sie, ihr, ihre, ihren, ihrem, ihrer, ihnen, seine, seinen, seinem, seiner",
+    "él, ella, ellos, ellas, su, sus",
+    "他, 她, 它, 他们, 她们, 它们",
+    # Demonstratives.
+    "this, that, these, those, here, there",
+    "dies, diese, dieser, dieses, diesen, diesem, dort, darüber, davon, dazu, daran, dafür",
+    "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, ahí, allí",
+    "这个, 那个, 这件事, 那件事, 这里, 那里",
+    # Temporal.
+    "earlier, before, previously, yesterday, recently, again, last time, just now",
+    "vorher, gestern, neulich, letztes mal",
+    "ayer, anteriormente, otra vez, la última vez",
+    "昨天, 之前, 上次",
+    # Implicit.
+    "the same, similar, like before, as usual, the other, another one, the issue, the problem, the error, "
+    "the bug, the feature, the method, the function, the file, the code",
+    "dasselbe, das gleiche, wie üblich, das problem, der fehler",
+    "lo mismo, como siempre, el problema, el error",
+    "一样的, 那个问题, 这个问题",
+)  # fmt: skip
+
+# Phrases that hold a term and refer to nothing.
+IDIOM_ROWS: Final = (
+    "there is, there are, there was, there were, is there, are there, was there, were there",
+    "其他, 其它, 吉他",
+)
+
+Phrase = tuple[str, ...]
+
+
+@attrs.frozen
+class Word:
+    """A word as it is compared, and as it was written with what follows its apostrophe."""
+
+    text: str
+    written: str
+
+
+def written_words(text: str) -> tuple[Word, ...]:
+    matches = WORD.finditer(unicodedata.normalize("NFC", text))
+    return tuple(Word(match[1].casefold(), match[0]) for match in matches)
+
+
+def phrase(text: str) -> Phrase:
+    return tuple(word.text for word in written_words(text))
+
+
+TERMS: Final[dict[Phrase, str]] = {phrase(term): term for row in TERM_ROWS for term in row.split(", ")}
+IDIOMS: Final[dict[Phrase, str]] = {phrase(term): "" for row in IDIOM_ROWS for term in row.split(", ")}
+assert len(TERMS) == sum(len(row.split(", ")) for row in TERM_ROWS)  # each term stands once
+assert not TERMS.keys() & IDIOMS.keys()
+
+
+def by_first_word() -> dict[str, list[tuple[Phrase, str]]]:
+    found: dict[str, list[tuple[Phrase, str]]] = {}
+    for words, term in sorted((TERMS | IDIOMS).items(), key=lambda pair: -len(pair[0])):
+        found.setdefault(words[0], []).append((words, term))
+    return found
+
+
+PHRASES: Final = by_first_word()
+
+
+@attrs.frozen
+class Reading:
+    """A text read for references: its terms in order, repeated ones too, and the words outside of them."""
+
+    terms: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+def read(text: str) -> Reading:
+    """What a text refers to. `What did he say about that?` has the terms `he` and `that`."""
+    written = written_words(text)
+    texts = tuple(word.text for word in written)
+    has_lower = any(char.islower() for char in text)
+    terms: list[str] = []
+    others: list[str] = []
+    at = 0
+    while at < len(texts):
+        words, term = next(phrases_at(texts, at), ((texts[at],), ""))
+        if term and not (len(words) == 1 and is_name(written[at], has_lower)):
+            terms.append(term)
+        else:
+            others.extend(words)
+        at += len(words)
+    return Reading(tuple(terms), tuple(others))
+
+
+def phrases_at(texts: Phrase, at: int) -> Iterator[tuple[Phrase, str]]:
+    """The terms and idioms that begin here, the longest first."""
+    for words, term in PHRASES.get(texts[at], ()):
+        if texts[at : at + len(words)] == words:
+            yield words, term
+
+
+def is_name(word: Word, has_lower: bool) -> bool:
+    """`IT` among small letters is a name, and `there's` says that something exists."""
+    is_acronym = has_lower and len(word.text) > 1 and word.written.isupper()
+    return is_acronym or word.written.casefold().replace("’", "'") == "there's"

@@ -1,0 +1,165 @@
+"""Rewriting: a query made to stand alone, and its variants.
+
+Law 1. A rewrite is adopted only through the gate: it keeps the query's content words, adds only words of the
+turns, and leaves fewer references. Law 2. Total: any reply has a verdict. Law 3. What is not adopted changes
+nothing: the query is searched as it was given.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.language.pronouns import Reading, read
+from umi_core.language.replies import ArrayOf, Unusable, find_json, whole
+from umi_core.language.words import content, words
+from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
+from umi_core.values import Turn, norm, size
+
+Verdict = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
+
+
+@attrs.frozen
+class Resolution:
+    """What became of the references of a query.
+
+    `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
+    rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
+    """
+
+    outcome: Verdict
+    query: str
+    terms: tuple[str, ...] = ()
+    reason: str = ""
+    confidence_ppm: int | None = None
+
+
+def detected(query: str, turns: tuple[Turn, ...], enabled: bool) -> Resolution | None:
+    """The resolution that needs no model; None if one is to be asked."""
+    terms = tuple(dict.fromkeys(read(query).terms)) if enabled else ()
+    if enabled and terms and turns:
+        return None
+    return Resolution("disabled" if not enabled else "no_context" if terms else "clear", query, terms)
+
+
+def shown_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The last turns that say something, newest first, each cut to its first code points."""
+    said = [Turn(turn.role, turn.text[:TURN_CHARS_MAX]) for turn in turns if turn.text.strip()]
+    return tuple(reversed(said[-TURN_COUNT_MAX:]))
+
+
+# The gate.
+
+
+def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
+    """A reply weighed against the query it rewrites and the turns it was shown."""
+    rewrite, asked, known = collapsed(clean_line(whole(reply))), read(query), words_of(turns)
+    terms = tuple(dict.fromkeys(asked.terms))
+    if rewrite and rewrite == collapsed(clean_line(query)):
+        return Resolution("unchanged", query, terms)
+    given = read(rewrite)
+    reason = refusal(rewrite, given, asked, known)
+    gone = len(asked.terms) - len(given.terms)
+    confidence_ppm = PPM * max(0, gone) // max(1, len(asked.terms))
+    if not reason and confidence_ppm < confidence_min_ppm:
+        reason = "unresolved"
+    if reason:
+        return Resolution("rejected", query, terms, reason)
+    return Resolution("resolved", rewrite, terms, "", confidence_ppm)
+
+
+def words_of(turns: tuple[Turn, ...]) -> frozenset[str]:
+    return frozenset(word for turn in turns for word in words(turn.text))
+
+
+def refusal(rewrite: str, given: Reading, asked: Reading, known: frozenset[str]) -> str:
+    """Why a rewrite is refused, the first reason that holds; empty if none does."""
+    kept, added = content(asked.others), content(given.others)
+    whole_query = (*asked.others, *(word for term in asked.terms for word in words(term)))
+    reasons = (
+        ("empty_reply", not rewrite),
+        ("too_long", size(rewrite) > QUERY_BYTES_MAX),
+        ("dropped_words", has_other(kept, words(rewrite))),
+        ("new_reference", bool(Counter(given.terms) - Counter(asked.terms))),
+        ("foreign_word", has_other(added, (*known, *whole_query))),
+        ("nothing_added", not has_other(added, content(whole_query))),
+    )
+    return next((reason for reason, holds in reasons if holds), "")
+
+
+def has_other(some: Iterable[str], allowed: Iterable[str]) -> bool:
+    """Whether a word of `some` is not allowed."""
+    known = frozenset(allowed)
+    return any(word not in known for word in some)
+
+
+# Cleaning.
+
+FENCE: Final = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
+LABEL: Final = re.compile(r"(?:(?:(?:(?:expanded|rewritten|resolved)\s+)?query|name)\s*:\s*)+", re.IGNORECASE)
+QUOTES: Final = (('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("「", "」"), ("`", "`"))
+
+
+def clean_line(text: str) -> str:
+    """The one line that a model was asked for, without fence, label and quotes around it."""
+    before = None
+    while text != before:
+        before = text
+        text = unquoted(unlabelled(first_line(unfenced(text.strip()))))
+    return text
+
+
+def unfenced(text: str) -> str:
+    match = FENCE.fullmatch(text)
+    return match[1] if match else text
+
+
+def first_line(text: str) -> str:
+    return next((line.strip() for line in text.split("\n") if line.strip()), "")
+
+
+def unlabelled(text: str) -> str:
+    match = LABEL.match(text)
+    return text[match.end() :] if match else text
+
+
+def unquoted(text: str) -> str:
+    for left, right in QUOTES:
+        inner = text[1:-1]
+        if len(text) > 1 and text[0] == left and text[-1] == right and not {left, right} & set(inner):
+            return inner
+    return text
+
+
+def collapsed(text: str) -> str:
+    return " ".join(text.split())
+
+
+# Variants.
+
+TRIGGERS: Final = frozenset(
+    words(
+        """who what when where why how
+        yesterday today last recent before after week month year
+        similar like connections associated linked related about regarding involving connected"""
+    )
+)
+
+
+def is_deep(query: str, deep: bool | None) -> bool:
+    """Whether variants are asked for: as the caller says, else by a trigger among the words."""
+    return any(word in TRIGGERS for word in words(query)) if deep is None else deep
+
+
+def parse_variants(reply: str, query: str) -> tuple[str, ...] | Unusable:
+    """The query and what the model adds, each once."""
+    payload = find_json(reply, ArrayOf(str))
+    if isinstance(payload, Unusable):
+        return payload
+    variants = {norm(query): query}
+    for text in (collapsed(element) for element in payload if isinstance(element, str)):
+        if text and size(text) <= QUERY_BYTES_MAX:
+            variants.setdefault(norm(text), text)
+    return tuple(variants.values())[:VARIANT_COUNT_MAX]
