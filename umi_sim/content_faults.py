@@ -31,7 +31,7 @@ from umi_sim.fault_words import (
     TRANSLATED,
     UNKNOWN_IDS,
 )  # fmt: skip
-from umi_sim.model import ENCODER, quoted
+from umi_sim.model.prompts import ENCODER, quoted
 
 Args = Mapping[str, object]
 Drawn = dict[str, object]

@@ -14,8 +14,9 @@ from umi_core.language.routing import Routes, parse_routes
 from umi_core.limits import EXTRACT_ENTITY_COUNT_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.values import ENTITY_TYPES, Entity
-from umi_sim import model
-from umi_sim.model import CUES, inputs, truth
+from umi_sim.model import cues, names, routing, truth
+from umi_sim.model.cues import CUES
+from umi_sim.model.prompts import inputs
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 TEXT = st.text()
@@ -78,7 +79,7 @@ def test_the_answer_of_the_example_is_frozen() -> None:
 
 
 def test_the_tables_are_frozen() -> None:
-    tables = (model.CUE_ROWS, model.KNOWN_ROWS, sorted(model.NO_NAMES), model.QUOTES, model.CASELESS_SCRIPTS)
+    tables = (cues.CUE_ROWS, cues.KNOWN_ROWS, sorted(names.NO_NAMES), names.QUOTES, names.CASELESS_SCRIPTS)
     assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "c8274299a8463205faccef2f5581a884"
 
 
@@ -170,7 +171,7 @@ def test_an_input_inside_an_input_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("text", "expected"),
     [
         ("The Beta Foundry team", "Beta Foundry"),
         ("Yesterday I met Ann Park and Bob's dog", "Ann Park|Bob"),
@@ -194,8 +195,8 @@ def test_an_input_inside_an_input_is_text() -> None:
         ("", ""),
     ],
 )
-def test_names_are_capitals_quotes_signs_or_a_caseless_run(text: str, names: str) -> None:
-    assert "|".join(map(str, types(text))) == names
+def test_names_are_capitals_quotes_signs_or_a_caseless_run(text: str, expected: str) -> None:
+    assert "|".join(map(str, types(text))) == expected
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,7 @@ def routed(entity_type: str, content: str) -> list[dict[str, object]]:
 
 
 def test_without_a_cue_the_block_is_that_of_the_table() -> None:
-    assert model.BLOCK_OF_TYPE == BLOCK_OF_TYPE
+    assert routing.BLOCK_OF_TYPE == BLOCK_OF_TYPE
     assert {kind: routed(kind, "x")[0]["block"] for kind in ENTITY_TYPES} == BLOCK_OF_TYPE
 
 

@@ -18,7 +18,7 @@ from umi_core.inputs import REQUESTS, Request, WorkingRequest, request_name
 from umi_core.requests import SERVED_BY
 from umi_core.values import ENTITY_TYPES, Scope, Turn
 from umi_sim import pools
-from umi_sim.model import extract
+from umi_sim.model.extraction import extract
 from umi_sim.pools import Pool
 from umi_sim.prng import Stream
 from umi_sim.run_config import AgentConfig, RunConfig

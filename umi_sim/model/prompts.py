@@ -1,0 +1,47 @@
+"""Prompts read and answers written: the inverse of the quoting rule, and JSON within a size."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from umi_core.language.replies import decoded
+
+Inputs = Mapping[str, object]
+
+INPUT_LINE: Final = re.compile(r"INPUT ([A-Za-z_][A-Za-z0-9_]*) = (.*)")
+
+
+def inputs(prompt: str) -> Inputs:
+    """The inputs by name, the first of each; a prompt without any is itself the input `text`."""
+    found: dict[str, object] = {}
+    for line in prompt.split("\n"):
+        if match := INPUT_LINE.fullmatch(line):
+            found.setdefault(match[1], decoded(match[2], 0))
+    return found or {"text": prompt}
+
+
+def fitting(rows: Iterable[str], bytes_max: int) -> list[str]:
+    """The rows from the first on that fit, each with a comma."""
+    kept: list[str] = []
+    for row in rows:
+        bytes_max -= len(row.encode()) + 1
+        if bytes_max < 0:
+            break
+        kept.append(row)
+    return kept
+
+
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """Lone surrogates become U+FFFD."""
+    return SURROGATE.sub("\ufffd", text)
+
+
+ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    return ENCODER.encode(text)
