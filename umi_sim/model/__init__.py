@@ -7,13 +7,15 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
 
   prompts      prompts read, answers written
   cues, names  frozen tables: what a phrase tells, what a name looks like
-  extraction, routing    one file per task
+  extraction, routing, evolution, expansion    one file per task
 """
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from umi_sim.model.evolution import evolve
+from umi_sim.model.expansion import expand
 from umi_sim.model.extraction import extract
 from umi_sim.model.prompts import Inputs, inputs
 from umi_sim.model.routing import route
@@ -28,4 +30,9 @@ def truth(task: str, prompt: str) -> str:
     return answer(inputs(prompt)) if answer else "[]"
 
 
-ANSWERS: Final[dict[str, Callable[[Inputs], str]]] = {"extract": extract, "route": route}
+ANSWERS: Final[dict[str, Callable[[Inputs], str]]] = {
+    "extract": extract,
+    "route": route,
+    "evolve": evolve,
+    "expand": expand,
+}
