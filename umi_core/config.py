@@ -32,12 +32,15 @@ class Config:
     extract_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
     route_confidence_min_ppm: int = option(600_000, 0, limits.PPM)
     promote_confidence_min_ppm: int = option(800_000, 0, limits.PPM)
+    resolve_confidence_min_ppm: int = option(500_000, 0, limits.PPM)
+    evolve_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
     rebalance_interval_ms: int = option(60_000, 1_000, 86_400_000)
     model_timeout_ms: int = option(30_000, 1, 600_000)
     store_timeout_ms: int = option(10_000, 1, 600_000)
     semantic_routing: bool = False
     auto_populate: bool = True
     auto_rebalance: bool = True
+    resolve_cache: bool = True
 
     def __attrs_post_init__(self) -> None:
         errors = [error for name in OPTIONS if (error := check_option(name, getattr(self, name)))]

@@ -33,6 +33,7 @@ class Where:
     end_ms: int | None = None
     vector_missing: bool | None = None
     touches: str | None = None  # versions, relations of this entity
+    without: tuple[str, ...] = ()  # none of these entities
 
     def admits(self, body: Body) -> bool:
         """True for a body that holds every condition; what a body has no field for it does not hold."""
@@ -43,11 +44,14 @@ class Where:
             and self.start_ms is None
             and self.end_ms is None
             and self.vector_missing is None
+            and not self.without
         ):
             return True
         return isinstance(body, Entity) and self._admits_entity(body)
 
     def _admits_entity(self, entity: Entity) -> bool:
+        if entity.id in self.without:
+            return False
         is_early = self.start_ms is not None and entity.time_ms < self.start_ms
         is_late = self.end_ms is not None and entity.time_ms > self.end_ms
         is_type = self.types is None or entity.type in self.types

@@ -168,6 +168,8 @@ class Engine:
         operation.waiting = operation.due_ms = operation.sent = None
         answer = self.through_onion(operation, row, sent, answer)
         operation.may_have_happened |= isinstance(answer, Committed)
+        kind = answer.kind if isinstance(answer, EffectFailed) else "ok"
+        self.marks.append(f"{operation.workflow}.{row.id}: {kind}")
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
             answer = self.checked_rows(operation, asked, answer)
         if isinstance(answer, EffectFailed):
@@ -193,6 +195,7 @@ class Engine:
         view.tiers = self.state.tiers.copy()
         taken = row.take(operation.facts, answer, view)
         if isinstance(taken, Unusable):
+            self.marks.append(f"{operation.workflow}.{row.id}: unusable")
             self.give_up(operation, row, "unusable", taken.reason)
         elif isinstance(taken, Refuse):
             self.finish(operation, Refused(taken.error))
@@ -311,9 +314,11 @@ class Engine:
         workflow = self.registry.at(operation.workflow, operation.revision)
         start = workflow.index(target)
         assert start is not None
-        for row in workflow.steps[start : operation.row + 1]:
-            for name in row.produces:
-                operation.facts.pop(name, None)
+        again = workflow.steps[start : operation.row + 1]
+        for name in (name for row in again for name in row.produces):
+            operation.facts.pop(name, None)
+        rows = [row.id for row in again]  # what this plan went without, the next may have
+        operation.degraded = tuple(it for it in operation.degraded if it.name.partition(":")[0] not in rows)
         operation.row, operation.unit, operation.learned, operation.asked = start, 0, (), None
         operation.plan_count += 1
 

@@ -168,6 +168,7 @@ class Remember:
     op_id: OpId
     text: str
     extract: bool = True
+    evolve: bool = True
     embed: bool = True
     importance_ppm: int | None = None
     event_time_ms: int | None = None
@@ -181,9 +182,11 @@ class Recall:
     op_id: OpId
     query: str
     limit: int | None = None
+    deep: bool | None = None
     time_range: tuple[int | None, int | None] | None = None
     types: tuple[str, ...] | None = None
     turns: tuple[Turn, ...] = ()
+    resolve: bool = True
     min_score_ppm: int | None = None
 
 

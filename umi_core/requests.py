@@ -130,6 +130,7 @@ def check_remember(request: Remember) -> Error | None:
     return (
         bad_body(request.text, "text", errors.EmptyText(), limits.TEXT_BYTES_MAX, errors.TextTooLong)
         or bad_flag("extract", request.extract)
+        or bad_flag("evolve", request.evolve)
         or bad_flag("embed", request.embed)
         or bad_importance(request.importance_ppm)
         or bad_time(request.event_time_ms)
@@ -156,9 +157,11 @@ def check_recall(request: Recall) -> Error | None:
     return (
         bad_body(request.query, "query", errors.EmptyQuery(), limits.QUERY_BYTES_MAX, errors.QueryTooLong)
         or (None if good_limit else errors.BadLimit(shown(limit)))
+        or (bad_flag("deep", request.deep) if request.deep is not None else None)
         or bad_range(request.time_range)
         or bad_types(request.types)
         or bad_turns(request.turns)
+        or bad_flag("resolve", request.resolve)
         or (None if good_score else errors.BadScore("min_score_ppm", shown(score), f"0 to {limits.PPM}"))
     )
 

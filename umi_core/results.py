@@ -2,7 +2,8 @@
 
 import attrs
 
-from umi_core.values import Block, RoutingDecision
+from umi_core.language.rewriting import Resolution
+from umi_core.values import Block, Relation, RoutingDecision
 
 
 @attrs.frozen
@@ -16,19 +17,26 @@ class Stored:
 
 @attrs.frozen
 class Remembered:
-    """`dropped` are (index in the model's answer, reason); `repeated`: the request key was known, nothing
-    was done."""
+    """`relations` are the new ones; `needs_resolution`: one of them contradicts, surely enough to be asked
+    about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
+    `repeated`: the request key was known, nothing was done."""
 
     entities: tuple[Stored, ...]
+    relations: tuple[Relation, ...] = ()
+    needs_resolution: bool = False
     routing: tuple[RoutingDecision, ...] = ()
     promoted: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
     dropped: tuple[tuple[int, str], ...] = ()
+    relation_dropped_count: int = 0
     repeated: bool = False
 
 
 @attrs.frozen
 class Hit:
+    """`contradicts`: refs (`id@version`) of the statements that this one contradicts, its own former version
+    among them."""
+
     id: str
     version: int
     type: str
@@ -37,6 +45,20 @@ class Hit:
     score_ppm: int
     relevance_ppm: int
     time_ms: int
+    contradicts: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Recalled:
+    """`variants` are the queries that were searched; `deep_used`: there is more than one."""
+
+    hits: tuple[Hit, ...]
+    resolution: Resolution
+    variants: tuple[str, ...]
+
+    @property
+    def deep_used(self) -> bool:
+        return len(self.variants) > 1
 
 
 @attrs.frozen
@@ -91,6 +113,6 @@ class Rebalanced:
 
 
 __all__ = [
-    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Rebalanced", "Remembered", "SessionCreated",
-    "SessionLoaded", "SessionSaved", "Stored",
+    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Rebalanced", "Recalled", "Remembered",
+    "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from umi_core.effects import Asked, AskModel, Degraded, Embed, HookNote, ModelCa
 from umi_core.inputs import Answer, CoreRead, EffectFailed, ModelReplied, WorkflowRequest
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
+from umi_core.tiers.rewrites import RewriteCache
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import RoutingDecision, Row, Scope
@@ -35,9 +36,10 @@ class Tiers:
     session: SessionInfo = attrs.field(factory=SessionInfo)
     access: AccessTable = attrs.field(factory=AccessTable)
     decisions: tuple[RoutingDecision, ...] = ()
+    rewrites: RewriteCache = attrs.field(factory=RewriteCache)
 
     def copy(self) -> "Tiers":
-        return Tiers(self.core, self.working, self.session, self.access, self.decisions)
+        return Tiers(self.core, self.working, self.session, self.access, self.decisions, self.rewrites)
 
 
 @attrs.define

@@ -197,6 +197,7 @@ class Entity:
     source: str | None = None
     vector_missing: bool = False
     relation_count: int = 0
+    contradicts: tuple[str, ...] = ()  # refs of statements, as of the current version
 
     @property
     def time_ms(self) -> int:

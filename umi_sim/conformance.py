@@ -161,6 +161,7 @@ def holds(where: Where, body: Body | None) -> bool:
         and (where.start_ms is None or body.time_ms >= where.start_ms)
         and (where.end_ms is None or body.time_ms <= where.end_ms)
         and (where.vector_missing is None or body.vector_missing is where.vector_missing)
+        and body.id not in where.without
     )
 
 
@@ -230,6 +231,7 @@ TYPES: Final = st.sampled_from((("person",), ("topic", "note")))
 ANY: Final = st.just(Where())
 OF_TYPE: Final = st.builds(Where, types=TYPES, vector_missing=st.none() | st.booleans())
 IN_TIME: Final = st.builds(Where, start_ms=TIMES, end_ms=TIMES)
+WITHOUT: Final = st.builds(Where, without=st.lists(st.sampled_from(IDS), max_size=2).map(tuple))
 TOUCHING: Final = st.builds(Where, touches=st.sampled_from(IDS))
 LIMITS: Final = st.integers(1, 3)
 LEASTS: Final = st.sampled_from((0, 500_000, 500_001))
@@ -308,7 +310,7 @@ class StorageContract(RuleBasedStateMachine):
         agree("rows come in the order asked for, absent ones are missing", rows, self.twin.live(addresses))
         agree("a count is of the matching rows of one scope", count, len(self.twin.matching(query)))
 
-    @rule(where=OF_TYPE | IN_TIME, limit=LIMITS, least_ppm=LEASTS)
+    @rule(where=OF_TYPE | IN_TIME | WITHOUT, limit=LIMITS, least_ppm=LEASTS)
     def search(self, where: Where, limit: int, least_ppm: int) -> None:
         """Every phrase and direction, in both scopes."""
         law = "hits are of one scope, filtered, then ordered by (score descending, id), then cut"

@@ -284,6 +284,7 @@ def matches(where: Where, body: Body | None) -> bool:
         and ((where.start_ms is None and where.end_ms is None) or in_time(where, body))
         and (where.vector_missing is None or has_mark(body, where.vector_missing))
         and (where.touches is None or touches(body, where.touches))
+        and not (where.without and getattr(body, "id", None) in where.without)
     )
 
 

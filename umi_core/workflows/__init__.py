@@ -3,16 +3,18 @@
 from typing import Final
 
 from umi_core import codec
-from umi_core.language.extraction import Mention
+from umi_core.language.evolution import Verdict
+from umi_core.language.extraction import Link, Mention
 from umi_core.workflow import Registry, Workflow
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
+from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.reads import COUNT, GET_ENTITY
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER
-from umi_core.workflows.remember import REMEMBER, Drafted
+from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
 
 __all__ = ["BUILT_IN", "WORKFLOWS"]
@@ -33,6 +35,6 @@ def built_in() -> Registry:
 BUILT_IN: Final = built_in()
 
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
-FACT_TAGS: Final = {1000: Plan, 1001: Drafted, 1002: Mention}
+FACT_TAGS: Final = {1000: Plan, 1001: Drafted, 1002: Mention, 1003: Link, 1004: Verdict}
 for tag, cls in FACT_TAGS.items():
     codec.register(cls, tag)

@@ -1,7 +1,10 @@
 """forget: an entity leaves with everything that is its own: versions, relations, vector, access, core entry.
 
-A tombstone stays, so that a later mention continues the versions instead of repeating them.
+Entities at the other ends of its relations are written again. A tombstone stays, so that a later
+mention continues the versions instead of repeating them.
 """
+
+from collections import Counter
 
 import attrs
 
@@ -10,7 +13,7 @@ from umi_core.inputs import Answer, Forget, ReadDone
 from umi_core.results import Forgotten
 from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, forget
-from umi_core.values import Entity, Row, Tombstone
+from umi_core.values import Entity, Relation, Row, Tombstone
 from umi_core.workflow import Learned, Step, Workflow, nothing, retry
 from umi_core.workflows.commits import SETTLE, Plan, address, adopt, as_read, commit_row, core_of, found, put
 from umi_core.workflows.remember import REPLY, SEEN
@@ -40,9 +43,38 @@ def ask_touching(facts: Facts, view: View) -> Read | None:
 
 
 def take_touching(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    return Learned(
-        {"touching": tuple(row.address for row in answer.rows) if isinstance(answer, ReadDone) else ()}
-    )
+    return Learned({"touching": answer.rows if isinstance(answer, ReadDone) else ()})
+
+
+def touching(facts: Facts) -> tuple[Row, ...]:
+    rows = facts["touching"]
+    assert isinstance(rows, tuple)
+    return rows
+
+
+def lost_counts(facts: Facts) -> dict[str, int]:
+    """How many relations each other entity loses."""
+    relations = [row.body for row in touching(facts) if isinstance(row.body, Relation)]
+    ends = (end for relation in relations for end, _ in (relation.source, relation.target))
+    return dict(sorted(Counter(end for end in ends if end != id_of(facts)).items()))
+
+
+def ask_ends(facts: Facts, view: View) -> Read | None:
+    keys = lost_counts(facts) if facts["row"] is not None else {}
+    return Read(ByIds(tuple(address(view.scope, "entity", key) for key in keys))) if keys else None
+
+
+def take_ends(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned({"ends": tuple(found(answer).values()) if answer is not None else ()})
+
+
+def bereft(row: Row, facts: Facts) -> Entity:
+    """An entity at the other end, without its relations to the one that is forgotten."""
+    entity = row.body
+    assert isinstance(entity, Entity)
+    count = entity.relation_count - lost_counts(facts)[entity.id]
+    refs = tuple(it for it in entity.contradicts if it.partition("@")[0] != id_of(facts))
+    return attrs.evolve(entity, relation_count=count, contradicts=refs)
 
 
 def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -55,10 +87,13 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     grave = put(view.scope, "tombstone", key, Tombstone(row.body.version))
     access = view.tiers.access.writes(view.scope)
     rides = tuple(write for write in access if write.address.id != key)
+    ends = facts["ends"]
+    assert isinstance(ends, tuple)
+    kept = tuple(put(view.scope, "entity", end.address.id, bereft(end, facts)) for end in ends)
     plan = Plan(
         view.now_ms,
-        writes=(*deletions(facts, view), grave, *rides),
-        expects=(Expect(row.address, row.version),),
+        writes=(*deletions(facts, view), *kept, grave, *rides),
+        expects=tuple(Expect(read.address, read.version) for read in (row, *ends)),
         value=Forgotten(True),
         forgotten=(key,),
     )
@@ -68,10 +103,8 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def deletions(facts: Facts, view: View) -> tuple[Write, ...]:
-    touching = facts["touching"]
-    assert isinstance(touching, tuple)
     own = tuple(address(view.scope, kind, id_of(facts)) for kind in ("entity", "vector", "access"))
-    return tuple(Write(where, None) for where in (*own, *touching))
+    return tuple(Write(where, None) for where in (*own, *(row.address for row in touching(facts))))
 
 
 FORGET = Workflow(
@@ -83,7 +116,9 @@ FORGET = Workflow(
              effect=Read, ask=ask_lookup, take=take_lookup, on_failure=retry(3)),
         Step("touching", requires=("row",), produces=("touching",), otherwise=nothing("touching"),
              effect=Read, ask=ask_touching, take=take_touching, on_failure=retry(3)),
-        Step("plan", requires=("row", "core", "touching"), produces=("plan",), otherwise=nothing("plan"),
+        Step("ends", requires=("row", "touching"), produces=("ends",), otherwise=nothing("ends"),
+             effect=Read, ask=ask_ends, take=take_ends, on_failure=retry(3)),
+        Step("plan", requires=("row", "core", "touching", "ends"), produces=("plan",), otherwise=nothing("plan"),
              take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,

@@ -34,7 +34,7 @@ from umi_core.workflows.commits import (
     scores_of,
     take_commit,
 )  # fmt: skip
-from umi_core.workflows.remember import embedded_text
+from umi_core.workflows.drafting import embedded_text
 
 
 def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -100,7 +100,9 @@ def lacking(facts: Facts) -> tuple[Row, ...]:
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     entities = [row.body for row in lacking(facts) if isinstance(row.body, Entity)]
-    return Embed(tuple(embedded_text(entity) for entity in entities)) if entities else None
+    return (
+        Embed(tuple(embedded_text(entity.name, entity.content) for entity in entities)) if entities else None
+    )
 
 
 def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:

@@ -9,18 +9,15 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from umi_core.effects import AskModel, ByIds, Commit, Done, Embed, Expect, Read, Write
+from umi_core.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
 from umi_core.errors import KeyReused
-from umi_core.inputs import Answer, Embedded, ModelReplied, Remember
+from umi_core.inputs import Answer, Embedded, ModelReplied
 from umi_core.language import replies
-from umi_core.language.extraction import Mention, fallback_note, parse_extraction
+from umi_core.language.evolution import NEEDS_RESOLUTION_MIN_PPM
+from umi_core.language.extraction import fallback_note, parse_extraction
 from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.language.routing import parse_routes
-from umi_core.limits import (
-    EMBED_TEXT_BYTES_MAX,
-    ENTITY_FACTS_BYTES_MAX,
-    ENTITY_VERSION_COUNT_MAX,
-)
+from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import sound_vectors
 from umi_core.results import Remembered, Stored
@@ -28,21 +25,14 @@ from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier
 from umi_core.values import (
     EVOLUTION_KINDS,
-    Address,
     Entity,
     Receipt,
     Relation,
     RoutingDecision,
-    Row,
     Scope,
-    Tombstone,
     Vector,
     Version,
-    cut,
-    entity_id,
-    note_id,
     relation_id,
-    size,
 )  # fmt: skip
 from umi_core.workflow import Degrade, Learned, Refuse, Step, Taken, Unusable, Workflow, nothing, retry
 from umi_core.workflows.commits import (
@@ -59,27 +49,10 @@ from umi_core.workflows.commits import (
     put,
     request_digest,
 )  # fmt: skip
+from umi_core.workflows.drafting import Drafted, drafted, embedded_text, id_of, ref
+from umi_core.workflows.evolving import CANDIDATES, EVOLVE, asked, drafts_of
 from umi_core.workflows.placing import place
-
-VERSION_CONFIDENCE_PPM = 500_000
-
-
-@attrs.frozen
-class Drafted:
-    """One entity as it will be, with what the rows said when it was planned."""
-
-    entity: Entity
-    change: str
-    mention: str
-    is_row_changed: bool
-    row_version: int
-    tombstone_version: int
-    old_version: int
-
-    @property
-    def is_changed(self) -> bool:
-        return self.change != "unchanged"
-
+from umi_core.workflows.relating import Related, link_ids, mentions_of, related
 
 # seen: the request key may be known already.
 
@@ -124,114 +97,49 @@ def take_extraction(facts: Facts, answer: Answer | None, view: View) -> Taken:
     if isinstance(extraction, replies.Unusable):
         return Unusable(extraction.reason)
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
-    return Learned({"mentions": extraction.entities, "dropped": extraction.dropped}, degraded=partial)
+    learned: Facts = {
+        "mentions": extraction.entities,
+        "links": extraction.links,
+        "dropped": extraction.dropped,
+    }
+    return Learned(learned, degraded=partial)
 
 
 def one_note(facts: Facts) -> Mapping[str, object]:
-    return {"mentions": (fallback_note(asked(facts).text),), "dropped": ()}
-
-
-def asked(facts: Facts) -> Remember:
-    request = facts["request"]
-    assert isinstance(request, Remember)
-    return request
+    return {"mentions": (fallback_note(asked(facts).text),), "links": (), "dropped": ()}
 
 
 # lookup: what is known about these names, and what this text makes of it.
 
 
-def ids_of(facts: Facts, scope: Scope) -> tuple[str, ...]:
-    mentions = facts["mentions"]
-    assert isinstance(mentions, tuple)
-    return tuple(id_of(mention, scope) for mention in mentions)
-
-
-def id_of(mention: Mention, scope: Scope) -> str:
-    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
-
-
 def ask_lookup(facts: Facts, view: View) -> Read:
-    ids = ids_of(facts, view.scope)
+    ids = tuple(id_of(mention, view.scope) for mention in mentions_of(facts))
     rows = [address(view.scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
-    return Read(ByIds((*rows, address(view.scope, "core"))))
+    links = [address(view.scope, "relation", key) for key in link_ids(facts, view.scope)]
+    return Read(ByIds((*rows, *links, address(view.scope, "core"))))
 
 
 def take_lookup(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
-    mentions = facts["mentions"]
-    assert isinstance(mentions, tuple)
-    drafts = tuple(drafted(mention, asked(facts), rows, view) for mention in mentions)
-    return Learned({"drafts": drafts, "core": core})
-
-
-def drafted(mention: Mention, request: Remember, rows: Mapping[Address, Row], view: View) -> Drafted:
-    key = id_of(mention, view.scope)
-    row = rows.get(address(view.scope, "entity", key))
-    grave = rows.get(address(view.scope, "tombstone", key))
-    if row is None:
-        return created(mention, request, key, grave, view)
-    old = row.body
-    assert isinstance(old, Entity)
-    fresh = with_options(old, request)
-    if all(line in old.content.split("\n") for line in mention.content.split("\n")):
-        return Drafted(fresh, "unchanged", mention.content, fresh != old, row.version, 0, old.version)
-    content = extended(old.content, mention.content)
-    fresh = attrs.evolve(fresh, content=content, version=old.version + 1, updated_ms=view.now_ms)
-    return Drafted(fresh, "updated", mention.content, True, row.version, 0, old.version)
-
-
-def created(mention: Mention, request: Remember, key: str, grave: Row | None, view: View) -> Drafted:
-    """A name that is new, or was forgotten: then its versions go on where they ended."""
-    version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
-    entity = Entity(
-        key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
-        view.now_ms, view.now_ms,
-    )  # fmt: skip
-    grave_version = grave.version if grave else 0
-    return Drafted(with_options(entity, request), "created", mention.content, True, 0, grave_version, 0)
-
-
-def with_options(entity: Entity, request: Remember) -> Entity:
-    """Explicit values only; what is not given stays."""
-    importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
-    return attrs.evolve(
-        entity,
-        importance_ppm=entity.importance_ppm if importance_ppm is None else importance_ppm,
-        event_time_ms=entity.event_time_ms if event_time_ms is None else event_time_ms,
-        metadata=tuple(sorted(request.metadata)) or entity.metadata,
-        source=entity.source if request.source is None else request.source,
-    )
-
-
-def extended(old: str, mention: str) -> str:
-    """The lines that are lacking are appended; beyond the limit the oldest go."""
-    known = old.split("\n")
-    lines = known + [line for line in dict.fromkeys(mention.split("\n")) if line not in known]
-    while size("\n".join(lines)) > ENTITY_FACTS_BYTES_MAX and len(lines) > 1:
-        lines.pop(0)
-    return "\n".join(lines)
+    drafts = tuple(drafted(mention, asked(facts), rows, view) for mention in mentions_of(facts))
+    known = tuple(key for key in link_ids(facts, view.scope) if address(view.scope, "relation", key) in rows)
+    return Learned({"drafts": drafts, "known_links": known, "core": core})
 
 
 # embed and route: for what changed.
 
 
 def changed(facts: Facts) -> tuple[Drafted, ...]:
-    drafts = facts["drafts"]
-    assert isinstance(drafts, tuple)
-    return tuple(draft for draft in drafts if draft.is_changed)
+    return tuple(draft for draft in drafts_of(facts, "evolved") if draft.is_changed)
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
     entities = [draft.entity for draft in changed(facts)]
     if not entities or not asked(facts).embed:
         return None
-    return Embed(tuple(embedded_text(entity) for entity in entities))
-
-
-def embedded_text(entity: Entity) -> str:
-    return cut(f"{entity.name}\n{entity.content}", EMBED_TEXT_BYTES_MAX)
+    return Embed(tuple(embedded_text(entity.name, entity.content) for entity in entities))
 
 
 def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
@@ -275,22 +183,27 @@ def by_table(facts: Facts) -> Mapping[str, object]:
 
 
 def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    drafts, core = settled(facts), facts["core"]
+    core = facts["core"]
     assert isinstance(core, CoreTier)
+    relating = related({**facts, "evolved": settled(facts)}, view)
+    drafts = relating.drafts
     decisions = all_decisions(facts, drafts)
     entities = tuple(draft.entity for draft in drafts)
     access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
     placed = place(entities, decisions, core, access, view)
     is_moved = placed.core.blocks != core.blocks
     rows = tuple(write for draft in drafts for write in rows_of(draft, facts, view))
+    rows += tuple(put(view.scope, "relation", relation.id, relation) for relation in relating.relations)
+    rows += tuple(put(view.scope, "entity", entity.id, entity) for _, entity in relating.others)
     value = Remembered(
         tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts),
-        placed.decisions, placed.promoted, placed.evicted, dropped(facts),
+        relating.relations, needs_resolution(relating.relations),
+        placed.decisions, placed.promoted, placed.evicted, dropped(facts), relating.dropped_count,
     )  # fmt: skip
     plan = Plan(
         view.now_ms,
         writes=(*rows, *access.writes(view.scope)),
-        expects=expected(drafts, None if is_moved else core, view.scope),
+        expects=(*expected(drafts, None if is_moved else core, view.scope), *ends_as_read(relating)),
         core=placed.core if is_moved else None,
         value=value,
         accessed=entities,
@@ -298,6 +211,15 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
         spoken=(asked(facts).text, tuple(entity.name for entity in entities)),
     )
     return Learned({"plan": plan})
+
+
+def ends_as_read(relating: Related) -> tuple[Expect, ...]:
+    return tuple(Expect(row.address, row.version) for row, _ in relating.others)
+
+
+def needs_resolution(relations: tuple[Relation, ...]) -> bool:
+    contradictions = (it for it in relations if it.kind == "contradict")
+    return any(it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in contradictions)
 
 
 def dropped(facts: Facts) -> tuple[tuple[int, str], ...]:
@@ -308,8 +230,7 @@ def dropped(facts: Facts) -> tuple[tuple[int, str], ...]:
 
 def settled(facts: Facts) -> tuple[Drafted, ...]:
     """The drafts with block and vector mark, as routing and embedding came out."""
-    drafts, routes, vectors = facts["drafts"], facts["routes"], facts["vectors"]
-    assert isinstance(drafts, tuple)
+    drafts, routes, vectors = drafts_of(facts, "evolved"), facts["routes"], facts["vectors"]
     assert isinstance(routes, tuple)
     assert isinstance(vectors, tuple)
     todo = iter(zip(routes, vectors, strict=True))
@@ -334,36 +255,26 @@ def kept(entity: Entity) -> RoutingDecision:
 
 
 def rows_of(draft: Drafted, facts: Facts, view: View) -> Iterable[Write]:
-    """Current row, version, relation and vector of one entity."""
+    """Current row, version and vector of one entity."""
     entity, scope = draft.entity, view.scope
     if draft.is_row_changed:
         yield put(scope, "entity", entity.id, entity)
     if not draft.is_changed:
         return
-    kind = "extend" if draft.old_version else None
-    yield put(scope, "version", f"{entity.id}@{entity.version}", version_of(draft, kind, view.now_ms))
-    if draft.old_version:
-        relation = version_relation(draft, scope, view.now_ms)
-        yield put(scope, "relation", relation.id, relation)
+    yield put(scope, "version", ref(entity), version_of(draft, view.now_ms))
     if draft.tombstone_version:
         yield put(scope, "tombstone", entity.id, None)
     yield put(scope, "vector", entity.id, vector_of(draft, facts))
     yield from outdated(entity, scope)
 
 
-def version_of(draft: Drafted, kind: str | None, now_ms: int) -> Version:
+def version_of(draft: Drafted, now_ms: int) -> Version:
     entity = draft.entity
+    kind = draft.verdict.kind if draft.verdict else None
     return Version(
         entity.id, entity.version, draft.mention, kind, entity.content, entity.event_time_ms, entity.metadata,
         entity.source, now_ms,
     )  # fmt: skip
-
-
-def version_relation(draft: Drafted, scope: Scope, now_ms: int) -> Relation:
-    """Without a model nothing known is dropped: the next version extends the old one."""
-    source, target = (draft.entity.id, draft.old_version), (draft.entity.id, draft.entity.version)
-    row_id = relation_id(scope, source, target, "extend")
-    return Relation(row_id, "extend", source, target, VERSION_CONFIDENCE_PPM, "", "table", now_ms)
 
 
 def vector_of(draft: Drafted, facts: Facts) -> Vector | None:
@@ -391,7 +302,7 @@ def expected(drafts: tuple[Drafted, ...], core: CoreTier | None, scope: Scope) -
         for draft in drafts
         if not draft.row_version
     )
-    has_updates = any(draft.old_version and draft.is_changed for draft in drafts)
+    has_updates = any(draft.is_next for draft in drafts)
     return rows + graves + ((as_read(core, scope),) if core is not None and has_updates else ())
 
 
@@ -413,20 +324,24 @@ REMEMBER = Workflow(
     given=("request", "request_key"),
     steps=(
         SEEN,
-        Step("extract", requires=("request",), produces=("mentions", "dropped"),
-             otherwise=nothing("mentions", "dropped"), config=(("profile", "default"),),
+        Step("extract", requires=("request",), produces=("mentions", "links", "dropped"),
+             otherwise=nothing("mentions", "links", "dropped"), config=(("profile", "default"),),
              effect=AskModel, ask=ask_extraction, take=take_extraction,
              on_failure=retry(2, then=Degrade("one_note", one_note))),
-        Step("lookup", requires=("request", "mentions"), produces=("drafts", "core"),
-             otherwise=nothing("drafts", "core"),
+        Step("lookup", requires=("request", "mentions", "links"), produces=("drafts", "known_links", "core"),
+             otherwise=nothing("drafts", "known_links", "core"),
              effect=Read, ask=ask_lookup, take=take_lookup, on_failure=retry(3)),
-        Step("embed", requires=("request", "drafts"), produces=("vectors",), otherwise=nothing("vectors"),
+        CANDIDATES,
+        EVOLVE,
+        Step("embed", requires=("request", "evolved"), produces=("vectors",), otherwise=nothing("vectors"),
              config=(("profile", "default"),), effect=Embed, ask=ask_vectors, take=take_vectors,
              on_failure=retry(2, then=Degrade("no_vectors", no_vectors))),
-        Step("route", requires=("request", "drafts"), produces=("routes",), otherwise=nothing("routes"),
+        Step("route", requires=("request", "evolved"), produces=("routes",), otherwise=nothing("routes"),
              config=(("profile", "default"),), effect=AskModel, ask=ask_routes, take=take_routes,
              on_failure=retry(2, then=Degrade("table", by_table))),
-        Step("plan", requires=("request", "dropped", "drafts", "core", "vectors", "routes"),
+        Step("plan",
+             requires=("request", "mentions", "links", "known_links", "dropped", "candidates", "verdicts",
+                       "evolved", "core", "vectors", "routes"),
              produces=("plan",), otherwise=nothing("plan"), take=take_plan),
         commit_row(replan="lookup"),
         SETTLE,
@@ -434,7 +349,4 @@ REMEMBER = Workflow(
     ),
 )  # fmt: skip
 
-FACTS = (Drafted, Mention, Plan)
-"""Classes of facts of this workflow, for the codec."""
-
-__all__ = ["FACTS", "REMEMBER", "REPLY", "SEEN", "Commit", "embedded_text"]
+__all__ = ["REMEMBER", "REPLY", "SEEN"]

@@ -12,14 +12,16 @@ import attrs
 from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused
-from umi_core.inputs import Answer, Count, Embedded, Forget, GetEntity, ModelReplied, Recall, Remember
+from umi_core.inputs import Answer, Count, Forget, GetEntity, ModelReplied, Recall, Remember
+from umi_core.language.evolution import Evolution, parse_evolution
 from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.policies.routing import table_decision
-from umi_core.policies.similarity import sound_vectors
 from umi_core.requests import SERVED_BY
-from umi_core.results import Forgotten, Hit, Remembered, Stored
-from umi_core.values import BLOCK_KINDS, Entity, RoutingDecision, Scope, Version
+from umi_core.results import Forgotten, Recalled, Remembered, Stored
+from umi_core.values import BLOCK_KINDS, Entity, Relation, RoutingDecision, Scope, Version
+from umi_sim.oracle.evidence import STEP_OF
+from umi_sim.oracle.searches import Searches
 from umi_sim.oracle.worlds import (
     CHANGES,
     UNTOLD,
@@ -28,37 +30,22 @@ from umi_sim.oracle.worlds import (
     Operation,
     Track,
     World,
-    Worlds,
     bare,
     fits,
     id_of,
-    is_shown,
     rule_of,
-    score_of,
     shown,
-    wants,
 )
 
 AUDIT_VERSION_COUNT_MAX: Final = 8
-STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
-STEP_OF: Final = {  # each degradation, and the step whose answer must have failed, if an oracle can see it
-    "extract:one_note": "extract", "extract:partial": "extract", "embed:no_vectors": "embed",
-    "embed:words_only": "embed", "route:table": "route", "route:partial": None, "by_vector:words_only": None,
-    "settle:core_unread": None, **dict.fromkeys(STORAGE_MADE),
-}  # fmt: skip
-
-Score = Callable[["World"], int | None]
 
 
-# Verdicts.
-
-
-class ArchiveOracle(Worlds):
+class ArchiveOracle(Searches):
     """The judge of one memory's archive. Raises Broken with the readable name of a rule."""
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
-        self.tick = self.seen_ms = self.latest_ms = self.world_ms = 0
+        self.tick = self.world_ms = 0
         self.told: dict[str | int, tuple[Operation, object]] = {}  # by key: who was acknowledged, with what
 
     # What happens.
@@ -127,6 +114,7 @@ class ArchiveOracle(Worlds):
             if isinstance(op.request, Remember) and not self.world_ms:
                 self.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.flying.clear()
+        self.rewrites.clear()
         self.seen_ms = 0  # the next life has a clock of its own
         for op in {op: None for track in self.tracks.values() for op in track.open}:
             self.close(op)
@@ -144,10 +132,6 @@ class ArchiveOracle(Worlds):
             self.by_key.setdefault(op.key, [op]).append(twin)
             self.offer(twin, self.intended(twin))
             self.known |= dict.fromkeys(twin.mentions)
-
-    def is_late(self, op: Operation) -> bool:
-        """Whether it took so long that a model or an embedder may have timed out."""
-        return self.seen_ms - op.began_ms >= self.config.model_timeout_ms
 
     def known_ids(self) -> tuple[str, ...]:
         """Every id that was ever stored, or may have been."""
@@ -198,34 +182,6 @@ class ArchiveOracle(Worlds):
         if op.error is None and is_shaped:
             judge(self, op, outcome.value, names)
 
-    def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
-        """Each degradation has a cause, what must have failed is named; `count` vectors were asked for."""
-        for name in names:
-            step = STEP_OF.get(name)
-            is_caused = self.is_late(op) or step is None or self.has_failed(op, step, count)
-            self.demand(is_caused, "degradation-named", f"{name} without a cause")
-        if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
-            self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")
-        if count and not self.vectors(op, count):
-            is_named = any(name.startswith("embed:") for name in names)
-            self.demand(is_named, "degradation-named", "a failed embedding is not named")
-
-    def has_failed(self, op: Operation, step: str, count: int) -> bool:
-        """Whether some answer to this step was a failure, or of no or only partial use."""
-        answers = op.answers_of(step)
-        if step == "embed":  # a second plan asks for others, or for none
-            return len(answers) > 1 or (len(answers) == 1 and not self.vectors(op, count or -1))
-        if step == "extract":
-            return len(answers) > 1 or op.extraction is None or op.extraction.partial
-        replies = [parse_routes(it.text, (), self.config) for it in answers if isinstance(it, ModelReplied)]
-        return sum(isinstance(reply, Routes) for reply in replies) < len(answers)
-
-    def vectors(self, op: Operation, count: int) -> list[tuple[tuple[int, ...], ...]]:
-        """The sound answers of the embedder, of this many vectors each."""
-        found = [it for it in op.answers_of("embed") if isinstance(it, Embedded)]
-        sound = [sound_vectors(it.vectors, count, self.config.embedding_dims) for it in found]
-        return [tuple(vector for vector in it if vector) for it in sound if it is not None and None not in it]
-
     # Writes.
 
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
@@ -244,9 +200,33 @@ class ArchiveOracle(Worlds):
         is_own = pool == [op] and not value.repeated
         replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
         self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
+        self.judge_relations(doer, value)
         if is_own:
             self.judge_causes(op, names, len(changed) if op.request.embed else 0)
             self.fill(op, changed, value.routing, "embed:no_vectors" not in names)
+
+    def judge_relations(self, op: Operation, value: Remembered) -> None:
+        """Each next version has its relation, of the kind that its content shows; the others were said."""
+        told = {it.target: it for it in value.relations if it.source[0] == it.target[0]}
+        due = [(it.id, it.version) for it in value.entities if it.change == "updated"]
+        self.demand(sorted(told) == sorted(due), "version-chain", "relations of versions", due, sorted(told))
+        for (key, version), relation in told.items():
+            track = self.track(key)
+            kept = tuple(world for world in track.base if has_kind(world, version, relation.kind))
+            self.must(track, kept, "version-chain", f"{version} is not {relation.kind}", (), relation)
+            if track.base and kept != track.base:
+                self.root(track, kept)
+        others = [it for it in value.relations if it.source[0] != it.target[0]]
+        unsaid = [it for it in others if it.source[1] and not self.is_said(op, it)]
+        self.demand(not unsaid, "relation-ends", "a relation that no model stated", "", unsaid)
+
+    def is_said(self, op: Operation, relation: Relation) -> bool:
+        pair = f"{relation.target[0]}@{relation.target[1]}", f"{relation.source[0]}@{relation.source[1]}"
+        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)] or [op]
+        replies = [it.text for one in pool for it in one.answers_of("evolve") if isinstance(it, ModelReplied)]
+        read = [parse_evolution(text, (pair,), self.config.evolve_confidence_min_ppm) for text in replies]
+        verdicts = [dict(it.verdicts).get(pair) for it in read if isinstance(it, Evolution)]
+        return any(verdict is not None and verdict.kind == relation.kind for verdict in verdicts)
 
     def judge_forget(self, op: Operation, value: Forgotten, names: list[str]) -> None:
         assert isinstance(op.request, Forget)
@@ -355,52 +335,17 @@ class ArchiveOracle(Worlds):
         span = f"{low} to {high}"
         self.demand(low <= value <= high, "error-is-not-empty", "the count is wrong", span, value)
 
-    def judge_recall(self, op: Operation, hits: tuple[Hit, ...], names: list[str]) -> None:
-        request, config = op.request, self.config
-        assert isinstance(request, Recall)
-        limit = config.recall_limit_default if request.limit is None else request.limit
-        floor_ppm = config.recall_min_score_ppm if request.min_score_ppm is None else request.min_score_ppm
-        order = [(-hit.score_ppm, hit.id) for hit in hits]
-        is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
-        self.demand(is_once and order == sorted(order), "hits-ordered", "hits are out of order", limit, order)
-        for hit in hits:
-            self.judge_hit(op, request, hit, max(1, floor_ppm))
-        self.judge_causes(op, names, 1)
-        is_by_words = any(name.endswith(":words_only") for name in names)
-        vectors = [] if is_by_words else self.vectors(op, 1)
-        if not any(name in STORAGE_MADE for name in names) and vectors == vectors[:1] * len(vectors):
-            query = vectors[0][0] if vectors else None
-            last = order[-1] if len(hits) == limit else (1, "")
-            self.judge_cut(op, hits, last, lambda world: score_of(world, request, query, max(1, floor_ppm)))
 
-    def judge_hit(self, op: Operation, request: Recall, hit: Hit, floor_ppm: int) -> None:
-        is_score = hit.score_ppm == hit.relevance_ppm <= limits.PPM
-        self.demand(is_score, "hits-ordered", f"{hit.id} has no such score", hit.relevance_ppm, hit.score_ppm)
-        is_wanted = wants(request, hit.type, hit.time_ms) and hit.score_ppm >= floor_ppm
-        self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
-        track = self.track(hit.id)
-        worlds = self.seen(track, op)
-        kept = tuple(world for world in worlds if is_shown(world, hit, self.latest_ms))
-        rule = rule_of(track, worlds, [shown(world, None) for world in worlds], hit.version)
-        rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
-        self.must(track, kept, rule, "is a hit that cannot be", worlds[:3], hit)
-        self.settle(track, op, kept)
-
-    def judge_cut(self, op: Operation, hits: tuple[Hit, ...], last: tuple[int, str], score: Score) -> None:
-        """An id whose score is certain is among the hits with that score if it is due, and else it is not."""
-        found = {hit.id: hit.score_ppm for hit in hits}
-        for track in list(self.tracks.values()):
-            scores = list({score(world): None for world in self.seen(track, op)})
-            wanted, got = scores[0] if len(scores) == 1 else None, found.get(track.id, 0)
-            if wanted is not None and (got or (wanted and (-wanted, track.id) <= last)):
-                rule = "filter-before-cut" if hits else "error-is-not-empty"
-                self.demand(got == wanted, rule, f"{track.id} was shown as {got}, not {wanted}", wanted, got)
+def has_kind(world: World, version: int, kind: str) -> bool:
+    """Whether that version came to be so; one that is not known any more may have."""
+    row = next((row for row in world.told if row.version == version), None)
+    return row is None or row.kind == kind
 
 
 JUDGES: Final[Mapping[type, tuple[tuple[type, ...], Callable[..., None]]]] = {
     Remember: ((Remembered,), ArchiveOracle.judge_remember),
     Forget: ((Forgotten,), ArchiveOracle.judge_forget),
-    Recall: ((tuple,), ArchiveOracle.judge_recall),
+    Recall: ((Recalled,), ArchiveOracle.judge_recall),
     GetEntity: ((Entity, Version, type(None)), ArchiveOracle.judge_entity),
     Count: ((int,), ArchiveOracle.judge_count),
 }

@@ -96,7 +96,9 @@ class Oracle:
     def answered(self, agent: str, op_id: str, step: str, answer: Answer) -> None:
         watch = self.watches[agent]
         if isinstance(watch.requests.get(op_id), ArchiveRequest):
-            watch.archive.saw(watch.seen_ms, self.world_ms())  # a row may be made at this step, and its reply lost
+            watch.archive.saw(
+                watch.seen_ms, self.world_ms()
+            )  # a row may be made at this step, and its reply lost
             watch.archive.answered(op_id, step, answer)
 
     def stepped(self, agent: str) -> None:

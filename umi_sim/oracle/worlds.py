@@ -29,7 +29,12 @@ ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 
-FREE: Final = ("confidence_ppm", "relation_count", "vector_missing")  # fields that nothing here settles
+FREE: Final = (
+    "confidence_ppm",
+    "relation_count",
+    "contradicts",
+    "vector_missing",
+)  # fields that nothing here settles
 
 # Possible worlds.
 
@@ -161,7 +166,8 @@ class Worlds:
         found = dict.fromkeys(track.base)
         todo = list(found)
         for world in todo:  # it grows
-            later = [self.after(op, world, track.id) for op in track.open if may_follow(op, world)]
+            doers = [op for op in track.open if may_follow(op, world)]
+            later = [after for op in doers for after in self.afters(op, world, track.id)]
             todo += [world for world in later if world not in found]
             found |= dict.fromkeys(later)
             if len(found) > WORLD_COUNT_MAX:
@@ -169,11 +175,19 @@ class Worlds:
                 return ()
         return tuple(found)
 
-    def after(self, op: Operation, world: World, key: str) -> World:
-        """The world in which this operation has taken effect last."""
+    def afters(self, op: Operation, world: World, key: str) -> list[World]:
+        """The worlds in which this operation has taken effect last."""
+        kinds = self.kinds(op, key, world) if world.entity and op.mentions[key] is not None else ("extend",)
+        return list(dict.fromkeys(self.after(op, world, key, kind) for kind in kinds))
+
+    def kinds(self, op: Operation, key: str, world: World) -> tuple[str, ...]:
+        """What a next version may do to the one before."""
+        raise NotImplementedError
+
+    def after(self, op: Operation, world: World, key: str, kind: str) -> World:
         mention, request = op.mentions[key], op.request
         if isinstance(request, Remember) and mention is not None:
-            after, change = remembered(world, key, mention, request, op.began_ms)
+            after, change = remembered(world, key, mention, request, op.began_ms, kind)
             if self.config.semantic_routing and change != "unchanged":
                 after = attrs.evolve(after, unsure=(*after.unsure, "block"))
         else:
@@ -293,17 +307,20 @@ class Worlds:
 # What a write makes of an id.
 
 
-def remembered(world: World, key: str, mention: Mention, request: Remember, at_ms: int) -> tuple[World, str]:
-    """Nothing new; or the next version, with the lines that were lacking; or a first one."""
+def remembered(
+    world: World, key: str, mention: Mention, request: Remember, at_ms: int, kind: str
+) -> tuple[World, str]:
+    """Nothing new; or the next version, which appends the lines that lack or begins anew; or a first one."""
     old = world.entity
     lines = old.content.split("\n") if old else []
     if old is not None and all(line in lines for line in mention.content.split("\n")):
         return attrs.evolve(world, entity=with_given(old, request)), "unchanged"
     entity = with_given(old or bare(key, mention, at_ms), request)
-    content = extended(lines, mention.content) if old else mention.content
+    appends = old is not None and kind in ("extend", "derive")
+    content = extended(lines, mention.content) if appends else mention.content
     entity = attrs.evolve(entity, content=content, version=world.version + 1, updated_ms=at_ms)
     unsure = ("updated_ms",) if old and "created_ms" not in world.unsure else ("created_ms", "updated_ms")
-    row = version_of(entity, mention, "extend" if old else None)
+    row = version_of(entity, mention, kind if old else None)
     told = (*(world.told if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
     vector = UNTOLD if request.embed else None
     after = World(entity.version, entity, told, vector, unsure, world.deeds)
@@ -401,6 +418,12 @@ def is_shown(world: World, hit: Hit, latest_ms: int) -> bool:
     is_loose = it.event_time_ms is None and "updated_ms" in world.unsure
     is_in_time = it.time_ms <= hit.time_ms <= latest_ms if is_loose else it.time_ms == hit.time_ms
     told = (hit.version, hit.type, hit.name, hit.content)
+    if (
+        world.told
+        and world.told[-1].kind == "contradict"
+        and f"{it.id}@{it.version - 1}" not in hit.contradicts
+    ):
+        return False
     return is_in_time and (it.version, it.type, it.name, it.content) == told
 
 
@@ -411,8 +434,10 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
     return is_in_time and (request.types is None or entity_type in request.types)
 
 
-def score_of(world: World, request: Recall, query: tuple[int, ...] | None, floor_ppm: int) -> int | None:
-    """What a row scores, 0 if it is no hit, None if that is not known; without a vector by words alone."""
+def relevance_of(
+    world: World, request: Recall, variant: str, query: tuple[int, ...] | None, floor_ppm: int
+) -> int | None:
+    """How relevant a row is to a variant, 0 if it is no hit, None if not known; without a vector by words."""
     entity = world.entity
     if entity is None or (request.types is not None and entity.type not in request.types):
         return 0
@@ -420,7 +445,7 @@ def score_of(world: World, request: Recall, query: tuple[int, ...] | None, floor
     if (is_undated and request.time_range is not None) or (query is not None and world.vector == UNTOLD):
         return None
     name = words_of(entity.name)
-    score = shared_ppm(words_of(request.query), name, (*name, *words_of(entity.content)))
+    score = shared_ppm(words_of(variant), name, (*name, *words_of(entity.content)))
     if query is not None and world.vector:
         score = max(score, vector_relevance_ppm(query, world.vector))
     return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0

@@ -1,0 +1,57 @@
+"""Rewrites: what became of the references of recent queries, so that a question asked again needs no model.
+
+Law 1. A rewrite belongs to its query, its turns and its scope: the key holds them all. Law 2. Alive iff
+`now < stored + RESOLVE_CACHE_MS`. Law 3. The least recently used goes first. Law 4. It is lost with a crash.
+"""
+
+from hashlib import blake2b
+from typing import Final
+
+import attrs
+
+from umi_core.language.prompts import FIXED
+from umi_core.language.rewriting import Resolution
+from umi_core.limits import RESOLVE_CACHE_COUNT_MAX, RESOLVE_CACHE_MS
+from umi_core.values import Scope, Turn, pack
+
+FIXED_DIGEST: Final = blake2b(pack(list(FIXED["rewrite"])), digest_size=16).digest()
+KEPT: Final = ("resolved", "unchanged")
+
+
+def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
+    """`turns` as they are shown to the model."""
+    said = [[turn.role, turn.text] for turn in turns]
+    data = pack([FIXED_DIGEST, scope.user, scope.agent, query, said])
+    return blake2b(data, digest_size=16).digest()
+
+
+@attrs.frozen
+class Rewrite:
+    key: bytes
+    stored_ms: int
+    resolution: Resolution
+
+
+@attrs.frozen
+class RewriteCache:
+    """Least recently used first."""
+
+    rewrites: tuple[Rewrite, ...] = ()
+
+    def find(self, key: bytes, now_ms: int) -> Resolution | None:
+        return next((it.resolution for it in self.alive(now_ms) if it.key == key), None)
+
+    def alive(self, now_ms: int) -> tuple[Rewrite, ...]:
+        return tuple(it for it in self.rewrites if now_ms < it.stored_ms + RESOLVE_CACHE_MS)
+
+    def used(self, key: bytes, now_ms: int) -> "RewriteCache":
+        """That rewrite is the most recently used now."""
+        alive = self.alive(now_ms)
+        return RewriteCache((*(it for it in alive if it.key != key), *(it for it in alive if it.key == key)))
+
+    def put(self, key: bytes, now_ms: int, resolution: Resolution) -> "RewriteCache":
+        """With this answer, if it is one to keep."""
+        if resolution.outcome not in KEPT:
+            return self
+        others = tuple(it for it in self.alive(now_ms) if it.key != key)
+        return RewriteCache((*others, Rewrite(key, now_ms, resolution))[-RESOLVE_CACHE_COUNT_MAX:])

@@ -1,0 +1,130 @@
+"""Drafting: what a text makes of the entities it names, before anything is written.
+
+Law 1. A mention whose lines are all known changes nothing; else it is the next version. Law 2. Content is a
+replay of mentions: extend and derive append the lines that are lacking, update and contradict begin anew.
+Law 3. What a request does not give explicitly stays as it was.
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from umi_core.inputs import Remember
+from umi_core.language.evolution import BY_TABLE, Verdict
+from umi_core.language.extraction import Mention
+from umi_core.language.prompts import Statement
+from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
+from umi_core.state import View
+from umi_core.values import Address, Entity, Row, Scope, Tombstone, cut, entity_id, note_id, size
+from umi_core.workflows.commits import address
+
+APPENDING = ("extend", "derive")
+
+
+@attrs.frozen
+class Drafted:
+    """One entity as it will be, with what the rows said when it was planned.
+
+    `old` is the version before, `verdict` what this one does to it; None if there is none before.
+    """
+
+    entity: Entity
+    change: str
+    mention: str
+    is_row_changed: bool
+    row_version: int = 0
+    tombstone_version: int = 0
+    old: Entity | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        return self.change != "unchanged"
+
+    @property
+    def is_next(self) -> bool:
+        """A version that follows another one."""
+        return self.is_changed and self.old is not None
+
+
+def id_of(mention: Mention, scope: Scope) -> str:
+    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
+
+
+def drafted(mention: Mention, request: Remember, rows: Mapping[Address, Row], view: View) -> Drafted:
+    key = id_of(mention, view.scope)
+    row = rows.get(address(view.scope, "entity", key))
+    grave = rows.get(address(view.scope, "tombstone", key))
+    if row is None:
+        return created(mention, request, key, grave, view)
+    old = row.body
+    assert isinstance(old, Entity)
+    fresh = with_options(old, request)
+    if all(line in old.content.split("\n") for line in mention.content.split("\n")):
+        return Drafted(fresh, "unchanged", mention.content, fresh != old, row.version, old=old)
+    fresh = attrs.evolve(fresh, version=old.version + 1, updated_ms=view.now_ms)
+    draft = Drafted(fresh, "updated", mention.content, True, row.version, old=old)
+    return evolved(draft, BY_TABLE)
+
+
+def created(mention: Mention, request: Remember, key: str, grave: Row | None, view: View) -> Drafted:
+    """A name that is new, or was forgotten: then its versions go on where they ended."""
+    version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
+    entity = Entity(
+        key, mention.type, mention.name, mention.content, version, 500_000, mention.confidence_ppm, "",
+        view.now_ms, view.now_ms,
+    )  # fmt: skip
+    grave_version = grave.version if grave else 0
+    fresh = with_options(entity, request)
+    return Drafted(fresh, "created", mention.content, True, tombstone_version=grave_version)
+
+
+def with_options(entity: Entity, request: Remember) -> Entity:
+    """Explicit values only; what is not given stays."""
+    importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
+    return attrs.evolve(
+        entity,
+        importance_ppm=entity.importance_ppm if importance_ppm is None else importance_ppm,
+        event_time_ms=entity.event_time_ms if event_time_ms is None else event_time_ms,
+        metadata=tuple(sorted(request.metadata)) or entity.metadata,
+        source=entity.source if request.source is None else request.source,
+    )
+
+
+def evolved(draft: Drafted, verdict: Verdict) -> Drafted:
+    """The draft of a next version under this verdict on its mention."""
+    old = draft.old
+    assert old is not None
+    appends = verdict.kind in APPENDING
+    content = extended(old.content, draft.mention) if appends else draft.mention
+    entity = attrs.evolve(draft.entity, content=content, contradicts=old.contradicts if appends else ())
+    return attrs.evolve(draft, entity=entity, verdict=verdict)
+
+
+def extended(old: str, mention: str) -> str:
+    """The lines that are lacking are appended; beyond the limit the oldest go."""
+    known = old.split("\n")
+    lines = known + [line for line in dict.fromkeys(mention.split("\n")) if line not in known]
+    while size("\n".join(lines)) > ENTITY_FACTS_BYTES_MAX and len(lines) > 1:
+        lines.pop(0)
+    return "\n".join(lines)
+
+
+# How an entity is shown to a model, an embedder, a search.
+
+
+def embedded_text(name: str, content: str) -> str:
+    return cut(f"{name}\n{content}", EMBED_TEXT_BYTES_MAX)
+
+
+def ref(entity: Entity) -> str:
+    """A statement's name in questions and answers: this content of this entity."""
+    return f"{entity.id}@{entity.version}"
+
+
+def new_statement(draft: Drafted) -> Statement:
+    return Statement(ref(draft.entity), draft.entity.name, draft.mention)
+
+
+def old_statement(entity: Entity) -> Statement:
+    return Statement(ref(entity), entity.name, entity.content)

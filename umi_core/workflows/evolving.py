@@ -1,0 +1,133 @@
+"""Evolving: how new statements stand to what was known, asked before anything is written.
+
+Law 1. Asked pairs: of each changed entity the version before, then its candidates by rank. Law 2. Without a
+model, or without a verdict, every next version extends: nothing known is dropped.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from umi_core.effects import AskModel, ByWords, Read, Where
+from umi_core.inputs import Answer, ModelReplied, ReadDone, Remember
+from umi_core.language import replies
+from umi_core.language.evolution import Evolution, Pair, Verdict, parse_evolution
+from umi_core.language.prompts import ask_evolve
+from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
+from umi_core.state import Facts, View
+from umi_core.values import Entity, Row
+from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
+from umi_core.workflows.drafting import Drafted, embedded_text, evolved, new_statement, old_statement, ref
+
+CANDIDATE_SCORE_MIN_PPM: Final = 300_000
+
+
+def asked(facts: Facts) -> Remember:
+    request = facts["request"]
+    assert isinstance(request, Remember)
+    return request
+
+
+def drafts_of(facts: Facts, name: str = "drafts") -> tuple[Drafted, ...]:
+    """`drafts` as looked up; `evolved` under the verdicts."""
+    drafts = facts[name]
+    assert isinstance(drafts, tuple)
+    return drafts
+
+
+# candidates: what is known and may have to do with a new statement.
+
+
+def ask_candidates(facts: Facts, view: View) -> Read | None:
+    draft = view.unit
+    assert isinstance(draft, Drafted)
+    if not draft.is_changed or not asked(facts).evolve:
+        return None
+    told = tuple(it.entity.id for it in drafts_of(facts))
+    text = embedded_text(draft.entity.name, draft.mention)
+    query = ByWords(
+        view.scope, text, Where(without=told), EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM
+    )
+    return Read(query)
+
+
+def take_candidates(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    rows = answer.rows if isinstance(answer, ReadDone) else ()
+    return Learned({"candidates": tuple(row for row in rows if isinstance(row.body, Entity))})
+
+
+# evolve: one question about all pairs.
+
+
+def candidates_of(facts: Facts) -> tuple[tuple[Row, ...], ...]:
+    """The rows found for each draft."""
+    candidates = facts["candidates"]
+    assert isinstance(candidates, tuple)
+    return candidates
+
+
+def asked_pairs(facts: Facts) -> tuple[tuple[Drafted, Entity], ...]:
+    return tuple(all_pairs(facts))[:EVOLVE_PAIR_COUNT_MAX] if asked(facts).evolve else ()
+
+
+def all_pairs(facts: Facts) -> Iterator[tuple[Drafted, Entity]]:
+    for draft, rows in zip(drafts_of(facts), candidates_of(facts), strict=True):
+        if draft.is_next and draft.old is not None:
+            yield draft, draft.old
+        yield from ((draft, row.body) for row in rows if isinstance(row.body, Entity))
+
+
+def refs(draft: Drafted, old: Entity) -> Pair:
+    return ref(draft.entity), ref(old)
+
+
+def ask_evolution(facts: Facts, view: View) -> AskModel | None:
+    pairs = asked_pairs(facts)
+    if not pairs:
+        return None
+    new = {ref(draft.entity): new_statement(draft) for draft, _ in pairs}
+    old = {ref(entity): old_statement(entity) for _, entity in pairs}
+    prompt = ask_evolve(tuple(new.values()), tuple(old.values()), tuple(refs(*pair) for pair in pairs))
+    return AskModel("evolve", prompt)
+
+
+def take_evolution(facts: Facts, answer: Answer | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(by_table(facts))
+    assert isinstance(answer, ModelReplied)
+    pairs = tuple(refs(*pair) for pair in asked_pairs(facts))
+    evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
+    if isinstance(evolution, replies.Unusable):
+        return Unusable(evolution.reason)
+    assert isinstance(evolution, Evolution)
+    partial = tuple(("partial", reason, 1) for reason in evolution.dropped)
+    return Learned(under(evolution.verdicts, facts), degraded=partial)
+
+
+def under(verdicts: tuple[tuple[Pair, Verdict], ...], facts: Facts) -> Mapping[str, object]:
+    """The drafts, each next version under the verdict on its version pair."""
+    by_pair = dict(verdicts)
+    drafts = drafts_of(facts)
+    pairs = [refs(draft, draft.old) if draft.is_next and draft.old is not None else None for draft in drafts]
+    heard = [by_pair.get(pair) if pair is not None else None for pair in pairs]
+    redrafted = (
+        evolved(draft, verdict) if verdict else draft for draft, verdict in zip(drafts, heard, strict=True)
+    )
+    return {"verdicts": verdicts, "evolved": tuple(redrafted)}
+
+
+def by_table(facts: Facts) -> Mapping[str, object]:
+    return under((), facts)
+
+
+CANDIDATES = Step(
+    "candidates", each="drafts", requires=("request",), produces=("candidates",),
+    otherwise=nothing("candidates"), effect=Read, ask=ask_candidates, take=take_candidates,
+    on_failure=retry(2, then=degrade("none", candidates=())),
+)  # fmt: skip
+
+EVOLVE = Step(
+    "evolve", requires=("request", "drafts", "candidates"), produces=("verdicts", "evolved"),
+    otherwise=nothing("verdicts", "evolved"), config=(("profile", "default"),),
+    effect=AskModel, ask=ask_evolution, take=take_evolution,
+    on_failure=retry(2, then=Degrade("table", by_table)),
+)  # fmt: skip

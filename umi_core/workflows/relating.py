@@ -1,0 +1,153 @@
+"""Relating: the relations that a remember adds, and what they change at both their ends.
+
+Law 1. A relation leads from an old statement to a new one, or links two entities; both ends exist, because
+the commit rewrites both: one that forgets an end meanwhile conflicts. Law 2. The relation from a version to
+the next is counted at neither end. Law 3. An entity at its limit takes no more; what is left out is counted.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from umi_core.language.evolution import BY_TABLE, Pair, Verdict
+from umi_core.language.extraction import Link, Mention
+from umi_core.limits import RELATION_COUNT_MAX
+from umi_core.state import Facts, View
+from umi_core.values import Entity, Relation, Row, Scope, norm, relation_id
+from umi_core.workflows.drafting import Drafted, id_of, ref
+from umi_core.workflows.evolving import candidates_of, drafts_of
+
+End = tuple[str, int]
+
+
+@attrs.frozen
+class Related:
+    """The new relations; the drafts and the other entities as they are with them."""
+
+    relations: tuple[Relation, ...]
+    drafts: tuple[Drafted, ...]
+    others: tuple[tuple[Row, Entity], ...]
+    dropped_count: int
+
+
+def related(facts: Facts, view: View) -> Related:
+    """All relations of this text, in the order: versions, links, verdicts on candidates."""
+    drafts = drafts_of(facts, "evolved")
+    rows = candidate_rows(facts)
+    entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
+    entities |= {draft.entity.id: draft.entity for draft in drafts}
+    versions = tuple(version_relation(draft, view) for draft in drafts if draft.is_next)
+    kept: list[Relation] = []
+    wanted = [*link_relations(facts, view), *verdict_relations(facts, drafts, view)]
+    for relation in wanted:
+        ends = (relation.source[0], relation.target[0])
+        if all(entities[end].relation_count < RELATION_COUNT_MAX for end in ends):
+            kept.append(relation)
+            entities |= {end: counted(entities[end], +1) for end in ends}
+    for relation in (*versions, *kept):
+        contradict(relation, entities)
+    others = tuple((row, entities[key]) for key, row in rows.items() if entities[key] != row.body)
+    return Related(
+        (*versions, *kept),
+        tuple(with_entity(draft, entities[draft.entity.id]) for draft in drafts),
+        others,
+        len(wanted) - len(kept),
+    )
+
+
+def candidate_rows(facts: Facts) -> Mapping[str, Row]:
+    """Each candidate once, as it was read last."""
+    rows = sorted((row for found in candidates_of(facts) for row in found), key=lambda row: row.version)
+    return {row.address.id: row for row in rows}
+
+
+def with_entity(draft: Drafted, entity: Entity) -> Drafted:
+    is_row_changed = draft.is_row_changed or entity != draft.entity
+    return attrs.evolve(draft, entity=entity, is_row_changed=is_row_changed)
+
+
+def counted(entity: Entity, by: int) -> Entity:
+    return attrs.evolve(entity, relation_count=entity.relation_count + by)
+
+
+def contradict(relation: Relation, entities: dict[str, Entity]) -> None:
+    """Both statements say so, as far as they are current."""
+    if relation.kind != "contradict":
+        return
+    for (key, version), (other, other_version) in (
+        (relation.target, relation.source),
+        (relation.source, relation.target),
+    ):
+        if entities[key].version == version:
+            entities[key] = contradicting(entities[key], f"{other}@{other_version}")
+
+
+def contradicting(entity: Entity, statement: str) -> Entity:
+    refs = (*(it for it in entity.contradicts if it != statement), statement)
+    return attrs.evolve(entity, contradicts=refs[-RELATION_COUNT_MAX:])
+
+
+# The relations.
+
+
+def made(source: End, target: End, verdict: Verdict, view: View) -> Relation:
+    row_id = relation_id(view.scope, source, target, verdict.kind)
+    return Relation(
+        row_id, verdict.kind, source, target, verdict.confidence_ppm, verdict.reason, verdict.by, view.now_ms
+    )
+
+
+def version_relation(draft: Drafted, view: View) -> Relation:
+    entity, old = draft.entity, draft.old
+    assert old is not None
+    return made((old.id, old.version), (entity.id, entity.version), draft.verdict or BY_TABLE, view)
+
+
+def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Relation]:
+    """Of new statements to candidates; the version pairs have theirs already."""
+    verdicts = facts["verdicts"]
+    assert isinstance(verdicts, tuple)
+    targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
+    sources = {ref(body): (body.id, body.version) for body in candidate_bodies(facts)}
+    pair: Pair
+    for pair, verdict in verdicts:
+        if pair[1] in sources:
+            yield made(sources[pair[1]], targets[pair[0]], verdict, view)
+
+
+def candidate_bodies(facts: Facts) -> Iterator[Entity]:
+    for row in candidate_rows(facts).values():
+        assert isinstance(row.body, Entity)
+        yield row.body
+
+
+def link_relations(facts: Facts, view: View) -> Iterator[Relation]:
+    """Links that are not stored yet."""
+    links, known = facts["links"], facts["known_links"]
+    assert isinstance(links, tuple)
+    assert isinstance(known, tuple)
+    for link in links:
+        source, target = link_ends(link, mentions_of(facts), view.scope)
+        relation = made(source, target, Verdict(link.kind, link.confidence_ppm), view)
+        if relation.id not in known:
+            yield relation
+
+
+def mentions_of(facts: Facts) -> tuple[Mention, ...]:
+    mentions = facts["mentions"]
+    assert isinstance(mentions, tuple)
+    return mentions
+
+
+def link_ends(link: Link, mentions: tuple[Mention, ...], scope: Scope) -> tuple[End, End]:
+    """Links have version 0 at both ends; of two mentions with one name the first is meant."""
+    ids = {norm(mention.name): id_of(mention, scope) for mention in reversed(mentions)}
+    return (ids[norm(link.source_name)], 0), (ids[norm(link.target_name)], 0)
+
+
+def link_ids(facts: Facts, scope: Scope) -> tuple[str, ...]:
+    """The rows where the links of this text are, or will be."""
+    links = facts["links"]
+    assert isinstance(links, tuple)
+    ends = [(link_ends(link, mentions_of(facts), scope), link.kind) for link in links]
+    return tuple(relation_id(scope, source, target, kind) for (source, target), kind in ends)
