@@ -71,11 +71,12 @@ class Searches(Evidence):
         failed = Resolution("failed", request.query, terms)
         allowed = heard + ([failed] if len(heard) < len(answers) or self.is_late(op) else [])
         allowed += known if self.config.resolve_cache and not answers else []
-        self.demand(got in allowed, "cache-invisible", "nobody resolved it so", allowed, got)
+        self.judge_rewrite(request, got, turns)
+        rule = "reference-agrees" if answers else "cache-invisible"
+        self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
         is_named = "resolve:original" in names
         must_be = got.outcome == "failed" or (got.outcome == "rejected" and got.reason != "unresolved")
         self.demand(is_named == must_be, "degradation-named", "a refused rewrite", must_be, names)
-        self.judge_rewrite(request, got, turns)
         if got.outcome in KEPT and answers:
             self.rewrites.setdefault((request.query, turns), []).append((self.seen_ms, got))
 
