@@ -1,4 +1,4 @@
-"""Mutants of what the model says: extraction, routing, rewriting, evolution, and the search behind a recall."""
+"""Mutants of what the model says (extraction, routing, rewriting, evolution) and of the search of a recall."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -62,7 +62,7 @@ def filled_again(original: Original) -> Original:
     def prompt(task: str, inputs: tuple[tuple[str, Any], ...]) -> str:
         text: str = original(task, inputs)
         for name, value in inputs:
-            text = text.replace("{" + name + "}", str(value)[:20])
+            text = text.replace("{" + name + "}", repr(value)[:20])
         return text
 
     return prompt
@@ -283,7 +283,7 @@ ROWS: Final = (
            ("parser-total",), "contradictions", owner=evolution, attribute="read_reason",
            wrong=cut_by_characters),
     Mutant("filter-after-cut", "retrieval", "filters are applied to the hits that are left after the cut",
-           ("filter-before-cut", "error-is-not-empty", "fusion-rule"), "smoke", tables=filters_after_cut),
+           ("filter-before-cut", "error-is-not-empty", "fusion-rule"), "calm", tables=filters_after_cut),
     Mutant("ties-by-arrival", "retrieval", "hits of equal score come in the order of storage",
            ("hits-ordered", "fusion-rule"), "calm", owner=ranking.Ranked, attribute="order",
            wrong=unordered_ties),
