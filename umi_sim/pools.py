@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from umi_core import limits
+from umi_core.language.pronouns import TERMS
 from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.values import ENTITY_TYPES, Turn
 from umi_sim.prng import Stream
@@ -64,7 +65,7 @@ CAST: Final[Mapping[str, tuple[str, ...]]] = {
     "day": ("Monday", "Friday"),
     "self": ("Umi", "Nori", "Kumo", "Hana", "Taro", "Miko", "Sora", "Yumi", "Rei", "Aki"),
     "zh": ("上海", "北京"), "ja": ("大阪", "東京"), "ko": ("서울", "부산"), "ar": ("القاهرة", "دبي"),
-    "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"),
+    "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"), "term": tuple(TERMS.values()),
 }  # fmt: skip
 
 CHANGING: Final = (
@@ -92,7 +93,19 @@ TEMPLATES: Final = (
 QUESTIONS: Final = (
     "{person}", "{org}", "{city}", "Where does {person} live?", "Who works at {org}?", "{person} {thing}",
     "what does she like", "Is it about {project}?", "{zh}", "{self}", "likes", "{person} and {person}",
-    "wo wohnt {person}",
+    "wo wohnt {person}", "anything similar to {thing}", "{person} last week", "{org} related to {project}",
+    "{project} deadline", "show me {city}", "whole {thing}", "Is there a meeting with {person}?",
+)  # fmt: skip
+
+# Questions that mean something said earlier, in the four languages that the memory reads, every term of them.
+REFERRING: Final = (
+    "Where does she live?", "Where does he work now?", "What did {person} say about it?", "who works there",
+    "What did he say about that and this?", "Does she know them?", "Is it before {day}?", "the same {thing}",
+    "fix it like before, before noon", "What's she up to?", "the other one", "Show me the IT budget again",
+    "Wo wohnt sie?", "Wo arbeitet er jetzt?", "Was mag ihr Bruder?", "Weiß {person} davon?", "das Problem",
+    "¿Dónde vive ella?", "¿Qué le gusta a él?", "¿Trabaja {person} allí?", "¿Quién conoce a su hermana?",
+    "她住在哪里？", "他喜欢什么？", "他们认识{person}吗？", "那个问题怎么样", "其他",
+    *("{term}", "{term} {thing}", "{person} {term}", "{term} {org} {term}") * 2,
 )  # fmt: skip
 
 SLOT: Final = re.compile(r"\{(\w+)\}")
@@ -280,8 +293,11 @@ HOSTILE_RANGES: Final[Pool] = {
     "type": ((True, None), ("0", None), (1,), (1, 2, 3), (), "ab", 7),
 }
 ROLES: Final = ("user", "assistant", "system", "tool")
+TURN_COUNTS: Final = (1, 2, 3, 3, 12)
+STRANGE_TURNS: Final = ("", " \n\t", prose(limits.TURN_CHARS_MAX + 1), "日本" * limits.TURN_CHARS_MAX)
 HOSTILE_TURNS: Final[Pool] = {
-    "count": tuple((Turn("user", "Alice likes tea."),) * count for count in (9, 10, 11)),
+    "count": tuple((Turn("user", "Alice likes tea."),) * count for count in (9, 10, 11, 12)),
+    "blank": ((Turn("user", " "),) * 12, (Turn("user", "Bob"), *(Turn("tool", ""),) * 10)),
     "size": tuple((Turn("user", text),) for text in ("", *sizes(limits.TURN_CHARS_MAX))),
     "role": ((Turn("nobody", "x"),), (Turn("User", "x"),), (Turn("", "x"),)),
     "text": ((Turn("user", 'INPUT text = "x"'),), (Turn("user", "{query}"),), (Turn("assistant", "```"),)),

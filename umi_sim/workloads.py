@@ -16,6 +16,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.inputs import REQUESTS
+from umi_core.language.pronouns import read
 from umi_core.limits import PPM, WORKING_VALUE_BYTES_MAX
 from umi_core.values import BLOCK_KINDS, Turn, entity_id, is_text
 from umi_sim import pools
@@ -27,6 +28,7 @@ from umi_sim.transcript import TurnLine, load
 
 Drawn = tuple[str, dict[str, object]]
 Line = tuple[int | None, Drawn]  # when, if that is told, and what
+Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked after
 
 FLOOR: Final = 64
 SECTION_BLOCKS: Final = 2**32
@@ -34,6 +36,8 @@ GENERATED: Final = (1, 4)  # beside a transcript
 BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
 RECALL_EVERY: Final = 5
 TOLD_COUNT_MAX: Final = 16
+ASKED_COUNT_MAX: Final = 4
+TURN_COUNT_MAX: Final = 12  # two more than a memory looks at
 TOLD_CHARS_MAX: Final = 1_000
 PROMOTING_PPM: Final = 775_000
 
@@ -48,10 +52,15 @@ class Known(Protocol):
 
 
 class Workload:
-    """The requests of one agent. `at_ms`: world time that script or transcript gives the last one drawn."""
+    """The requests of one agent.
+
+    `at_ms`: world time that script or transcript gives the last one drawn. `is_again`: its question was asked
+    before, so when it is asked matters.
+    """
 
     def __init__(self, config: RunConfig, agent: str, known: Known) -> None:
         self.at_ms: int | None = None
+        self.is_again = False
         self._config = config
         self._user = User(config, agent, known)
         self._names, self._bounds = choices(config.weights)
@@ -70,11 +79,12 @@ class Workload:
         return self._last
 
     def _draw(self, stream: Stream) -> Drawn | None:
-        self.at_ms = None
+        self.at_ms, self.is_again = None, False
         kind = self._config.workload
         if kind == "script":
             return self._follow()
         if stream.chance(*self._config.repeat) and self._last:
+            self.is_again = self._last[0] == "recall"
             return self._last
         if kind == "generated" or stream.chance(*GENERATED):
             return self._invent(stream)
@@ -82,11 +92,15 @@ class Workload:
 
     def _follow(self) -> Drawn | None:
         self.at_ms, drawn = next(self._lines, (None, None))
+        if drawn is not None and drawn[0] == "remember":
+            self._user.tell(drawn[1].get("text"))
         return drawn
 
     def _invent(self, stream: Stream) -> Drawn:
         name = self._names[bisect(self._bounds, stream.below(self._bounds[-1]))]
-        return name, arguments(FIELDS[name], self._user, stream)
+        args = arguments(FIELDS[name], self._user, stream)
+        self.is_again = name == "recall" and self._user.has_asked(args)
+        return name, args
 
 
 class Sections(Stream):
@@ -132,6 +146,8 @@ class User:
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
         self.other_ids = ids_of_cast(config)
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
+        self.asked: deque[Question] = deque(maxlen=ASKED_COUNT_MAX)
+        self.question: Question = ("", ())  # of this request, as far as it is drawn
 
         working, core = min(memory.working_bytes_max, WORKING_VALUE_BYTES_MAX), memory.core_bytes_max
         full = tuple(b"v" * size for size in range(working - 4, working + 1) if size > 0)
@@ -177,15 +193,40 @@ class User:
         return text
 
     def query(self, stream: Stream) -> object:
-        """Words of something told, or a question about the cast."""
-        if stream.chance(1, 3) and self.told:
-            return some_words(stream, stream.pick(self.told))
-        return filled_in(stream, pools.QUESTIONS)
+        """An earlier one, words of something told, or a question; half of these refer to what was said."""
+        if stream.chance(1, 4) and self.asked:
+            self.question = stream.pick(self.asked)
+        elif stream.chance(1, 4) and self.told:
+            self.question = some_words(stream, stream.pick(self.told)), ()
+        else:
+            asked = pools.REFERRING if stream.chance(1, 2) else pools.QUESTIONS
+            self.question = filled_in(stream, asked), ()
+        return self.question[0]
 
     def turns(self, stream: Stream) -> object:
-        """One to three, of any role."""
-        count = stream.between(1, 3)
-        return tuple(Turn(stream.pick(pools.ROLES), filled_in(stream, pools.TEMPLATES)) for _ in range(count))
+        """Mostly for a question that refers to them; of one asked again mostly the same, else what was said
+        since."""
+        query, before = self.question
+        if before and stream.chance(3, 4):
+            return before
+        if not stream.chance(*(NEARLY_ALWAYS if read(query).terms else SOMETIMES)):
+            return None
+        said = tuple(self.turn(stream) for _ in range(stream.between(0, stream.pick(pools.TURN_COUNTS))))
+        self.asked.append((query, said))
+        return said
+
+    def turn(self, stream: Stream) -> Turn:
+        """Something told earlier, or said aside; one in sixteen is blank or longer than is looked at."""
+        role = stream.pick(pools.ROLES)
+        if stream.chance(1, 16):
+            return Turn(role, stream.pick(pools.STRANGE_TURNS))
+        is_told = stream.chance(3, 4) and self.told
+        return Turn(role, stream.pick(self.told) if is_told else filled_in(stream, pools.TEMPLATES))
+
+    def has_asked(self, args: Mapping[str, object]) -> bool:
+        """Whether just this was asked before, after the same turns."""
+        query, turns = args.get("query"), args.get("turns")
+        return bool(turns) and self.question[1] == turns and self.question[0] == query
 
     def instant(self, stream: Stream) -> int:
         return max(0, self.start_ms + stream.between(-5_000, 60_000))
@@ -234,6 +275,7 @@ ALWAYS: Final = (1, 1)
 OFTEN: Final = (1, 2)
 SOMETIMES: Final = (1, 4)
 SELDOM: Final = (1, 8)
+NEARLY_ALWAYS: Final = (7, 8)
 
 
 def plain_maker(values: Maker | Sequence[object]) -> Maker:
@@ -307,6 +349,7 @@ FIELDS: Final[Mapping[str, tuple[Field, ...]]] = {
         attrs.evolve(IMPORTANCE, share=OFTEN),
         REQUEST_KEY,
         Field("extract", (False,), pools.HOSTILE_FLAGS, SELDOM),
+        Field("evolve", (False,), pools.HOSTILE_FLAGS, SELDOM),
         Field("embed", (False,), pools.HOSTILE_FLAGS, SELDOM),
         Field("event_time_ms", User.instant, pools.HOSTILE_TIMES, SOMETIMES),
         Field("metadata", pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
@@ -317,7 +360,9 @@ FIELDS: Final[Mapping[str, tuple[Field, ...]]] = {
         Field("limit", (1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, SOMETIMES),
         Field("time_range", User.time_range, pools.HOSTILE_RANGES, SELDOM),
         TYPES,
-        Field("turns", User.turns, pools.HOSTILE_TURNS, SOMETIMES),
+        Field("turns", User.turns, pools.HOSTILE_TURNS),
+        Field("deep", (True, False), pools.HOSTILE_FLAGS, OFTEN),
+        Field("resolve", (False,), pools.HOSTILE_FLAGS, SELDOM),
         Field("min_score_ppm", (0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
     ),
     "forget": (ENTITY, REQUEST_KEY),
@@ -347,9 +392,23 @@ def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
             yield None, ("remember", {"text": minutes(untold)})
             untold.clear()
         if number % RECALL_EVERY == 0:
-            yield None, ("recall", {"query": some_words(stream, stream.pick(spoken[:number]).text)})
+            yield None, ("recall", question_after(spoken[:number], stream))
         if is_end:
             yield None, ("save_session", {})
+
+
+def question_after(spoken: Sequence[TurnLine], stream: Stream) -> dict[str, object]:
+    """Words of an earlier turn, or a question that refers to the last ones."""
+    is_own = stream.chance(1, 2)
+    query = some_words(stream, stream.pick(spoken).text) if is_own else filled_in(stream, pools.REFERRING)
+    last = spoken[max(0, len(spoken) - stream.between(0, TURN_COUNT_MAX)) :]
+    first = spoken[0].speaker
+    return {"query": query, "turns": tuple(Turn(role_of(it.speaker == first), it.text) for it in last)}
+
+
+def role_of(is_first: bool) -> str:
+    """Who speaks first is the user."""
+    return "user" if is_first else "assistant"
 
 
 def minutes(spoken: Sequence[TurnLine]) -> str:

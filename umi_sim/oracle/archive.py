@@ -13,14 +13,14 @@ from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused
 from umi_core.inputs import Answer, Count, Forget, GetEntity, ModelReplied, Recall, Remember
-from umi_core.language.evolution import Evolution, parse_evolution
 from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.policies.routing import table_decision
 from umi_core.requests import SERVED_BY
 from umi_core.results import Forgotten, Recalled, Remembered, Stored
-from umi_core.values import BLOCK_KINDS, Entity, Relation, RoutingDecision, Scope, Version
-from umi_sim.oracle.evidence import STEP_OF
+from umi_core.values import BLOCK_KINDS, Entity, RoutingDecision, Scope, Version
+from umi_sim.oracle.evidence import NAMES
+from umi_sim.oracle.reads import fits, shown
 from umi_sim.oracle.searches import Searches
 from umi_sim.oracle.worlds import (
     CHANGES,
@@ -31,10 +31,8 @@ from umi_sim.oracle.worlds import (
     Track,
     World,
     bare,
-    fits,
     id_of,
     rule_of,
-    shown,
 )
 
 AUDIT_VERSION_COUNT_MAX: Final = 8
@@ -45,7 +43,7 @@ class ArchiveOracle(Searches):
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
-        self.tick = self.world_ms = 0
+        self.world_ms = 0
         self.told: dict[str | int, tuple[Operation, object]] = {}  # by key: who was acknowledged, with what
 
     # What happens.
@@ -67,6 +65,8 @@ class ArchiveOracle(Searches):
         self.flying[op_id] = op
         if error is None and isinstance(op.key, str):
             self.by_key.setdefault(op.key, []).append(op)
+        if isinstance(request, Forget):
+            self.heard_forget(request)
         self.offer(op, self.intended(op))
 
     def answered(self, op_id: str, step: str, answer: Answer) -> None:
@@ -74,10 +74,15 @@ class ArchiveOracle(Searches):
         if op is None:
             return
         op.answers.append((step, answer))
+        if step == "resolve":
+            self.heard_rewrite(op, answer)
+        elif step == "evolve":
+            self.heard_verdicts(answer)
         if step == "extract" and isinstance(op.request, Remember):
             reply = answer.text if isinstance(answer, ModelReplied) else ""
             read = parse_extraction(reply, op.request.text, self.config)
             op.extraction = read if isinstance(read, Extraction) else None
+            self.heard_links(op)
             self.offer(op, self.intended(op))
 
     def intended(self, op: Operation) -> Mapping[str, Mention | None]:
@@ -177,8 +182,8 @@ class ArchiveOracle(Searches):
         is_shaped = isinstance(outcome.value, shapes) and not isinstance(outcome.value, bool)
         self.demand(op.error is None, "reference-agrees", "done, and must be refused", op.error, outcome)
         self.demand(is_shaped, "reference-agrees", "a value of another kind", shapes, outcome.value)
-        is_named = all(name in STEP_OF for name in names)
-        self.demand(is_named, "degradation-named", "there is no such degradation", list(STEP_OF), names)
+        is_named = all(name in NAMES for name in names)
+        self.demand(is_named, "degradation-named", "there is no such degradation", NAMES, names)
         if op.error is None and is_shaped:
             judge(self, op, outcome.value, names)
 
@@ -200,33 +205,13 @@ class ArchiveOracle(Searches):
         is_own = pool == [op] and not value.repeated
         replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
         self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
-        self.judge_relations(doer, value)
+        self.judge_relations(doer, value, names, is_own)
         if is_own:
+            mentions = [(it.id, doer.mentions.get(it.id)) for it in changed]
+            entities = tuple(bare(key, mention, 0) for key, mention in mentions if mention is not None)
+            self.judge_partial(op, names, entities)
             self.judge_causes(op, names, len(changed) if op.request.embed else 0)
             self.fill(op, changed, value.routing, "embed:no_vectors" not in names)
-
-    def judge_relations(self, op: Operation, value: Remembered) -> None:
-        """Each next version has its relation, of the kind that its content shows; the others were said."""
-        told = {it.target: it for it in value.relations if it.source[0] == it.target[0]}
-        due = [(it.id, it.version) for it in value.entities if it.change == "updated"]
-        self.demand(sorted(told) == sorted(due), "version-chain", "relations of versions", due, sorted(told))
-        for (key, version), relation in told.items():
-            track = self.track(key)
-            kept = tuple(world for world in track.base if has_kind(world, version, relation.kind))
-            self.must(track, kept, "version-chain", f"{version} is not {relation.kind}", (), relation)
-            if track.base and kept != track.base:
-                self.root(track, kept)
-        others = [it for it in value.relations if it.source[0] != it.target[0]]
-        unsaid = [it for it in others if it.source[1] and not self.is_said(op, it)]
-        self.demand(not unsaid, "relation-ends", "a relation that no model stated", "", unsaid)
-
-    def is_said(self, op: Operation, relation: Relation) -> bool:
-        pair = f"{relation.target[0]}@{relation.target[1]}", f"{relation.source[0]}@{relation.source[1]}"
-        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)] or [op]
-        replies = [it.text for one in pool for it in one.answers_of("evolve") if isinstance(it, ModelReplied)]
-        read = [parse_evolution(text, (pair,), self.config.evolve_confidence_min_ppm) for text in replies]
-        verdicts = [dict(it.verdicts).get(pair) for it in read if isinstance(it, Evolution)]
-        return any(verdict is not None and verdict.kind == relation.kind for verdict in verdicts)
 
     def judge_forget(self, op: Operation, value: Forgotten, names: list[str]) -> None:
         assert isinstance(op.request, Forget)
@@ -321,6 +306,7 @@ class ArchiveOracle(Searches):
         rule = rule_of(track, worlds, versions, got)
         self.must(track, kept, rule, f"shows version {got}" if got else "is not there", worlds[:3], value)
         if number is None and isinstance(value, Entity):
+            self.judge_contradicts(op, value.id, value.version, value.contradicts)
             kept = tuple(dict.fromkeys(attrs.evolve(world, entity=value, unsure=()) for world in kept))
         self.settle(track, op, kept)
 
@@ -334,12 +320,6 @@ class ArchiveOracle(Searches):
             high += not there or any(there)
         span = f"{low} to {high}"
         self.demand(low <= value <= high, "error-is-not-empty", "the count is wrong", span, value)
-
-
-def has_kind(world: World, version: int, kind: str) -> bool:
-    """Whether that version came to be so; one that is not known any more may have."""
-    row = next((row for row in world.told if row.version == version), None)
-    return row is None or row.kind == kind
 
 
 JUDGES: Final[Mapping[type, tuple[tuple[type, ...], Callable[..., None]]]] = {

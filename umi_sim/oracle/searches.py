@@ -8,9 +8,11 @@ due. Law 3. One list keeps its scores; several are fused by the rule, which stan
 from collections.abc import Container
 from typing import Final
 
+import attrs
+
 from umi_core import limits
 from umi_core.config import Config
-from umi_core.inputs import ModelReplied, Recall
+from umi_core.inputs import Answer, ModelReplied, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
@@ -24,27 +26,43 @@ from umi_core.language.rewriting import (
 from umi_core.language.words import content, words
 from umi_core.results import Hit, Recalled
 from umi_core.values import Scope, Turn
-from umi_sim.oracle.evidence import STORAGE_MADE, Evidence
-from umi_sim.oracle.worlds import Operation, is_shown, relevance_of, rule_of, shown, wants
+from umi_sim.oracle.evidence import STORAGE_MADE
+from umi_sim.oracle.reads import is_shown, relevance_of, shown, wants
+from umi_sim.oracle.relations import Relations
+from umi_sim.oracle.worlds import Operation, rule_of
 
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
+CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
 RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
 
 
-class Searches(Evidence):
+@attrs.frozen
+class Rewrite:
+    """What an answer made of a question, and when; `tick` counts events. Surely kept unless it was late."""
+
+    resolution: Resolution
+    at_ms: int
+    tick: int
+    is_sure: bool
+
+    def is_alive(self, now_ms: int) -> bool:
+        return now_ms < self.at_ms + limits.RESOLVE_CACHE_MS
+
+
+class Searches(Relations):
     """The judge of recalls. `rewrites`: what this life was told about each question, and when."""
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
-        self.rewrites: dict[Asked, list[tuple[int, Resolution]]] = {}
+        self.rewrites: dict[Asked, list[Rewrite]] = {}
 
     def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
         request, hits = op.request, value.hits
         assert isinstance(request, Recall)
-        self.judge_resolution(op, request, value.resolution, names)
-        self.judge_variants(op, request, value, names)
+        self.judge_resolution(op, request, value.resolution)
+        self.judge_variants(op, request, value)
         limit = self.config.recall_limit_default if request.limit is None else request.limit
         order = [(-hit.score_ppm, hit.id) for hit in hits]
         is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
@@ -56,32 +74,58 @@ class Searches(Evidence):
 
     # What the query was taken for.
 
-    def judge_resolution(self, op: Operation, request: Recall, got: Resolution, names: list[str]) -> None:
+    def judge_resolution(self, op: Operation, request: Recall, got: Resolution) -> None:
         turns, answers = shown_turns(request.turns), op.answers_of("resolve")
         unasked = detected(request.query, turns, request.resolve)
         if unasked is not None:
             self.demand(not answers, "rewrite-only-if-needed", "a model was asked to resolve", (), answers)
             self.demand(got == unasked, "reference-agrees", "another resolution", unasked, got)
             return
-        floor_ppm = self.config.resolve_confidence_min_ppm
-        replies = [it.text for it in answers if isinstance(it, ModelReplied)]
-        heard = [judged(reply, request.query, turns, floor_ppm) for reply in replies]
-        known = [it for at_ms, it in self.rewrites.get((request.query, turns), []) if self.is_fresh(at_ms)]
-        terms = tuple(dict.fromkeys(read(request.query).terms))
-        failed = Resolution("failed", request.query, terms)
-        allowed = heard + ([failed] if len(heard) < len(answers) or self.is_late(op) else [])
-        allowed += known if self.config.resolve_cache and not answers else []
+        allowed = self.resolutions(op, request, turns)
         self.judge_rewrite(request, got, turns)
         rule = "reference-agrees" if answers else "cache-invisible"
         self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
-        is_named = "resolve:original" in names
-        must_be = got.outcome == "failed" or (got.outcome == "rejected" and got.reason != "unresolved")
-        self.demand(is_named == must_be, "degradation-named", "a refused rewrite", must_be, names)
-        if got.outcome in KEPT and answers:
-            self.rewrites.setdefault((request.query, turns), []).append((self.seen_ms, got))
 
-    def is_fresh(self, at_ms: int) -> bool:
-        return self.seen_ms < at_ms + limits.RESOLVE_CACHE_MS
+    def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
+        """What the answers come to: the last one, if none can be missing; without any, what is known."""
+        terms = tuple(dict.fromkeys(read(request.query).terms))
+        failed = Resolution("failed", request.query, terms)
+        answers = op.answers_of("resolve")
+        heard = [
+            self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed for it in answers
+        ]
+        if self.is_late(op):
+            heard.append(failed)
+        elif heard:
+            return heard[-1:]
+        return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
+
+    def judged(self, answer: ModelReplied, request: Recall, turns: tuple[Turn, ...]) -> Resolution:
+        return judged(answer.text, request.query, turns, self.config.resolve_confidence_min_ppm)
+
+    # What may be remembered of earlier questions.
+
+    def heard_rewrite(self, op: Operation, answer: Answer) -> None:
+        """A memory that knows the answer does not ask; what it hears now it may know for a while."""
+        request = op.request
+        if not isinstance(request, Recall) or not self.config.resolve_cache:
+            return
+        turns = shown_turns(request.turns)
+        known = [it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.seen_ms)]
+        is_known = any(it.tick < op.began for it in known) and len(self.rewrites) <= CACHED_COUNT
+        self.demand(not is_known, "rewrite-only-if-needed", "resolved a short while ago", known, answer)
+        found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
+        if found is not None and found.outcome in KEPT:
+            rewrite = Rewrite(found, self.seen_ms, self.tick, not self.is_late(op))
+            self.rewrites.setdefault((request.query, turns), []).append(rewrite)
+
+    def usable(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Rewrite]:
+        """What a memory may have known when it was asked: alive then, and not surely replaced."""
+        if not self.config.resolve_cache:
+            return []
+        alive = [it for it in self.rewrites.get((request.query, turns), []) if it.is_alive(op.began_ms)]
+        sure = [n for n, it in enumerate(alive) if it.is_sure and it.tick < op.began]
+        return alive[sure[-1] :] if sure else alive
 
     def judge_rewrite(self, request: Recall, got: Resolution, turns: tuple[Turn, ...]) -> None:
         """An adopted rewrite keeps what was asked and invents nothing."""
@@ -94,28 +138,27 @@ class Searches(Evidence):
         is_own = got.outcome == "resolved" or got.query == request.query
         self.demand(is_own, "rewrite-gate", "a query that was not resolved", request.query, got.query)
 
-    def judge_variants(self, op: Operation, request: Recall, value: Recalled, names: list[str]) -> None:
+    def judge_variants(self, op: Operation, request: Recall, value: Recalled) -> None:
         """The query first; more only for a deep search, as a model said."""
         query, answers = value.resolution.query, op.answers_of("expand")
         if not is_deep(query, request.deep):
             self.demand(not answers, "deep-by-trigger", "a model was asked for variants", (), answers)
             self.demand(value.variants == (query,), "deep-by-trigger", "variants", (query,), value.variants)
             return
-        read = [parse_variants(it.text, query) for it in answers if isinstance(it, ModelReplied)]
-        sound = [it for it in read if not isinstance(it, Unusable)]
-        is_single = "expand:single" in names
-        allowed = [(query,)] if is_single else sound
+        self.demand(answers or self.is_late(op), "deep-by-trigger", "no model was asked for variants")
+        read = [parse_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
+        found = [(query,) if it is None or isinstance(it, Unusable) else it for it in read]
+        allowed = found[-1:] if not self.is_late(op) else [*found, (query,)]
         self.demand(value.variants in allowed, "deep-by-trigger", "variants", allowed, value.variants)
-        is_caused = len(sound) < len(answers) or self.is_late(op) or not is_single
-        self.demand(is_caused, "degradation-named", "expand:single without a cause")
 
     # Hits.
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> None:
         is_score = 0 <= hit.score_ppm <= limits.PPM and 0 <= hit.relevance_ppm <= limits.PPM
         self.demand(is_score, "hits-ordered", f"{hit.id} has no such score", hit.relevance_ppm, hit.score_ppm)
-        is_plain = is_fused or hit.score_ppm == hit.relevance_ppm
-        self.demand(is_plain, "fusion-rule", f"{hit.id} of one list", hit.relevance_ppm, hit.score_ppm)
+        low, high = (fused_ppm(hit.relevance_ppm, rank_ppm) for rank_ppm in (0, limits.PPM))
+        is_fair = low <= hit.score_ppm <= high if is_fused else hit.score_ppm == hit.relevance_ppm
+        self.demand(is_fair, "fusion-rule", f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm)
         is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
         self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
         track = self.track(hit.id)
@@ -125,6 +168,7 @@ class Searches(Evidence):
         rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
         self.must(track, kept, rule, "is a hit that cannot be", worlds[:3], hit)
         self.settle(track, op, kept)
+        self.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
 
     def floor_of(self, request: Recall) -> int:
         floor_ppm = self.config.recall_min_score_ppm
@@ -146,8 +190,11 @@ class Searches(Evidence):
         relevances = self.relevances(op, request, value.variants, vectors[0] if vectors else (None,) * count)
         if count == 1:
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
-        elif all(it is not None for it in relevances.values()):
-            self.judge_fusion(value.hits, {key: it for key, it in relevances.items() if it}, limit)
+            return
+        certain = {key: it for key, it in relevances.items() if it is not None}
+        self.judge_found(value.hits, certain, limit)
+        if len(certain) == len(relevances):
+            self.judge_fusion(value.hits, certain, limit)
 
     def relevances(
         self,
@@ -177,6 +224,16 @@ class Searches(Evidence):
             if wanted is not None and (got or (wanted and (-wanted, key) <= last)):
                 rule = "filter-before-cut" if hits else "error-is-not-empty"
                 self.demand(got == wanted, rule, f"{key} was shown as {got}, not {wanted}", wanted, got)
+
+    def judge_found(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
+        """Of several lists: an id that is certain is there at its best if it must be, and else it is not."""
+        found = {hit.id: hit.relevance_ppm for hit in hits}
+        last_ppm = hits[-1].score_ppm if len(hits) == limit else -1
+        for key, each in relevances.items():
+            best, got = max(each, default=0), found.get(key, 0)
+            if got or (best and fused_ppm(best, 0) > last_ppm):
+                rule = "filter-before-cut" if hits else "error-is-not-empty"
+                self.demand(got == best, rule, f"{key} was shown as {got}, not {best}", best, got)
 
     def judge_fusion(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
         """Of several lists, all of them certain: exactly these hits, with these scores."""

@@ -1,151 +1,37 @@
 """Goal: the archive oracle accepts what some possible world explains, and names the rule a lie breaks."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import attrs
 import pytest
 
+from tests.histories import (
+    ACME,
+    ALICE,
+    DIMS,
+    NOW_MS,
+    SCOPE,
+    History,
+    broken,
+    decision,
+    entity,
+    extraction,
+    hit,
+    remembered,
+    two_known,
+)
 from umi_core import errors
 from umi_core.config import Config
-from umi_core.effects import Degraded, Done, Failed, Outcome, Refused, Unknown
-from umi_core.inputs import (
-    Answer,
-    Count,
-    EffectFailed,
-    Embedded,
-    Forget,
-    GetEntity,
-    ModelReplied,
-    Recall,
-    Remember,
-)
+from umi_core.effects import Degraded, Failed, Refused, Unknown
+from umi_core.inputs import Count, Forget, GetEntity, Recall, Remember
 from umi_core.language.words import auto_name
 from umi_core.limits import RECEIPT_MS_MAX
-from umi_core.policies.routing import BLOCK_OF_TYPE
-from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.results import Forgotten, Hit, Remembered, Stored
-from umi_core.values import Entity, RoutingDecision, Scope, Version, entity_id, note_id
-from umi_sim.embedder import embed
-from umi_sim.oracle.archive import ArchiveOracle
+from umi_core.results import Forgotten, Remembered, Stored
+from umi_core.values import Entity, RoutingDecision, Version, note_id
 from umi_sim.oracle.worlds import WORLD_COUNT_MAX
-from umi_sim.verdict import Broken
 
-SCOPE = Scope("u1", "a1")
-NOW_MS = 1_000
-DIMS = 16
-ALICE, ACME = entity_id(SCOPE, "person", "Alice"), entity_id(SCOPE, "organization", "Acme")
-TYPES = {ALICE: "person", ACME: "organization"}
-NAMES = {ALICE: "Alice", ACME: "Acme"}
 ONE_NOTE = Degraded("extract:one_note", "timeout")
-Told = tuple[str, int, str]
-
-
-@contextmanager
-def broken(rule: str) -> Iterator[None]:
-    with pytest.raises(Broken) as raised:
-        yield
-    assert raised.value.rule == rule, raised.value
-
-
-def extraction(*mentions: tuple[str, str], **more: Any) -> str:
-    """What the model says of these (id, content)."""
-    entities = [
-        {"name": NAMES[key], "type": TYPES[key], "content": text, "confidence": 1} for key, text in mentions
-    ]
-    return json.dumps({"entities": entities, **more})
-
-
-def decision(key: str, change: str = "created", kind: str = "") -> RoutingDecision:
-    routed_by = "table" if change in ("created", "updated") else "kept"
-    return RoutingDecision(key, BLOCK_OF_TYPE[kind or TYPES[key]], False, None, "", routed_by, None)
-
-
-def remembered(*stored: Told, **more: Any) -> Remembered:
-    routing = tuple(decision(key, change) for key, _, change in stored)
-    return Remembered(tuple(Stored(*one) for one in stored), routing, **more)
-
-
-def entity(key: str, content: str, version: int = 1, **more: Any) -> Entity:
-    kind, name = TYPES[key], NAMES[key]
-    known = Entity(key, kind, name, content, version, 500_000, 1_000_000, BLOCK_OF_TYPE[kind], NOW_MS, NOW_MS)
-    return attrs.evolve(known, **more)
-
-
-def vector_of(key: str, content: str) -> tuple[int, ...]:
-    return embed(f"{NAMES[key]}\n{content}", DIMS)
-
-
-class History:
-    """A conversation of which the oracle hears every word."""
-
-    def __init__(self, off: tuple[str, ...] = (), **config: Any) -> None:
-        self.oracle = ArchiveOracle(SCOPE, Config(embedding_dims=DIMS, **config), off)
-        self.count = 0
-
-    def ask(self, request: Any, now_ms: int = NOW_MS) -> str:
-        self.count += 1
-        op_id = f"o{self.count}"
-        self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
-        return op_id
-
-    def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None) -> None:
-        known: Answer = EffectFailed(0, "unavailable")
-        if isinstance(answer, str):
-            known = ModelReplied(0, answer)
-        elif answer is not None:
-            known = Embedded(0, answer)
-        self.oracle.answered(op_id, step, known)
-
-    def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
-        is_outcome = isinstance(outcome, Outcome)
-        self.oracle.replied(op_id, outcome if is_outcome else Done(outcome, degraded), now_ms)
-
-    def tell(self, *mentions: tuple[str, str], **options: Any) -> str:
-        """A remember whose model has answered."""
-        op_id = self.ask(Remember("", "; ".join(text for _, text in mentions) or "hm", **options))
-        self.hear(op_id, "extract", extraction(*mentions))
-        return op_id
-
-    def vectors(self, op_id: str, *rows: tuple[str, str]) -> None:
-        self.hear(op_id, "embed", tuple(vector_of(*row) for row in rows))
-
-    def store(
-        self, *mentions: tuple[str, str], change: str = "created", version: int = 1, **options: Any
-    ) -> None:
-        """A whole remember without any trouble; all its entities take the same turn."""
-        op_id = self.tell(*mentions, **options)
-        if change != "unchanged" and options.get("embed", True):
-            self.vectors(op_id, *mentions)
-        self.reply(op_id, remembered(*((key, version, change) for key, _ in mentions)))
-
-    def get(self, key: str, row: Entity | Version | None, version: int | None = None) -> None:
-        self.reply(self.ask(GetEntity("", key, version)), row)
-
-    def forget(self, key: str, existed: bool = True) -> None:
-        self.reply(self.ask(Forget("", key)), Forgotten(existed))
-
-    def count_of(self, count: int) -> None:
-        self.reply(self.ask(Count("")), count)
-
-    def recall(self, query: str, *hits: Hit, degraded: tuple[Degraded, ...] = (), **options: Any) -> None:
-        op_id = self.ask(Recall("", query, **options))
-        self.hear(op_id, "embed", (embed(query, DIMS),))
-        self.reply(op_id, hits, *degraded)
-
-
-def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -> Hit:
-    found = Hit(key, version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
-    return attrs.evolve(found, **more)
-
-
-def two_known() -> History:
-    """Alice and Acme, both acknowledged by one remember."""
-    told = History()
-    told.store((ALICE, "likes tea"), (ACME, "sells tea"))
-    return told
 
 
 # What was acknowledged.
@@ -567,7 +453,7 @@ def test_a_write_in_flight_for_a_day_may_have_happened_twice() -> None:
 def note(text: str) -> tuple[str, Remembered]:
     key = note_id(SCOPE, text)
     routing = (decision(key, kind="note"),)
-    return key, Remembered((Stored(key, 1, "created"),), routing)
+    return key, Remembered((Stored(key, 1, "created"),), routing=routing)
 
 
 def test_a_failed_extraction_keeps_the_whole_text() -> None:
@@ -685,103 +571,7 @@ def test_a_sound_row_of_the_model_routes(heard: str, told_block: str, rule: str 
         told.reply(op_id, value)
 
 
-# Recall.
-
-
-def ranked(told: History) -> tuple[Hit, Hit]:
-    """Both hits of a query, as they must be."""
-    query = embed("tea", DIMS)
-    rows = ((ALICE, "likes tea"), (ACME, "sells tea"))
-    assert all(vector_relevance_ppm(query, vector_of(*row)) < 1_000_000 for row in rows)
-    first, second = sorted(rows)
-    return hit(*first, 1_000_000), hit(*second, 1_000_000)
-
-
-def test_all_that_match_are_hits() -> None:
-    told = two_known()
-    told.recall("tea", *ranked(told))
-    told.recall("tea", ranked(told)[0], limit=1)
-    told.recall("nothing at all", min_score_ppm=1_000_000)
-
-
-@pytest.mark.parametrize("limit", [None, 1])
-def test_no_match_is_left_out(limit: int | None) -> None:
-    told = two_known()
-    with broken("filter-before-cut"):
-        told.recall("tea", ranked(told)[1], limit=limit)
-
-
-def test_a_match_is_not_answered_by_nothing() -> None:
-    told = two_known()
-    with broken("error-is-not-empty"):
-        told.recall("tea")
-
-
-def test_scores_are_exact() -> None:
-    told = two_known()
-    first, second = ranked(told)
-    with broken("filter-before-cut"):
-        told.recall("tea", first, attrs.evolve(second, score_ppm=999_999, relevance_ppm=999_999))
-
-
-def test_a_vector_finds_what_no_word_does() -> None:
-    told = two_known()
-    op_id = told.ask(Recall("", "xyz", min_score_ppm=1))
-    told.hear(op_id, "embed", (vector_of(ALICE, "likes tea"),))
-    second_ppm = vector_relevance_ppm(vector_of(ALICE, "likes tea"), vector_of(ACME, "sells tea"))
-    told.reply(op_id, (hit(ALICE, "likes tea", 1_000_000), hit(ACME, "sells tea", second_ppm)))
-    op_id = told.ask(Recall("", "xyz", min_score_ppm=1))
-    told.hear(op_id, "embed", (vector_of(ALICE, "likes tea"),))
-    with broken("filter-before-cut"):
-        told.reply(op_id, (hit(ALICE, "likes tea", 1_000_000),))
-
-
-@pytest.mark.parametrize(
-    ("options", "rule"),
-    [
-        ({"types": ("person",)}, "filter-before-cut"),
-        ({"time_range": (NOW_MS + 1, None)}, "filter-before-cut"),
-        ({"time_range": (None, NOW_MS - 1)}, "filter-before-cut"),
-        ({"limit": 1}, "hits-ordered"),
-    ],
-)
-def test_the_filter_holds(options: dict[str, Any], rule: str) -> None:
-    told = two_known()
-    with broken(rule):
-        told.recall("tea", *ranked(told), **options)
-
-
-def test_hits_are_unique_ordered_current_and_known() -> None:
-    first, second = ranked(two_known())
-    stale = attrs.evolve(first, content="likes coffee")
-    stranger = attrs.evolve(first, id=entity_id(SCOPE, "person", "Bob"), name="Bob")
-    for hits in (
-        (second, first),
-        (first, first),
-        (stale, second),
-        tuple(sorted((stranger, first), key=lambda it: it.id)),
-    ):
-        with broken("hits-ordered"):
-            two_known().recall("tea", *hits)
-
-
-def test_a_hit_may_be_of_a_write_in_flight() -> None:
-    told = two_known()
-    first, second = ranked(told)
-    told.tell((ALICE, "naps"))
-    newer = attrs.evolve(hit(ALICE, "likes tea\nnaps", 1_000_000, 2))
-    told.recall("tea", *((newer if it.id == ALICE else it) for it in (first, second)))
-    with broken("acknowledged-is-durable"):
-        told.get(ALICE, entity(ALICE, "likes tea"))
-
-
-def test_a_row_whose_vector_nobody_told_may_be_a_hit_or_not() -> None:
-    told = History()
-    op_id = told.tell((ALICE, "likes tea"))
-    told.hear(op_id, "embed", None)
-    told.reply(op_id, remembered((ALICE, 1, "created")), Degraded("embed:no_vectors", "unavailable"))
-    told.recall("xyz")
-    told.recall("xyz", hit(ALICE, "likes tea", 400_000))
+# Counting.
 
 
 def test_the_count_is_right() -> None:
@@ -867,25 +657,6 @@ def test_a_failure_is_named() -> None:
     op_id = told.tell((ALICE, "likes tea"))
     with broken("degradation-named"):
         told.reply(op_id, remembered((ALICE, 1, "created")))
-
-
-def test_there_is_no_other_degradation() -> None:
-    with broken("degradation-named"):
-        two_known().recall("tea", degraded=(Degraded("hits:fewer", "tired"),))
-
-
-def test_without_vectors_words_find_it() -> None:
-    told = two_known()
-    op_id = told.ask(Recall("", "tea"))
-    told.hear(op_id, "embed", None)
-    told.reply(op_id, ranked(told), Degraded("embed:words_only", "unavailable"))
-    with broken("degradation-named"):
-        told.recall("tea", *ranked(told), degraded=(Degraded("embed:words_only", "unavailable"),))
-
-
-def test_a_search_that_lost_rows_is_not_held_to_all_of_them() -> None:
-    told = two_known()
-    told.recall("tea", ranked(told)[0], degraded=(Degraded("read:damaged_rows", "damaged"),))
 
 
 # The oracle itself.

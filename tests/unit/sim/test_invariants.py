@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of
 from umi_core.effects import Commit, Write
 from umi_core.inputs import CreateSession, Forget, Rebalance, Remember, SetBlock
 from umi_core.tiers import session
@@ -136,9 +137,22 @@ def test_whatever_is_raised_is_in_the_table() -> None:
 # A memory and its storage.
 
 
+def told(task: str, prompt: str) -> str:
+    """A model that names persons by the first words of sentences, and has nothing to say besides."""
+    if task != "extract":
+        return "[]"
+    facts = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
+    rows = [{"name": name, "type": "person", "content": fact, "confidence": 0.9} for name, _, fact in facts]
+    return json.dumps({"entities": rows})
+
+
+def begun() -> Pair:
+    return Pair(config=EASY, now_ms=1_000, model=told).run()
+
+
 def lived() -> Pair:
     """Two entities with histories, one of them in core; a third one forgotten; a session."""
-    pair = Pair(config=EASY, now_ms=1_000).run()
+    pair = begun()
     pair.ask(Remember(1, "Alice likes tea. Carl snores"))
     pair.ask(Rebalance(2))
     pair.ask(Remember(3, "Alice likes coffee. Bob snores"))
@@ -384,7 +398,7 @@ def test_an_access_record_may_pass_a_forget_until_the_next_scan() -> None:
 
 
 def test_lines_may_be_lost_only_where_there_is_no_room() -> None:
-    pair = Pair(config=EASY).run()
+    pair = begun()
     for n, letter in enumerate("abcde"):
         pair.ask(Remember(n, f"Bob {letter * 950}"))
     row = pair.row("entity", BOB)

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from umi_core import limits
 from umi_core.inputs import REQUESTS, Request, WorkingRequest, request_name
+from umi_core.language.pronouns import TERM_ROWS, TERMS, read
+from umi_core.language.rewriting import is_deep
 from umi_core.requests import SERVED_BY
 from umi_core.values import ENTITY_TYPES, Scope, Turn
 from umi_sim import pools
@@ -343,6 +345,100 @@ def test_a_hostile_text_may_be_one_told_before_with_at_most_one_character_change
 
 def is_near(one: str, two: str) -> bool:
     return len(one) == len(two) and sum(a != b for a, b in zip(one, two, strict=True)) < 2
+
+
+# Questions.
+
+RECALLS: Final[dict[str, Any]] = {"weights": {"remember": 1, "recall": 1}, "adversarial": (0, 1)}
+
+
+def recalls(count: int, **changes: Any) -> list[dict[str, Any]]:
+    return [args for name, args in over_seeds(count, **RECALLS, **changes) if name == "recall"]
+
+
+def test_half_of_the_questions_refer_to_something_said_and_mostly_turns_are_given_with_them() -> None:
+    referring = [args for args in recalls(20) if read(args["query"]).terms]
+    assert 0.3 < len(referring) / len(recalls(20)) < 0.7
+    assert 0.7 < sum("turns" in args for args in referring) / len(referring) < 0.95
+
+
+def test_questions_refer_in_each_of_the_four_languages() -> None:
+    asked = {term for args in recalls(60) for term in read(args["query"]).terms}
+    for row in TERM_ROWS:
+        assert asked.intersection(row.split(", ")), row
+
+
+@pytest.mark.slow
+def test_every_term_of_the_tables_is_asked_about() -> None:
+    asked = {term for args in recalls(400) for term in read(args["query"]).terms}
+    assert asked == set(TERMS.values())
+
+
+def test_turns_are_none_to_twelve_told_before_blank_and_too_long() -> None:
+    told: list[str] = []
+    counts, texts = Counter[int](), list[str]()
+    for name, args in over_seeds(60, **RECALLS):
+        if name == "remember":
+            told.append(args["text"])
+        else:
+            turns = args.get("turns", ())
+            counts[len(turns)] += 1
+            texts += [turn.text for turn in turns]
+    assert set(counts) == set(range(13))
+    assert 2 * sum(text in told for text in texts) > len(texts)
+    assert any(not text.strip() for text in texts)
+    assert any(len(text) > limits.TURN_CHARS_MAX for text in texts)
+
+
+def test_a_hostile_user_has_said_hostile_things() -> None:
+    pool = {text for values in pools.HOSTILE_TEXTS.values() for text in values if isinstance(text, str)}
+    drawn = over_seeds(30, weights={"remember": 1, "recall": 1}, adversarial=(1, 2))
+    turns = [args["turns"] for name, args in drawn if name == "recall" and "turns" in args]
+    said = [turn.text for some in turns if isinstance(some, tuple) for turn in some if isinstance(turn, Turn)]
+    assert any(text in pool for text in said)
+
+
+def test_deep_search_is_left_to_the_question_as_often_as_it_is_told() -> None:
+    given = Counter(args.get("deep") for args in recalls(60))
+    assert all(
+        abs(given[value] / given.total() - share) < 0.05
+        for value, share in ((None, 0.5), (True, 0.25), (False, 0.25))
+    )
+    unasked = [args["query"] for args in recalls(60) if "deep" not in args]
+    assert 0.2 < sum(is_deep(query, None) for query in unasked) / len(unasked) < 0.8
+
+
+def test_resolving_and_evolving_are_seldom_off() -> None:
+    for name, field in (("recall", "resolve"), ("remember", "evolve")):
+        args = [given for _, given in over_seeds(30, weights={name: 1}, adversarial=(0, 1))]
+        assert 0.05 < sum(field in one for one in args) / len(args) < 0.25
+        assert {one[field] for one in args if field in one} == {False}
+
+
+def test_a_question_is_asked_again_after_the_same_turns_and_after_others() -> None:
+    asked: list[tuple[str, Any]] = []
+    same = other = 0
+    for args in recalls(30):
+        question = (args["query"], args.get("turns"))
+        if question[1] and question in asked[-60:]:
+            same += 1
+        elif question[1] and args["query"] in [query for query, _ in asked[-60:]]:
+            other += 1
+        asked.append(question)
+    assert same > 30
+    assert other > 10
+
+
+def test_a_workload_says_that_a_question_is_asked_again() -> None:
+    ours, before = workload(**(RECALLS | {"operations_max": 600})), list[Drawn]()
+    for drawn in iter(ours.next, None):
+        question = (drawn[1].get("query"), drawn[1].get("turns"))
+        asked = [(args.get("query"), args.get("turns")) for _, args in before]
+        assert not ours.is_again or question in asked
+        before.append(drawn)
+    ours = workload(**(RECALLS | {"operations_max": 600}))
+    again = [ours.is_again for _ in iter(ours.next, None)]
+    assert 20 < sum(again) < 300
 
 
 # Files.

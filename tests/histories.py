@@ -1,0 +1,186 @@
+"""Conversations with one memory of which the archive oracle hears every word; what a test tells it may be
+true or not."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import pytest
+
+from umi_core.config import Config
+from umi_core.effects import Degraded, Done, Outcome
+from umi_core.inputs import (
+    Answer,
+    Count,
+    EffectFailed,
+    Embedded,
+    Forget,
+    GetEntity,
+    ModelReplied,
+    Recall,
+    Remember,
+)
+from umi_core.language.rewriting import Resolution
+from umi_core.policies.routing import BLOCK_OF_TYPE
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.results import Forgotten, Hit, Recalled, Remembered, Stored
+from umi_core.values import Entity, Relation, RoutingDecision, Scope, Version, entity_id, relation_id
+from umi_sim.embedder import embed
+from umi_sim.oracle.archive import ArchiveOracle
+from umi_sim.verdict import Broken
+
+SCOPE = Scope("u1", "a1")
+NOW_MS = 1_000
+DIMS = 16
+ALICE, ACME = entity_id(SCOPE, "person", "Alice"), entity_id(SCOPE, "organization", "Acme")
+TYPES = {ALICE: "person", ACME: "organization"}
+NAMES = {ALICE: "Alice", ACME: "Acme"}
+ONE_NOTE = Degraded("extract:one_note", "timeout")
+Told = tuple[str, int, str]
+End = tuple[str, int]
+
+
+@contextmanager
+def broken(rule: str) -> Iterator[None]:
+    with pytest.raises(Broken) as raised:
+        yield
+    assert raised.value.rule == rule, raised.value
+
+
+def extraction(*mentions: tuple[str, str], **more: Any) -> str:
+    """What the model says of these (id, content)."""
+    entities = [
+        {"name": NAMES[key], "type": TYPES[key], "content": text, "confidence": 1} for key, text in mentions
+    ]
+    return json.dumps({"entities": entities, **more})
+
+
+def decision(key: str, change: str = "created", kind: str = "") -> RoutingDecision:
+    routed_by = "table" if change in ("created", "updated") else "kept"
+    return RoutingDecision(key, BLOCK_OF_TYPE[kind or TYPES[key]], False, None, "", routed_by, None)
+
+
+def remembered(*stored: Told, **more: Any) -> Remembered:
+    """What a remember replies about these; each next version extends the one before, by the table."""
+    chain = tuple(extending(key, version) for key, version, change in stored if change == "updated")
+    given = {"relations": chain, "routing": tuple(decision(key, change) for key, _, change in stored)}
+    return Remembered(tuple(Stored(*one) for one in stored), **(given | more))
+
+
+def relation(source: End, target: End, kind: str, **more: Any) -> Relation:
+    """Of statements, or with version 0 at both ends of entities; by the table unless told otherwise."""
+    row_id = relation_id(SCOPE, source, target, kind)
+    return attrs.evolve(Relation(row_id, kind, source, target, 500_000, "", "table", NOW_MS), **more)
+
+
+def extending(key: str, version: int, kind: str = "extend", **more: Any) -> Relation:
+    """Of the version before to this one."""
+    return relation((key, version - 1), (key, version), kind, **more)
+
+
+def stated(kind: str, source: End, target: End, confidence: float = 0.9, reason: str = "so") -> str:
+    """What a model says that a new statement, the target, does to an old one."""
+    new, old = (f"{key}@{version}" for key, version in (target, source))
+    row = {"new": new, "old": old, "type": kind, "confidence": confidence, "reason": reason}
+    return json.dumps([row])
+
+
+BY_MODEL: dict[str, Any] = {"confidence_ppm": 900_000, "reason": "so", "by": "model"}
+
+
+def entity(key: str, content: str, version: int = 1, **more: Any) -> Entity:
+    kind, name = TYPES[key], NAMES[key]
+    known = Entity(key, kind, name, content, version, 500_000, 1_000_000, BLOCK_OF_TYPE[kind], NOW_MS, NOW_MS)
+    return attrs.evolve(known, **more)
+
+
+def vector_of(key: str, content: str) -> tuple[int, ...]:
+    return embed(f"{NAMES[key]}\n{content}", DIMS)
+
+
+class History:
+    """A conversation of which the oracle hears every word."""
+
+    def __init__(self, off: tuple[str, ...] = (), **config: Any) -> None:
+        self.oracle = ArchiveOracle(SCOPE, Config(embedding_dims=DIMS, **config), off)
+        self.count = 0
+
+    def ask(self, request: Any, now_ms: int = NOW_MS) -> str:
+        self.count += 1
+        op_id = f"o{self.count}"
+        self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
+        return op_id
+
+    def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None) -> None:
+        known: Answer = EffectFailed(0, "unavailable")
+        if isinstance(answer, str):
+            known = ModelReplied(0, answer)
+        elif answer is not None:
+            known = Embedded(0, answer)
+        self.oracle.answered(op_id, step, known)
+
+    def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
+        is_outcome = isinstance(outcome, Outcome)
+        self.oracle.replied(op_id, outcome if is_outcome else Done(outcome, degraded), now_ms)
+
+    def tell(self, *mentions: tuple[str, str], **options: Any) -> str:
+        """A remember whose model has answered."""
+        op_id = self.ask(Remember("", "; ".join(text for _, text in mentions) or "hm", **options))
+        self.hear(op_id, "extract", extraction(*mentions))
+        return op_id
+
+    def vectors(self, op_id: str, *rows: tuple[str, str]) -> None:
+        self.hear(op_id, "embed", tuple(vector_of(*row) for row in rows))
+
+    def store(
+        self, *mentions: tuple[str, str], change: str = "created", version: int = 1, **options: Any
+    ) -> None:
+        """A whole remember without any trouble; all its entities take the same turn."""
+        op_id = self.tell(*mentions, **options)
+        if change != "unchanged" and options.get("embed", True):
+            self.vectors(op_id, *mentions)
+        self.reply(op_id, remembered(*((key, version, change) for key, _ in mentions)))
+
+    def get(self, key: str, row: Entity | Version | None, version: int | None = None) -> None:
+        self.reply(self.ask(GetEntity("", key, version)), row)
+
+    def forget(self, key: str, existed: bool = True) -> None:
+        self.reply(self.ask(Forget("", key)), Forgotten(existed))
+
+    def count_of(self, count: int) -> None:
+        self.reply(self.ask(Count("")), count)
+
+    def recall(self, query: str, *hits: Hit, degraded: tuple[Degraded, ...] = (), **options: Any) -> None:
+        """A search for a query that needs no model."""
+        op_id = self.ask(Recall("", query, **options))
+        self.hear(op_id, "embed", (embed(query, DIMS),))
+        self.reply(op_id, found(query, *hits), *degraded)
+
+
+def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -> Hit:
+    found = Hit(key, version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
+    return attrs.evolve(found, **more)
+
+
+def two_known() -> History:
+    """Alice and Acme, both acknowledged by one remember."""
+    told = History()
+    told.store((ALICE, "likes tea"), (ACME, "sells tea"))
+    return told
+
+
+def found(query: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:
+    """What a search replies; by default nothing was resolved, and nothing was said in other words."""
+    resolution = attrs.evolve(Resolution("clear", query), **more)
+    return Recalled(hits, resolution, variants or (resolution.query,))
+
+
+def ranked(told: History) -> tuple[Hit, Hit]:
+    """Both hits of a query, as they must be."""
+    query = embed("tea", DIMS)
+    rows = ((ALICE, "likes tea"), (ACME, "sells tea"))
+    assert all(vector_relevance_ppm(query, vector_of(*row)) < 1_000_000 for row in rows)
+    first, second = sorted(rows)
+    return hit(*first, 1_000_000), hit(*second, 1_000_000)
