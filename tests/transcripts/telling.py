@@ -23,9 +23,8 @@ from umi_core.effects import (
     Refused,
     Reply,
 )
-from umi_core.language.rewriting import Resolution
 from umi_core.memory import Memory
-from umi_core.results import Hit, Recalled, Remembered
+from umi_core.results import Hit, Recalled, Remembered, Resolution
 from umi_core.values import Address, Entity, Relation, Scope, Version, entity_id
 
 NAMES = {

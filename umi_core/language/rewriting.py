@@ -8,32 +8,14 @@ nothing: the query is searched as it was given.
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal
-
-import attrs
+from typing import Final
 
 from umi_core.language.pronouns import LANGUAGES, Reading, read
 from umi_core.language.replies import ArrayOf, Unusable, find_json, whole
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
+from umi_core.results import Resolution
 from umi_core.values import Turn, norm, size
-
-Verdict = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
-
-
-@attrs.frozen
-class Resolution:
-    """What became of the references of a query.
-
-    `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
-    rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
-    """
-
-    outcome: Verdict
-    query: str
-    terms: tuple[str, ...] = ()
-    reason: str = ""
-    confidence_ppm: int | None = None
 
 
 def detected(query: str, turns: tuple[Turn, ...], enabled: bool) -> Resolution | None:

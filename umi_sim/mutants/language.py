@@ -1,4 +1,4 @@
-"""Mutants of what the model says (extraction, routing, rewriting, evolution) and of the search of a recall."""
+"""Mutants of what the model says (extraction, routing, rewriting, evolution) and of how a recall searches."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,11 +11,12 @@ from umi_core.inputs import Answer, ReadDone
 from umi_core.language import evolution, extraction, prompts
 from umi_core.language.pronouns import TERMS
 from umi_core.language.replies import Unusable
-from umi_core.language.rewriting import TRIGGERS, Resolution, clean_line, collapsed
+from umi_core.language.rewriting import TRIGGERS, clean_line, collapsed
 from umi_core.language.routing import Routes
 from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.policies import ranking
 from umi_core.policies.routing import table_decision
+from umi_core.results import Resolution
 from umi_core.state import Facts, Operation, View
 from umi_core.values import Entity, norm, size
 from umi_core.workflow import Learned, Registry, Step, retry
@@ -138,7 +139,7 @@ def turns_left_out(original: Original) -> Original:
 def terms_in_set_order(original: Original) -> Original:
     def detected(query: str, turns: Any, enabled: bool) -> object:
         found = original(query, turns, enabled)
-        return found and attrs.evolve(found, terms=tuple(frozenset(found.terms)))
+        return found and attrs.evolve(found, terms=tuple(sorted(found.terms)))
 
     return detected
 

@@ -52,9 +52,8 @@ from umi_core.inputs import (
     Remember,
     Wake,
 )
-from umi_core.language.rewriting import Resolution
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
-from umi_core.results import Recalled
+from umi_core.results import Recalled, Resolution
 from umi_core.values import Address, Row, Scope
 from umi_core.workflows import BUILT_IN
 
