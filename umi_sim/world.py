@@ -16,6 +16,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.codec import plain_parts
 from umi_core.config import Config
 from umi_core.effects import Asked, Reply
 from umi_core.inputs import REQUESTS, Answer, Value, Wake
@@ -28,7 +29,7 @@ from umi_sim.clock import SimClock
 from umi_sim.crashes import crash_args, may_crash
 from umi_sim.items import Args, ClockMove
 from umi_sim.links import latency_of
-from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args, traced
+from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
 from umi_sim.services import Call, Flush, Later, Services
 from umi_sim.source import Source
@@ -202,7 +203,7 @@ class World:
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name
-        self.trace.add(OP, op_id, agent.name, reading_ms, name, [traced(value) for value in args.values()])
+        self.trace.add(OP, op_id, agent.name, reading_ms, name, plain_parts(args.values()))
         self.judge.issued(agent.name, op_id, request, reading_ms)
         if self.keep_story:
             self.tell(op_id, f"{name} {shown_args(args)}")
