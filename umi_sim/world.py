@@ -114,7 +114,8 @@ class World:
         is_alone = not self.queue and len(self.agents) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None or agent.memory is None:
             return False
-        self.set_time(max(agent.pending[0].at_ms, self.now_ms))
+        if agent.pending[0].at_ms > self.now_ms:
+            self.set_time(agent.pending[0].at_ms)
         self.deliver_item(agent)
         return True
 
@@ -162,9 +163,9 @@ class World:
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
                 yield f"{agent.name}/wake#{agent.wake_count + 1}", partial(self.deliver_wake, agent)
-        for agent in sorted(self.agents.values(), key=place_in_record):
-            if agent.pending and self.item_at(agent) == due_ms:
-                yield agent.pending[0].id, partial(self.deliver_item, agent)
+        with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
+        for agent in sorted(with_item, key=place_in_record):
+            yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
         """When the agent is woken or restarted; a world at rest wakes nobody for background work."""
@@ -191,7 +192,7 @@ class World:
         self.item = item.id
         if isinstance(item, ClockMove):
             self.move_clock(agent, item)
-        elif agent.memory is None or self.is_struck(agent, item.id):
+        elif agent.memory is None or (self.may_crash and self.is_struck(agent, item.id)):
             self.tally.skipped["op of an agent that is down"] += 1
             self.trace.add(Tag.SKIPPED, item.id, "down")
         else:
@@ -304,8 +305,9 @@ class World:
 
     def restore(self, agent: Agent, memory: Memory) -> None:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
-        agent.memory = Memory.restore(memory.snapshot(), self.registry)
-        if agent.memory.digest() != memory.digest():
+        saved = memory.snapshot()
+        agent.memory = Memory.restore(saved, self.registry)
+        if agent.memory.snapshot() != saved:
             raise Broken(
                 "copied-state-continues", f"{agent.name} restored from its snapshot is another memory"
             )
@@ -444,4 +446,4 @@ def no_delay(event: str) -> int:
 
 def place_in_record(agent: Agent) -> int:
     """Items are numbered in the order of the record."""
-    return int(agent.pending[0].id[1:]) if agent.pending else 0
+    return int(agent.pending[0].id[1:])
