@@ -55,6 +55,7 @@ TAGGED: Final[tuple[type, ...]] = (
 Plain: TypeAlias = "int | str | bytes | bool | Sequence[Plain] | None"
 Encoder = Callable[[Any], Any]  # gives a Plain
 DECODERS: Final[dict[int, type]] = {}
+ARGUMENTS: Final[dict[type, tuple[str, ...]]] = {}
 
 PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str, bytes})
 
@@ -82,11 +83,12 @@ def register(cls: type, tag: int) -> None:
     assert tag not in DECODERS, (tag, cls)
     DECODERS[tag] = cls
     if cls not in ENCODERS:
-        ENCODERS[cls] = fields_encoder(cls, tag)
+        fields = [field for field in attrs.fields(cls) if field.init and field.eq]
+        ARGUMENTS[cls] = tuple(field.alias for field in fields)
+        ENCODERS[cls] = fields_encoder([field.name for field in fields], tag)
 
 
-def fields_encoder(cls: type, tag: int) -> Encoder:
-    names = [field.name for field in attrs.fields(cls) if field.init and field.eq]
+def fields_encoder(names: Sequence[str], tag: int) -> Encoder:
     if not names:
         return lambda value: [tag]
     if len(names) == 1:
@@ -130,8 +132,7 @@ def revived(raw: object, depth: int) -> object:
 
 
 def made(cls: type, fields: list[object]) -> object:
-    names = [field.alias for field in attrs.fields(cls) if field.init and field.eq]
-    return cls(**dict(zip(names, fields, strict=True)))
+    return cls(**dict(zip(ARGUMENTS[cls], fields, strict=True)))
 
 
 # Whole memories.
