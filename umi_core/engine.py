@@ -364,8 +364,8 @@ class Engine:
 
     def checked_rows(self, operation: Operation, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
         """Whole rows that were asked for: a search goes on without the others, any other read has failed."""
-        sound = tuple(found for found in answer.rows if is_asked_for(asked, found))
-        whole = tuple(found for found in sound if found.body is not None)
+        sound = [found for found in answer.rows if is_asked_for(asked, found)]
+        whole = tuple([found for found in sound if found.body is not None])
         foreign_count, damaged_count = len(answer.rows) - len(sound), len(sound) - len(whole)
         if foreign_count or damaged_count:
             self.marks.append(f"read: {'foreign' if foreign_count else 'damaged'} row")
@@ -444,7 +444,7 @@ def is_asked_for(asked: Read, row: Row) -> bool:
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     """The promised order, made anew, each row once."""
     once = tuple({row.address: row for row in rows}.values())
-    if isinstance(asked.query, ByIds):
+    if once and isinstance(asked.query, ByIds):
         at = {address: n for n, address in enumerate(asked.query.addresses)}
         return tuple(sorted(once, key=lambda row: at[row.address]))
     return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))
