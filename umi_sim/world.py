@@ -294,20 +294,19 @@ class World:
         self.judge.stepped(agent.name, memory, self.services.storage, value)
         self.set_alarm(agent, memory)
         if self.step_count % STATE_EVERY == 0:
-            self.trace.add(STATE, agent.name, memory.digest())
+            self.trace.add(STATE, agent.name, digest := memory.digest())
             if memory.state.operations and self.step_count % RESTORE_EVERY == 0:
-                self.restore(agent, memory)
+                self.restore(agent, memory, digest)
         return len(effects)
 
     def set_alarm(self, agent: Agent, memory: Memory) -> None:
         deadline_ms = memory.deadline_ms()
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
 
-    def restore(self, agent: Agent, memory: Memory) -> None:
+    def restore(self, agent: Agent, memory: Memory, digest: bytes) -> None:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
-        saved = memory.snapshot()
-        agent.memory = Memory.restore(saved, self.registry)
-        if agent.memory.snapshot() != saved:
+        agent.memory = Memory.restore(memory.snapshot(), self.registry)
+        if agent.memory.digest() != digest:
             raise Broken(
                 "copied-state-continues", f"{agent.name} restored from its snapshot is another memory"
             )
@@ -324,7 +323,7 @@ class World:
 
     def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
         """Name the effect and put it on its way."""
-        operation = memory.in_flight[effect.request_id]
+        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
         step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         owner = self.owner_of(agent, operation)
         place = f"{owner}/{step}"
