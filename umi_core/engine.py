@@ -166,8 +166,7 @@ class Engine:
         assert operation.waiting is not None
         del self.state.waiting[operation.waiting]
         operation.waiting = operation.due_ms = operation.sent = None
-        if operation.onion:
-            answer = self.through_onion(operation, row, sent, answer)
+        answer = self.through_onion(operation, row, sent, answer) if operation.onion else answer
         operation.may_have_happened |= isinstance(answer, Committed)
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
             answer = self.checked_rows(operation, asked, answer)

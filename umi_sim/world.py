@@ -114,8 +114,7 @@ class World:
         is_alone = not self.queue and len(self.agents) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None or agent.memory is None:
             return False
-        if agent.pending[0].at_ms > self.now_ms:
-            self.set_time(agent.pending[0].at_ms)
+        self.set_time(max(agent.pending[0].at_ms, self.now_ms))
         self.deliver_item(agent)
         return True
 
