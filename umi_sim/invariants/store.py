@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import pairwise
+from typing import Final
 from xml.etree import ElementTree
 
 import attrs
@@ -217,13 +218,16 @@ def check_relations(rows: Rows) -> None:
             demand(all(there), "relation-ends", f"versions at the ends of {relation.id}", ends, there)
 
 
+COMPONENTS: Final = frozenset(range(-127, 128))
+
+
 def check_vectors(rows: Rows, dims: int) -> None:
     for key, vector in rows.vectors.items():
         entity, components, rule = rows.entities[key], vector.components, "index-follows-row"
         version, now = vector.version, entity.version
         demand(version == now, rule, f"version of the vector of {key}", now, version)
         demand(not entity.vector_missing, rule, f"{key} has the vector that it is said to lack")
-        is_whole = len(components) == dims and any(components) and all(-127 <= x <= 127 for x in components)
+        is_whole = len(components) == dims and any(components) and COMPONENTS.issuperset(components)
         demand(is_whole, "vectors-whole", f"the vector of {key}", f"{dims} numbers, not all zero", components)
 
 
