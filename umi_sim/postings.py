@@ -12,11 +12,15 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from umi_core.policies.similarity import Peaks
+
 Mask = NDArray[np.bool_]
 Counts = NDArray[np.unsignedinteger[Any]]
 
 MASKED_SHARE: Final = 64  # a word that one row in so many holds is counted by a mask
 MASK_COUNT_MAX: Final = 64
+LATE_COUNT_MIN: Final = 1_024
+RARE_SHARE: Final = 8  # fewer columns than one in so many have a level: all its slots are looked at
 
 
 @attrs.define
@@ -89,33 +93,54 @@ def grown(values: NDArray[Kind], size: int) -> NDArray[Kind]:
     return wider
 
 
-def leading(levels: Counts, least: int, count: int, keys: NDArray[np.uint64]) -> NDArray[np.intp]:
+@attrs.define
+class Order:
+    """The slots by key, but for the latest ones, which are looked at one by one."""
+
+    slots: NDArray[np.intp] = attrs.field(init=False, factory=lambda: np.zeros(0, np.intp))
+
+    def update(self, keys: NDArray[np.uint64]) -> None:
+        if len(keys) - len(self.slots) > LATE_COUNT_MIN + len(keys) // 8:
+            self.slots = np.argsort(keys)
+
+    def first(self, levels: Counts, level: int, keys: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
+        """Slots of a level, among them the `count` with the smallest keys and all that tie with the last."""
+        assert count > 0
+        known, size = len(self.slots), 16 * count
+        late = np.flatnonzero(levels[known:] == level) + known
+        found = self.slots[:size]
+        found = found[levels[found] == level]
+        while len(found) < count and size < known:
+            size *= 4
+            found = self.slots[:size]
+            found = found[levels[found] == level]
+        if len(found) >= count:
+            last = keys[found[count - 1]]
+            found = self.slots[: np.searchsorted(keys[:known], last, "right", sorter=self.slots)]
+            found = found[levels[found] == level]
+            late = late[keys[late] <= last]
+        return np.concatenate((found, late))
+
+
+def leading(
+    levels: Counts, least: int, keys: NDArray[np.uint64], order: Order, count: int
+) -> NDArray[np.intp]:
     """Slots of level `least` or more, among them the `count` first by (level descending, key).
 
     Slots with equal levels and keys are all in it or all not.
     """
     assert least > 0
     assert count > 0
-    low, high = least, int(levels.max())
-    while low < high:  # the highest level that `count` slots reach
-        middle = (low + high + 1) // 2
-        if np.count_nonzero(levels >= middle) >= count:
-            low = middle
-        else:
-            high = middle - 1
-    above = np.flatnonzero(levels > low)
-    return np.concatenate((above, first_by_key(levels == low, keys, count - above.size)))
-
-
-def first_by_key(mask: Mask, keys: NDArray[np.uint64], count: int) -> NDArray[np.intp]:
-    """Slots of the mask, among them the `count` with the smallest keys and all that tie with the last."""
-    assert count > 0
-    size = max(1_024, mask.size // 16)  # the first few give a bound for all
-    some = np.flatnonzero(mask[:size])
-    while some.size < count and size < mask.size:
-        size *= 4
-        some = np.flatnonzero(mask[:size])
-    if some.size < count:
-        return some  # all there are
-    bound = np.partition(keys[some], count - 1)[count - 1]
-    return np.flatnonzero(mask & (keys <= bound))
+    peaks = Peaks.of(levels, count)
+    low = max(least, int(peaks.kth(count)))  # that many slots reach it, or all that reach `least` are hits
+    above = peaks.reaching(low + 1)
+    rest = count - len(above)
+    if rest <= 0:
+        return above
+    if np.count_nonzero(peaks.tops >= low) * RARE_SHARE > len(peaks.tops):
+        return np.concatenate((above, order.first(levels, low, keys, rest)))
+    ties = peaks.reaching(low)
+    ties = ties[levels[ties] == low]
+    if len(ties) > rest:
+        ties = ties[keys[ties] <= np.partition(keys[ties], rest - 1)[rest - 1]]
+    return np.concatenate((above, ties))

@@ -9,6 +9,7 @@ Law 3. A row that does not fit its columns is looked at on its own, as a scan do
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -20,16 +21,17 @@ from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN, PPM
 from umi_core.policies.similarity import NAME_FLOOR_PPM, Rows, exact_type, measured, nearest
 from umi_core.values import Address, Body, Entity, Row, Scope, Vector
-from umi_sim.postings import Mask, Postings, grown, leading
-from umi_sim.storage import matches, rows_at_most, vector_score, words_of, words_score
+from umi_sim.postings import Mask, Order, Postings, grown, leading
+from umi_sim.storage import hit_order, matches, rows_at_most, vector_score, words_of, words_score
 
-Hit = tuple[int, str]  # score_ppm, id of the entity
+Found = tuple[int, Row]  # with its score in ppm
 Stored = Mapping[Address, Row]
 
-ROOM_MIN: Final = 1_024
-NAME_CHARS_MAX: Final = 255
+ROOM_MIN: Final = 256
+NAME_CHARS_MAX: Final = 254
+NAMELESS: Final = 255
 ANYTHING: Final = Where()
-KEY_MAX: Final = 2**64 - 1
+TOO_SMALL: Final = (-COMPONENT_MAX - 1).to_bytes(1, signed=True)  # fits a byte all the same
 KEY_PREFIX: Final = "ent_"
 KEY_BYTES: Final = 8
 
@@ -46,7 +48,7 @@ class SearchIndex:
         if shelf is not None and address.kind in ("entity", "vector"):
             shelf.stale[address.id] = None
 
-    def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Hit]:
+    def search(self, query: ByVector | ByWords, ids: Sequence[str]) -> list[Found]:
         """The hits of a scope whose entities are `ids`, in order."""
         shelf = self.shelves.get(query.scope)
         if shelf is None or shelf.dead_count > ROOM_MIN + len(ids):
@@ -86,24 +88,23 @@ class Shelf:
             if row is not None:
                 self._place(row, len(ids))
         for table in self.tables.values():
-            table.measure()
+            table.update()
 
-    def search(self, query: ByVector | ByWords) -> list[Hit]:
-        hits, limit = list(self._odd_hits(query)), rows_at_most(query.limit)
-        least_ppm = max(1, query.min_score_ppm)
-        hits = [hit for hit in hits if hit[0] >= least_ppm]
+    def search(self, query: ByVector | ByWords) -> list[Found]:
+        limit, least_ppm = rows_at_most(query.limit), max(1, query.min_score_ppm)
+        found = [hit for hit in self._odd_ones(query) if hit[0] >= least_ppm]
         for table in self.tables.values():
             if isinstance(query, ByWords):
-                hits += table.by_words(words_of(query.text), limit, least_ppm, query.where)
+                found += table.by_words(words_of(query.text), limit, least_ppm, query.where)
             elif table.dims == len(query.vector):
-                hits += table.by_vector(query.vector, limit, least_ppm, query.where)
-        return sorted(hits, key=hit_order)[:limit]
+                found += table.by_vector(query.vector, limit, least_ppm, query.where)
+        return sorted(found, key=hit_order)[:limit]
 
-    def _odd_hits(self, query: ByVector | ByWords) -> Iterator[Hit]:
+    def _odd_ones(self, query: ByVector | ByWords) -> Iterator[Found]:
         for row_id in self.odd:
             row = self.rows[Address(self.scope, "entity", row_id)]
             if matches(query.where, row.body):
-                yield self._odd_score(query, row), row_id
+                yield self._odd_score(query, row), row
 
     def _odd_score(self, query: ByVector | ByWords, row: Row) -> int:
         if isinstance(query, ByWords):
@@ -125,7 +126,7 @@ class Shelf:
         table = self.tables.get(len(components))
         if table is None:
             table = self.tables[len(components)] = Table(len(components))
-        table.append(row.address.id, row.body, components, room)
+        table.append(row, row.body, components, room)
 
 
 def packed(body: Body | None) -> "array[int] | None":
@@ -140,7 +141,7 @@ def packed_components(components: Iterable[int]) -> "array[int] | None":
         found = array("b", components)
     except (TypeError, OverflowError):
         return None
-    return None if -COMPONENT_MAX - 1 in found else found
+    return None if TOO_SMALL in found.tobytes() else found
 
 
 def fits(entity: Entity) -> bool:
@@ -151,15 +152,12 @@ def fits(entity: Entity) -> bool:
 
 
 def id_key(row_id: str) -> int:
-    """A number in the order of ids: that of a smaller id is not larger."""
-    if not row_id.startswith(KEY_PREFIX):
-        return 0 if row_id < KEY_PREFIX else KEY_MAX
-    start = row_id[len(KEY_PREFIX) : len(KEY_PREFIX) + KEY_BYTES]
-    return int.from_bytes(start.encode(errors="surrogatepass")[:KEY_BYTES].ljust(KEY_BYTES, b"\0"))
-
-
-def hit_order(hit: Hit) -> Hit:
-    return -hit[0], hit[1]
+    """A number in the order of ids: that of a smaller id is not larger. Most ids begin alike."""
+    has_prefix = row_id.startswith(KEY_PREFIX)
+    side = 1 if has_prefix else 2 * (row_id > KEY_PREFIX)
+    start = row_id[len(KEY_PREFIX) :][:KEY_BYTES] if has_prefix else row_id[:KEY_BYTES]
+    data = start.encode(errors="surrogatepass")[:KEY_BYTES].ljust(KEY_BYTES, b"\0")
+    return side << 62 | int.from_bytes(data) >> 2
 
 
 # One length of vectors.
@@ -170,7 +168,8 @@ class Table:
 
     def __init__(self, dims: int) -> None:
         self.dims = dims
-        self.ids: list[str] = []  # by slot
+        self.rows: list[Row] = []  # by slot
+        self.ids: list[str] = []
         self.slots: dict[str, int] = {}  # of the living
         self.words = Postings()
         self.names = Postings()
@@ -179,22 +178,24 @@ class Table:
         self.keys = np.zeros(0, np.uint64)
         self.type_codes = np.zeros(0, np.int32)
         self.times_ms = np.zeros(0, np.int64)
+        self.order = Order()
         self.missing = np.zeros(0, np.bool_)
         self.alive = np.zeros(0, np.bool_)
-        self.name_sizes = np.zeros(0, np.uint8)  # distinct words; 0 without any
+        self.name_sizes = np.zeros(0, np.uint8)  # distinct words
         self.matrix = np.zeros((0, dims), exact_type(dims))
         self.squares = np.zeros(0, np.int64)
         self.scales = np.zeros(0, np.float32)
 
     # Changes.
 
-    def append(self, row_id: str, entity: Entity, components: "array[int]", room: int) -> None:
-        slot = len(self.ids)
+    def append(self, row: Row, entity: Entity, components: "array[int]", room: int) -> None:
+        slot, row_id = len(self.ids), row.address.id
         if slot == len(self.keys):
-            self._grow(max(slot * 5 // 4, slot + min(room, ROOM_MIN), room))
+            self._grow(max(room, slot * 5 // 4 + ROOM_MIN))
         name_words = dict.fromkeys(words(entity.name))
         self.names.add(name_words, slot)
         self.words.add(dict.fromkeys((*name_words, *words(entity.content))), slot)
+        self.rows.append(row)
         self.ids.append(row_id)
         self.slots[row_id] = slot
         self.keys[slot] = id_key(row_id)
@@ -202,7 +203,7 @@ class Table:
         self.times_ms[slot] = entity.time_ms
         self.missing[slot] = entity.vector_missing
         self.alive[slot] = True
-        self.name_sizes[slot] = len(name_words)
+        self.name_sizes[slot] = len(name_words) or NAMELESS
         self.matrix[slot] = components
 
     def drop(self, row_id: str) -> bool:
@@ -213,13 +214,14 @@ class Table:
         self.scales[slot] = 0
         return True
 
-    def measure(self) -> None:
-        """Squares and scales of the rows that have none yet."""
+    def update(self) -> None:
+        """Squares and scales of the rows that have none yet, and the order."""
         fresh = slice(self.measured_count, len(self.ids))
         if self.measured_count < len(self.ids):
             self.squares[fresh], self.scales[fresh] = measured(self.matrix[fresh])
             self.scales[fresh] *= self.alive[fresh]
             self.measured_count = len(self.ids)
+            self.order.update(self.keys[: len(self.ids)])
 
     def _grow(self, size: int) -> None:
         for name in COLUMNS:
@@ -227,13 +229,13 @@ class Table:
 
     # Searches.
 
-    def by_vector(self, query: tuple[int, ...], limit: int, least_ppm: int, where: Where) -> list[Hit]:
+    def by_vector(self, query: tuple[int, ...], limit: int, least_ppm: int, where: Where) -> list[Found]:
         size = len(self.ids)
         rows = Rows(self.matrix[:size], self.squares[:size], self.scales[:size])
         found = nearest(query, rows, self.ids, limit, least_ppm, self._allowed(where))
-        return [(score_ppm, self.ids[slot]) for score_ppm, slot in found]
+        return [(score_ppm, self.rows[slot]) for score_ppm, slot in found]
 
-    def by_words(self, asked: tuple[str, ...], limit: int, least_ppm: int, where: Where) -> list[Hit]:
+    def by_words(self, asked: tuple[str, ...], limit: int, least_ppm: int, where: Where) -> list[Found]:
         """A level is twice the number of words found; what the query names is raised to one of its own."""
         size, wanted = len(self.ids), tuple(dict.fromkeys(content(asked) or asked))
         scores, raised = scores_by_level(len(wanted))
@@ -242,23 +244,24 @@ class Table:
             return []
         levels = self.words.counted(wanted, size)
         levels += levels
-        named = self._named(tuple(dict.fromkeys(asked)))
-        levels[named] = np.maximum(levels[named], raised)
+        for slots in self._named(tuple(dict.fromkeys(asked))):
+            levels[slots] = np.maximum(levels[slots], raised)
         if (allowed := self._allowed(where)) is not None:
             levels *= allowed
         elif len(self.slots) < size:
             levels *= self.alive[:size]
-        found = leading(levels, least, limit, self.keys[:size])
-        ranked = zip(levels[found].tolist(), found.tolist(), strict=True)
-        return sorted([(scores[level], self.ids[slot]) for level, slot in ranked], key=hit_order)[:limit]
+        found = leading(levels, least, self.keys[:size], self.order, limit)
+        ranked = [
+            (scores[level], self.rows[slot])
+            for level, slot in zip(levels[found].tolist(), found.tolist(), strict=True)
+        ]
+        return sorted(ranked, key=hit_order)[:limit]
 
-    def _named(self, asked: tuple[str, ...]) -> NDArray[np.intp]:
+    def _named(self, asked: tuple[str, ...]) -> Iterator[NDArray[np.intp]]:
         """Slots whose name has words, and none but these."""
-        if not self.names.knows(asked):
-            return np.zeros(0, np.intp)
-        size = len(self.ids)
-        counts, sizes = self.names.counted(asked, size), self.name_sizes[:size]
-        return np.flatnonzero((counts == sizes) & (sizes > 0))
+        if self.names.knows(asked):
+            counts = self.names.counted(asked, len(self.ids))
+            yield np.flatnonzero(counts == self.name_sizes[: len(self.ids)])
 
     def _allowed(self, where: Where) -> Mask | None:
         """The living that hold every condition; None if there is none. An entity touches nothing."""
@@ -278,15 +281,16 @@ class Table:
         return mask
 
 
-def scores_by_level(wanted_count: int) -> tuple[list[int], int]:
+@lru_cache(maxsize=64)
+def scores_by_level(wanted_count: int) -> tuple[tuple[int, ...], int]:
     """The score of each level, never falling, and the level of a row that is raised to the name floor."""
     if wanted_count == 0:
-        return [0], 0
+        return (0,), 0
     scores = [PPM * (level // 2) // wanted_count for level in range(2 * wanted_count + 1)]
     reached = bisect_left(scores, NAME_FLOOR_PPM)
     raised = reached if scores[reached] == NAME_FLOOR_PPM else reached - 1
     scores[raised] = NAME_FLOOR_PPM  # no count is odd, so nothing else has it
-    return scores, raised
+    return tuple(scores), raised
 
 
 def within_64_bits(time_ms: int) -> int:

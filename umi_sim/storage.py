@@ -275,8 +275,7 @@ class SimStorage:
             return self._scanned(query)
         if self.index is None or self.index.rows is not self.rows:
             self.index = SearchIndex(self.rows)
-        hits = self.index.search(query, ids)
-        return [(score_ppm, self.rows[Address(query.scope, "entity", row_id)]) for score_ppm, row_id in hits]
+        return self.index.search(query, ids)
 
     def _vector_score(self, query: ByVector) -> Callable[[Row], int]:
         def score(row: Row) -> int:

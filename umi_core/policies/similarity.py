@@ -68,7 +68,7 @@ class Rows:
 
 
 def exact_type(dims: int) -> str:
-    """The smaller float that holds every sum of products of `dims` components, in whatever order it is made."""
+    """The smaller float that holds every sum of products of `dims` components, made in whatever order."""
     return "float32" if dims * COMPONENT_MAX**2 < 2**24 else "float64"
 
 
@@ -102,39 +102,68 @@ def nearest(
 
     if limit <= 0 or not ids or min_score_ppm > PPM:
         return []
-    dots = rows.matrix @ np.array(query, rows.matrix.dtype)
-    closeness = dots * rows.scales  # relevance in units of |query| / 10**6
+    vector = np.array(query, rows.matrix.dtype)
+    closeness = rows.matrix @ vector
+    closeness *= rows.scales  # relevance in units of |query| / 10**6
     if allowed is not None:
         closeness *= allowed
     square, least_ppm = inner(query, query), max(1, min_score_ppm)
     length = isqrt(square) + 1
-    is_hit = np.finfo(closeness.dtype).tiny
-
-    def within_margin(kth: "np.floating[Any]") -> "np.floating[Any]":
-        bound = max(int(kth * PPM), least_ppm * (length - 1)) - 2 * length
-        return max(closeness.dtype.type(np.divide(bound, PPM)), is_hit)
-
-    few = np.flatnonzero(closeness >= within_margin(kth_at_least(closeness, limit)))
-    if few.size > 8 * limit:
-        some = closeness[few]
-        few = few[some >= within_margin(np.partition(some, few.size - limit)[few.size - limit])]
-    exact = zip(few.tolist(), dots[few].tolist(), rows.squares[few].tolist(), strict=True)
+    peaks = Peaks.of(closeness, limit)
+    bound = max(int(peaks.kth(limit) * PPM), least_ppm * (length - 1)) - 2 * length
+    few = peaks.reaching(
+        closeness.dtype.type(np.divide(bound, PPM))
+        if bound > 0
+        else np.nextafter(closeness.dtype.type(0), closeness.dtype.type(1))
+    )
+    dots = (rows.matrix[few] @ vector).tolist()
+    exact = zip(few.tolist(), dots, rows.squares[few].tolist(), strict=True)
     hits = [(cosine_ppm(int(dot), square, row_square), row) for row, dot, row_square in exact]
     hits = [hit for hit in hits if hit[0] >= least_ppm]
     return sorted(hits, key=lambda hit: (-hit[0], ids[hit[1]]))[:limit]
 
 
-def kth_at_least(values: "NDArray[np.floating[Any]]", k: int) -> "np.floating[Any]":
-    """Not more than the k-th largest value, or the least one if there are fewer; shape (n,), n > 0."""
-    import numpy as np
+@attrs.frozen(eq=False)
+class Peaks:
+    """Values in columns, value n in column n % width, and the largest of each column.
 
-    width = 8 * k  # the k-th largest of that many peaks is close to the k-th largest of all
-    depth = values.size // width
-    if depth > 1:
-        values = values[: depth * width].reshape(depth, width).max(axis=0)
-    k = min(k, values.size)
-    found: np.floating[Any] = np.partition(values, values.size - k)[values.size - k]
-    return found
+    One pass finds the peaks; then the few columns with high peaks tell where all high values are.
+    """
+
+    values: "NDArray[Any]"  # shape (n,), n > 0
+    tops: "NDArray[Any]"  # shape (width,)
+
+    @classmethod
+    def of(cls, values: "NDArray[Any]", k: int) -> "Peaks":
+        """With so many columns that the k largest values mostly lie in different ones."""
+        import numpy as np
+
+        width = min(values.size, max(1_024, 16 * k))
+        end = values.size // width * width
+        tops = values[:end].reshape(-1, width).max(axis=0)
+        rest = values[end:]
+        tops[: rest.size] = np.maximum(tops[: rest.size], rest)
+        return cls(values, tops)
+
+    def kth(self, k: int) -> Any:
+        """Not more than the k-th largest value, or than the least one if there are fewer."""
+        import numpy as np
+
+        place = max(0, self.tops.size - k)
+        return np.partition(self.tops, place)[place]
+
+    def reaching(self, bound: Any) -> "NDArray[np.intp]":
+        """Where the values are that are not less than this."""
+        import numpy as np
+
+        columns = np.flatnonzero(self.tops >= bound)
+        if columns.size * 4 > self.tops.size:
+            return np.flatnonzero(self.values >= bound)
+        starts = np.arange(0, self.values.size, self.tops.size)
+        places = np.add.outer(starts, columns).ravel()
+        places = places[places < self.values.size]
+        found: NDArray[np.intp] = places[self.values[places] >= bound]
+        return found
 
 
 # Vectors as an embedder answers them.
