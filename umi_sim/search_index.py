@@ -120,7 +120,7 @@ class Shelf:
     def _place(self, row: Row, room: int) -> None:
         vector = self.rows.get(Address(self.scope, "vector", row.address.id))
         components = packed(None if vector is None else vector.body)
-        if components is None or not isinstance(row.body, Entity) or not fits(row.body):
+        if components is None or not isinstance(row.body, Entity) or not fits(row.address.id, row.body):
             self.odd[row.address.id] = None
             return
         table = self.tables.get(len(components))
@@ -144,11 +144,11 @@ def packed_components(components: Iterable[int]) -> "array[int] | None":
     return None if TOO_SMALL in found.tobytes() else found
 
 
-def fits(entity: Entity) -> bool:
+def fits(row_id: str, entity: Entity) -> bool:
     """True for an entity whose fields fit the columns. Times at both ends are left for those beyond them."""
     is_timely = type(entity.time_ms) is int and I64_MIN < entity.time_ms < I64_MAX
     is_short = len(entity.name) <= NAME_CHARS_MAX  # so its words can be counted in one byte
-    return is_timely and is_short and isinstance(entity.vector_missing, bool)
+    return is_timely and is_short and isinstance(entity.vector_missing, bool) and entity.id == row_id
 
 
 def id_key(row_id: str) -> int:
@@ -278,6 +278,7 @@ class Table:
             mask &= self.times_ms[:size] <= within_64_bits(where.end_ms)
         if where.vector_missing is not None:
             mask &= self.missing[:size] == where.vector_missing
+        mask[[self.slots[row_id] for row_id in where.without if row_id in self.slots]] = False
         return mask
 
 

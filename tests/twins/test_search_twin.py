@@ -95,7 +95,8 @@ def writes(draw: st.DrawFn) -> Write:
         return Write(Address(scope, "vector", row_id), Vector(row_id, 1, draw(COMPONENT_LISTS)))
     if what == "entity":
         kind, name, said = draw(st.sampled_from(("person", "topic"))), draw(TEXTS), draw(TEXTS)
-        body = Entity(row_id, kind, name, said, 1, 1, 1, "human", 0, draw(TIMES))
+        own_id = draw(st.sampled_from((row_id, row_id, "another")))
+        body = Entity(own_id, kind, name, said, 1, 1, 1, "human", 0, draw(TIMES))
         return Write(Address(scope, "entity", row_id), attrs.evolve(body, vector_missing=draw(st.booleans())))
     kind = draw(st.sampled_from(("entity", "vector")))
     return Write(Address(scope, kind, row_id), Head("tea") if what == "strange" else None)
@@ -108,6 +109,7 @@ WHERES: Final = st.just(Where()) | st.builds(
     end_ms=st.none() | TIMES,
     vector_missing=st.sampled_from((None, True, False)),
     touches=st.sampled_from((None, None, None, "x")),
+    without=st.just(()) | st.lists(ROW_IDS, max_size=3).map(tuple),
 )
 LIMITS: Final = st.sampled_from((-1, 0, 1, 2, 3, 100))
 BY_VECTOR: Final = st.builds(ByVector, st.sampled_from(SCOPES), SOUND | ODD, WHERES, LIMITS, SCORES)

@@ -10,6 +10,7 @@ turn in one process, on the same queries with rare and common words. `ratio` is 
 neighbours, `worst` the highest such median of one query, so a noisy machine disturbs them little. What
 follows `=` is where the time of a recall goes.
 
+A deep recall asks each question up to three times, in other words, so here it is a plain one.
 OPENBLAS_NUM_THREADS=1 in the environment takes the second core away from both.
 """
 
@@ -29,7 +30,7 @@ from umi_core.effects import Asked, AskModel, ByVector, Commit, Done, Embed, Rea
 from umi_core.inputs import Answer, Embedded, ModelReplied, Recall
 from umi_core.memory import Memory
 from umi_core.values import Address, Entity, Row, Scope, Vector, entity_id
-from umi_core.workflows.remember import embedded_text
+from umi_core.workflows.drafting import embedded_text
 from umi_sim.embedder import embed
 from umi_sim.model import truth
 from umi_sim.prng import Stream
@@ -125,7 +126,7 @@ def stored(size: int, config: Config) -> SimStorage:
     storage, stream = SimStorage(), Stream(1, "bench", "recall")
     for number in range(size):
         body = entity(number, stream)
-        vector = Vector(body.id, 1, embed(embedded_text(body), config.embedding_dims))
+        vector = Vector(body.id, 1, embed(embedded_text(body.name, body.content), config.embedding_dims))
         for kind, held in (("entity", body), ("vector", vector)):
             address = Address(SCOPE, kind, body.id)
             storage.rows[address] = Row(address, 1, held)
@@ -185,7 +186,7 @@ class Bench:
         seconds = dict.fromkeys(PARTS, 0.0)
         self.op_count += 1
         start = last = perf_counter()
-        pending = list(self.memory.step(self.op_count, Recall(self.op_count, query)))
+        pending = list(self.memory.step(self.op_count, Recall(self.op_count, query, deep=False)))
         while not isinstance(effect := pending.pop(0), Reply):
             asked = perf_counter()
             answer = self.answer(effect)

@@ -8,6 +8,7 @@ import pickle
 from functools import partial
 from unittest import mock
 
+import attrs
 import pytest
 
 from umi_core.effects import ByVector, ByWords, Commit, Where, Write
@@ -179,6 +180,15 @@ def test_odd_rows_are_found_like_all_others() -> None:
     assert sorted(index_of(storage).shelves[HOME].odd) == ["late", "long", "low", "strange", "tall"]
     put(storage, gone(entity("tall")), entity("late"))
     assert by_vector(storage, 1, 0) == ["flat", "strange"]
+
+
+def test_entities_to_be_left_out_are_left_out() -> None:
+    storage = holding(entity("a"), entity("b"), entity("c"))
+    assert by_words(storage, "tea", Where(without=("b", "never"))) == ["a", "c"]
+    odd = attrs.evolve(entity("d"), address=Address(HOME, "entity", "elsewhere"))
+    put(storage, odd)
+    assert by_words(storage, "tea", Where(without=("elsewhere",))) == ["a", "b", "c", "elsewhere"]
+    assert by_words(storage, "tea", Where(without=("d",))) == ["a", "b", "c"]
 
 
 def test_a_query_with_a_vector_out_of_range_is_scanned() -> None:
