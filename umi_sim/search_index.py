@@ -215,11 +215,10 @@ class Table:
         return True
 
     def update(self) -> None:
-        """Squares and scales of the rows that have none yet, and the order."""
+        """Squares and scales of what came since the last time, none of which has gone, and the order."""
         fresh = slice(self.measured_count, len(self.ids))
         if self.measured_count < len(self.ids):
             self.squares[fresh], self.scales[fresh] = measured(self.matrix[fresh])
-            self.scales[fresh] *= self.alive[fresh]
             self.measured_count = len(self.ids)
             self.order.update(self.keys[: len(self.ids)])
 

@@ -10,15 +10,18 @@ turn in one process, on the same queries with rare and common words. `ratio` is 
 neighbours, `worst` the highest such median of one query, so a noisy machine disturbs them little. What
 follows `=` is where the time of a recall goes.
 
-A deep recall asks each question up to three times, in other words, so here it is a plain one.
-OPENBLAS_NUM_THREADS=1 in the environment takes the second core away from both.
+A deep recall asks each question up to three times, in other words, so here it is a plain one. Times are those
+of the processor, and of one core (OPENBLAS_NUM_THREADS, unless you set it), so that others on the machine
+matter little.
 """
 
 import argparse
 import gc
+import os
+import sys
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import process_time
 from typing import Any, Final
 
 import attrs
@@ -36,6 +39,7 @@ from umi_sim.model import truth
 from umi_sim.prng import Stream
 from umi_sim.storage import SimStorage
 
+ONE_CORE: Final = "OPENBLAS_NUM_THREADS"
 SIZES: Final = (1_000, 10_000, 100_000)
 SIZE_FULL: Final = 1_000_000
 ROUNDS: Final = 25
@@ -62,6 +66,8 @@ def main() -> None:
     parser.add_argument("--dims", type=int, default=Config().embedding_dims)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
+    if ONE_CORE not in os.environ:  # numpy reads it when it is imported
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, ONE_CORE: "1"})
     config = Config(embedding_dims=options.dims, auto_rebalance=False)  # its reads are not part of a recall
     print(HEAD)
     before = None
@@ -78,9 +84,9 @@ def report(size: int, config: Config, rounds: int, before: Times | None) -> Time
     at_first = resident_bytes()
     bench = Bench(stored(size, config), config)
     with_rows = resident_bytes()
-    start = perf_counter()
+    start = process_time()
     bench.recall("anything")
-    built_s = perf_counter() - start
+    built_s = process_time() - start
     at_last = resident_bytes()
     bench.parts.clear()
     turns = [bench.turn(queries_of(size), turn) for turn in range(rounds)]
@@ -185,16 +191,16 @@ class Bench:
         """Seconds from the request to the reply."""
         seconds = dict.fromkeys(PARTS, 0.0)
         self.op_count += 1
-        start = last = perf_counter()
+        start = last = process_time()
         pending = list(self.memory.step(self.op_count, Recall(self.op_count, query, deep=False)))
         while not isinstance(effect := pending.pop(0), Reply):
-            asked = perf_counter()
+            asked = process_time()
             answer = self.answer(effect)
             seconds["memory"] += asked - last
-            last = perf_counter()
+            last = process_time()
             seconds[part_of(effect)] += last - asked
             pending += self.memory.step(self.op_count, answer)
-        end = perf_counter()
+        end = process_time()
         seconds["memory"] += end - last
         assert isinstance(effect.outcome, Done), effect
         for name in PARTS:
@@ -224,11 +230,11 @@ def part_of(effect: Asked) -> str:
 
 def bare_top(matrix: NDArray[Any], vector: NDArray[Any], count: int) -> float:
     """Seconds of the least that finds the `count` largest products in order."""
-    start = perf_counter()
+    start = process_time()
     scores = matrix @ vector
     best = np.argpartition(scores, -count)[-count:]
     best = best[np.argsort(-scores[best])]
-    return perf_counter() - start
+    return process_time() - start
 
 
 def resident_bytes() -> int:

@@ -191,6 +191,11 @@ def test_entities_to_be_left_out_are_left_out() -> None:
     assert by_words(storage, "tea", Where(without=("d",))) == ["a", "b", "c"]
 
 
+def test_no_entity_touches_anything() -> None:
+    storage = holding(entity("a"), vector("a", 1, 0), entity("odd", time_ms=I64_MAX))
+    assert by_words(storage, "tea", Where(touches="a")) == []
+
+
 def test_a_query_with_a_vector_out_of_range_is_scanned() -> None:
     assert can_answer(ByVector(HOME, (1, -127), Where(), 1, 1))
     assert not can_answer(ByVector(HOME, (1, 128), Where(), 1, 1))
