@@ -111,11 +111,9 @@ def nearest(
     length = isqrt(square) + 1
     peaks = Peaks.of(closeness, limit)
     bound = max(int(peaks.kth(limit) * PPM), least_ppm * (length - 1)) - 2 * length
-    few = peaks.reaching(
-        closeness.dtype.type(np.divide(bound, PPM))
-        if bound > 0
-        else np.nextafter(closeness.dtype.type(0), closeness.dtype.type(1))
-    )
+    to_float = closeness.dtype.type
+    least = to_float(np.divide(bound, PPM)) if bound > 0 else np.nextafter(to_float(0), to_float(1))
+    few = peaks.reaching(least)
     dots = (rows.matrix[few] @ vector).tolist()
     exact = zip(few.tolist(), dots, rows.squares[few].tolist(), strict=True)
     hits = [(cosine_ppm(int(dot), square, row_square), row) for row, dot, row_square in exact]
@@ -157,6 +155,8 @@ class Peaks:
         import numpy as np
 
         columns = np.flatnonzero(self.tops >= bound)
+        if columns.size == 0:
+            return columns
         if columns.size * 4 > self.tops.size:
             return np.flatnonzero(self.values >= bound)
         starts = np.arange(0, self.values.size, self.tops.size)
