@@ -22,10 +22,9 @@ from umi_core.inputs import (
     Recall,
     Remember,
 )
-from umi_core.language.rewriting import Resolution
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.results import Forgotten, Hit, Recalled, Remembered, Stored
+from umi_core.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
 from umi_core.values import Entity, Relation, RoutingDecision, Scope, Version, entity_id, note_id, relation_id
 from umi_sim.embedder import embed
 from umi_sim.oracle.archive import ArchiveOracle

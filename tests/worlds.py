@@ -32,7 +32,18 @@ def input_of(prompt: str, name: str) -> Any:
     return json.loads(line.partition(" = ")[2])
 
 
-def sentences(task: str, prompt: str) -> str:
+def plain(task: str, prompt: str) -> str:
+    """A model that notes what it is told, and otherwise knows nothing better: no verdict, no variant, the
+    query as it is."""
+    match task:
+        case "extract":
+            return sentences(prompt)
+        case "rewrite":
+            return str(input_of(prompt, "query"))
+    return "[]"
+
+
+def sentences(prompt: str) -> str:
     """`Alice likes tea. Bob snores` names two persons by their first words; Umi is the assistant itself."""
     told = [sentence.partition(" ") for sentence in input_of(prompt, "text").split(". ")]
     types = {"Umi": "self"}
@@ -43,6 +54,28 @@ def sentences(task: str, prompt: str) -> str:
     return json.dumps({"entities": rows})
 
 
+def saying(**told: str | Callable[[str], str]) -> Model:
+    """The plain model, but for these tasks: the answer, or what makes it of the prompt."""
+
+    def model(task: str, prompt: str) -> str:
+        answer = told.get(task)
+        return (
+            plain(task, prompt) if answer is None else answer if isinstance(answer, str) else answer(prompt)
+        )
+
+    return model
+
+
+def verdict(kind: str, confidence: float = 0.9, reason: str = "so") -> Callable[[str], str]:
+    """What `evolve` is answered: the same verdict on every pair that is asked."""
+
+    def judge(prompt: str) -> str:
+        said = {"type": kind, "confidence": confidence, "reason": reason}
+        return json.dumps([{**pair, **said} for pair in input_of(prompt, "pairs")])
+
+    return judge
+
+
 @attrs.define
 class Pair:
     """`pending` are the effects nobody has answered, oldest first; `held` those that wait for a test."""
@@ -50,7 +83,7 @@ class Pair:
     storage: SimStorage = attrs.Factory(SimStorage)
     config: Config = QUIET
     scope: Scope = SCOPE
-    model: Model = sentences
+    model: Model = plain
     registry: Registry = BUILT_IN
     now_ms: int = 0
     memory: Memory = attrs.field(init=False)

@@ -15,7 +15,6 @@ import msgpack
 
 from umi_core import effects, errors, inputs, results, state, values
 from umi_core.config import Config
-from umi_core.language.rewriting import Resolution
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rewrites import Rewrite, RewriteCache
@@ -51,7 +50,7 @@ TAGGED: Final[tuple[type, ...]] = (
     results.BlockRemoved, results.SessionCreated, results.SessionSaved, results.SessionLoaded,
     results.Rebalanced,
     Config, CoreTier, WorkingTier, SessionInfo, AccessTable, state.Tiers, state.Operation, state.State,
-    results.Recalled, Resolution, Rewrite, RewriteCache,
+    results.Recalled, results.Resolution, Rewrite, RewriteCache,
 )  # fmt: skip
 """Frozen by a test. Classes of facts that only one workflow knows are added by `register`."""
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.errors import Error
-from umi_core.values import Address, Body, Entity, Relation, Scope, Version
+from umi_core.values import Address, Body, Entity, Relation, Row, Scope, Version
 
 FailureKind = Literal[
     "timeout", "unavailable", "rate_limited", "refused", "too_long", "full", "conflict", "unknown", "unusable"
@@ -266,3 +266,25 @@ EFFECT_NAMES: Final[dict[type[Asked], str]] = {
     Read: "read",
     Commit: "commit",
 }
+
+
+# Answers to a read, held to its question.
+
+
+def is_asked_for(asked: Read, row: Row) -> bool:
+    """Within the scope, kinds and conditions (or the addresses) of the query; damage is judged elsewhere."""
+    query = asked.query
+    if isinstance(query, ByIds):
+        return row.address in query.addresses
+    kinds = query.kinds if hasattr(query, "kinds") else ("entity",)
+    is_within = row.address.scope == query.scope and row.address.kind in kinds
+    return is_within and (row.body is None or query.where.admits(row.body))
+
+
+def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The promised order, made anew, each row once."""
+    once = tuple({row.address: row for row in rows}.values())
+    if isinstance(asked.query, ByIds):
+        at = {address: n for n, address in enumerate(asked.query.addresses)}
+        return tuple(sorted(once, key=lambda row: at[row.address]))
+    return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))

@@ -17,7 +17,6 @@ from umi_core.effects import (
     Asked,
     AskModel,
     ByFilter,
-    ByIds,
     ByVector,
     ByWords,
     Commit,
@@ -33,13 +32,15 @@ from umi_core.effects import (
     Refused,
     Reply,
     Unknown,
+    in_order,
+    is_asked_for,
 )
 from umi_core.errors import Deposed, Error, WorkflowBroken
 from umi_core.hooks import Place, inward, outward
 from umi_core.inputs import Answer, Committed, EffectFailed, ReadDone
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PAGE_ROW_COUNT_MAX, RETRY_AFTER_MS_MAX
 from umi_core.state import Facts, Operation, State, View, closed_calls, opened_calls, task_of
-from umi_core.values import Address, Row
+from umi_core.values import Address
 from umi_core.workflow import Degrade, Learned, Refuse, Registry, Step, Unusable, abort_error
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
@@ -433,22 +434,3 @@ class Engine:
         if isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None:
             return attrs.evolve(asked, query=attrs.evolve(asked.query, limit=PAGE_ROW_COUNT_MAX))
         return asked
-
-
-def is_asked_for(asked: Read, row: Row) -> bool:
-    """Within the scope, kinds and conditions (or the addresses) of the query; damage is judged elsewhere."""
-    query = asked.query
-    if isinstance(query, ByIds):
-        return row.address in query.addresses
-    kinds = query.kinds if hasattr(query, "kinds") else ("entity",)
-    is_within = row.address.scope == query.scope and row.address.kind in kinds
-    return is_within and (row.body is None or query.where.admits(row.body))
-
-
-def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The promised order, made anew, each row once."""
-    once = tuple({row.address: row for row in rows}.values())
-    if isinstance(asked.query, ByIds):
-        at = {address: n for n, address in enumerate(asked.query.addresses)}
-        return tuple(sorted(once, key=lambda row: at[row.address]))
-    return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))

@@ -1,8 +1,9 @@
 """What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
 
+from typing import Literal
+
 import attrs
 
-from umi_core.language.rewriting import Resolution
 from umi_core.values import Block, Relation, RoutingDecision
 
 
@@ -46,6 +47,24 @@ class Hit:
     relevance_ppm: int
     time_ms: int
     contradicts: tuple[str, ...] = ()
+
+
+ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
+
+
+@attrs.frozen
+class Resolution:
+    """What became of the references of a query.
+
+    `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
+    rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
+    """
+
+    outcome: ResolutionOutcome
+    query: str
+    terms: tuple[str, ...] = ()
+    reason: str = ""
+    confidence_ppm: int | None = None
 
 
 @attrs.frozen
@@ -114,5 +133,5 @@ class Rebalanced:
 
 __all__ = [
     "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Rebalanced", "Recalled", "Remembered",
-    "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
+    "Resolution", "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from umi_sim.fault_words import (
     BLOCKS,
     CALLS,
     DAMAGES,
+    DATES,
     ECHOES,
     EMPTY,
     ENDS,
@@ -30,6 +31,7 @@ from umi_sim.fault_words import (
     SYNONYMS,
     TRANSLATED,
     UNKNOWN_IDS,
+    VALUES,
 )  # fmt: skip
 from umi_sim.model.prompts import ENCODER, quoted
 
@@ -145,11 +147,19 @@ def count_in(args: Args, key: str, default: int = 0) -> int:
 
 def changed(reply: str, args: Args, change: Callable[[object], object]) -> str:
     """The reply with the value at `path` changed; as it was without such a value, or if `change` has None."""
-    path = args.get("path")
+    path, whole = args.get("path"), decoded(reply, 0)
     if not isinstance(path, str) or path[:1] not in ("", "/"):
         return reply
-    new = rewritten(decoded(reply, 0), path.split("/")[1:], change)
-    return reply if new is None else write_json(new)
+    new = rewritten(reply if whole is None else whole, path.split("/")[1:], change)
+    if new is None:
+        return reply
+    return write_json(new) if whole is not None else plain(new)
+
+
+def plain(new: object) -> str:
+    """A reply that is no JSON stays a text, unless it becomes some other value."""
+    text = new if isinstance(new, str) else decoded(write_json(new), 0)
+    return text if isinstance(text, str) else write_json(new)
 
 
 def rewritten(value: object, steps: Sequence[str], change: Callable[[object], object]) -> object:
@@ -169,9 +179,9 @@ INDEX: Final = re.compile("0|[1-9][0-9]{0,5}")
 
 
 def values(reply: str) -> list[tuple[str, object]]:
-    """Every value of a reply with its path, outer ones first; none if it is no JSON."""
+    """Every value of a reply with its path, outer ones first; a reply that is no JSON is one text."""
     whole = decoded(reply, 0)
-    return [] if whole is None else list(walk("", whole))
+    return list(walk("", reply if whole is None else whole))
 
 
 def walk(path: str, value: object) -> Iterator[tuple[str, object]]:
@@ -253,6 +263,34 @@ def exchanged(_: str, old: object) -> Options:
 
 def unknown_ids(key: str, _: object) -> Options:
     return [{"json": quoted(new)} for new in UNKNOWN_IDS] if key in REFERENCES else ()
+
+
+def stale(ids: Sequence[str]) -> Callable[[str, object], Options]:
+    """A reference becomes one of these ids, in the form that stood there."""
+    return lambda key, old: [
+        {"json": quoted(new + "@1" * ("@" in str(old)))} for new in ids if key in REFERENCES
+    ]
+
+
+def draw_varied(reply: str, draw: Draw) -> Drawn:
+    """The same answer in another order, or without its last element."""
+    lists = [(path, old) for path, old in values(reply) if isinstance(old, list) and len(old) > 1]
+    if not lists:
+        return {}
+    path, old = pick(draw, "place", lists)
+    news = [new for new in (old[::-1], old[:-1], old[1:]) if new != old]
+    return {"path": path, "json": write_json(pick(draw, "option", news))}
+
+
+def among(tables: Sequence[Sequence[str]]) -> Callable[[str, object], Options]:
+    """In a text, a word of a table becomes another one of it."""
+
+    def options(_: str, old: object) -> Options:
+        text = old if isinstance(old, str) else ""
+        pairs = [(word, new) for table in tables for word in table if word in text for new in table]
+        return [{"json": quoted(text.replace(word, new))} for word, new in pairs if new != word]
+
+    return options
 
 
 def injections(_: str, old: object) -> Options:
@@ -380,6 +418,7 @@ def exchangeable(_: str, old: object) -> Options:
 # The registry, in its order: the family of each kind, and what draws its arguments.
 
 ROWS: Final = (
+    ("model_cut", cut, draw_truncated),
     ("model_empty", replace, whole(lambda _: texts(EMPTY))),
     ("model_refusal", replace, whole(refusals)),
     ("model_truncated", cut, draw_truncated),
@@ -393,10 +432,14 @@ ROWS: Final = (
     ("model_partial_call", wrap, whole(calls)),
     ("model_template_echo", replace, whole(lambda reply: texts(ECHOES[reply[:1] == "["]))),
     ("model_unknown_id", put, places(unknown_ids)),
+    ("model_stale_id", put, places(stale(()))),
+    ("model_contradiction", put, places(among(VALUES))),
     ("model_paraphrase", put, places(paraphrased)),
     ("model_swapped", swap, places(exchangeable)),
+    ("model_wrong_date", put, places(among(DATES))),
     ("model_number_drift", put, places(drifted)),
     ("model_injection", put, places(injections)),
+    ("model_varies", put, draw_varied),
     ("model_repeats", stretch, places(repeated)),
     ("model_bad_block", put, places(misrouted)),
     ("model_overconfident", put, places(overconfident)),

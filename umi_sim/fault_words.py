@@ -66,5 +66,16 @@ ECHOES: Final = (  # of an object, of an array
     ),
 )
 EXCHANGES: Final = ('"text"', "7", "[]", "{}", "null", "true", '"false"', f"[{OLD}]", f'{{"value":{OLD}}}')
+VALUES: Final = (  # of one kind each: any may stand for any other
+    ("Acme", "Kestrel Labs", "Harbor Trading"), ("Berlin", "Lisbon", "Osaka", "Lyon"),
+    ("tea", "coffee", "dark mode"), ("likes", "hates"), ("works at", "has never worked at"),
+    ("lives in", "has left"), ("wohnt in", "wohnt nicht mehr in"), ("trabaja en", "ya no trabaja en"),
+    ("喜欢", "不喜欢"), ("住在", "不住在"),
+)  # fmt: skip
+DATES: Final = (
+    ("Monday", "Tuesday", "Friday", "Sunday"), ("January", "February", "December"),
+    ("today", "yesterday", "tomorrow", "next year"), ("2024", "2025", "2026", "1970"),
+    ("Montag", "Dienstag", "Freitag"), ("lunes", "martes", "viernes"),
+)  # fmt: skip
 REFERENCES: Final = ("entity_id", "source", "target", "new", "old", "id")
 ENDS: Final = (("source", "target"), ("new", "old"))

@@ -6,8 +6,8 @@ raises Broken with the readable name of the first rule that does not hold.
 
 from typing import Final
 
-from umi_core.effects import Reply
-from umi_core.inputs import Answer, Value
+from umi_core.effects import AskModel, Reply
+from umi_core.inputs import Answer, ModelReplied, Value
 from umi_core.invariants import (
     Before,
     BrokenRule,
@@ -20,6 +20,7 @@ from umi_core.invariants import (
 from umi_core.memory import WORKING, Memory
 from umi_sim.invariants import check_store
 from umi_sim.oracle.judge import Oracle
+from umi_sim.oracle.readings import check_reading
 from umi_sim.run_config import RunConfig
 from umi_sim.services import Call
 from umi_sim.storage import SimStorage
@@ -42,6 +43,8 @@ class Inspector:
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         self.oracle.read_clock(call.agent, reading_ms)
+        if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
+            check_reading(call.effect.task, answer.text, self.oracle.memory)
         self.oracle.answered(call.agent, call.op_id, call.step, answer)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:

@@ -23,6 +23,7 @@ from umi_core.memory import Memory
 from umi_core.state import Operation
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
+from umi_sim import strikes
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
 from umi_sim.clock import SimClock
 from umi_sim.crashes import crash_args, may_crash
@@ -240,12 +241,14 @@ class World:
         services, fault = self.services, None
         luck = services.luck(call)
         if not self.is_healed and not services.is_away(call, self.now_ms):
-            fault = self.source.fault(call.verb, call.site, call.event, luck, services.args_for(call))
+            fault = self.source.fault(
+                call.verb, call.site, call.event, luck, strikes.args_for(services, call)
+            )
         if fault is None:
             handled = services.handle(call, self.now_ms)
         else:
             self.strike(fault.id, fault.fault, call.event)
-            handled = services.handle(call, self.now_ms, fault.fault, fault.args)
+            handled = strikes.strike(services, call, self.now_ms, fault.fault, fault.args)
         if isinstance(handled, Flush):
             self.post(self.config.flush_ms, Message(f"{call.event}/flush", call, "flush", flush=handled))
         else:

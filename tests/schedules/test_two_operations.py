@@ -283,5 +283,6 @@ def test_a_crash_anywhere_leaves_old_rows_or_new_ones_and_repeating_the_request_
         assert [one.version for one in outcome.value.entities] == [2, 2, 1]
         check_store(later.storage, later.memory.state)
         crash_after += 1
-    # seen, extract, lookup, embed, commit: rows change when the commit lands, not when the memory hears of it
-    assert found == [False] * 7 + [True] * 2
+    # seen, extract, lookup, candidates of three, evolve, embed, commit: rows change when the commit lands,
+    # not when the memory hears of it
+    assert found == [False] * 14 + [True] * 2

@@ -24,8 +24,8 @@ from umi_core.effects import (
     Reply,
 )
 from umi_core.memory import Memory
-from umi_core.results import Hit, Remembered
-from umi_core.values import Address, Entity, Scope, entity_id
+from umi_core.results import Hit, Recalled, Remembered, Resolution
+from umi_core.values import Address, Entity, Relation, Scope, Version, entity_id
 
 NAMES = {
     entity_id(Scope("u1", agent), kind, name): name
@@ -44,7 +44,7 @@ def line_of(text: str) -> str:
 def shown(effect: Effect) -> str:
     match effect:
         case AskModel(task, prompt):
-            return f"> AskModel({effect.request_id}, {task}: {input_of(prompt, 'text')!r})"
+            return f"> AskModel({effect.request_id}, {task}: {shown_prompt(task, prompt)})"
         case Embed(texts):
             return f"> Embed({effect.request_id}, {', '.join(map(repr, texts))})"
         case Read(query):
@@ -57,6 +57,16 @@ def shown(effect: Effect) -> str:
             return f"> Reply({op_id}, {shown_outcome(outcome)})"
 
 
+def shown_prompt(task: str, prompt: str) -> str:
+    """What is asked: a text, the query with the turns it may refer to, or which statements."""
+    match task:
+        case "evolve":
+            return ", ".join(f"{pair['new']} to {pair['old']}" for pair in input_of(prompt, "pairs"))
+        case "rewrite" | "expand":
+            return repr(input_of(prompt, "query"))
+    return repr(input_of(prompt, "text"))
+
+
 def shown_query(query: Query) -> str:
     match query:
         case ByIds(addresses):
@@ -67,8 +77,9 @@ def shown_query(query: Query) -> str:
             return "count"
         case ByVector(limit=limit):
             return f"by vector, {limit} rows"
-        case ByWords(text=text, limit=limit):
-            return f"by words {text!r}, {limit} rows"
+        case ByWords(text=text, where=where, limit=limit):
+            others = f" without {' '.join(where.without)}" if where.without else ""
+            return f"by words {text!r}{others}, {limit} rows"
 
 
 def place(address: Address) -> str:
@@ -93,15 +104,34 @@ def shown_outcome(outcome: Outcome) -> str:
 def shown_value(value: object) -> str:
     match value:
         case Remembered(entities, promoted=promoted, repeated=repeated):
-            said = ", ".join(f"{one.change} {one.id}@{one.version}" for one in entities)
-            into = f", into core {' '.join(promoted)}" if promoted else ""
-            return said + into + (", repeated" if repeated else "")
-        case (Hit(), *_):
-            assert isinstance(value, tuple)
-            return ", ".join(f"{hit.id}@{hit.version} {hit.content!r} {hit.score_ppm}" for hit in value)
-        case Entity(id=key, version=version, content=content):
+            said = [f"{one.change} {one.id}@{one.version}" for one in entities]
+            said += [shown_relation(relation) for relation in value.relations]
+            said += ["needs resolution"] if value.needs_resolution else []
+            said += [f"into core {' '.join(promoted)}"] if promoted else []
+            return ", ".join([*said, *(["repeated"] if repeated else [])])
+        case Recalled(hits, resolution):
+            return ", ".join(map(shown_hit, hits)) + shown_resolution(resolution) if hits else "nothing"
+        case Entity(id=key, version=version, content=content) | Version(key, version, content=content):
             return f"{key}@{version} {content!r}"
     return str(value)
+
+
+def shown_relation(relation: Relation) -> str:
+    """From the old statement to the new one, or between two entities."""
+    ends = [f"{key}@{version}" if version else key for key, version in (relation.source, relation.target)]
+    return f"{relation.kind} {' -> '.join(ends)} by {relation.by}"
+
+
+def shown_hit(hit: Hit) -> str:
+    against = f", contradicts {' '.join(hit.contradicts)}" if hit.contradicts else ""
+    return f"{hit.id}@{hit.version} {hit.content!r} {hit.score_ppm}{against}"
+
+
+def shown_resolution(resolution: Resolution) -> str:
+    """What became of references, if there are any."""
+    if resolution.outcome == "clear":
+        return ""
+    return f", {resolution.outcome} {' '.join(resolution.terms)} in {resolution.query!r}"
 
 
 def standing(memory: Memory) -> Iterator[str]:

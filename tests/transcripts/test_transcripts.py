@@ -7,7 +7,7 @@ Lines that start with # tell the story. Keep a rewritten file only if you unders
     begin             its recovery, without a word about it
     restart           a crash: the memory is gone, and another one begins on the same storage
     late              what the earlier life sent last reaches storage now
-    remember "..."    a request by its name, with its fields in order, or as key=value
+    remember "..."    a request by its name, with its fields in order, or as key=value; flags are yes or no
     ok, ok 3, all     the world answers the oldest effect; three in a row; whatever will be asked
     says ...          the model replies this text
     lands             the oldest commit reaches storage, and the answer is lost
@@ -18,18 +18,19 @@ Lines that start with # tell the story. Keep a rewritten file only if you unders
 import os
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import pytest
 
 from tests.transcripts.telling import line_of, place, shown, standing
 from tests.worlds import Pair
-from umi_core.effects import Asked, Commit, Reply
+from umi_core.effects import Asked, Commit, FailureKind, Reply
 from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Value, Wake
-from umi_core.values import Scope, entity_id
+from umi_core.values import Scope, Turn, entity_id
 
 HERE = Path(__file__).parent
+ANSWERED = tuple(f": {kind}" for kind in ("ok", *get_args(FailureKind)))  # the scene says who answered what
 FILES = sorted(HERE.glob("*.txt"))
 
 
@@ -62,7 +63,7 @@ class Conversation:
     def step(self, value: Value) -> None:
         memory = self.pair.memory
         effects = memory.step(self.now_ms, value)
-        self.told += [f"* {mark}" for mark in memory.marks]
+        self.told += [f"* {mark}" for mark in memory.marks if not mark.endswith(ANSWERED)]
         self.told += [line for effect in effects for line in shown(effect).split("\n")]
         self.pair.pending += [effect for effect in effects if not isinstance(effect, Reply)]
 
@@ -86,6 +87,11 @@ class Conversation:
                 return tuple(text.split())
             case "value":
                 return text.encode()
+            case "turns":
+                said = [line.split(": ", 1) for line in text.split(" | ")]
+                return tuple(Turn(role, line) for role, line in said)
+            case "deep" | "resolve" | "evolve" | "extract" | "embed":
+                return text == "yes"
         return int(text) if text.isdigit() else text
 
     def answer(self) -> None:

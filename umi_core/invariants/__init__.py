@@ -48,6 +48,8 @@ def check_cheap(state: State) -> None:
         raise BrokenRule("space-accounting", "working entries", config.working_entry_count_max, count)
     if (records := len(tiers.access.records)) > limits.ACCESS_RECORD_COUNT_MAX:
         raise BrokenRule("tables-bounded", "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
+    if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
+        raise BrokenRule("tables-bounded", "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.waiting or state.queue:
         check_in_flight(state)
 

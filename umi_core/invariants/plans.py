@@ -23,7 +23,7 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
-from umi_core.values import Entity, RoutingDecision, Row, Scope
+from umi_core.values import EVOLUTION_KINDS, Entity, Relation, RoutingDecision, Row, Scope
 
 
 @runtime_checkable
@@ -37,11 +37,19 @@ class Planned(Protocol):
     decisions: tuple[RoutingDecision, ...] | None
 
 
+class Draft(Protocol):
+    """A draft of a remember, which lies a layer above this file."""
+
+    entity: Entity
+    old: Entity | None
+
+
 def check_new_plan(operation: Operation, state: State, access_before: AccessTable) -> None:
     """The commit that this operation has just asked for the first time, if it is one."""
     if not isinstance(operation.asked, Commit):
         return
     check_scope(operation.asked.writes, state.scope)
+    check_relations(operation.asked.writes, operation.facts)
     now = state.tiers.access
     tables = (now,) if access_before.records is now.records else (now, access_before)
     check_plan(operation.facts, operation.asked.writes, tables, state.config)
@@ -52,6 +60,27 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
         of = write.address
         own = of.scope == scope or (of.kind == "session" and of.scope == Scope(scope.user, of.id))
         demand(own, "write-scope", "a row of another scope is written", scope, of)
+
+
+def check_relations(writes: Iterable[Write], facts: Facts) -> None:
+    """A new relation leads to a statement of this plan, from the version before it or from a candidate."""
+    drafts, candidates = facts.get("evolved"), facts.get("candidates")
+    if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
+        return
+    pairs = {
+        ends: None for draft, rows in zip(drafts, candidates, strict=True) for ends in asked(draft, rows)
+    }
+    for relation in (write.body for write in writes):
+        if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
+            ends = relation.source, relation.target
+            demand(ends in pairs, "relation-ends", "a relation that was not asked about", list(pairs), ends)
+
+
+def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:
+    """The ends of the relations that may lead to this draft."""
+    candidates = (row.body for row in rows if isinstance(row.body, Entity))
+    for old in (*((draft.old,) if draft.old else ()), *candidates):
+        yield (old.id, old.version), (draft.entity.id, draft.entity.version)
 
 
 def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTable], config: Config) -> None:

@@ -12,30 +12,34 @@ import attrs
 
 from umi_core.language.words import WORD
 
-# The terms of four languages. Words that mean something else in another of them are left out: German "es",
-# Spanish "lo" and "el".
+# The terms by language. Words that mean something else in another of them are left out: German "es", Spanish
+# "lo" and "el". English is as in the specification; a word of it stands there once for all languages.
 TERM_ROWS: Final = (
     # Pronouns.
-    "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, themselves",
-    "er, ihn, ihm, sie, ihr, ihre, ihren, ihrem, ihrer, ihnen, seine, seinen, seinem, seiner",
-    "él, ella, ellos, ellas, su, sus",
-    "他, 她, 它, 他们, 她们, 它们",
+    ("en", "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, "
+           "themselves"),
+    ("de", "er, ihn, ihm, sie, ihr, ihre, ihren, ihrem, ihrer, ihres, ihnen, sein, seine, seinen, seinem, "
+           "seiner, seines"),
+    ("es", "él, ella, ellos, ellas, su, sus"),
+    ("zh", "他, 她, 它, 他们, 她们, 它们"),
     # Demonstratives.
-    "this, that, these, those, here, there",
-    "dies, diese, dieser, dieses, diesen, diesem, dort, darüber, davon, dazu, daran, dafür",
-    "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, ahí, allí",
-    "这个, 那个, 这件事, 那件事, 这里, 那里",
+    ("en", "this, that, these, those, here, there"),
+    ("de", "dies, diese, dieser, dieses, diesen, diesem, dort, darüber, davon, dazu, daran, dafür, damit, "
+           "darauf, dabei, danach, darin, daraus, dagegen"),
+    ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, ahí, allí, "
+           "allá"),
+    ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿"),
     # Temporal.
-    "earlier, before, previously, yesterday, recently, again, last time, just now",
-    "vorher, gestern, neulich, letztes mal",
-    "ayer, anteriormente, otra vez, la última vez",
-    "昨天, 之前, 上次",
+    ("en", "earlier, before, previously, yesterday, recently, again, last time, just now"),
+    ("de", "vorher, gestern, neulich, letztes mal"),
+    ("es", "ayer, anteriormente, otra vez, la última vez"),
+    ("zh", "昨天, 之前, 上次"),
     # Implicit.
-    "the same, similar, like before, as usual, the other, another one, the issue, the problem, the error, "
-    "the bug, the feature, the method, the function, the file, the code",
-    "dasselbe, das gleiche, wie üblich, das problem, der fehler",
-    "lo mismo, como siempre, el problema, el error",
-    "一样的, 那个问题, 这个问题",
+    ("en", "the same, similar, like before, as usual, the other, another one, the issue, the problem, "
+           "the error, the bug, the feature, the method, the function, the file, the code"),
+    ("de", "dasselbe, das gleiche, wie üblich, das problem, der fehler"),
+    ("es", "lo mismo, como siempre, el problema, el error"),
+    ("zh", "一样的, 那个问题, 这个问题"),
 )  # fmt: skip
 
 # Phrases that hold a term and refer to nothing.
@@ -64,9 +68,10 @@ def phrase(text: str) -> Phrase:
     return tuple(word.text for word in written_words(text))
 
 
-TERMS: Final[dict[Phrase, str]] = {phrase(term): term for row in TERM_ROWS for term in row.split(", ")}
+LANGUAGES: Final = {term: language for language, row in TERM_ROWS for term in row.split(", ")}
+TERMS: Final[dict[Phrase, str]] = {phrase(term): term for term in LANGUAGES}
 IDIOMS: Final[dict[Phrase, str]] = {phrase(term): "" for row in IDIOM_ROWS for term in row.split(", ")}
-assert len(TERMS) == sum(len(row.split(", ")) for row in TERM_ROWS)  # each term stands once
+assert len(TERMS) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # each term stands once
 assert not TERMS.keys() & IDIOMS.keys()
 
 

@@ -8,32 +8,14 @@ nothing: the query is searched as it was given.
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final
 
-import attrs
-
-from umi_core.language.pronouns import Reading, read
+from umi_core.language.pronouns import LANGUAGES, Reading, read
 from umi_core.language.replies import ArrayOf, Unusable, find_json, whole
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
+from umi_core.results import Resolution
 from umi_core.values import Turn, norm, size
-
-Verdict = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
-
-
-@attrs.frozen
-class Resolution:
-    """What became of the references of a query.
-
-    `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
-    rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
-    """
-
-    outcome: Verdict
-    query: str
-    terms: tuple[str, ...] = ()
-    reason: str = ""
-    confidence_ppm: int | None = None
 
 
 def detected(query: str, turns: tuple[Turn, ...], enabled: bool) -> Resolution | None:
@@ -57,7 +39,7 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
     """A reply weighed against the query it rewrites and the turns it was shown."""
     rewrite, asked, known = collapsed(clean_line(whole(reply))), read(query), words_of(turns)
     terms = tuple(dict.fromkeys(asked.terms))
-    if rewrite and rewrite == collapsed(clean_line(query)):
+    if (rewrite and rewrite == collapsed(clean_line(query))) or collapsed(reply) == collapsed(query):
         return Resolution("unchanged", query, terms)
     given = read(rewrite)
     reason = refusal(rewrite, given, asked, known)
@@ -74,25 +56,48 @@ def words_of(turns: tuple[Turn, ...]) -> frozenset[str]:
     return frozenset(word for turn in turns for word in words(turn.text))
 
 
+# Words that may come and go with a phrase of that language. Those of English are stop words already.
+LIGHT_WORDS: Final = {
+    "en": frozenset[str](),
+    "de": frozenset(
+        words(
+            """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf
+            aus bei für gegen in mit nach über um von zu und"""
+        )
+    ),
+    "es": frozenset(words("el la los las un una unos unas a al de del e en con por para que sobre y")),
+    "zh": frozenset(words("的 在 和 了 是")),
+}
+
+
 def refusal(rewrite: str, given: Reading, asked: Reading, known: frozenset[str]) -> str:
     """Why a rewrite is refused, the first reason that holds; empty if none does."""
-    kept, added = content(asked.others), content(given.others)
+    kept, added = heavy(asked.others, asked.terms), heavy(given.others, asked.terms)
     whole_query = (*asked.others, *(word for term in asked.terms for word in words(term)))
     reasons = (
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
-        ("dropped_words", has_other(kept, words(rewrite))),
+        ("dropped_words", has_other(kept, frozenset(words(rewrite)))),
         ("new_reference", bool(Counter(given.terms) - Counter(asked.terms))),
-        ("foreign_word", has_other(added, (*known, *whole_query))),
-        ("nothing_added", not has_other(added, content(whole_query))),
+        ("foreign_word", has_other(added, known.union(whole_query))),
+        ("nothing_added", not has_other(added, frozenset(content(whole_query)))),
     )
     return next((reason for reason, holds in reasons if holds), "")
 
 
-def has_other(some: Iterable[str], allowed: Iterable[str]) -> bool:
+def heavy(some_words: Iterable[str], terms: tuple[str, ...]) -> tuple[str, ...]:
+    """The content words; those of a language that some term belongs to lack its light words too."""
+    languages = dict.fromkeys(LANGUAGES[term] for term in terms)
+    return tuple(
+        word
+        for word in content(some_words)
+        if not any(word in LIGHT_WORDS[language] for language in languages)
+    )
+
+
+def has_other(some: Iterable[str], allowed: frozenset[str]) -> bool:
     """Whether a word of `some` is not allowed."""
-    known = frozenset(allowed)
-    return any(word not in known for word in some)
+    return any(word not in allowed for word in some)
 
 
 # Cleaning.

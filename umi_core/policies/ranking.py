@@ -39,8 +39,8 @@ def merged(rows: Iterable[Row], limit: int) -> tuple[Ranked, ...]:
 
 
 def relevance(row: Row) -> int:
-    assert row.score_ppm is not None
-    return row.score_ppm
+    """A row that storage gave no score answers nothing."""
+    return row.score_ppm or 0
 
 
 def fused(lists: Sequence[tuple[Ranked, ...]], limit: int) -> tuple[Ranked, ...]:

@@ -73,6 +73,15 @@ class AccessTable:
         changed = {key: None for key, body in told.items() if body != self.records.get(key)}
         return attrs.evolve(self, unsaved=left | changed)
 
+    def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
+        """Their records are deleted once more with the next commit.
+
+        A commit that was answered before the forget may have landed after it, and put the record back.
+        """
+        if not entity_ids:
+            return self
+        return attrs.evolve(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
+
     def writes(self, scope: Scope) -> tuple[Write, ...]:
         """What storage lacks, by id."""
         return tuple(

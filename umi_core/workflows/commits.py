@@ -188,7 +188,8 @@ def learn_plan(plan: Plan, view: View) -> None:
     tiers = view.tiers
     access = tiers.access
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
-    tiers.access = access.without(plan.pruned).saved(plan.writes)
+    access = access.without(plan.pruned).saved(plan.writes)
+    tiers.access = access.gone_for_good(plan.forgotten if plan.writes else ())
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

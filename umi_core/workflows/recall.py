@@ -13,10 +13,10 @@ from umi_core.inputs import Answer, Embedded, ModelReplied, ReadDone, Recall
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.pronouns import read
-from umi_core.language.rewriting import Resolution, detected, is_deep, judged, parse_variants, shown_turns
+from umi_core.language.rewriting import detected, is_deep, judged, parse_variants, shown_turns
 from umi_core.policies.ranking import Ranked, fused, merged
 from umi_core.policies.similarity import sound_vectors
-from umi_core.results import Hit, Recalled
+from umi_core.results import Hit, Recalled, Resolution
 from umi_core.state import Facts, View
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import recalled

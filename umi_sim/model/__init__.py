@@ -7,7 +7,8 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
 
   prompts      prompts read, answers written
   cues, names  frozen tables: what a phrase tells, what a name looks like
-  extraction, routing, evolution, expansion    one file per task
+  extraction, routing, evolution, expansion, rewriting    one file per task
+  references, mentions, grammar, chinese    what a query refers to, what a talk mentions
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from umi_sim.model.evolution import evolve
 from umi_sim.model.expansion import expand
 from umi_sim.model.extraction import extract
 from umi_sim.model.prompts import Inputs, inputs
+from umi_sim.model.rewriting import rewrite
 from umi_sim.model.routing import route
 
 __all__ = ["truth"]
@@ -31,8 +33,5 @@ def truth(task: str, prompt: str) -> str:
 
 
 ANSWERS: Final[dict[str, Callable[[Inputs], str]]] = {
-    "extract": extract,
-    "route": route,
-    "evolve": evolve,
-    "expand": expand,
-}
+    "extract": extract, "route": route, "evolve": evolve, "expand": expand, "rewrite": rewrite,
+}  # fmt: skip

@@ -20,7 +20,7 @@ from umi_core.inputs import (
     SetImportance,
 )
 from umi_core.tiers.rendering import parse_markdown, parse_xml
-from umi_core.values import Block, size, tidy
+from umi_core.values import Block, tidy
 from umi_sim.verdict import Broken
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
@@ -54,9 +54,13 @@ class Register:
 
 @attrs.define
 class CoreOracle:
-    """The authored part of one memory's core tier."""
+    """The authored part of one memory's core tier.
+
+    `beside`: of each write of a text in flight, the most bytes that other texts may have had meanwhile.
+    """
 
     config: Config
+    beside: dict[str, tuple[Slot, int]] = attrs.field(factory=dict)
     texts: dict[Slot, Register] = attrs.field(factory=dict)
     importance: dict[Slot, Register] = attrs.field(factory=dict)
     clock: int = 0
@@ -68,6 +72,7 @@ class CoreOracle:
             return
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
+            self.beside[op_id] = (slot, 0)
             texts.open[op_id] = (line_ends(request.text), self.clock)
             if texts.allows(None):
                 ranks.settled.append((DEFAULT_PPM, self.clock))  # it may have ceased to exist, and forgot
@@ -78,6 +83,13 @@ class CoreOracle:
             ranks.open[op_id] = (DEFAULT_PPM, self.clock)
         else:
             ranks.open[op_id] = (request.importance_ppm, self.clock)
+        self.beside = {
+            key: (own, max(most, self.bytes_beside(own))) for key, (own, most) in self.beside.items()
+        }
+
+    def bytes_beside(self, slot: Slot) -> int:
+        others = [(other, register) for other, register in self.texts.items() if other != slot]
+        return sum(max(byte_size(it, value) for value in register.values()) for it, register in others)
 
     def registers(self, slot: Slot) -> tuple[Register, Register]:
         text = self.texts.setdefault(slot, Register([(None, 0)]))
@@ -88,8 +100,9 @@ class CoreOracle:
         slot = slot_of(request)
         if slot is None:
             return
+        _, most = self.beside.pop(op_id, (slot, 0))
         if isinstance(outcome, Refused):
-            self.must_be_fair(request, outcome, slot)
+            self.must_be_fair(request, outcome, slot, most)
         for register in self.registers(slot):
             if op_id not in register.open:
                 continue
@@ -102,18 +115,14 @@ class CoreOracle:
 
     def crashed(self) -> None:
         """What was open may have happened, and nobody will say."""
+        self.beside.clear()
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
-    def must_be_fair(self, request: BlockWrite, outcome: Refused, slot: Slot) -> None:
+    def must_be_fair(self, request: BlockWrite, outcome: Refused, slot: Slot, most: int) -> None:
         """Authored text that fits beside all authored text and the share of self is accepted."""
         if type(outcome.error).__name__ != "CoreFull" or not isinstance(request, SetBlock):
             return
-        most = sum(
-            max(byte_size(other, value) for value in register.values())
-            for other, register in self.texts.items()
-            if other != slot
-        )
         need = byte_size(slot, request.text)
         if most + need + self.config.core_bytes_max // 4 <= self.config.core_bytes_max:
             name = slot_name(slot)
@@ -186,4 +195,6 @@ def line_ends(text: object) -> object:
 
 
 def byte_size(slot: Slot, text: object) -> int:
-    return size(slot[1]) + len(text.encode(errors="surrogatepass")) if isinstance(text, str) else 0
+    return (
+        sum(len(it.encode(errors="surrogatepass")) for it in (slot[1], text)) if isinstance(text, str) else 0
+    )

@@ -16,15 +16,15 @@ from umi_core.inputs import Answer, ModelReplied, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
-    Resolution,
     detected,
+    heavy,
     is_deep,
     judged,
     parse_variants,
     shown_turns,
 )
-from umi_core.language.words import content, words
-from umi_core.results import Hit, Recalled
+from umi_core.language.words import words
+from umi_core.results import Hit, Recalled, Resolution
 from umi_core.values import Scope, Turn
 from umi_sim.oracle.evidence import STORAGE_MADE
 from umi_sim.oracle.reads import is_shown, relevance_of, shown, wants
@@ -86,8 +86,9 @@ class Searches(Relations):
             self.demand(got == unasked, "reference-agrees", "another resolution", unasked, got)
             return
         allowed = self.resolutions(op, request, turns)
-        self.demand(got in allowed, "cache-invisible", "nobody resolved it so", allowed, got)
         self.judge_rewrite(request, got, turns)
+        rule = "reference-agrees" if answers else "cache-invisible"
+        self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
 
     def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
@@ -137,10 +138,10 @@ class Searches(Relations):
 
     def judge_rewrite(self, request: Recall, got: Resolution, turns: tuple[Turn, ...]) -> None:
         """An adopted rewrite keeps what was asked and invents nothing."""
-        asked = words(request.query)
-        kept = [word for word in content(read(request.query).others) if word not in words(got.query)]
+        asked, before = words(request.query), read(request.query)
+        kept = [word for word in heavy(before.others, before.terms) if word not in words(got.query)]
         known = dict.fromkeys((*asked, *(word for turn in turns for word in words(turn.text))))
-        new = [word for word in content(read(got.query).others) if word not in known]
+        new = [word for word in heavy(read(got.query).others, before.terms) if word not in known]
         self.demand(not kept, "rewrite-gate", "the rewrite drops words of the query", (), kept)
         self.demand(not new, "rewrite-gate", "the rewrite has words of nobody", (), new)
         is_own = got.outcome == "resolved" or got.query == request.query

@@ -32,7 +32,8 @@ TAGS = {
         RemoveBlock CreateSession SaveSession LoadSession Remember Recall Forget GetEntity Count
         Rebalance ModelReplied Embedded ReadDone Committed EffectFailed Wake Stored Remembered Hit
         Forgotten BlockSet BlockRemoved SessionCreated SessionSaved SessionLoaded Rebalanced Config
-        CoreTier WorkingTier SessionInfo AccessTable Tiers Operation State
+        CoreTier WorkingTier SessionInfo AccessTable Tiers Operation State Recalled Resolution Rewrite
+        RewriteCache
     """,
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
@@ -44,7 +45,7 @@ TAGS = {
         StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Deposed
         WorkflowBroken BadWorkflow UnknownRevision StateDamaged
     """,
-    1000: "Plan Drafted Mention",
+    1000: "Plan Drafted Mention Link Verdict",
 }
 
 

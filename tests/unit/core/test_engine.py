@@ -358,7 +358,7 @@ def test_an_answer_at_its_deadline_is_late(asked: Asked) -> None:
     assert run.at(timeout_ms - 1) == []
     run.at(timeout_ms)
     assert run.fail("refused") == []
-    assert run.marks == ["w.a: retried", "late answer"]
+    assert run.marks == ["w.a: timeout", "w.a: retried", "late answer"]
     run.at(timeout_ms + 100)
     run.at(2 * timeout_ms + 100)
     assert run.outcome == Done("fine", (Degraded("a:none", "timeout"),))
@@ -386,7 +386,7 @@ def test_a_degradation_is_named_counted_and_tells_the_last_reason() -> None:
     run.fail("unavailable")
     assert run.outcome == Done(7, (Degraded("a:half", "unavailable"),))
     assert run.state.counters == {"degraded a:half": 1, "w done": 1}
-    assert run.marks == ["w.a: retried", "w.a: degraded"]
+    assert run.marks == ["w.a: timeout", "w.a: retried", "w.a: unavailable", "w.a: degraded"]
 
 
 def test_an_unusable_answer_is_the_end_of_the_policy_with_its_reason() -> None:
@@ -448,7 +448,9 @@ def test_a_conflict_drops_the_facts_and_plans_anew_from_what_is_there_now() -> N
     run.answer(Committed(0))
     assert run.outcome == Done(("new", 2))
     assert [type(effect).__name__ for effect in run.sent] == ["Read", "Commit", "Read", "Commit"]
-    assert run.marks == ["w.commit: planned again"]
+    assert run.marks == [
+        "w.look: ok", "w.commit: conflict", "w.commit: planned again", "w.look: ok", "w.commit: ok",
+    ]  # fmt: skip
 
 
 def test_three_plans_are_made_in_all() -> None:

@@ -53,6 +53,7 @@ from umi_core.inputs import (
     Wake,
 )
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
+from umi_core.results import Recalled, Resolution
 from umi_core.values import Address, Row, Scope
 from umi_core.workflows import BUILT_IN
 
@@ -490,7 +491,7 @@ def test_a_substituted_question_reaches_no_service_and_is_no_model_call() -> Non
 
     pair = pair_with(Interceptor("h", answered))
     (reply,) = pair.memory.step(0, Recall(1, "tea"))
-    assert getattr(reply, "outcome", None) == Done(())
+    assert getattr(reply, "outcome", None) == Done(Recalled((), Resolution("clear", "tea"), ("tea",)))
     assert getattr(reply, "calls", None) == ()
     assert pair.memory.in_flight == {}
 

@@ -634,7 +634,7 @@ def remembered(
     named = {it.id: it for it in (ANNA, BERT, CARL, SELF)}
     accessed = tuple(named[it.entity_id] for it in decisions)
     promoted = tuple(it.entity_id for it in decisions if it.outcome == "promoted")
-    value = Remembered((), decisions, promoted, evicted)
+    value = Remembered((), routing=decisions, promoted=promoted, evicted=evicted)
     plan = Plan(0, core=after, value=value, accessed=accessed, decisions=decisions)
     return {"core": before, "plan": plan, "request": Remember(1, "x")}
 

@@ -87,7 +87,7 @@ def test_what_is_due_is_handled_before_the_value_of_the_step() -> None:
     (asked,) = pair.step(Count(1))
     pair.now_ms = 10_000
     assert pair.step(ReadDone(asked.request_id, count=7)) == []
-    assert pair.memory.marks == ("count.read: retried", "late answer")
+    assert pair.memory.marks == ("count.read: timeout", "count.read: retried", "late answer")
     assert pair.replies == {}
 
 
@@ -236,15 +236,16 @@ def test_nothing_runs_in_the_background_unless_it_is_switched_on() -> None:
 def test_an_operation_finishes_on_the_revision_it_began_with() -> None:
     pair = Pair().run()
     pair.step(Remember(1, "Alice likes tea"))
+    (embed,) = (step for step in BUILT_IN.at("remember").steps if step.id == "embed")
     forget_vectors = attrs.evolve(
-        BUILT_IN.at("remember").steps[3],
+        embed,
         effect=None, ask=None, on_failure=None, config=(),
         take=lambda *_: Learned({"vectors": (None,)}),
     )  # fmt: skip
     pair.memory.use(BUILT_IN.replace("remember", "embed", forget_vectors))
-    assert [type(effect) for effect in asked_until_reply(pair)] == [Read, Embed, Commit]
+    assert [type(effect) for effect in asked_until_reply(pair)] == [Read, Read, Embed, Commit]
     pair.step(Remember(2, "Bob snores"))
-    assert [type(effect) for effect in asked_until_reply(pair)] == [Read, Commit]
+    assert [type(effect) for effect in asked_until_reply(pair)] == [Read, Read, Commit]
 
 
 def asked_until_reply(pair: Pair) -> list[Asked]:

@@ -10,14 +10,18 @@ from umi_core.config import Config
 from umi_core.effects import ByVector, ByWords, Degraded, Done, Embed, Failed, Outcome, Read, Where
 from umi_core.errors import StorageFailed
 from umi_core.inputs import Count, Embedded, Forget, Get, GetEntity, ReadDone, Recall, Remember
-from umi_core.results import Hit
+from umi_core.results import Hit, Recalled
 from umi_core.values import Address, Entity, Row, Version
 
 
-def hits(outcome: Outcome) -> list[Hit]:
+def recalled(outcome: Outcome) -> Recalled:
     assert isinstance(outcome, Done), outcome
-    assert isinstance(outcome.value, tuple)
-    return list(outcome.value)
+    assert isinstance(outcome.value, Recalled)
+    return outcome.value
+
+
+def hits(outcome: Outcome) -> list[Hit]:
+    return list(recalled(outcome).hits)
 
 
 def told() -> Pair:

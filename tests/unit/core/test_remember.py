@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, sentences
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, input_of, saying
 from umi_core.config import Config
 from umi_core.effects import (
     Asked,
@@ -189,7 +189,7 @@ def test_everything_read_is_expected_and_everything_written_carries_the_scope() 
 
 @pytest.mark.parametrize("reply", ["", "no JSON here", '{"entities": NaN}', "x" * 50_001])
 def test_an_unusable_reply_keeps_the_text_as_one_note(reply: str) -> None:
-    pair = Pair(model=lambda task, prompt: reply).run()
+    pair = Pair(model=saying(extract=reply)).run()
     outcome = pair.ask(Remember(1, "Alice likes tea"))
     reason = {"": "empty", "x" * 50_001: "too_long"}.get(reply, "no_json")
     assert degraded(outcome) == [("extract:one_note", reason, 1)]
@@ -221,7 +221,7 @@ def test_what_the_model_said_wrongly_is_dropped_and_told() -> None:
     reply = json.dumps(
         {"entities": [7, {"name": "Alice", "content": "likes tea", "confidence": 0.1}, {"name": "he"}]}
     )
-    outcome = Pair(model=lambda task, prompt: reply).run().ask(Remember(1, "Alice likes tea"))
+    outcome = Pair(model=saying(extract=reply)).run().ask(Remember(1, "Alice likes tea"))
     assert remembered(outcome).dropped == ((0, "not_object"), (1, "low_confidence"), (2, "pronoun"))
     assert degraded(outcome) == [("extract:partial", "malformed", 1)]
     assert [one.id for one in remembered(outcome).entities] == [note_id(SCOPE, "Alice likes tea")]
@@ -389,18 +389,16 @@ def test_another_request_that_loses_its_key_in_flight_is_refused(
 # Routing and core.
 
 
-def routing(**rows: tuple[str, bool, float]) -> Any:
+def routing(**rows: tuple[str, bool, float]) -> Model:
     """A model that routes by name: block, promote, confidence."""
 
-    def model(task: str, prompt: str) -> str:
-        if task != "route":
-            return sentences(task, prompt)
+    def choose(prompt: str) -> str:
         fields = ("entity_id", "block", "promote", "confidence")
         asked = [one for one in input_of(prompt, "entities") if one["name"] in rows]
         told = [dict(zip(fields, (one["entity_id"], *rows[one["name"]]), strict=True)) for one in asked]
         return json.dumps(told)
 
-    return model
+    return saying(route=choose)
 
 
 ROUTED = attrs.evolve(QUIET, semantic_routing=True)
@@ -425,10 +423,7 @@ def test_a_bad_row_costs_its_own_entity_only() -> None:
 
 @pytest.mark.parametrize("absent", [True, False])
 def test_without_a_usable_routing_the_table_decides(absent: bool) -> None:
-    def model(task: str, prompt: str) -> str:
-        return "?" if task == "route" else sentences(task, prompt)
-
-    pair = Pair(config=ROUTED, model=model).run()
+    pair = Pair(config=ROUTED, model=saying(route="?")).run()
     pair.step(Remember(1, "Alice likes tea"))
     pair.answer()
     outcome = pair.run(*([AskModel] if absent else [])).replies[1].outcome
@@ -513,7 +508,7 @@ def test_core_shows_the_new_version_of_who_was_promoted_meanwhile() -> None:
 
 def test_a_name_is_shown_in_core_without_what_xml_cannot_write() -> None:
     reply = json.dumps({"entities": [{"name": "U\uffffmi", "type": "self", "content": "x", "confidence": 1}]})
-    pair = Pair(model=lambda task, prompt: reply).run()
+    pair = Pair(model=saying(extract=reply)).run()
     pair.ask(Remember(1, "x"))
     (block,) = pair.memory.state.tiers.core.blocks
     assert block.entries[0].name == "U\ufffdmi"

@@ -52,10 +52,10 @@ LABEL_RANGE = "is not allowed, expected one line of text without control charact
 SCORE_RANGE = "is not allowed, expected 0 to 1000000"
 
 WHOLE = Remember(
-    1, "Alice likes tea", False, False, 1_000_000, 0, (("k", "v"), ("l", "v")), "res_1", "k" * 256
+    1, "Alice likes tea", False, False, False, 1_000_000, 0, (("k", "v"), ("l", "v")), "res_1", "k" * 256
 )  # fmt: skip
 SEARCH = Recall(
-    1, "tea", 100, (5, 5), ("person", "task"), (Turn("tool", ""), Turn("user", "hi")), 1_000_000
+    1, "tea", 100, True, (5, 5), ("person", "task"), (Turn("tool", ""), Turn("user", "hi")), False, 1_000_000
 )  # fmt: skip
 
 
@@ -92,6 +92,7 @@ REFUSED: list[tuple[Request, str]] = [
     (change(WHOLE, text="日" * 33_334), "TextTooLong: text too long: 100002 bytes exceeds max 100000"),
     (change(WHOLE, text="x" * 100_001), "TextTooLong: text too long: 100001 bytes exceeds max 100000"),
     (change(WHOLE, extract=1), f"BadOption: extract: 1 {FLAG_RANGE}"),
+    (change(WHOLE, evolve=0), f"BadOption: evolve: 0 {FLAG_RANGE}"),
     (change(WHOLE, embed=None), f"BadOption: embed: None {FLAG_RANGE}"),
     (change(WHOLE, importance_ppm=1_000_001), f"BadImportance: {IMPORTANCE.format(1_000_001)}"),
     (change(WHOLE, importance_ppm=-1), f"BadImportance: {IMPORTANCE.format(-1)}"),
@@ -116,6 +117,7 @@ REFUSED: list[tuple[Request, str]] = [
     (change(SEARCH, limit=0), "BadLimit: limit out of range: 0, allowed 1 to 100"),
     (change(SEARCH, limit=101), "BadLimit: limit out of range: 101, allowed 1 to 100"),
     (change(SEARCH, limit=True), "BadLimit: limit out of range: True, allowed 1 to 100"),
+    (change(SEARCH, deep=1), f"BadOption: deep: 1 {FLAG_RANGE}"),
     (change(SEARCH, time_range=5), f"BadTime: time_range: 5 {PAIR_RANGE}"),
     (change(SEARCH, time_range=(1,)), f"BadTime: time_range: (1,) {PAIR_RANGE}"),
     (change(SEARCH, time_range=("1", 2)), f"BadTime: start_ms: 1 {TIME_RANGE}"),
@@ -134,6 +136,7 @@ REFUSED: list[tuple[Request, str]] = [
         change(SEARCH, turns=(Turn("user", LONE),)),
         f"BadTurn: turns: (Turn(role='user', text='\\ud800'),) {TURNS_RANGE}",
     ),
+    (change(SEARCH, resolve=None), f"BadOption: resolve: None {FLAG_RANGE}"),
     (change(SEARCH, min_score_ppm=1_000_001), f"BadScore: min_score_ppm: 1000001 {SCORE_RANGE}"),
     (Forget(1, LONG), f"BadId: id: {'x' * 72}... {ID_RANGE}"),
     (change(Forget(1, "e"), request_key=b"k"), f"BadKey: request_key: b'k' {KEY_RANGE}"),
@@ -167,22 +170,27 @@ def test_what_is_out_of_bounds_is_refused_with_value_and_range(request_: Request
 ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
     (
         change(
-            WHOLE, text=5, extract=5, embed=5, importance_ppm=-1, event_time_ms=-1, metadata=5, source=5,
-            request_key=5,
+            WHOLE, text=5, extract=5, evolve=5, embed=5, importance_ppm=-1, event_time_ms=-1, metadata=5,
+            source=5, request_key=5,
         ),
         {
-            "text": ["", "x" * 100_001, "x"], "extract": [True], "embed": [True], "importance_ppm": [None],
-            "event_time_ms": [None], "metadata": [()], "source": [None], "request_key": [None],
+            "text": ["", "x" * 100_001, "x"], "extract": [True], "evolve": [True], "embed": [True],
+            "importance_ppm": [None], "event_time_ms": [None], "metadata": [()], "source": [None],
+            "request_key": [None],
         },
-        "BadText EmptyText TextTooLong BadOption BadOption BadImportance BadTime BadMetadata BadId BadKey",
+        "BadText EmptyText TextTooLong BadOption BadOption BadOption BadImportance BadTime BadMetadata BadId "
+        "BadKey",
     ),
     (
-        change(SEARCH, query=5, limit="5", time_range="5", types="5", turns="5", min_score_ppm="5"),
+        change(SEARCH, query=5, limit="5", deep="5", time_range="5", types="5", turns="5", resolve="5",
+               min_score_ppm="5"),
         {
-            "query": ["", "x" * 10_001, "x"], "limit": [None], "time_range": [(2, 1), None], "types": [None],
-            "turns": [()], "min_score_ppm": [None],
+            "query": ["", "x" * 10_001, "x"], "limit": [None], "deep": [None],
+            "time_range": [(2, 1), None], "types": [None], "turns": [()], "resolve": [True],
+            "min_score_ppm": [None],
         },
-        "BadText EmptyQuery QueryTooLong BadLimit BadTime BadTimeRange BadType BadTurn BadScore",
+        "BadText EmptyQuery QueryTooLong BadLimit BadOption BadTime BadTimeRange BadType BadTurn BadOption "
+        "BadScore",
     ),
     (Forget(1, "", ""), {"entity_id": ["e"], "request_key": [None]}, "BadId BadKey"),
     (GetEntity(1, "", 0), {"entity_id": ["e"], "version": [None]}, "BadId BadVersion"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 from hypothesis import given, settings
@@ -57,12 +58,18 @@ def spoiled(kind: str, reply: str, count: int = 60) -> list[str]:
     return list(dict.fromkeys(edit(kind, reply, draw_args(kind, reply, draws(n))) for n in range(count)))
 
 
+BLUNT: Final = (  # what the fault needs is not there: a block, a forgotten id, a word of a table
+    ("model_bad_block", "extract"), ("model_stale_id", "extract"), ("model_stale_id", "route"),
+    ("model_contradiction", "route"), ("model_wrong_date", "extract"), ("model_wrong_date", "route"),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("task", list(REPLIES))
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_spoils_most_truthful_replies(kind: str, task: str) -> None:
     reply = REPLIES[task]
     changed = sum(edit(kind, reply, draw_args(kind, reply, draws(n))) != reply for n in range(60))
-    assert changed >= 50 or (kind, task) == ("model_bad_block", "extract")  # extract names no block
+    assert changed >= 50 or (kind, task) in BLUNT
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
