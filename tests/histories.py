@@ -25,7 +25,7 @@ from umi_core.inputs import (
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
-from umi_core.values import Entity, Relation, RoutingDecision, Scope, Version, entity_id, relation_id
+from umi_core.values import Entity, Relation, RoutingDecision, Scope, Version, entity_id, note_id, relation_id
 from umi_sim.embedder import embed
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.verdict import Broken
@@ -157,6 +157,19 @@ class History:
         self.hear(op_id, "embed", (embed(query, DIMS),))
         self.reply(op_id, found(query, *hits), *degraded)
 
+    def seek(self, query: str, *heard: tuple[str, str | None], now_ms: int = NOW_MS, **options: Any) -> str:
+        """A search of which these steps were answered, None being a failure."""
+        op_id = self.ask(Recall("", query, **options), now_ms)
+        for step, answer in heard:
+            self.hear(op_id, step, answer)
+        return op_id
+
+    def end(self, op_id: str, value: Recalled, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
+        """Its variants are embedded, and it is answered."""
+        self.oracle.saw(now_ms)
+        self.hear(op_id, "embed", tuple(embed(variant, DIMS) for variant in value.variants))
+        self.reply(op_id, value, *degraded, now_ms=now_ms)
+
 
 def hit(key: str, content: str, score_ppm: int, version: int = 1, **more: Any) -> Hit:
     found = Hit(key, version, TYPES[key], NAMES[key], content, score_ppm, score_ppm, NOW_MS)
@@ -170,9 +183,9 @@ def two_known() -> History:
     return told
 
 
-def found(query: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:
+def found(asked: str, *hits: Hit, variants: tuple[str, ...] = (), **more: Any) -> Recalled:
     """What a search replies; by default nothing was resolved, and nothing was said in other words."""
-    resolution = attrs.evolve(Resolution("clear", query), **more)
+    resolution = attrs.evolve(Resolution("clear", asked), **more)
     return Recalled(hits, resolution, variants or (resolution.query,))
 
 
@@ -183,3 +196,10 @@ def ranked(told: History) -> tuple[Hit, Hit]:
     assert all(vector_relevance_ppm(query, vector_of(*row)) < 1_000_000 for row in rows)
     first, second = sorted(rows)
     return hit(*first, 1_000_000), hit(*second, 1_000_000)
+
+
+def note(text: str) -> tuple[str, Remembered]:
+    """The id of a text that was kept whole, and what is replied."""
+    key = note_id(SCOPE, text)
+    routing = (decision(key, kind="note"),)
+    return key, Remembered((Stored(key, 1, "created"),), routing=routing)

@@ -2,6 +2,7 @@
 
 Law 1. Each decision has a stream or key of its own, by name: a draw more in one place moves none elsewhere.
 Law 2. The pauses of a user end at random, or land on an instant that matters: just before, at, just after.
+A question that is asked again may wait until a memory no longer knows what became of it.
 """
 
 from collections.abc import Sequence
@@ -18,13 +19,18 @@ from umi_sim.workloads import Known, Workload
 GAP_MS_MAX: Final = 2_000
 AT_ONCE: Final = (1, 2)
 LANDING_MS: Final = (-1, 0, 1)
+PATIENT: Final = (1, 4)
 JUMP_MS_MAX: Final = 30 * 86_400_000
 
 
 class Watched(Known, Protocol):
-    """What the generator may know of the world: instants that matter, on an agent's own clock."""
+    """What the generator may know of the world: instants that matter, on an agent's own clock.
+
+    `lapses`: when rewrites of questions run out.
+    """
 
     def deadlines(self, agent: str) -> Sequence[int]: ...
+    def lapses(self, agent: str) -> Sequence[int]: ...
     def clock(self, agent: str) -> SimClock: ...
 
 
@@ -85,13 +91,20 @@ class Generator:
         if told_ms is not None:
             origin_ms = self._origins.setdefault(agent, told_ms if self._is_transcript else 0)
             return max(now_ms, told_ms - origin_ms)
+        lapses = self._known.lapses(agent) if self._workloads[agent].is_again else ()
+        if lapses and stream.chance(*PATIENT):
+            return self._landed(agent, now_ms, stream.pick(lapses))
         if stream.chance(*self._config.land):
             deadlines = self._known.deadlines(agent)
             if deadlines:
-                wanted_ms = stream.pick(deadlines) + stream.pick(LANDING_MS)
-                landed_ms = self._known.clock(agent).world_at(wanted_ms, now_ms)
-                return now_ms if landed_ms is None else landed_ms
+                return self._landed(agent, now_ms, stream.pick(deadlines))
         return now_ms if stream.chance(*AT_ONCE) else now_ms + stream.log_between(1, GAP_MS_MAX)
+
+    def _landed(self, agent: str, now_ms: int, at_ms: int) -> int:
+        """World time near that instant of the agent's clock; now if it is past."""
+        wanted_ms = at_ms + self._pauses[agent].pick(LANDING_MS)
+        landed_ms = self._known.clock(agent).world_at(wanted_ms, now_ms)
+        return now_ms if landed_ms is None else landed_ms
 
     def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
         """A clock jump just before the op, if one strikes it."""

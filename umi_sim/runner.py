@@ -60,6 +60,9 @@ class Known:
         deadline_ms = memory.deadline_ms() if memory else None
         return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
 
+    def lapses(self, agent: str) -> Sequence[int]:
+        return self.inspector.oracle.watches[agent].archive.lapses()
+
     def clock(self, agent: str) -> SimClock:
         assert self.world is not None
         return self.world.agents[agent].clock

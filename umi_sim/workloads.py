@@ -194,7 +194,7 @@ class User:
 
     def query(self, stream: Stream) -> object:
         """An earlier one, words of something told, or a question; half of these refer to what was said."""
-        if stream.chance(1, 4) and self.asked:
+        if stream.chance(1, 2) and self.asked:
             self.question = stream.pick(self.asked)
         elif stream.chance(1, 4) and self.told:
             self.question = some_words(stream, stream.pick(self.told)), ()

@@ -1,7 +1,8 @@
 """Invariants: every rule by name and id, and those that bind a memory to its storage.
 
-rules.py   the one table of rules
-store.py   rows among themselves, and against the core tier
+rules.py      the one table of rules
+relations.py  versions and relations among themselves
+store.py      all rows, and against the core tier
 """
 
 from umi_sim.invariants.rules import ALIASES, RULES, Rule, id_of, rule_named

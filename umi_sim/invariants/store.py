@@ -8,11 +8,8 @@ Law 3. Written a second time, and simpler: ids, texts and chains are worked out 
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b, sha256
-from itertools import pairwise
 from typing import Final
 from xml.etree import ElementTree
-
-import attrs
 
 from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
@@ -22,7 +19,6 @@ from umi_core.tiers import session
 from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier, core_text
 from umi_core.tiers.rendering import importance_text, render_xml
 from umi_core.values import (
-    EVOLUTION_KINDS,
     AccessRecord,
     Address,
     Block,
@@ -36,57 +32,14 @@ from umi_core.values import (
     Row,
     Scope,
     SessionRow,
-    Tombstone,
     Vector,
     Version,
     norm,
     pack,
 )
+from umi_sim.invariants.relations import Rows, check_chain, check_relations, demand
 from umi_sim.storage import SimStorage
 from umi_sim.verdict import Broken
-
-Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source and target
-
-# Rows of one scope.
-
-
-def demand(holds: bool, rule: str, message: str, expected: object = "", got: object = "") -> None:
-    if not holds:
-        raise Broken(rule, message, str(expected), str(got))
-
-
-@attrs.define
-class Rows:
-    """What storage holds of one scope, by kind and by the id that counts."""
-
-    scope: Scope
-    entities: dict[str, Entity] = attrs.field(factory=dict)
-    versions: dict[str, dict[int, Version]] = attrs.field(factory=dict)
-    relations: list[Relation] = attrs.field(factory=list)
-    kinds: dict[Ends, list[str]] = attrs.field(factory=dict)
-    vectors: dict[str, Vector] = attrs.field(factory=dict)
-    access: dict[str, AccessRecord] = attrs.field(factory=dict)
-    tombstones: dict[str, Tombstone] = attrs.field(factory=dict)
-    core: Row | None = None
-
-    def put(self, row: Row) -> None:
-        row_id, body = row.address.id, row.body
-        match body:
-            case Entity():
-                self.entities[row_id] = body
-            case Version():
-                self.versions.setdefault(body.entity_id, {})[body.version] = body
-            case Relation():
-                self.relations.append(body)
-                self.kinds.setdefault((body.source, body.target), []).append(body.kind)
-            case Vector():
-                self.vectors[row_id] = body
-            case AccessRecord():
-                self.access[row_id] = body
-            case Tombstone():
-                self.tombstones[row_id] = body
-            case Core():
-                self.core = row
 
 
 def check_store(storage: SimStorage, state: State) -> None:
@@ -174,48 +127,6 @@ def id_by_content(scope: Scope, content: str) -> str:
 def derived(scope: Scope, *parts: str) -> str:
     """Written a second time: ids must not come from where they are judged."""
     return "ent_" + blake2b(pack(["entity", scope.user, scope.agent, *parts]), digest_size=12).hexdigest()
-
-
-def check_chain(entity: Entity, rows: Rows, storage: SimStorage) -> None:
-    """Kept versions have no gaps and end with the current one; each but the first extends the one before."""
-    kept = rows.versions.get(entity.id, {})
-    numbers = sorted(kept)
-    whole = list(range(entity.version - len(kept) + 1, entity.version + 1))
-    demand(bool(kept) and numbers == whole, "version-chain", f"versions of {entity.id}", whole, numbers)
-    limit = limits.ENTITY_VERSION_COUNT_MAX
-    demand(len(kept) <= limit, "tables-bounded", f"versions of {entity.id}", limit, len(kept))
-    content = kept[entity.version].content
-    demand(content == entity.content, "version-chain", f"content of {entity.id}", content, entity.content)
-    check_first(kept[numbers[0]], entity, rows, storage)
-    for before, after in pairwise(numbers):
-        check_link(kept[before], kept[after], rows)
-
-
-def check_first(first: Version, entity: Entity, rows: Rows, storage: SimStorage) -> None:
-    """The oldest one kept: the very first, the first after a forget, or what the limit has left."""
-    cut_off = first.version == entity.version - limits.ENTITY_VERSION_COUNT_MAX + 1
-    reborn = first.kind is None and Address(rows.scope, "tombstone", entity.id) in storage.graves
-    is_first = first.version == 1 and first.kind is None
-    demand(is_first or reborn or cut_off, "version-chain", f"{entity.id} lacks versions", 1, first.version)
-
-
-def check_link(before: Version, after: Version, rows: Rows) -> None:
-    ends = (before.entity_id, before.version), (after.entity_id, after.version)
-    kinds = rows.kinds.get(ends, [])
-    demand(kinds == [after.kind], "version-chain", f"relations {ends[0]} to {ends[1]}", [after.kind], kinds)
-    has_room = len(f"{before.content}\n{after.mention}".encode()) <= limits.ENTITY_FACTS_BYTES_MAX
-    if after.kind in ("extend", "derive") and has_room:
-        lost = [line for line in before.content.split("\n") if line not in after.content.split("\n")]
-        demand(not lost, "version-chain", f"{after.kind} lost lines of {before.entity_id}", "", lost)
-
-
-def check_relations(rows: Rows) -> None:
-    for relation in rows.relations:
-        ends = relation.source, relation.target
-        demand(ends[0] != ends[1], "relation-ends", f"{relation.id} leads to itself", "", ends)
-        if relation.kind in EVOLUTION_KINDS:
-            there = [number in rows.versions.get(entity_id, {}) for entity_id, number in ends]
-            demand(all(there), "relation-ends", f"versions at the ends of {relation.id}", ends, there)
 
 
 COMPONENTS: Final = frozenset(range(-127, 128))

@@ -205,11 +205,12 @@ class ArchiveOracle(Searches):
         is_own = pool == [op] and not value.repeated
         replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
         self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
-        self.judge_relations(doer, value, names, is_own)
         if is_own:
             mentions = [(it.id, doer.mentions.get(it.id)) for it in changed]
             entities = tuple(bare(key, mention, 0) for key, mention in mentions if mention is not None)
             self.judge_partial(op, names, entities)
+        self.judge_relations(doer, value, names, is_own)
+        if is_own:
             self.judge_causes(op, names, len(changed) if op.request.embed else 0)
             self.fill(op, changed, value.routing, "embed:no_vectors" not in names)
 

@@ -168,10 +168,15 @@ class Relations(Evidence):
         again = [it for it in again if not {it.source[0], it.target[0]} & self.forgotten.keys()]
         self.demand(not again, "once-only", "a link that was told before is new", "", again)
         if self.is_exact(op) and not any(name.startswith("evolve:") for name in names):
-            due += [it for it in self.verdicts(op) if it[0][0] != it[1][0]]
+            due += [it for it in self.verdicts(op) if it[0][0] != it[1][0] and self.is_current(it[0])]
         lacking = [it for it in due if it not in told]
         count = value.relation_dropped_count
         self.demand(len(lacking) <= count, "relation-ends", f"not told, and {count} dropped", due, lacking)
+
+    def is_current(self, end: End) -> bool:
+        """Whether an older statement must still be the one that its entity makes."""
+        worlds = self.possible(self.track(end[0]))
+        return bool(worlds) and all(world.version == end[1] for world in worlds)
 
     def acknowledge(self, relation: Relation) -> None:
         source, target = (f"{key}@{version}" for key, version in (relation.source, relation.target))

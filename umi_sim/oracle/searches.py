@@ -47,8 +47,12 @@ class Rewrite:
     tick: int
     is_sure: bool
 
+    @property
+    def lapses_ms(self) -> int:
+        return self.at_ms + limits.RESOLVE_CACHE_MS
+
     def is_alive(self, now_ms: int) -> bool:
-        return now_ms < self.at_ms + limits.RESOLVE_CACHE_MS
+        return now_ms < self.lapses_ms
 
 
 class Searches(Relations):
@@ -118,6 +122,11 @@ class Searches(Relations):
         if found is not None and found.outcome in KEPT:
             rewrite = Rewrite(found, self.seen_ms, self.tick, not self.is_late(op))
             self.rewrites.setdefault((request.query, turns), []).append(rewrite)
+
+    def lapses(self) -> tuple[int, ...]:
+        """When what may be remembered is so no more."""
+        found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
+        return tuple(at_ms for at_ms in found if at_ms >= self.seen_ms)
 
     def usable(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Rewrite]:
         """What a memory may have known when it was asked: alive then, and not surely replaced."""

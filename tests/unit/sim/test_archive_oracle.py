@@ -11,13 +11,12 @@ from tests.histories import (
     ALICE,
     DIMS,
     NOW_MS,
-    SCOPE,
     History,
     broken,
-    decision,
     entity,
     extraction,
     hit,
+    note,
     remembered,
     two_known,
 )
@@ -27,8 +26,8 @@ from umi_core.effects import Degraded, Failed, Refused, Unknown
 from umi_core.inputs import Count, Forget, GetEntity, Recall, Remember
 from umi_core.language.words import auto_name
 from umi_core.limits import RECEIPT_MS_MAX
-from umi_core.results import Forgotten, Remembered, Stored
-from umi_core.values import Entity, RoutingDecision, Version, note_id
+from umi_core.results import Forgotten
+from umi_core.values import Entity, RoutingDecision, Version
 from umi_sim.oracle.worlds import WORLD_COUNT_MAX
 
 ONE_NOTE = Degraded("extract:one_note", "timeout")
@@ -448,12 +447,6 @@ def test_a_write_in_flight_for_a_day_may_have_happened_twice() -> None:
 
 
 # No text is lost.
-
-
-def note(text: str) -> tuple[str, Remembered]:
-    key = note_id(SCOPE, text)
-    routing = (decision(key, kind="note"),)
-    return key, Remembered((Stored(key, 1, "created"),), routing=routing)
 
 
 def test_a_failed_extraction_keeps_the_whole_text() -> None:

@@ -209,6 +209,15 @@ def drop_relations(pair: Pair) -> None:
         put(pair, "relation", row.address.id, None)
 
 
+def drop_relations_of(kind: str) -> Callable[[Pair], None]:
+    def apply(pair: Pair) -> None:
+        for row in pair.rows("relation"):
+            if isinstance(row.body, Relation) and row.body.kind == kind:
+                put(pair, "relation", row.address.id, None)
+
+    return apply
+
+
 def change_entry(**changes: Any) -> Callable[[Pair], None]:
     """The entry of the one entity in core, in the tier and in its row."""
 
@@ -408,10 +417,139 @@ def test_lines_may_be_lost_only_where_there_is_no_room() -> None:
     check_store(pair.storage, pair.memory.state)
 
 
-def test_links_need_entities_and_no_versions() -> None:
-    pair = lived()
-    put(pair, "relation", "rel_x", relation((ALICE, 0), (BOB, 0), "knows"))
+# Relations.
+
+
+def related(task: str, prompt: str) -> str:
+    """Like `told`; who meets somebody knows them, `not` contradicts, `now` takes the place of what was."""
+    if task == "evolve":
+        new = {row["ref"]: row["content"].partition(" ")[0] for row in input_of(prompt, "new")}
+        kinds = {"not": "contradict", "now": "update"}
+        said = [pair | {"type": kinds.get(new[pair["new"]], "none")} for pair in input_of(prompt, "pairs")]
+        return json.dumps([row | {"confidence": 1} for row in said])
+    answer = json.loads(told(task, prompt))
+    if task == "extract":
+        met = [(row["name"], row["content"].partition("meets ")[2]) for row in answer["entities"]]
+        knows = [{"source": one, "target": other, "type": "knows"} for one, other in met if other]
+        answer |= {"relations": knows}
+    return json.dumps(answer)
+
+
+def spoken_of(*texts: str) -> Pair:
+    pair = Pair(config=EASY, now_ms=1_000, model=related).run()
+    for n, text in enumerate(texts):
+        pair.ask(Remember(n, text))
+    return pair
+
+
+QUARREL: Final = ("Alice snores loudly", "Bob not snores loudly", "Alice likes tea")
+MET: Final = "Alice meets Bob. Bob meets Alice"
+
+
+def entity_of(pair: Pair, key: str) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def test_both_ends_count_their_relations_and_name_what_they_contradict() -> None:
+    pair = spoken_of(*QUARREL, MET)
     check_store(pair.storage, pair.memory.state)
+    alice, bob = entity_of(pair, ALICE), entity_of(pair, BOB)
+    assert (alice.relation_count, bob.relation_count) == (3, 3)
+    assert (alice.contradicts, bob.contradicts) == ((f"{BOB}@1",), (f"{ALICE}@1",))
+
+
+def test_what_takes_the_place_of_a_statement_contradicts_nothing_that_it_did() -> None:
+    pair = spoken_of(*QUARREL, "Alice now sings")
+    check_store(pair.storage, pair.memory.state)
+    alice, bob = entity_of(pair, ALICE), entity_of(pair, BOB)
+    assert (alice.contradicts, bob.contradicts) == ((), (f"{ALICE}@1",))
+
+
+def test_relations_leave_with_either_end() -> None:
+    pair = spoken_of(*QUARREL, MET)
+    pair.ask(Forget(9, ALICE))
+    check_store(pair.storage, pair.memory.state)
+    bob = entity_of(pair, BOB)
+    assert (bob.relation_count, bob.contradicts) == (0, ())
+
+
+@pytest.mark.slow
+def test_statements_that_are_not_kept_any_more_may_still_be_contradicted() -> None:
+    pair = spoken_of(*QUARREL, "Alice not likes tea", *(f"Alice counts {n}" for n in range(101)))
+    check_store(pair.storage, pair.memory.state)
+    alice, bob = entity_of(pair, ALICE), entity_of(pair, BOB)
+    assert alice.version == 104
+    assert pair.row("version", f"{ALICE}@3") is None
+    assert f"{ALICE}@1" in bob.contradicts
+    assert f"{ALICE}@2" in alice.contradicts
+
+
+def test_of_too_many_contradictions_the_newest_are_named() -> None:
+    pair = spoken_of(*QUARREL)
+    for n in range(2, 102):
+        other = entity_id(SCOPE, "person", f"p{n}")
+        body = attrs.evolve(entity_of(pair, BOB), id=other, name=f"p{n}", version=1, relation_count=1)
+        put(pair, "entity", other, attrs.evolve(body, contradicts=(f"{ALICE}@2",), vector_missing=True))
+        put(pair, "version", f"{other}@1", version(1, body.content, entity=other))
+        row = relation((ALICE, 2), (other, 1), "contradict")
+        put(pair, "relation", f"rel_{n}", attrs.evolve(row, id=f"rel_{n}"))
+    refs = tuple(f"{entity_id(SCOPE, 'person', f'p{n}')}@1" for n in range(2, 102))
+    change("entity", ALICE, relation_count=101, contradicts=refs)(pair)
+    with pytest.raises(Broken, match="tables-bounded: relations of"):
+        check_store(pair.storage, pair.memory.state)
+    drop("relation", "rel_2")(pair)
+    gone = entity_id(SCOPE, "person", "p2")
+    change("entity", gone, relation_count=0, contradicts=())(pair)
+    change("entity", ALICE, relation_count=100, contradicts=(f"{BOB}@1", *refs[1:]))(pair)
+    check_store(pair.storage, pair.memory.state)
+    change("entity", ALICE, contradicts=(f"{BOB}@1", *refs[1:-1]))(pair)
+    with pytest.raises(Broken, match="relation-ends: contradictions of"):
+        check_store(pair.storage, pair.memory.state)
+
+
+MISRELATED: list[tuple[str, Callable[[Pair], None]]] = [
+    ("relation-ends", change("entity", ALICE, relation_count=2)),
+    ("relation-ends", change("entity", BOB, relation_count=4)),
+    ("relation-ends", change("entity", ALICE, contradicts=())),
+    ("relation-ends", change("entity", BOB, contradicts=(f"{ALICE}@1", f"{ALICE}@2"))),
+    ("relation-ends", change("entity", BOB, contradicts=(f"{ALICE}@1", "ent_x@1"))),
+    ("relation-ends", change("entity", BOB, contradicts=(f"{ALICE}@1", "nobody"))),
+    ("relation-ends", change("entity", BOB, contradicts=(f"{ALICE}@1", f"{ALICE}@1"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 2), (BOB, 2), "contradict"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 1), (BOB, 9), "derive"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 0), (BOB, 0), "derive"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 1), (BOB, 1), "knows"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 0), (BOB, 0), "likes"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 0), (BOB, 0), "manages"))),
+    ("relation-ends", add("relation", "rel_x", relation((ALICE, 0), (ALICE, 0), "knows"))),
+    ("unique-rows", add("relation", "rel_x", relation((ALICE, 0), (BOB, 0), "knows"))),
+    ("relation-ends", drop_relations_of("knows")),
+    ("relation-ends", drop_relations_of("contradict")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "spoil"), MISRELATED)
+def test_relations_that_do_not_agree_with_their_ends_are_caught_by_name(
+    rule: str, spoil: Callable[[Pair], None]
+) -> None:
+    pair = spoken_of(*QUARREL, MET)
+    spoil(pair)
+    with pytest.raises(Broken) as caught:
+        check_store(pair.storage, pair.memory.state)
+    assert caught.value.rule == rule
+
+
+def test_what_was_updated_is_not_contradicted_any_more() -> None:
+    pair = spoken_of(*QUARREL, "Alice now sings")
+    change("entity", ALICE, contradicts=(f"{BOB}@1",))(pair)
+    with pytest.raises(Broken, match="relation-ends"):
+        check_store(pair.storage, pair.memory.state)
+
+
+# Rests.
 
 
 def test_a_tombstone_alone_is_no_fault() -> None:

@@ -1,0 +1,232 @@
+"""Goal: each degradation has a cause among the answers, and what failed is named."""
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.histories import (
+    ACME,
+    ALICE,
+    NOW_MS,
+    History,
+    broken,
+    decision,
+    found,
+    note,
+    remembered,
+    stated,
+    two_known,
+    vector_of,
+)
+from umi_core.config import Config
+from umi_core.effects import Degraded
+from umi_core.inputs import EffectFailed
+from umi_core.results import Remembered
+from umi_core.values import RoutingDecision
+
+LATE_MS = NOW_MS + Config().model_timeout_ms
+SOUND, UNSOUND = vector_of(ALICE, "likes tea"), (0,) * 16
+
+
+def named(name: str, reason: str = "unavailable") -> tuple[Degraded, ...]:
+    return (Degraded(name, reason),) if name else ()
+
+
+# What stands in for an answer, in a remember.
+
+
+def evolved(answer: str | None) -> tuple[History, str, Remembered]:
+    told = two_known()
+    op_id = told.tell((ALICE, "naps"), embed=False)
+    told.hear(op_id, "evolve", answer)
+    return told, op_id, remembered((ALICE, 2, "updated"))
+
+
+def embedded(answer: tuple[Any, ...] | None) -> tuple[History, str, Remembered]:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"))
+    told.hear(op_id, "embed", answer)
+    return told, op_id, remembered((ALICE, 1, "created"))
+
+
+def routed(answer: str | None) -> tuple[History, str, Remembered]:
+    told = History(semantic_routing=True)
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    told.hear(op_id, "route", answer)
+    return told, op_id, remembered((ALICE, 1, "created"))
+
+
+def route(*rows: dict[str, Any]) -> str:
+    made = {"entity_id": ALICE, "block": "human", "promote": False, "confidence": 0.9}
+    return json.dumps([made | row for row in rows])
+
+
+BY_MODEL = attrs.evolve(decision(ALICE), routed_by="model", confidence_ppm=900_000)
+CASES: list[tuple[Any, str]] = [
+    (lambda: evolved(None), "evolve:table"),
+    (lambda: evolved("no idea"), "evolve:table"),
+    (lambda: evolved("[]"), ""),
+    (lambda: embedded(None), "embed:no_vectors"),
+    (lambda: embedded(()), "embed:no_vectors"),
+    (lambda: embedded((UNSOUND,)), "embed:no_vectors"),
+    (lambda: embedded((SOUND,)), ""),
+    (lambda: routed(None), "route:table"),
+    (lambda: routed("no idea"), "route:table"),
+]
+
+
+@pytest.mark.parametrize(("case", "due"), CASES)
+def test_a_substitute_is_named_if_and_only_if_an_answer_failed(case: Any, due: str) -> None:
+    for name in ("", "evolve:table", "embed:no_vectors", "route:table"):
+        told, op_id, value = case()
+        if name == due:
+            told.reply(op_id, value, *named(name))
+        else:
+            with broken("degradation-named"):
+                told.reply(op_id, value, *named(name))
+
+
+def test_the_last_answer_counts() -> None:
+    told, op_id, value = embedded(None)
+    told.hear(op_id, "embed", (SOUND,))
+    with broken("degradation-named"):
+        told.reply(op_id, value, *named("embed:no_vectors"))
+    told, op_id, value = embedded(None)
+    told.hear(op_id, "embed", (SOUND,))
+    told.reply(op_id, value)
+
+
+def test_of_an_operation_that_took_long_an_answer_may_have_come_too_late() -> None:
+    for name in ("", "embed:no_vectors"):
+        told, op_id, value = embedded((SOUND,))
+        told.reply(op_id, value, *named(name), now_ms=LATE_MS)
+
+
+def test_a_second_plan_may_have_gone_without() -> None:
+    for name in ("", "embed:no_vectors"):
+        told, op_id, value = embedded((SOUND,))
+        told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+        told.hear(op_id, "embed", ())
+        told.reply(op_id, value, *named(name))
+    for name, rule in (("", ""), ("route:table", "degradation-named")):
+        told, op_id, value = embedded((SOUND,))
+        told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+        if rule:
+            with broken(rule):
+                told.reply(op_id, value, *named(name))
+        else:
+            told.reply(op_id, value, *named(name))
+
+
+def test_a_failed_extraction_is_named_even_if_it_took_long() -> None:
+    told = History()
+    op_id = told.tell((ALICE, "likes tea"), embed=False)
+    told.hear(op_id, "extract", None)
+    with broken("degradation-named"):
+        told.reply(op_id, note("likes tea")[1], now_ms=LATE_MS)
+
+
+def test_without_any_sound_vectors_their_lack_is_named_even_if_it_took_long() -> None:
+    told, op_id, value = embedded((UNSOUND,))
+    with broken("degradation-named"):
+        told.reply(op_id, value, now_ms=LATE_MS)
+
+
+# Parts of an answer.
+
+
+def test_what_was_malformed_in_an_extraction_is_named() -> None:
+    whole = {"name": "Alice", "type": "person", "content": "naps", "confidence": 1}
+    for elements, dropped, due in (
+        ([whole], (), ""),
+        ([whole, 7], ((1, "not_object"),), "extract:partial"),
+        ([whole, whole | {"name": "he"}], ((1, "pronoun"),), ""),
+    ):
+        for name in ("", "extract:partial"):
+            told = History()
+            op_id = told.tell((ALICE, "naps"), embed=False)
+            told.hear(op_id, "extract", json.dumps({"entities": elements}))
+            value = remembered((ALICE, 1, "created"), dropped=dropped)
+            if name == due:
+                told.reply(op_id, value, *named(name))
+            else:
+                with broken("degradation-named"):
+                    told.reply(op_id, value, *named(name))
+
+
+UNASKED = json.loads(stated("update", (ACME, 1), (ALICE, 7)))
+BAD = [{"new": "x", "old": "y", "type": "loves", "confidence": 1}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "allowed"),
+    [
+        ([], ("",)),
+        (UNASKED, ("", "evolve:partial")),
+        (BAD, ("evolve:partial",)),
+        ([*UNASKED, 7], ("evolve:partial",)),
+        ([*UNASKED, *UNASKED], ("evolve:partial",)),
+    ],
+)
+def test_what_was_malformed_in_verdicts_is_named(rows: list[Any], allowed: tuple[str, ...]) -> None:
+    for name in ("", "evolve:partial"):
+        told, op_id, value = evolved(json.dumps(rows))
+        is_stated = rows == UNASKED and not name  # then somebody asked, and the verdict must be told
+        if name in allowed and not is_stated:
+            told.reply(op_id, value, *named(name))
+        else:
+            with broken("relation-ends" if is_stated else "degradation-named"):
+                told.reply(op_id, value, *named(name))
+
+
+@pytest.mark.parametrize(
+    ("rows", "by", "due"),
+    [
+        ([{}], BY_MODEL, ""),
+        ([{}, {"entity_id": ACME}], BY_MODEL, "route:partial"),
+        ([{"confidence": 0.1}], decision(ALICE), ""),
+        ([{}, {}], decision(ALICE), "route:partial"),
+        ([{"block": "attic"}], decision(ALICE), "route:partial"),
+    ],
+)
+def test_what_was_malformed_in_routes_is_named(
+    rows: list[dict[str, Any]], by: RoutingDecision, due: str
+) -> None:
+    for name in ("", "route:partial"):
+        told, op_id, value = routed(route(*rows))
+        value = attrs.evolve(value, routing=(cause_of(rows, by),))
+        if name == due:
+            told.reply(op_id, value, *named(name))
+        else:
+            with broken("degradation-named"):
+                told.reply(op_id, value, *named(name))
+
+
+def cause_of(rows: list[dict[str, Any]], by: RoutingDecision) -> RoutingDecision:
+    """A decision of the table says why the model's did not count."""
+    if by.routed_by == "model":
+        return by
+    if len(rows) > 1:
+        return attrs.evolve(by, cause="duplicate_id")
+    return attrs.evolve(by, cause="bad_block" if "block" in rows[0] else "low_confidence")
+
+
+# In a search.
+
+
+@pytest.mark.parametrize(
+    ("heard", "due"),
+    [((SOUND,), ""), (None, "embed:words_only"), ((), "embed:words_only"), ((UNSOUND,), "embed:words_only")],
+)
+def test_a_search_says_that_it_went_by_words_alone(heard: Any, due: str) -> None:
+    for name in ("", "embed:words_only"):
+        told = History()
+        op_id = told.seek("tea")
+        told.hear(op_id, "embed", heard)
+        if name == due:
+            told.reply(op_id, found("tea"), *named(name))
+        else:
+            with broken("degradation-named"):
+                told.reply(op_id, found("tea"), *named(name))

@@ -1,0 +1,85 @@
+"""Goal: users ask at random, at once, or at the very instants that matter on their agent's clock."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.values import Scope
+from umi_sim.clock import SimClock
+from umi_sim.generator import GAP_MS_MAX, Generator
+from umi_sim.items import Op
+from umi_sim.run_config import AgentConfig, RunConfig
+
+START_MS: Final = 1_700_000_000_000
+LAPSE_MS: Final = 300_000
+CONFIG: Final = RunConfig(
+    scenario="test",
+    version=1,
+    seed=1,
+    mode="plain",
+    agents=(AgentConfig("a", Scope("u1", "a")),),
+    start_ms=START_MS,
+    memory={},
+    weights={"remember": 1, "recall": 3},
+    faults={},
+    operations_max=400,
+    in_flight_max=1,
+    key_count=4,
+    adversarial=(0, 1),
+    land=(0, 1),
+    repeat=(0, 1),
+    latency="instant",
+    policy="fifo",
+)
+
+
+class Life:
+    """A world in which a rewrite runs out, and a deadline stands, so long after the start."""
+
+    def __init__(self, lapses: Sequence[int] = (), deadlines: Sequence[int] = ()) -> None:
+        self.instants = {"lapses": lapses, "deadlines": deadlines}
+
+    def lapses(self, agent: str) -> Sequence[int]:
+        return [START_MS + ms for ms in self.instants["lapses"]]
+
+    def deadlines(self, agent: str) -> Sequence[int]:
+        return [START_MS + ms for ms in self.instants["deadlines"]]
+
+    def clock(self, agent: str) -> SimClock:
+        return SimClock(START_MS, 0)
+
+    def nothing(self, agent: str) -> Sequence[str]:
+        return ()
+
+    entity_ids = session_ids = keys = other_agents = nothing
+
+
+def asked(life: Life, **changes: Any) -> list[Op]:
+    """All operations, each drawn at the world's beginning."""
+    generator = Generator(attrs.evolve(CONFIG, **changes), life)
+    drawn = [generator.next_items("a", 0, 0) for _ in range(CONFIG.operations_max)]
+    return [item for items in drawn for item in items if isinstance(item, Op)]
+
+
+def test_pauses_are_short() -> None:
+    times = [op.at_ms for op in asked(Life())]
+    assert max(times) <= GAP_MS_MAX
+    assert 0.4 < times.count(0) / len(times) < 0.6
+
+
+def test_a_question_asked_again_may_wait_until_its_rewrite_lapses() -> None:
+    late = [op for op in asked(Life(lapses=[LAPSE_MS])) if op.at_ms > GAP_MS_MAX]
+    assert {op.at_ms for op in late} == {LAPSE_MS - 1, LAPSE_MS, LAPSE_MS + 1}
+    assert {op.name for op in late} == {"recall"}
+    assert all(op.args["turns"] for op in late)
+
+
+def test_a_lapse_that_is_past_is_not_waited_for() -> None:
+    assert max(op.at_ms for op in asked(Life(lapses=[-9]))) <= GAP_MS_MAX
+
+
+def test_any_operation_may_land_on_a_deadline() -> None:
+    landed = asked(Life(deadlines=[50_000]), land=(1, 1))
+    assert {op.at_ms for op in landed} == {49_999, 50_000, 50_001}
+    assert {op.name for op in landed} == {"remember", "recall"}
