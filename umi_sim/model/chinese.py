@@ -16,6 +16,7 @@ from umi_sim.model.references import Reference
 
 NAME_CHARS_MAX: Final = 12
 AND: Final = ("和", "跟", "与")
+FAMILIAR: Final = ("小", "老", "阿")
 SMALL: Final = ("小", "大", "新", "旧", "老")
 THINGS: Final = ("name", "noun", "latin", "place")
 SENTENCE_END: Final = "。！？!?\n；"
@@ -126,8 +127,9 @@ class Reader:
             return self.mention(at, piece.text, piece.kind, gender_of(piece.text))
         if piece.text in ("我", "你") and self.kind_at(at + 1) in ("person", "group"):
             return self.mention(at, piece.text + follower, self.kind_at(at + 1), gender_of(follower))
-        if piece.text in ("小", "老", "阿") and follower[:1] in SURNAMES and len(follower) == 1:
-            return self.mention(at, piece.text + follower, "person")
+        called = piece.text if len(piece.text) == 2 else piece.text + follower
+        if len(called) == 2 and called[0] in FAMILIAR and called[1] in SURNAMES:
+            return self.mention(at, called, "person")
         if piece.text[0] not in SURNAMES or self.text_at(at - 1) in COUNTING:
             return None
         if len(piece.text) == 1 and follower in TITLES:

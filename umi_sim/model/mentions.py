@@ -18,6 +18,7 @@ from umi_sim.text import lower
 
 WIDE_GAP_MAX: Final = 12
 PAIR_GAP_MAX: Final = 20
+VERB_NEAR_MAX: Final = 5
 QUOTE_COUNT_MAX: Final = 20
 ANDS: Final = {"en": "and", "de": "und", "es": "y"}
 ABOUT, PLAIN, ASIDE = 2, 1, 0  # ranks of a mention in its sentence
@@ -124,22 +125,45 @@ class Teller:
             words[-1].end,
             kind,
             gender or self.gender_of(words[-1].key, contracted),
-            kind == "group" or (self.language != "de" and not words[-1].is_capital and is_plural(head)),
+            kind == "group" or self.is_many(phrase, head),
             not keeps and self.needs_article(phrase),
             aside,
             self.rank_of(phrase, kind, aside),
             self.sentences[phrase.start],
         )
 
+    def is_many(self, phrase: Phrase, head: str) -> bool:
+        """Whether the noun ends as a plural does; in German, whether a verb behind it is one."""
+        if self.language != "de":
+            return not self.tokens[phrase.end - 1].is_capital and is_plural(head)
+        behind = self.tokens[phrase.end : phrase.end + VERB_NEAR_MAX]
+        return self.of_many(phrase) and any(token.key in grammar.PLURAL_VERBS for token in behind)
+
+    def of_many(self, phrase: Phrase) -> bool:
+        return phrase.determiner is not None and self.tokens[phrase.determiner].key in (
+            "die",
+            "meine",
+            "unsere",
+        )
+
     def rank_of(self, phrase: Phrase, kind: str, aside: str) -> int:
         """How much the sentence is about it: a thing before any verb, unless it has a name or acts."""
         is_named = self.tokens[phrase.end - 1].is_capital and self.language != "de"
         is_agent = any(token.key in grammar.AGENTIVE for token in self.tokens[phrase.end : phrase.end + 1])
-        if aside or (is_agent and kind != "person"):
+        is_predicate = (
+            kind == "person"
+            and phrase.determiner is not None
+            and self.tokens[phrase.determiner].key in grammar.INDEFINITE
+            and self.before(phrase) in grammar.FINITE[self.language]
+        )
+        if aside or is_predicate or (is_agent and kind != "person"):
             return ASIDE
         if kind not in ("thing", "place") or (is_named and phrase.determiner is None):
             return PLAIN
         return PLAIN if self.has_verb[phrase.start] else ABOUT
+
+    def has_the(self, phrase: Phrase) -> bool:
+        return phrase.determiner is not None and self.tokens[phrase.determiner].key == "the"
 
     def before(self, phrase: Phrase) -> str:
         at = phrase.start if phrase.determiner is None else phrase.determiner
@@ -176,7 +200,9 @@ class Teller:
         if any(self.is_whose(at) for at in range(phrase.start, phrase.end)):
             names = []
         noun = person_noun(head.key)
-        if head.key in grammar.GROUPS:
+        is_family = self.language == "en" and head.is_capital and is_plural(head.key) and self.has_the(phrase)
+        is_of = len(words) > 1 and words[1].is_capital and first.key in grammar.GROUPS
+        if head.key in grammar.GROUPS or is_family or is_of:
             return "group", ""
         if noun is not None:
             return "person", noun or next(filter(None, names), "")
@@ -199,7 +225,8 @@ class Teller:
             return "place", ""
         if all(word.is_capital for word in words) and self.language != "de":
             after = self.tokens[phrase.end].key if phrase.end < len(self.tokens) else ""
-            if after in grammar.SAYING or self.before(phrase) in grammar.ADDRESSING:
+            is_told = after in grammar.SAYING or (self.language == "es" and after.endswith("ó"))
+            if is_told or self.before(phrase) in grammar.ADDRESSING:
                 return "person", ""
             if self.before(phrase) in ("in", "en"):
                 return "place", ""

@@ -181,6 +181,8 @@ class Reader:
             return False
         if person_gender(token.key) is not None or person_noun(token.key) is not None:
             return True
+        if self.language == "es" and token.key.endswith(grammar.FIRST_PERSON):
+            return False
         if token.key in grammar.PLACES or token.key in grammar.TITLES or at + 1 == len(self.tokens):
             return at + 1 < len(self.tokens)
         follower = self.tokens[at + 1]

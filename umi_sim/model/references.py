@@ -69,6 +69,7 @@ ENGLISH: Final = {
     "those": ("things", "", "object"), "here": ("place", "", "place"), "there": ("place", "", "place"),
 }  # fmt: skip
 BE: Final = frozenset("is are was were be been s re".split())
+ENJOYING: Final = frozenset("like likes liked love loves loved hate hates hated enjoy enjoys enjoyed".split())
 WEATHER: Final = frozenset("rain rains raining rained snow snows snowing snowed sunny windy cloudy".split())
 DUMMY: Final = frozenset(
     "possible okay ok worth time late early true important better necessary safe weird normal".split()
@@ -121,7 +122,7 @@ def is_dummy(tokens: list[Token], at: int) -> bool:
     before, after = key_at(tokens, at - 1), key_at(tokens, at + 1)
     if any(word in WEATHER for word in near) or "time" in near[:2]:
         return True
-    if after in ("here", "there") or (before in BE and is_cold_there(tokens, at)):
+    if (after in ("here", "there") and before in ENJOYING) or (before in BE and is_cold_there(tokens, at)):
         return True
     if before in BE:
         is_state = any(word in DUMMY for word in near) and any(
@@ -164,9 +165,6 @@ GERMAN: Final = {
     "darauf": ("thing", "", "auf"), "dabei": ("thing", "", "bei"), "danach": ("thing", "", "nach"),
     "darin": ("thing", "", "in"), "daraus": ("thing", "", "aus"), "dagegen": ("thing", "", "gegen"),
 }  # fmt: skip
-PLURAL_VERBS: Final = frozenset(
-    "sind waren haben hatten werden wurden können konnten müssen sollen wollen".split()
-)
 
 
 def read_german(tokens: list[Token], at: int) -> Reference | None:
@@ -209,7 +207,7 @@ def has_noun(tokens: list[Token], at: int) -> bool:
 def is_plural_verb(tokens: list[Token], at: int) -> bool:
     beside = (key_at(tokens, at - 1), key_at(tokens, at + 1))
     return any(
-        word in PLURAL_VERBS
+        word in grammar.PLURAL_VERBS
         or (word in grammar.VERBS["de"] and word.endswith("en") and "ge" not in word[:5])  # no participle
         for word in beside
     )
@@ -218,7 +216,7 @@ def is_plural_verb(tokens: list[Token], at: int) -> bool:
 def has_singular_verb(tokens: list[Token], at: int) -> bool:
     beside = (key_at(tokens, at - 1), key_at(tokens, at + 1))
     return any(
-        (word in grammar.FINITE["de"] and word not in PLURAL_VERBS)
+        (word in grammar.FINITE["de"] and word not in grammar.PLURAL_VERBS)
         or (word in grammar.VERBS["de"] and not word.endswith(("en", "st")))
         or (word.endswith("t") and not word.startswith("ge") and word not in grammar.FUNCTION_WORDS["de"])
         for word in beside

@@ -69,7 +69,7 @@ def filled(query: str, language: str, turns: tuple[Turn, ...], with_articles: bo
     asked = chinese.references(query) if language == "zh" else references(query, language)
     if not asked:
         return []
-    said = [mention for turn in turns for mention in reversed(mentions_in(turn.text))]
+    said = [mention for turn in by_weight(turns) for mention in reversed(mentions_in(turn.text))]
     own = mentions_in(query)
     choice = Choice(said, own)
     found: list[Placed] = []
@@ -79,6 +79,13 @@ def filled(query: str, language: str, turns: tuple[Turn, ...], with_articles: bo
             shown = mention if with_articles else attrs.evolve(mention, article=False)
             found.append(placed(query, language, reference, shown))
     return found
+
+
+def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
+    """The turns, newest first; what the assistant only asks comes last."""
+    return sorted(
+        turns, key=lambda turn: turn.role == "assistant" and turn.text.rstrip().endswith(("?", "？"))
+    )
 
 
 def mentions_in(text: str) -> list[Mention]:
@@ -140,13 +147,8 @@ def fits(reference: Reference, mention: Mention, slack: int) -> bool:
             return not reference.gender or mention.gender in (reference.gender, "")
         if kind == "group":
             return role == "either"
-        return (
-            thing
-            and slack > 1
-            and not mention.aside
-            and bool(reference.gender)
-            and mention.gender == reference.gender
-        )
+        is_agreed = mention.gender == reference.gender if reference.gender else role == "either"
+        return thing and slack > 1 and not mention.aside and is_agreed
     if role in ("group", "they"):
         if kind == "group":
             return True
