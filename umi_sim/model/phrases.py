@@ -236,4 +236,5 @@ class Reader:
         """Whether an English word behind a noun ends as a verb does, and no noun follows."""
         key, after = self.tokens[at].key, self.tokens[at + 1].key if self.is_joined(at + 1) else ""
         is_end = after == "" or after in self.small
-        return (key.endswith("ed") and is_end) or (is_plural(key) and after in self.determiners)
+        is_done = person_noun(self.tokens[at - 1].key) is not None and key.endswith(("s", "ed"))
+        return is_done or (key.endswith("ed") and is_end) or (is_plural(key) and after in self.determiners)
