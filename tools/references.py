@@ -13,8 +13,9 @@ import attrs
 
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.pronouns import read
-from umi_core.language.rewriting import Resolution, detected, judged, shown_turns
+from umi_core.language.rewriting import detected, judged, shown_turns
 from umi_core.language.words import words
+from umi_core.results import Resolution
 from umi_core.values import Turn
 from umi_sim.model import truth
 

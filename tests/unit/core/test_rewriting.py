@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
-    Resolution,
     clean_line,
     detected,
     is_deep,
@@ -15,6 +14,7 @@ from umi_core.language.rewriting import (
     shown_turns,
 )
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
+from umi_core.results import Resolution
 from umi_core.values import Turn
 
 HALF_PPM = 500_000
