@@ -195,6 +195,14 @@ def test_the_other_ends_are_written_without_it_in_the_same_commit() -> None:
     assert (pair.rows("relation"), rows_about(pair, ALICE)) == ([], pair.rows("tombstone"))
 
 
+def test_an_end_loses_as_many_as_it_had_to_it() -> None:
+    pair = joined("derive")
+    pair.ask(Remember(3, "Alice snores too"))
+    before = entity(pair, BOB).relation_count
+    pair.ask(Forget(4, ALICE))
+    assert (before, entity(pair, BOB).relation_count) == (2, 0)
+
+
 def test_what_joins_the_others_to_somebody_else_stays() -> None:
     pair = joined()
     pair.ask(Forget(3, BOB))

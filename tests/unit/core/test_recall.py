@@ -334,6 +334,14 @@ def test_with_the_cache_switched_off_every_question_is_asked() -> None:
     assert pair.replies[1].outcome == pair.replies[2].outcome
 
 
+def test_a_question_asked_again_is_the_last_to_be_forgotten() -> None:
+    pair = rewriting("What did John say?")
+    for n, query in enumerate(("What did he say?", "What did she say?", "What did he say?")):
+        pair.ask(attrs.evolve(ASKED, op_id=n, query=query))
+    terms = [it.resolution.terms for it in pair.memory.state.tiers.rewrites.rewrites]
+    assert terms == [("she",), ("he",)]
+
+
 def test_a_crash_forgets_what_was_resolved() -> None:
     pair = rewriting(REWRITE)
     pair.ask(ASKED)
@@ -437,6 +445,12 @@ def test_each_list_is_cut_to_twice_the_limit_before_it_is_fused() -> None:
     pair = listed({"vector 1": first[:2], "one": first[2:], "two": (row("c", 7),)}, limit=1)
     (hit,) = hits(pair.replies[1].outcome)
     assert (hit.id, hit.relevance_ppm) == ("a", 9)
+
+
+def test_what_is_behind_the_limit_of_one_list_may_win_by_another() -> None:
+    first, second = (row("a", 900), row("b", 800)), (row("b", 900),)
+    (hit,) = hits(listed({"vector 1": first, "two": second}, limit=1).replies[1].outcome)
+    assert hit.id == "b"
 
 
 def until(pair: Pair, query: type[ByVector | ByWords], times: int = 1) -> Pair:
