@@ -16,7 +16,7 @@ from umi_sim.transcript import AT_MS_MAX, LATER, BadTranscript, TurnLine, assign
 
 DATA = Path(__file__).parents[3] / "scenarios/data"
 SMALL = DATA / "small.jsonl"
-SHIPPED = {"small": 200, "conversation": 160, "changes": 100}  # and their turns at least
+SHIPPED = {"small": 200, "conversation": 160, "changes": 100, "languages": 120}  # and their turns at least
 FORM = '{"speaker": "...", "text": "..."}'
 TIME = f"expected a whole number from 0 to {AT_MS_MAX}"
 GOOD = b'{"speaker": "a", "text": "b"}'
@@ -218,3 +218,16 @@ def test_the_conversation_asks_and_refers_in_four_languages() -> None:
     assert counts.keys() == {"en", "de", "es", "zh"}
     assert min(counts.values()) >= 20
     assert sum(turn.text.endswith(("?", "？")) for turn in turns) >= 50
+
+
+def test_the_languages_show_every_script_early() -> None:
+    turns = load(DATA / "languages.jsonl")
+    early, late = (scripts("".join(turn.text for turn in part)) for part in (turns[:40], turns))
+    assert early == late
+    assert len(early) >= 24
+
+
+def scripts(text: str) -> set[str]:
+    """The first words of the names of its letters, as far as they name a script."""
+    names = {unicodedata.name(char).split()[0] for char in text if char.isalpha()}
+    return names - {"MATHEMATICAL"}  # letters of Latin in another dress
