@@ -19,9 +19,8 @@ from tests.worlds import QUIET, Pair, saying
 from umi_core.effects import Degraded, Done, Failed, Outcome
 from umi_core.errors import StorageFailed
 from umi_core.inputs import Recall, Remember
-from umi_core.language.rewriting import Resolution
 from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
-from umi_core.results import Recalled
+from umi_core.results import Recalled, Resolution
 from umi_core.values import Entity, Turn
 from umi_sim.embedder import embed
 

@@ -10,8 +10,7 @@ from umi_core.config import Config
 from umi_core.effects import AskModel, ByVector, ByWords, Degraded, Done, Embed, Failed, Outcome, Read, Where
 from umi_core.errors import StorageFailed
 from umi_core.inputs import Count, Embedded, Forget, Get, GetEntity, ReadDone, Recall, Remember
-from umi_core.language.rewriting import Resolution
-from umi_core.results import Hit, Recalled
+from umi_core.results import Hit, Recalled, Resolution
 from umi_core.values import Address, Entity, Row, Turn, Version
 
 
