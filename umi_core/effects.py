@@ -271,19 +271,25 @@ EFFECT_NAMES: Final[dict[type[Asked], str]] = {
 # Answers to a read, held to its question.
 
 
-def is_asked_for(asked: Read, row: Row) -> bool:
-    """Within the scope, kinds and conditions (or the addresses) of the query; damage is judged elsewhere."""
+def asked_for(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Those within scope, kinds and conditions (or addresses) of the query; damage is judged elsewhere."""
     query = asked.query
     if isinstance(query, ByIds):
-        return row.address in query.addresses
-    kinds = query.kinds if hasattr(query, "kinds") else ("entity",)
-    is_within = row.address.scope == query.scope and row.address.kind in kinds
-    return is_within and (row.body is None or query.where.admits(row.body))
+        addresses = dict.fromkeys(query.addresses)
+        return tuple(row for row in rows if row.address in addresses)
+    scope, kinds, where = query.scope, getattr(query, "kinds", ("entity",)), query.where
+    return tuple(
+        row
+        for row in rows
+        if row.address.kind in kinds
+        and row.address.scope == scope
+        and (row.body is None or where.admits(row.body))
+    )
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The promised order, made anew, each row once."""
-    once = tuple({row.address: row for row in rows}.values())
+    """The promised order, made anew, each row once; all of them are asked for."""
+    once = {(row.address.scope.agent, row.address.kind, row.address.id): row for row in rows}.values()
     if once and isinstance(asked.query, ByIds):
         at = {address: n for n, address in enumerate(asked.query.addresses)}
         return tuple(sorted(once, key=lambda row: at[row.address]))

@@ -32,8 +32,8 @@ from umi_core.effects import (
     Refused,
     Reply,
     Unknown,
+    asked_for,
     in_order,
-    is_asked_for,
 )
 from umi_core.errors import Deposed, Error, WorkflowBroken
 from umi_core.hooks import Place, inward, outward
@@ -369,7 +369,7 @@ class Engine:
 
     def checked_rows(self, operation: Operation, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
         """Whole rows that were asked for: a search goes on without the others, any other read has failed."""
-        sound = [found for found in answer.rows if is_asked_for(asked, found)]
+        sound = asked_for(asked, answer.rows)
         whole = tuple([found for found in sound if found.body is not None])
         foreign_count, damaged_count = len(answer.rows) - len(sound), len(sound) - len(whole)
         if foreign_count or damaged_count:

@@ -16,49 +16,48 @@ RELEVANCE_SHARE_PPM = 700_000
 
 @attrs.frozen
 class Ranked:
-    """A row with its place's score, and the best relevance that any list gave it."""
+    """A row, its score among the others, and the best relevance that any list gave it."""
 
     row: Row
     score_ppm: int
     relevance_ppm: int
 
-    @property
-    def order(self) -> tuple[int, str]:
-        return -self.score_ppm, self.row.address.id
 
-
-def merged(rows: Iterable[Row], limit: int) -> tuple[Ranked, ...]:
+def merged(rows: Iterable[Row], limit: int) -> tuple[Row, ...]:
     """One list of one query variant: each row once, at its best; at most `limit`."""
     best: dict[str, Row] = {}
     for row in rows:
         known = best.get(row.address.id)
         if known is None or relevance(row) > relevance(known):
             best[row.address.id] = row
-    ranked = (Ranked(row, relevance(row), relevance(row)) for row in best.values())
-    return tuple(sorted(ranked, key=lambda it: it.order)[:limit])
+    return tuple(sorted(best.values(), key=lambda row: order(relevance(row), row))[:limit])
 
 
 def relevance(row: Row) -> int:
-    """A row that storage gave no score answers nothing."""
     return row.score_ppm or 0
 
 
-def fused(lists: Sequence[tuple[Ranked, ...]], limit: int) -> tuple[Ranked, ...]:
+def order(score_ppm: int, row: Row) -> tuple[int, str]:
+    return -score_ppm, row.address.id
+
+
+def fused(lists: Sequence[tuple[Row, ...]], limit: int) -> tuple[Ranked, ...]:
     """The best of all lists: relevance and reciprocal rank fusion, 7 to 3. One list is cut and no more."""
     if len(lists) == 1:
-        return lists[0][:limit]
-    best: dict[str, Ranked] = {}
+        return tuple(Ranked(row, relevance(row), relevance(row)) for row in lists[0][:limit])
+    best: dict[str, Row] = {}
     sums: dict[str, int] = {}
-    for ranked in lists:
-        for rank, it in enumerate(ranked):
-            key = it.row.address.id
+    for rows in lists:
+        for rank, row in enumerate(rows):
+            key = row.address.id
             sums[key] = sums.get(key, 0) + RRF_SCALE // (RRF_K + rank)
-            if key not in best or it.relevance_ppm > best[key].relevance_ppm:
-                best[key] = it
+            if key not in best or relevance(row) > relevance(best[key]):
+                best[key] = row
     most = len(lists) * (RRF_SCALE // RRF_K)
-    fusions = (attrs.evolve(it, score_ppm=fusion(it, PPM * sums[key] // most)) for key, it in best.items())
-    return tuple(sorted(fusions, key=lambda it: it.order)[:limit])
+    scored = [(fusion(relevance(row), PPM * sums[key] // most), row) for key, row in best.items()]
+    scored.sort(key=lambda pair: order(*pair))
+    return tuple(Ranked(row, score_ppm, relevance(row)) for score_ppm, row in scored[:limit])
 
 
-def fusion(it: Ranked, rrf_ppm: int) -> int:
-    return (RELEVANCE_SHARE_PPM * it.relevance_ppm + (PPM - RELEVANCE_SHARE_PPM) * rrf_ppm) // PPM
+def fusion(relevance_ppm: int, rrf_ppm: int) -> int:
+    return (RELEVANCE_SHARE_PPM * relevance_ppm + (PPM - RELEVANCE_SHARE_PPM) * rrf_ppm) // PPM

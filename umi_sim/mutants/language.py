@@ -214,8 +214,8 @@ def filters_after_cut(registry: Registry) -> Registry:
     return registry
 
 
-def unordered_ties(original: Any) -> Any:
-    return property(lambda ranked: (-ranked.score_ppm, ""))
+def unordered_ties(original: Original) -> Original:
+    return lambda score_ppm, row: (-score_ppm, "")
 
 
 def nothing_found(original: Original) -> Original:
@@ -286,7 +286,7 @@ ROWS: Final = (
     Mutant("filter-after-cut", "retrieval", "filters are applied to the hits that are left after the cut",
            ("filter-before-cut", "error-is-not-empty", "fusion-rule"), "calm", tables=filters_after_cut),
     Mutant("ties-by-arrival", "retrieval", "hits of equal score come in the order of storage",
-           ("hits-ordered", "fusion-rule"), "calm", owner=ranking.Ranked, attribute="order",
+           ("hits-ordered", "fusion-rule"), "calm", owner=ranking, attribute="order",
            wrong=unordered_ties),
     Mutant("read-error-is-empty", "retrieval", "a recall whose read failed replies success without hits",
            ("error-is-not-empty", "filter-before-cut"), "storage_storm", owner=engine.Engine,
