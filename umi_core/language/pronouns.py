@@ -6,6 +6,7 @@ Law 2. The tables are frozen: a changed term changes recorded runs.
 
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import attrs
@@ -93,6 +94,7 @@ class Reading:
     others: tuple[str, ...]
 
 
+@lru_cache(maxsize=64)  # a query is read when it is asked, answered and judged
 def read(text: str) -> Reading:
     """What a text refers to. `What did he say about that?` has the terms `he` and `that`."""
     written = written_words(text)
