@@ -284,7 +284,7 @@ def is_asked_for(asked: Read, row: Row) -> bool:
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
     """The promised order, made anew, each row once."""
     once = tuple({row.address: row for row in rows}.values())
-    if isinstance(asked.query, ByIds):
+    if once and isinstance(asked.query, ByIds):
         at = {address: n for n, address in enumerate(asked.query.addresses)}
         return tuple(sorted(once, key=lambda row: at[row.address]))
     return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))

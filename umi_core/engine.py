@@ -167,7 +167,7 @@ class Engine:
         assert operation.waiting is not None
         del self.state.waiting[operation.waiting]
         operation.waiting = operation.due_ms = operation.sent = None
-        answer = self.through_onion(operation, row, sent, answer)
+        answer = self.through_onion(operation, row, sent, answer) if operation.onion else answer
         operation.may_have_happened |= isinstance(answer, Committed)
         kind = answer.kind if isinstance(answer, EffectFailed) else "ok"
         self.marks.append(f"{operation.workflow}.{row.id}: {kind}")
@@ -246,12 +246,12 @@ class Engine:
 
     def is_sound(self, operation: Operation, row: Step, facts: Mapping[str, object]) -> bool:
         """Declared facts, all of them, and none that says something else than what is known."""
-        undeclared = tuple(sorted(name for name in facts if name not in row.produces))
-        lacking = tuple(sorted(name for name in row.produces if name not in facts))
-        changed = tuple(sorted(n for n in facts if n in operation.facts and operation.facts[n] != facts[n]))
+        undeclared = [name for name in facts if name not in row.produces]
+        lacking = [name for name in row.produces if name not in facts]
+        changed = [n for n in facts if n in operation.facts and operation.facts[n] != facts[n]]
         for kind, names in (("undeclared", undeclared), ("produces", lacking), ("replaces", changed)):
             if names:
-                self.broken(operation, row, kind, names)
+                self.broken(operation, row, kind, tuple(sorted(names)))
                 return False
         return True
 
@@ -358,7 +358,7 @@ class Engine:
         del state.operations[operation.number]
         operation.due_ms = None
         if isinstance(outcome, Done):
-            outcome = attrs.evolve(outcome, degraded=operation.degraded)
+            outcome = Done(outcome.value, operation.degraded)
         state.count(f"{operation.workflow} {type(outcome).__name__.lower()}")
         if operation.op_id is None:
             self.ended = operation
@@ -369,20 +369,19 @@ class Engine:
 
     def checked_rows(self, operation: Operation, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
         """Whole rows that were asked for: a search goes on without the others, any other read has failed."""
-        sound = tuple(found for found in answer.rows if is_asked_for(asked, found))
-        whole = tuple(found for found in sound if found.body is not None)
+        sound = [found for found in answer.rows if is_asked_for(asked, found)]
+        whole = tuple([found for found in sound if found.body is not None])
         foreign_count, damaged_count = len(answer.rows) - len(sound), len(sound) - len(whole)
-        is_search = isinstance(asked.query, ByVector | ByWords)
         if foreign_count or damaged_count:
             self.marks.append(f"read: {'foreign' if foreign_count else 'damaged'} row")
-            if not is_search:
+            if not isinstance(asked.query, ByVector | ByWords):
                 return EffectFailed(answer.request_id, "unavailable")
         if foreign_count:
             self.degraded(operation, "read:foreign_rows", "foreign", foreign_count)
         if damaged_count:
             self.degraded(operation, "read:damaged_rows", "damaged", damaged_count)
         operation.pages = in_order(asked, operation.pages + whole)
-        return attrs.evolve(answer, rows=operation.pages)
+        return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
 
     def has_more(self, operation: Operation, answer: ReadDone) -> bool:
         asked = operation.asked
@@ -425,12 +424,13 @@ class Engine:
 
     def filled_in(self, operation: Operation, row: Step, asked: Asked) -> Asked:
         """The question with request_id, time-out and profile."""
-        config = self.state.config
-        is_model = isinstance(asked, AskModel | Embed)
-        timeout_ms = config.model_timeout_ms if is_model else config.store_timeout_ms
-        asked = attrs.evolve(asked, request_id=self.state.request_count, timeout_ms=timeout_ms)
+        config, number = self.state.config, self.state.request_count
         if isinstance(asked, AskModel | Embed):
-            return attrs.evolve(asked, profile=str(dict(row.config).get("profile", "default")))
-        if isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None:
-            return attrs.evolve(asked, query=attrs.evolve(asked.query, limit=PAGE_ROW_COUNT_MAX))
-        return asked
+            profile, wait_ms = str(dict(row.config).get("profile", "default")), config.model_timeout_ms
+            return attrs.evolve(asked, request_id=number, timeout_ms=wait_ms, profile=profile)
+        if isinstance(asked, Commit):
+            return attrs.evolve(asked, request_id=number, timeout_ms=config.store_timeout_ms)
+        query = asked.query
+        if isinstance(query, ByFilter) and query.limit is None:
+            query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
+        return Read(query, asked.store, number, config.store_timeout_ms)

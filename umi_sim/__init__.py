@@ -2,6 +2,7 @@
 
     prng clock text                   chance, time, frozen tables of characters
     model embedder storage services   what agents share, and what each fault does to it
+    search_index postings             how storage searches many rows; loads numpy
     faults content_faults             kinds of faults, and which event each strikes
     world source generator            one queue of events; items drawn from a seed, or replayed
     workloads pools                   users, and the values they use

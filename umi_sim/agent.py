@@ -79,12 +79,13 @@ class Tally:
     marks: Counter[str] = attrs.field(factory=Counter)
 
     def replied(self, outcome: Outcome) -> None:
-        self.replies[OUTCOME_NAMES[outcome.__class__]] += 1
+        name = OUTCOME_NAMES[outcome.__class__]
+        self.replies[name] += 1
         if isinstance(outcome, Done):
             for item in outcome.degraded:
                 self.degraded[item.name] += item.count
         elif isinstance(outcome, Refused | Failed):
-            self.marks[f"{OUTCOME_NAMES[outcome.__class__]}: {type(outcome.error).__name__}"] += 1
+            self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {

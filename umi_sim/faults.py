@@ -140,10 +140,10 @@ class Dice:
         found = []
         for name, (n, d) in self._rates.items():
             kind = KINDS[name]
-            anywhere = kind.verb == f"{verb.split('.')[0]}.any"
+            if kind.verb not in (verb, f"{verb.split('.')[0]}.any"):
+                continue
             draw = Keyed(stream_key(self._seed, ("site", name))).draw
-            is_active = kind.group in EVERYWHERE or draw(site) % ACTIVE_SITES == 0
-            if (kind.verb == verb or anywhere) and is_active:
+            if kind.group in EVERYWHERE or draw(site) % ACTIVE_SITES == 0:
                 rate = QUIRK_RATE if kind.letter == "Q" and kind.group != "clock" else (n, d)
                 found.append((name, Keyed(stream_key(self._seed, ("fault", name, site))), *rate))
         return found

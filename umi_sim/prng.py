@@ -30,24 +30,30 @@ SHOWN_CHARACTERS_MAX: Final = 50
 class Stream:
     """The endless words of one (seed, path). Only its owner draws from it."""
 
-    __slots__ = ("_block", "_key", "_words")
+    __slots__ = ("_block", "_prepared", "_words")
 
     def __init__(self, seed: int, *path: str | int) -> None:
-        self._key = stream_key(seed, path)
+        self._prepared = blake2b(stream_key(seed, path), person=PERSON)
         self._block = 0
         self._words: list[int] = []
 
     def word(self) -> int:
         """The next word: a whole number in 0 .. 2^64-1."""
-        if not self._words:
-            self._words = words_of_block(self._key, self._block)
-            self._block += 1
-        return self._words.pop()
+        return (self._words or self._next_block()).pop()
+
+    def _next_block(self) -> list[int]:
+        """Eight words, the first one last, ready to be popped; a copied hash costs half of a new one."""
+        hashed = self._prepared.copy()
+        hashed.update(self._block.to_bytes(8, "big"))
+        self._block += 1
+        self._words = list(EIGHT_WORDS.unpack(hashed.digest()))
+        self._words.reverse()
+        return self._words
 
     def below(self, n: int) -> int:
         """A whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
-        product = (self._words.pop() if self._words else self.word()) * n
+        product = (self._words or self._next_block()).pop() * n
         while product & WORD_MAX < n and product & WORD_MAX < WORD_COUNT % n:  # cheap test first
             product = self.word() * n
         return product >> 64
@@ -123,12 +129,6 @@ def stream_key(seed: int, path: Iterable[str | int]) -> bytes:
     parts = [str(part).encode() for part in path]
     framed = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return blake2b(seed.to_bytes(8, "big") + framed, digest_size=32, person=PERSON).digest()
-
-
-def words_of_block(key: bytes, block: int) -> list[int]:
-    """The eight words of a block, the first one last, ready to be popped."""
-    digest = blake2b(key + block.to_bytes(8, "big"), person=PERSON).digest()
-    return list(EIGHT_WORDS.unpack(digest))[::-1]
 
 
 def parse_seed(text: str) -> int:

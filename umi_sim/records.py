@@ -6,7 +6,7 @@ that a read answers are told by their addresses and versions, because a commit t
 
 from typing import Final
 
-from umi_core.codec import PLAIN, plain
+from umi_core.codec import plain
 from umi_core.effects import (
     Asked,
     AskModel,
@@ -32,11 +32,6 @@ from umi_sim.trace import Field
 LINE_CHARS_MAX: Final = 100
 
 
-def traced(value: object) -> Field:
-    """The value as a field of a record."""
-    return value if value.__class__ in PLAIN else plain(value)  # type: ignore[return-value]  # plain() makes fields
-
-
 def effect_fields(effect: Asked) -> tuple[Field, ...]:
     match effect:
         case AskModel():
@@ -46,7 +41,7 @@ def effect_fields(effect: Asked) -> tuple[Field, ...]:
         case Read(query=ByIds(addresses=addresses)):
             return "read", effect.request_id, [address.id for address in addresses]
         case Read():
-            return "read", effect.request_id, traced(effect.query)
+            return "read", effect.request_id, plain(effect.query)
         case Commit():
             return commit_fields(effect)
     raise AssertionError(effect)
@@ -65,7 +60,7 @@ def answer_fields(answer: Answer) -> tuple[Field, ...]:
         case ModelReplied():
             return "model", answer.request_id, answer.text
         case Embedded():
-            return "embed", answer.request_id, traced(answer.vectors)
+            return "embed", answer.request_id, plain(answer.vectors)
         case Committed():
             return "committed", answer.request_id, [version for _, version in answer.versions]
         case EffectFailed():
@@ -78,8 +73,8 @@ def answer_fields(answer: Answer) -> tuple[Field, ...]:
 
 def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
     if outcome.__class__ is Done and not outcome.degraded:
-        return True, traced(outcome.value)
-    return False, plain(outcome)  # type: ignore[return-value]  # plain() makes fields
+        return True, plain(outcome.value)
+    return False, plain(outcome)
 
 
 # For people.

@@ -4,7 +4,7 @@ Law 1. Generating is: draw the next item, append it to the record, execute it.
 Law 2. A replay executes a record; what it names that does not come about is skipped and counted.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -41,19 +41,19 @@ class Replay:
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.record = list(items)
-        self._queues: dict[str, deque[Op | ClockMove]] = {}
-        self._faults: dict[str, deque[Fault]] = {}
-        self._deviations: dict[str, list[Deviation]] = {}
+        self._queues: dict[str, deque[Op | ClockMove]] = defaultdict(deque)
+        self._faults: dict[str, deque[Fault]] = defaultdict(deque)
+        self._deviations: dict[str, list[Deviation]] = defaultdict(list)
         for item in self.record:
             self._file(item)
 
     def _file(self, item: Item) -> None:
-        if isinstance(item, Op | ClockMove):
-            self._queues.setdefault(item.agent, deque()).append(item)
-        elif isinstance(item, Fault):
-            self._faults.setdefault(item.at, deque()).append(item)
+        if isinstance(item, Fault):
+            self._faults[item.at].append(item)
+        elif isinstance(item, Deviation):
+            self._deviations[item.over].append(item)
         else:
-            self._deviations.setdefault(item.over, []).append(item)
+            self._queues[item.agent].append(item)
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
         return tuple(self._queues.pop(agent, ()))

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -34,10 +34,14 @@ from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
 from umi_core.values import Address, Body, Entity, Relation, Row, Scope, Vector, Version
 
+if TYPE_CHECKING:
+    from umi_sim.search_index import SearchIndex
+
 Versions = tuple[tuple[Address, int], ...]
 Position = tuple[str, str]  # (kind, id): where a scan stands
 
 START: Final = ("", "")
+INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
 
 words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
 
@@ -61,14 +65,20 @@ class Kept:
 
 @attrs.define
 class SimStorage:
-    """Rows are frozen values shared by reference, so a read copies nothing."""
+    """Rows are frozen values shared by reference, so a read copies nothing.
 
+    A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
+    on; it says what a scan says.
+    """
+
+    indexed_count_min: int = INDEXED_COUNT_MIN
     rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
     graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
     shelves: dict[Scope, dict[str, list[str]]] = attrs.field(factory=dict, init=False)  # ids of rows, by kind
     receipts: dict[str, Kept] = attrs.field(factory=dict, init=False)  # oldest first
     pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
     ticket_last: int = attrs.field(default=0, init=False)
+    index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
 
     # Commits: arrive, then flush, crash or tear.
 
@@ -186,6 +196,8 @@ class SimStorage:
             self._shelve(address)
             version = self.graves.pop(address, 0) + 1
         self.rows[address] = Row(address, version, body)
+        if self.index is not None:
+            self.index.changed(address)
         return version
 
     def _delete(self, address: Address) -> int:
@@ -194,6 +206,8 @@ class SimStorage:
             return self.graves.get(address, 0)
         self._unshelve(address)
         self.graves[address] = row.version + 1
+        if self.index is not None:
+            self.index.changed(address)
         return row.version + 1
 
     def _restore(self, address: Address, row: Row | None, grave: int | None) -> None:
@@ -204,6 +218,8 @@ class SimStorage:
         if row is not None:
             self._shelve(address)
             self.rows[address] = row
+            if self.index is not None:
+                self.index.changed(address)
 
     def _shelve(self, address: Address) -> None:
         insort(self.shelves.setdefault(address.scope, {}).setdefault(address.kind, []), address.id)
@@ -241,12 +257,25 @@ class SimStorage:
 
     def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
+        ids = self.shelves.get(query.scope, {}).get("entity", [])
+        hits = self._scanned(query) if len(ids) < self.indexed_count_min else self._looked_up(query, ids)
+        return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
+
+    def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
         score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
         found = [row for row in self._scan(query.scope, ("entity",), START) if matches(query.where, row.body)]
         scored = [(score_of(row), row) for row in found]
         hits = sorted([hit for hit in scored if hit[0] >= max(1, query.min_score_ppm)], key=hit_order)
-        best = hits[: rows_at_most(query.limit)]
-        return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in best])
+        return hits[: rows_at_most(query.limit)]
+
+    def _looked_up(self, query: ByVector | ByWords, ids: list[str]) -> list[tuple[int, Row]]:
+        from umi_sim.search_index import SearchIndex, can_answer  # numpy with it: not for a small run
+
+        if not can_answer(query):
+            return self._scanned(query)
+        if self.index is None or self.index.rows is not self.rows:
+            self.index = SearchIndex(self.rows)
+        return self.index.search(query, ids)
 
     def _vector_score(self, query: ByVector) -> Callable[[Row], int]:
         def score(row: Row) -> int:

@@ -8,7 +8,7 @@ Law 4. Prefix hash k is the hash right after the STEP record number (k + 1) * ev
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from hashlib import blake2b
 from itertools import zip_longest
@@ -18,13 +18,15 @@ from typing import Final, TypeAlias
 import attrs
 import msgpack
 
-Field: TypeAlias = "int | str | bytes | bool | Sequence[Field] | None"
-Record: TypeAlias = list["Field"]
+from umi_core.codec import Plain
+from umi_core.values import is_text
+
+Field: TypeAlias = Plain
+Record: TypeAlias = list[Field]
 
 FORMAT: Final = "umi-trace-1"
 PERSON: Final = b"umi-trace-v1"
 HASH_BYTES: Final = 16
-BATCH_COUNT_MAX: Final = 256
 KEPT_COUNT_MAX: Final = 1_000
 PREFIX_BYTES: Final = 6
 PREFIX_COUNT_MAX: Final = 256
@@ -59,7 +61,7 @@ STEP: Final = int(Tag.STEP)
 class Trace:
     """The records of one run. Its owner sets `world_ms` when world time moves."""
 
-    __slots__ = ("_batch", "_hash", "every", "kept", "prefixes", "record_count", "step_count", "world_ms")
+    __slots__ = ("_hash", "every", "kept", "prefixes", "record_count", "step_count", "world_ms")
 
     def __init__(self, *, keep_all: bool = False) -> None:
         self.world_ms = 0
@@ -68,25 +70,25 @@ class Trace:
         self.kept: deque[bytes] = deque(maxlen=None if keep_all else KEPT_COUNT_MAX)
         self.prefixes: list[bytes] = []
         self.every = STEPS_PER_PREFIX
-        self._batch: list[bytes] = []
         self._hash = blake2b(digest_size=HASH_BYTES, person=PERSON)
 
     def add(self, tag: Tag, *fields: Field) -> None:
         """Append the next record."""
         assert FIELDS.issuperset(map(type, fields)), fields
         number = +tag  # a plain integer
-        record = packed([self.record_count, self.world_ms, number, *fields])
+        unpacked = [self.record_count, self.world_ms, number, *fields]
+        try:
+            record = pack(unpacked)
+        except UnicodeEncodeError:
+            record = pack(with_surrogates_as_bytes(unpacked))
         self.record_count += 1
         self.kept.append(record)
-        self._batch.append(record)
+        self._hash.update(record)
         if number == STEP:
             self._count_step()
-        elif len(self._batch) >= BATCH_COUNT_MAX:
-            self._hash_batch()
 
     def hexdigest(self) -> str:
         """The hash of all records so far; more may follow."""
-        self._hash_batch()
         return self._hash.hexdigest()
 
     def write(self, path: Path, config: dict[str, object]) -> None:
@@ -98,7 +100,6 @@ class Trace:
     def _count_step(self) -> None:
         self.step_count += 1
         if self.step_count % self.every == 0:
-            self._hash_batch()
             self._add_prefix(self._hash.digest()[:PREFIX_BYTES])
 
     def _add_prefix(self, prefix: bytes) -> None:
@@ -107,10 +108,6 @@ class Trace:
             del self.prefixes[::2]
             self.every *= 2
         assert len(self.prefixes) * self.every == self.step_count
-
-    def _hash_batch(self) -> None:
-        self._hash.update(b"".join(self._batch))
-        self._batch.clear()
 
 
 @attrs.frozen
@@ -207,24 +204,13 @@ def write_whole(path: Path, data: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
-def packed(record: Record) -> bytes:
-    """The record in msgpack; a text with lone surrogates travels as bytes."""
-    try:
-        return pack(record)
-    except UnicodeEncodeError:
-        return pack(with_surrogates_as_bytes(record))
-
-
 def with_surrogates_as_bytes(field: Field) -> Field:
+    """msgpack has no texts with lone surrogates."""
     if isinstance(field, str):
-        return field.encode("utf-8", "surrogatepass") if has_surrogate(field) else field
+        return field.encode("utf-8", "surrogatepass") if not is_text(field) else field
     if isinstance(field, list | tuple):
         return [with_surrogates_as_bytes(inner) for inner in field]
     return field
-
-
-def has_surrogate(text: str) -> bool:
-    return any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def tuple_as_list(value: object) -> list[object]:

@@ -24,6 +24,7 @@ from umi_sim.item_json import op_args
 from umi_sim.pools import Pool, altered, filled_in, prose, some_words
 from umi_sim.prng import Stream
 from umi_sim.run_config import Ratio, RunConfig
+from umi_sim.talk import recalled
 from umi_sim.transcript import TurnLine, load
 
 Drawn = tuple[str, dict[str, object]]
@@ -393,23 +394,9 @@ def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
             yield None, ("remember", {"text": minutes(untold)})
             untold.clear()
         if number % RECALL_EVERY == 0:
-            yield None, ("recall", question_after(spoken[:number], stream))
+            yield None, ("recall", recalled(spoken[:number], stream))
         if is_end:
             yield None, ("save_session", {})
-
-
-def question_after(spoken: Sequence[TurnLine], stream: Stream) -> dict[str, object]:
-    """Words of an earlier turn, or a question that refers to the last ones."""
-    is_own = stream.chance(1, 2)
-    query = some_words(stream, stream.pick(spoken).text) if is_own else filled_in(stream, pools.REFERRING)
-    last = spoken[max(0, len(spoken) - stream.between(0, TURN_COUNT_MAX)) :]
-    first = spoken[0].speaker
-    return {"query": query, "turns": tuple(Turn(role_of(it.speaker == first), it.text) for it in last)}
-
-
-def role_of(is_first: bool) -> str:
-    """Who speaks first is the user."""
-    return "user" if is_first else "assistant"
 
 
 def minutes(spoken: Sequence[TurnLine]) -> str:

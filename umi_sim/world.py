@@ -16,6 +16,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.codec import plain_parts
 from umi_core.config import Config
 from umi_core.effects import Asked, Reply
 from umi_core.inputs import REQUESTS, Answer, Value, Wake
@@ -29,7 +30,7 @@ from umi_sim.clock import SimClock
 from umi_sim.crashes import crash_args, may_crash
 from umi_sim.items import Args, ClockMove
 from umi_sim.links import latency_of
-from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args, traced
+from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
 from umi_sim.services import Call, Flush, Later, Services
 from umi_sim.source import Source
@@ -162,9 +163,9 @@ class World:
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
                 yield f"{agent.name}/wake#{agent.wake_count + 1}", partial(self.deliver_wake, agent)
-        for agent in sorted(self.agents.values(), key=place_in_record):
-            if agent.pending and self.item_at(agent) == due_ms:
-                yield agent.pending[0].id, partial(self.deliver_item, agent)
+        with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
+        for agent in sorted(with_item, key=place_in_record):
+            yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
         """When the agent is woken or restarted; a world at rest wakes nobody for background work."""
@@ -191,7 +192,7 @@ class World:
         self.item = item.id
         if isinstance(item, ClockMove):
             self.move_clock(agent, item)
-        elif agent.memory is None or self.is_struck(agent, item.id):
+        elif agent.memory is None or (self.may_crash and self.is_struck(agent, item.id)):
             self.tally.skipped["op of an agent that is down"] += 1
             self.trace.add(Tag.SKIPPED, item.id, "down")
         else:
@@ -203,7 +204,7 @@ class World:
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name
-        self.trace.add(OP, op_id, agent.name, reading_ms, name, [traced(value) for value in args.values()])
+        self.trace.add(OP, op_id, agent.name, reading_ms, name, plain_parts(args.values()))
         self.judge.issued(agent.name, op_id, request, reading_ms)
         if self.keep_story:
             self.tell(op_id, f"{name} {shown_args(args)}")
@@ -295,19 +296,19 @@ class World:
         self.judge.stepped(agent.name, memory, self.services.storage, value)
         self.set_alarm(agent, memory)
         if self.step_count % STATE_EVERY == 0:
-            self.trace.add(STATE, agent.name, memory.digest())
+            self.trace.add(STATE, agent.name, digest := memory.digest())
             if memory.state.operations and self.step_count % RESTORE_EVERY == 0:
-                self.restore(agent, memory)
+                self.restore(agent, memory, digest)
         return len(effects)
 
     def set_alarm(self, agent: Agent, memory: Memory) -> None:
         deadline_ms = memory.deadline_ms()
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
 
-    def restore(self, agent: Agent, memory: Memory) -> None:
+    def restore(self, agent: Agent, memory: Memory, digest: bytes) -> None:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
         agent.memory = Memory.restore(memory.snapshot(), self.registry)
-        if agent.memory.digest() != memory.digest():
+        if agent.memory.digest() != digest:
             raise Broken(
                 "copied-state-continues", f"{agent.name} restored from its snapshot is another memory"
             )
@@ -324,7 +325,7 @@ class World:
 
     def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
         """Name the effect and put it on its way."""
-        operation = memory.in_flight[effect.request_id]
+        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
         step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         owner = self.owner_of(agent, operation)
         place = f"{owner}/{step}"
@@ -446,4 +447,4 @@ def no_delay(event: str) -> int:
 
 def place_in_record(agent: Agent) -> int:
     """Items are numbered in the order of the record."""
-    return int(agent.pending[0].id[1:]) if agent.pending else 0
+    return int(agent.pending[0].id[1:])

@@ -26,6 +26,11 @@ def test_the_simulated_storage_keeps_the_contract() -> None:
 
 
 @pytest.mark.slow
+def test_the_simulated_storage_keeps_the_contract_when_it_looks_everything_up() -> None:
+    run_storage_conformance(lambda: SimStorage(indexed_count_min=0))
+
+
+@pytest.mark.slow
 def test_the_simulated_model_keeps_the_contract() -> None:
     run_model_conformance(truth)
 

@@ -30,7 +30,7 @@ from umi_core.values import Address, Entity, Relation, Scope, Version, entity_id
 NAMES = {
     entity_id(Scope("u1", agent), kind, name): name
     for agent in ("a1", "a2")
-    for kind, name in (("person", "Alice"), ("person", "Bob"), ("self", "Umi"))
+    for kind, name in (("person", "Alice"), ("person", "Bob"), ("person", "John"), ("self", "Umi"))
 }
 ID = re.compile(r"(ent|idm|ses|rel)_([0-9a-f]{6})[0-9a-f]{18}")
 
@@ -110,7 +110,7 @@ def shown_value(value: object) -> str:
             said += [f"into core {' '.join(promoted)}"] if promoted else []
             return ", ".join([*said, *(["repeated"] if repeated else [])])
         case Recalled(hits, resolution):
-            return ", ".join(map(shown_hit, hits)) + shown_resolution(resolution) if hits else "nothing"
+            return (", ".join(map(shown_hit, hits)) or "nothing") + shown_resolution(resolution)
         case Entity(id=key, version=version, content=content) | Version(key, version, content=content):
             return f"{key}@{version} {content!r}"
     return str(value)
@@ -123,7 +123,7 @@ def shown_relation(relation: Relation) -> str:
 
 
 def shown_hit(hit: Hit) -> str:
-    against = f", contradicts {' '.join(hit.contradicts)}" if hit.contradicts else ""
+    against = f" (contradicts {' '.join(hit.contradicts)})" if hit.contradicts else ""
     return f"{hit.id}@{hit.version} {hit.content!r} {hit.score_ppm}{against}"
 
 
@@ -131,7 +131,8 @@ def shown_resolution(resolution: Resolution) -> str:
     """What became of references, if there are any."""
     if resolution.outcome == "clear":
         return ""
-    return f", {resolution.outcome} {' '.join(resolution.terms)} in {resolution.query!r}"
+    terms = ", ".join(resolution.terms)
+    return f"; {resolution.outcome}{' ' + terms if terms else ''}: {resolution.query!r}"
 
 
 def standing(memory: Memory) -> Iterator[str]:

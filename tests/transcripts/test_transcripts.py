@@ -9,7 +9,8 @@ Lines that start with # tell the story. Keep a rewritten file only if you unders
     late              what the earlier life sent last reaches storage now
     remember "..."    a request by its name, with its fields in order, or as key=value; flags are yes or no
     ok, ok 3, all     the world answers the oldest effect; three in a row; whatever will be asked
-    says ...          the model replies this text
+    said user "..."   a turn; from now on a recall is asked after all turns so far
+    says ...          the model replies this text; "Alice@2" stands for the ref of that statement
     lands             the oldest commit reaches storage, and the answer is lost
     fail KIND         the oldest effect fails
     at MS, due        time goes on until then, or until the memory wants to be stepped
@@ -26,7 +27,7 @@ import pytest
 from tests.transcripts.telling import line_of, place, shown, standing
 from tests.worlds import Pair
 from umi_core.effects import Asked, Commit, FailureKind, Reply
-from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Value, Wake
+from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Recall, Value, Wake
 from umi_core.values import Scope, Turn, entity_id
 
 HERE = Path(__file__).parent
@@ -44,6 +45,7 @@ class Conversation:
     request_count: int = 0
     told: list[str] = attrs.field(factory=list)
     lost: list[Asked] = attrs.field(factory=list)
+    turns: list[Turn] = attrs.field(factory=list)
 
     @property
     def pair(self) -> Pair:
@@ -74,6 +76,8 @@ class Conversation:
         for n, text in enumerate(rest):
             name, _, value = text.partition("=") if "=" in text else (fields[n], "", text)
             given[name] = self.value_of(name, value)
+        if request is Recall:
+            given["turns"] = tuple(self.turns)
         self.request_count += 1
         self.step(request(self.request_count, **given))
 
@@ -87,9 +91,6 @@ class Conversation:
                 return tuple(text.split())
             case "value":
                 return text.encode()
-            case "turns":
-                said = [line.split(": ", 1) for line in text.split(" | ")]
-                return tuple(Turn(role, line) for role, line in said)
             case "deep" | "resolve" | "evolve" | "extract" | "embed":
                 return text == "yes"
         return int(text) if text.isdigit() else text
@@ -131,7 +132,12 @@ class Conversation:
         while self.pair.pending:
             self.answer()
 
+    def do_said(self, role: str, text: str) -> None:
+        self.turns.append(Turn(role, text))
+
     def do_says(self, text: str) -> None:
+        for name in ("Alice", "Bob"):
+            text = text.replace(f'"{name}@', f'"{entity_id(self.pair.scope, "person", name)}@')
         self.step(ModelReplied(self.oldest().request_id, text))
 
     def do_lands(self) -> None:
@@ -172,4 +178,4 @@ def test_the_conversation_is_as_written(path: Path) -> None:
 
 
 def test_there_are_conversations() -> None:
-    assert len(FILES) >= 8
+    assert len(FILES) >= 10

@@ -1,88 +1,22 @@
-"""Goal: the table of remember is what we meant: a generator tells it as a story, and both ask the same.
-
-The story knows nothing of engine or rows, only what a remember is: which questions in which order, what is
-asked again after which wait, what is gone on without, how it ends. Both get the same answers and failures.
-"""
+"""Goal: the table of remember is what we meant: a generator tells it as a story, and both ask the same."""
 
 import json
 from collections.abc import Generator
-from typing import Final
 
 import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
 from tests.worlds import QUIET, Pair, input_of, saying, verdict
-from umi_core.effects import (
-    Asked,
-    AskModel,
-    ByIds,
-    ByWords,
-    Commit,
-    Degraded,
-    Done,
-    Embed,
-    Failed,
-    Outcome,
-    Read,
-    Unknown,
-)
+from umi_core.effects import Degraded, Done, Failed, Outcome, Unknown
 from umi_core.errors import Conflict, StepFailed, StorageFailed, StorageFull, StorageRefused
-from umi_core.inputs import EffectFailed, Embedded, ModelReplied, Remember
+from umi_core.inputs import Remember
 from umi_core.results import Remembered
 from umi_core.values import Entity
 
-
-@attrs.frozen
-class Met:
-    """What an attempt meets: `good`, `unusable`, `silence`, or a failure kind. A commit may land anyhow."""
-
-    kind: str = "good"
-    retry_after_ms: int = 0
-    lands: bool = False
-
-
-@attrs.frozen
-class Wants:
-    """The memory wants this of the world."""
-
-    what: str
-
-
-@attrs.frozen
-class Sleeps:
-    """The memory waits before it asks again."""
-
-    wait_ms: int
-
-
-Talk = Generator[Wants | Sleeps, Met, tuple[str, int]]
-Story = Generator[Wants | Sleeps, Met, Outcome]
-
-NEVER_AGAIN: Final = ("refused", "full", "too_long", "unusable", "conflict")
-OFFERED: Final = {  # what each service may answer besides `good`
-    "model": "unusable silence timeout unavailable rate_limited refused too_long",
-    "embed": "unusable silence timeout unavailable rate_limited refused too_long",
-    "read": "silence timeout unavailable rate_limited refused",
-    "commit": "silence unavailable rate_limited refused full conflict unknown",
-}
-
-
 # The story.
-
-
-def attempts(what: str, count: int, heard: list[Met] | None = None) -> Talk:
-    """Ask up to `count` times, after growing waits: how it ended, and how often it was asked."""
-    for attempt in range(1, count + 1):
-        met = yield Wants(what)
-        if heard is not None:
-            heard.append(met)
-        kind = {"silence": "unknown" if what == "commit" else "timeout"}.get(met.kind, met.kind)
-        if kind in ("good", *NEVER_AGAIN) or met.retry_after_ms > 3_600_000 or attempt == count:
-            return kind, attempt
-        yield Sleeps(max(100 * 2 ** (attempt - 1), met.retry_after_ms))
-    raise AssertionError(what)
 
 
 @attrs.frozen
@@ -157,55 +91,9 @@ def drafted(
     return "Alice likes tea" if is_note else "works at Acme\nlikes tea" if is_next else "likes tea"
 
 
-def reason_of(kind: str, unusable: str = "no_json") -> str:
-    return unusable if kind == "unusable" else kind
-
-
 def ended(error: StepFailed, heard: list[Met]) -> Outcome:
     """Only an answer settles a commit whose outcome was unknown once."""
     return Unknown() if any(met.kind in ("unknown", "silence") for met in heard) else Failed(error)
-
-
-# The table, told in the same words.
-
-
-def words(effect: Asked) -> str:
-    match effect:
-        case AskModel(task=task):
-            return f"model {task}"
-        case Read(query=ByIds(addresses)):
-            return " ".join(dict.fromkeys(["read", *(address.kind for address in addresses)]))
-        case Read(query=ByWords()):
-            return "read by words"
-    return type(effect).__name__.lower()
-
-
-def meet(pair: Pair, met: Met) -> None:
-    """Let the one pending effect meet this."""
-    effect = pair.pending[0]
-    if met.lands:
-        assert isinstance(effect, Commit)
-        pair.land(effect)
-    if met.kind == "good":
-        pair.answer()
-    elif met.kind == "silence":
-        pair.pending.clear()
-        pair.wake(pair.now_ms + effect.timeout_ms)
-    elif met.kind == "unusable":
-        pair.pending.clear()
-        is_embed = isinstance(effect, Embed)
-        pair.step(Embedded(effect.request_id, ()) if is_embed else ModelReplied(effect.request_id, "well..."))
-    else:
-        pair.pending.clear()
-        pair.step(EffectFailed(effect.request_id, met.kind, met.retry_after_ms))  # type: ignore[arg-type]  # of OFFERED
-
-
-def heard_by(what: str, luck: Met) -> Met:
-    """The luck of an attempt, as far as this service can have it."""
-    offered = OFFERED[what.split()[0]].split()
-    kind = luck.kind if luck.kind in offered else "good"
-    may_land = what == "commit" and kind in ("unknown", "silence")
-    return Met(kind, luck.retry_after_ms if kind == "rate_limited" else 0, luck.lands and may_land)
 
 
 def check_twins(request: Remember, before: Before, lucks: list[Met]) -> Outcome:
@@ -214,24 +102,7 @@ def check_twins(request: Remember, before: Before, lucks: list[Met]) -> Outcome:
         pair.ask(Remember(0, text, evolve=False))
         pair.replies.clear()
     pair.step(request)
-    story, told = remember(request, before), list(lucks)
-    wanted = next(story)
-    while True:
-        match wanted:
-            case Sleeps(wait_ms):
-                assert (pair.pending, pair.memory.deadline_ms()) == ([], pair.now_ms + wait_ms), wanted
-                pair.wake()
-                met = Met()
-            case Wants(what):
-                assert [words(effect) for effect in pair.pending] == [what], wanted
-                met = heard_by(what, told.pop(0) if told else Met())
-                meet(pair, met)
-        try:
-            wanted = story.send(met)
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            break
-    assert pair.pending == []
+    outcome = together(pair, 1, remember(request, before), list(lucks))
     got = pair.replies[1].outcome
     assert attrs.evolve(got, value=stored(pair, got)) == outcome if isinstance(got, Done) else got == outcome
     return outcome
@@ -257,13 +128,6 @@ def to_human(prompt: str) -> str:
 
 
 MODEL = saying(route=to_human, evolve=verdict("update"))
-KINDS = sorted({kind for offered in OFFERED.values() for kind in offered.split()})
-LUCK = st.builds(
-    Met,
-    st.sampled_from([*KINDS, *["good"] * 12]),
-    st.sampled_from([0, 250, 3_600_000, 3_600_001]),
-    st.booleans(),
-)
 REQUESTS = st.builds(
     Remember,
     st.just(1),

@@ -8,6 +8,7 @@ memory.
 """
 
 import argparse
+import sys
 from collections.abc import Callable
 from time import process_time
 from unittest import mock
@@ -20,6 +21,7 @@ from umi_core.config import Config
 from umi_core.inputs import Value
 from umi_core.memory import Memory
 from umi_core.values import Scope
+from umi_sim import world
 from umi_sim.hypothesis_machine import machine
 from umi_sim.items import Op
 from umi_sim.run_config import RunConfig
@@ -62,9 +64,9 @@ def report(name: str, operations: int) -> None:
 
 
 def best(count: int, *acts: Callable[[], object]) -> list[int]:
-    """Operations per second of each act, the best of some turns."""
-    seconds = [min(timed(act) for _ in range(TURNS)) for act in acts]
-    return [round(count / one) for one in seconds]
+    """Operations per second of each act, the best of some turns, in each of which all have one go."""
+    turns = [[timed(act) for act in acts] for _ in range(TURNS)]
+    return [round(count / min(seconds)) for seconds in zip(*turns, strict=True)]
 
 
 def timed(act: Callable[[], object]) -> float:
@@ -77,7 +79,7 @@ Inputs = list[tuple[Scope, dict[str, int | bool], list[tuple[int, Value]]]]
 
 
 def recorded(config: RunConfig) -> Inputs:
-    """Every input of every life, in order."""
+    """Every input of every life, in order; without copies, which would begin lives that know nothing."""
     lives: Inputs = []
     calls: dict[Memory, list[tuple[int, Value]]] = {}
     original = Memory.step
@@ -89,7 +91,8 @@ def recorded(config: RunConfig) -> Inputs:
         calls[self].append((now_ms, value))
         return original(self, now_ms, value)
 
-    with mock.patch.object(Memory, "step", step):
+    never = mock.patch.object(world, "RESTORE_EVERY", sys.maxsize)
+    with mock.patch.object(Memory, "step", step), never:
         run_once(config)
     return lives
 

@@ -24,8 +24,8 @@ TERM_ROWS: Final = (
     ("zh", "他, 她, 它, 他们, 她们, 它们"),
     # Demonstratives.
     ("en", "this, that, these, those, here, there"),
-    ("de", "dies, diese, dieser, dieses, diesen, diesem, dort, darüber, davon, dazu, daran, dafür, damit, "
-           "darauf, dabei, danach, darin, daraus, dagegen"),
+    ("de", "dies, diese, dieser, dieses, diesen, diesem, dort, dorthin, dahin, darüber, davon, dazu, daran, "
+           "dafür, damit, darauf, dabei, danach, darin, daraus, dagegen"),
     ("es", "esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, esas, aquel, aquella, ahí, allí, "
            "allá"),
     ("zh", "这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿"),

@@ -1,16 +1,23 @@
-"""Similarity: how well a row answers a query, by vector and by words.
+"""Similarity: how well a row answers a query, by vector and by words, and which rows of many do so best.
 
 Law 1. Exact integers: no rounding but the stated floor, so every machine agrees. Law 2. Every score is in
 0..1_000_000. Law 3. A vector that is not sound counts as missing, which scores 0 and is no failure.
+Law 4. Over a matrix numpy narrows down and whole numbers decide. It is imported when first needed.
 """
 
 from collections.abc import Iterable, Sequence
 from math import isqrt
 from operator import mul
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
 
 from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX, PPM
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NAME_FLOOR_PPM: Final = 600_000  # a query with every word of the name is about the row
 
@@ -18,9 +25,12 @@ NAME_FLOOR_PPM: Final = 600_000  # a query with every word of the name is about 
 def vector_relevance_ppm(query: Sequence[int], row: Sequence[int]) -> int:
     """The cosine of two whole-number vectors, floored; 0 unless they point the same way."""
     dot = inner(query, row) if len(query) == len(row) else 0
-    if dot <= 0:
-        return 0
-    score_ppm = isqrt(dot * dot * PPM * PPM // (inner(query, query) * inner(row, row)))
+    return 0 if dot <= 0 else cosine_ppm(dot, inner(query, query), inner(row, row))
+
+
+def cosine_ppm(dot: int, query_square: int, row_square: int) -> int:
+    """The floored cosine of a positive product."""
+    score_ppm = isqrt(dot * dot * PPM * PPM // (query_square * row_square))
     assert 0 <= score_ppm <= PPM  # Cauchy-Schwarz
     return score_ppm
 
@@ -43,6 +53,117 @@ def shared_ppm(query: Sequence[str], name: Sequence[str], row: Iterable[str]) ->
     share_ppm = PPM * len(wanted.intersection(row)) // len(wanted)
     named = bool(name) and frozenset(query).issuperset(name)
     return max(share_ppm, NAME_FLOOR_PPM) if named else share_ppm
+
+
+# Many rows at once.
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """Sound vectors of one length, one in each row, and what a search needs of each."""
+
+    matrix: "NDArray[np.floating[Any]]"  # shape (rows, dims), of type `exact_type(dims)`
+    squares: "NDArray[np.int64]"  # |r| ** 2
+    scales: "NDArray[np.float32]"  # 1 / |r|, rounded; 0 for a zero vector, and for a row to be passed over
+
+
+def exact_type(dims: int) -> str:
+    """The smaller float that holds every sum of products of `dims` components, made in whatever order."""
+    return "float32" if dims * COMPONENT_MAX**2 < 2**24 else "float64"
+
+
+def measured(
+    matrix: "NDArray[np.floating[Any]]",
+) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
+    """Squares and scales of a matrix of `exact_type`."""
+    import numpy as np
+
+    squares = np.einsum("ij,ij->i", matrix, matrix).astype(np.int64)
+    scales = np.zeros(len(matrix), np.float32)
+    np.divide(1, np.sqrt(squares), out=scales, where=squares > 0, casting="same_kind")
+    return squares, scales
+
+
+def nearest(
+    query: Sequence[int],
+    rows: Rows,
+    ids: Sequence[str],
+    limit: int,
+    min_score_ppm: int,
+    allowed: "NDArray[np.bool_] | None" = None,
+) -> list[tuple[int, int]]:
+    """The best rows as (relevance, row), by (relevance descending, id): at most `limit`, none with 0.
+
+    `query` is sound. The products are exact (`exact_type`); times the scales they are rounded, by less than
+    their 2**-22nd part, so by less than a quarter of a ppm. Two rows of equal relevance differ by less than
+    1 ppm before the floor. So a row that is 2 ppm below the k-th best cannot be among the k best.
+    """
+    import numpy as np
+
+    if limit <= 0 or not ids or min_score_ppm > PPM:
+        return []
+    vector = np.array(query, rows.matrix.dtype)
+    closeness = rows.matrix @ vector
+    closeness *= rows.scales  # relevance in units of |query| / 10**6
+    if allowed is not None:
+        closeness *= allowed
+    square, least_ppm = inner(query, query), max(1, min_score_ppm)
+    length = isqrt(square) + 1
+    peaks = Peaks.of(closeness, limit)
+    bound = max(int(peaks.kth(limit) * PPM), least_ppm * (length - 1)) - 2 * length
+    to_float = closeness.dtype.type
+    least = to_float(np.divide(bound, PPM)) if bound > 0 else np.nextafter(to_float(0), to_float(1))
+    few = peaks.reaching(least)
+    dots = (rows.matrix[few] @ vector).tolist()
+    exact = zip(few.tolist(), dots, rows.squares[few].tolist(), strict=True)
+    hits = [(cosine_ppm(int(dot), square, row_square), row) for row, dot, row_square in exact]
+    hits = [hit for hit in hits if hit[0] >= least_ppm]
+    return sorted(hits, key=lambda hit: (-hit[0], ids[hit[1]]))[:limit]
+
+
+@attrs.frozen(eq=False)
+class Peaks:
+    """Values in columns, value n in column n % width, and the largest of each column.
+
+    One pass finds the peaks; then the few columns with high peaks tell where all high values are.
+    """
+
+    values: "NDArray[Any]"  # shape (n,), n > 0
+    tops: "NDArray[Any]"  # shape (width,)
+
+    @classmethod
+    def of(cls, values: "NDArray[Any]", k: int) -> "Peaks":
+        """With so many columns that the k largest values mostly lie in different ones."""
+        import numpy as np
+
+        width = min(values.size, max(1_024, 16 * k))
+        end = values.size // width * width
+        tops = values[:end].reshape(-1, width).max(axis=0)
+        rest = values[end:]
+        tops[: rest.size] = np.maximum(tops[: rest.size], rest)
+        return cls(values, tops)
+
+    def kth(self, k: int) -> Any:
+        """Not more than the k-th largest value, or than the least one if there are fewer."""
+        import numpy as np
+
+        place = max(0, self.tops.size - k)
+        return np.partition(self.tops, place)[place]
+
+    def reaching(self, bound: Any) -> "NDArray[np.intp]":
+        """Where the values are that are not less than this."""
+        import numpy as np
+
+        columns = np.flatnonzero(self.tops >= bound)
+        if columns.size == 0:
+            return columns
+        if columns.size * 4 > self.tops.size:
+            return np.flatnonzero(self.values >= bound)
+        starts = np.arange(0, self.values.size, self.tops.size)
+        places = np.add.outer(starts, columns).ravel()
+        places = places[places < self.values.size]
+        found: NDArray[np.intp] = places[self.values[places] >= bound]
+        return found
 
 
 # Vectors as an embedder answers them.

@@ -63,12 +63,16 @@ class AccessTable:
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
+        if not gone:
+            return self
         records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
         return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
 
     def saved(self, writes: Iterable[Write]) -> "AccessTable":
         """Storage now holds what the access writes of a commit say."""
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
+        if not told:
+            return self
         left = {key: None for key in self.unsaved if key not in told}
         changed = {key: None for key, body in told.items() if body != self.records.get(key)}
         return attrs.evolve(self, unsaved=left | changed)

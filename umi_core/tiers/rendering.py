@@ -114,10 +114,13 @@ def markdown_entry(entry: Entry) -> str:
 
 
 def escape_lines(text: str) -> str:
-    return "".join(escape_line(line) + "\n" for line in text.split("\n"))
+    if not any(char in text for char in SPECIAL):  # most texts are prose
+        return text + "\n"
+    return "".join([escape_line(line) + "\n" for line in text.split("\n")])
 
 
 MARKS: Final = ("\\", "#", "```", "~~~", "<")
+SPECIAL: Final = "\\#`~<=-"
 
 
 def escape_line(line: str) -> str:
@@ -132,7 +135,8 @@ ESCAPED: Final = re.compile(r"^([ \t]*)\\", re.MULTILINE)
 
 
 def unescape_lines(text: str) -> str:
-    return ESCAPED.sub(r"\1", text.removesuffix("\n"))
+    whole = text.removesuffix("\n")
+    return ESCAPED.sub(r"\1", whole) if "\\" in whole else whole
 
 
 MARKDOWN_KIND: Final = "|".join(kind.capitalize() for kind in BLOCK_KINDS)

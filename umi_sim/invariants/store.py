@@ -8,6 +8,7 @@ Law 3. Written a second time, and simpler: ids, texts and chains are worked out 
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b, sha256
+from typing import Final
 from xml.etree import ElementTree
 
 from umi_core import limits
@@ -128,13 +129,16 @@ def derived(scope: Scope, *parts: str) -> str:
     return "ent_" + blake2b(pack(["entity", scope.user, scope.agent, *parts]), digest_size=12).hexdigest()
 
 
+COMPONENTS: Final = frozenset(range(-127, 128))
+
+
 def check_vectors(rows: Rows, dims: int) -> None:
     for key, vector in rows.vectors.items():
         entity, components, rule = rows.entities[key], vector.components, "index-follows-row"
         version, now = vector.version, entity.version
         demand(version == now, rule, f"version of the vector of {key}", now, version)
         demand(not entity.vector_missing, rule, f"{key} has the vector that it is said to lack")
-        is_whole = len(components) == dims and any(components) and all(-127 <= x <= 127 for x in components)
+        is_whole = len(components) == dims and any(components) and COMPONENTS.issuperset(components)
         demand(is_whole, "vectors-whole", f"the vector of {key}", f"{dims} numbers, not all zero", components)
 
 

@@ -8,7 +8,8 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
   prompts      prompts read, answers written
   cues, names  frozen tables: what a phrase tells, what a name looks like
   extraction, routing, evolution, expansion, rewriting    one file per task
-  references, mentions, grammar, chinese    what a query refers to, what a talk mentions
+  references, phrases, mentions, chinese    what a query refers to, what a talk mentions
+  grammar, chinese_words    their frozen tables
 """
 
 from collections.abc import Callable

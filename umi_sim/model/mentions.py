@@ -1,7 +1,7 @@
-"""Mentions: what the turns of a talk name, as one that reads for a pronoun sees it, in languages with spaces.
+"""Mentions: what a text names, and how likely a later word means it.
 
-Law 1. By tables and order alone: a determiner, a capital, a quote or a preposition opens a phrase, a word of
-`grammar` ends it. Law 2. One pass over the words.
+Law 1. What a mention is follows from its words and those beside it. Law 2. In a sentence the thing that it is
+about comes first, then the last of the others, and what only tells where or with whom comes last.
 """
 
 import re
@@ -13,32 +13,23 @@ import attrs
 
 from umi_sim.model import grammar
 from umi_sim.model.names import NAME
-from umi_sim.text import WORD, is_upper, lower
+from umi_sim.model.phrases import Phrase, Reader, Token, is_plural, person_gender, person_noun, read_tokens
+from umi_sim.text import lower
 
-PHRASE_WORDS_MAX: Final = 4
-JOINTS: Final = (" ", "-", "/", ".")  # a point inside a name, as in v2.3
-SENTENCE_END: Final = re.compile(r"[.!?;:\n…¿¡(\[\"“„«—]")
-
-
-@attrs.frozen
-class Token:
-    """A word, what stands between it and the one before, and whether it begins a sentence."""
-
-    text: str
-    key: str
-    start: int
-    end: int
-    gap: str
-    is_capital: bool
-    is_first: bool
+WIDE_GAP_MAX: Final = 12
+PAIR_GAP_MAX: Final = 20
+VERB_NEAR_MAX: Final = 5
+QUOTE_COUNT_MAX: Final = 20
+ANDS: Final = {"en": "and", "de": "und", "es": "y"}
+ABOUT, PLAIN, ASIDE = 2, 1, 0  # ranks of a mention in its sentence
 
 
 @attrs.frozen
 class Mention:
     """A phrase that a reference may mean.
 
-    `kind` is person, group, place or thing; a `place` may be a thing too. `gender` is m, f, n or empty for
-    unknown. `article` tells that the phrase needs one: a name needs none, nor does a phrase that tells whose.
+    `kind` is person, group, place or thing. `gender` is m, f, n or empty for unknown. `article` tells that
+    the phrase needs one: a name needs none, nor what tells whose. `aside` is the preposition before it.
     """
 
     text: str
@@ -48,270 +39,195 @@ class Mention:
     gender: str = ""
     is_plural: bool = False
     article: bool = False
-
-    @property
-    def head(self) -> str:
-        return lower(self.text).split(" ")[-1]
-
-
-def read_tokens(text: str) -> list[Token]:
-    found: list[Token] = []
-    end = 0
-    for match in WORD.finditer(text):
-        gap = text[end : match.start()]
-        is_first = not found or (gap not in JOINTS and bool(SENTENCE_END.search(gap)))
-        word = match[0]
-        found.append(Token(word, lower(word), match.start(), match.end(), gap, is_upper(word[0]), is_first))
-        end = match.end()
-    return found
+    aside: str = ""
+    rank: int = PLAIN
+    sentence: int = 0
+    wider: str = ""  # with what is said of it behind: `contract with Acme`
 
 
 def mentions(text: str, language: str) -> list[Mention]:
-    """What a text mentions, by place."""
-    quoted = [match for match in NAME.finditer(text) if not match["run"]]
-    found = [Mention(quote_in(match), match.start(), match.end(), "thing") for match in quoted]
-    inside = [(match.start(), match.end()) for match in quoted]
+    """What a text mentions: the last is what a reference behind the text means first."""
+    quotes = [match for match in NAME.finditer(text) if not match["run"]][:QUOTE_COUNT_MAX]
     tokens = [
         token
         for token in read_tokens(text)
-        if not any(start <= token.start < end for start, end in inside[:20])
+        if not any(match.start() <= token.start < match.end() for match in quotes)
     ]
-    found += Reader(text, tokens, language).read()
+    teller = Teller(text, tokens, language)
+    found = [mention for phrase in Reader(tokens, language).read() if (mention := teller.mention(phrase))]
+    found += [teller.quote(match) for match in quotes]
     found.sort(key=lambda mention: (mention.start, mention.end))
-    return found + list(pairs(text, found, language))
+    found = [*widened(found, text), *pairs(found, text, language)]
+    return sorted(found, key=lambda mention: (mention.sentence, mention.rank))
 
 
-def quote_in(match: re.Match[str]) -> str:
-    return next(part for part in match.groups() if part)
-
-
-ANDS: Final = {"en": "and", "de": "und", "es": "y"}
-
-
-def pairs(text: str, found: list[Mention], language: str) -> Iterator[Mention]:
-    """Two neighbours with an `and` between them, as one."""
+def widened(found: list[Mention], text: str) -> Iterator[Mention]:
+    """The mentions, and with each the words up to the end of one that belongs to it."""
     for left, right in pairwise(found):
-        between = lower(text[left.end : right.start]).split() if right.start - left.end < 20 else []
-        is_joined = between[:1] == [ANDS[language]] and len(between) <= 2
-        if is_joined and all(word in grammar.DETERMINERS[language] for word in between[1:]):
-            kind = "group" if "person" in (left.kind, right.kind) else left.kind
-            yield Mention(text[left.start : right.end], left.start, right.end, kind, "", True, left.article)
+        is_near = 0 < right.start - left.end < WIDE_GAP_MAX and right.sentence == left.sentence
+        yield attrs.evolve(left, wider=text[left.start : right.end]) if right.aside and is_near else left
+    yield from found[-1:]
 
 
-class Reader:
-    """One pass over the words of a text."""
+def pairs(found: list[Mention], text: str, language: str) -> Iterator[Mention]:
+    """Two neighbours with an `and` between them, as one."""
+    for left, outer, inner in zip(found, found[1:], [*found[2:], *found[-1:]], strict=False):
+        gap = outer.start - left.end
+        between = lower(text[left.end : outer.start]).split() if 0 < gap < PAIR_GAP_MAX else []
+        is_joined = between[:1] == [ANDS[language]] and len(between) <= 3
+        right = inner if inner.end == outer.end and outer.kind == "person" else outer
+        if is_joined and left.kind == right.kind:
+            kind = "group" if left.kind == "person" else left.kind
+            both = f"{left.text} {ANDS[language]} {right.text}"
+            yield attrs.evolve(
+                right, text=both, start=left.start, kind=kind, is_plural=True, article=left.article
+            )
+
+
+class Teller:
+    """Tells what the phrases of a text are."""
 
     def __init__(self, text: str, tokens: list[Token], language: str) -> None:
         self.text, self.tokens, self.language = text, tokens, language
-        self.determiners = grammar.DETERMINERS[language]
-        self.articles = grammar.ARTICLES[language]
-        self.function_words = grammar.FUNCTION_WORDS[language]
-        self.verbs = grammar.VERBS[language]
+        self.sentences: list[int] = []
+        self.has_verb: list[bool] = []  # in the sentence, before the word
+        number, verb = 0, False
+        for token in tokens:
+            number, verb = (number + 1, False) if token.is_first else (number, verb)
+            self.sentences.append(number)
+            self.has_verb.append(verb)
+            verb = verb or token.key in grammar.VERBS[language] or token.key in grammar.FINITE[language]
 
-    def read(self) -> list[Mention]:
-        found: list[Mention] = []
-        at = 0
-        while at < len(self.tokens):
-            end, mention = self.phrase_at(at)
-            if mention is not None:
-                found.append(mention)
-            at = max(end, at + 1)
-        return found
+    def quote(self, match: re.Match[str]) -> Mention:
+        quoted = next(part for part in match.groups() if part)
+        before = [
+            n for n, token in zip(self.sentences, self.tokens, strict=True) if token.start < match.start()
+        ]
+        return Mention(quoted, match.start(), match.end(), "thing", sentence=max(before, default=1))
 
-    def phrase_at(self, at: int) -> tuple[int, Mention | None]:
-        """The phrase that begins here, and the place behind it."""
-        token = self.tokens[at]
-        if self.is_name(at):
-            return self.named(at, None)
-        if token.key in self.determiners:
-            return self.determined(at)
-        if token.key in OPENERS or token.key in self.verbs:
-            return self.bare(at + 1, token.key in OPENERS)
-        return at + 1, None
-
-    # Phrases.
-
-    def named(self, at: int, determiner: Token | None) -> tuple[int, Mention | None]:
-        """A run of capitals, with the small words of its noun where the language writes nouns so."""
-        end = at + 1
-        while end < len(self.tokens) and end - at < PHRASE_WORDS_MAX and self.continues(end, True):
-            end += 1
-        while end > at + 1 and self.tokens[end - 1].key in self.function_words:
-            end -= 1
-        kind, gender = self.kind_of(at, end)
-        if kind == "thing" and self.language == "en":
-            while end < len(self.tokens) and end - at < PHRASE_WORDS_MAX and self.continues(end, False):
-                end += 1
-            kind, gender = self.kind_of(at, end)
-        return end, self.mention(at, end, kind, gender, determiner)
-
-    def determined(self, at: int) -> tuple[int, Mention | None]:
-        """A determiner, words that only count or compare, and the noun with what stands before it."""
-        start = at + 1
-        while start < len(self.tokens) and start - at < 4 and self.tokens[start].key in grammar.COUNTING:
-            start += 1
-        if self.language == "de":
-            while start < len(self.tokens) and start - at < 4 and self.is_adjective(start):
-                start += 1
-            if start < len(self.tokens) and self.is_name(start, True):
-                return self.named(start, self.tokens[at])
-            return at + 1, None
-        if start >= len(self.tokens) or not self.opens(start):
-            return at + 1, None
-        end = start + 1
-        while end < len(self.tokens) and end - start < PHRASE_WORDS_MAX and self.extends(start, end):
-            end += 1
-        end = self.with_complement(end)
-        kind, gender = self.kind_of(start, end)
-        if kind == "person":
-            names = [i for i in range(start, end) if self.tokens[i].is_capital and i > start]
-            if names and self.is_noun(self.tokens[names[0] - 1].key):
-                return end, self.mention(names[0], end, kind, gender, None)
-        return end, self.mention(start, end, kind, gender, self.tokens[at])
-
-    def bare(self, at: int, is_open: bool) -> tuple[int, Mention | None]:
-        """A noun without determiner behind a preposition, or a plural behind a verb."""
-        if self.language == "de" or at >= len(self.tokens) or self.is_name(at):
-            return at, None
-        end = at
-        while (
-            end < len(self.tokens) and end - at < PHRASE_WORDS_MAX and self.continues(end, False, end == at)
-        ):
-            end += 1
-        if end == at or not (is_open or is_plural(self.tokens[end - 1].key)):
-            return at, None
-        kind, gender = self.kind_of(at, end)
-        return end, self.mention(at, end, kind, gender, self.tokens[at])
-
-    def mention(self, at: int, end: int, kind: str, gender: str, determiner: Token | None) -> Mention:
-        """The words from `at` on as a mention; a determiner that tells whose stays with them."""
-        start, stop = self.tokens[at].start, self.tokens[end - 1].end
-        head = self.tokens[end - 1].key
-        many = kind == "group" or (self.language != "de" and not self.is_proper(at, end) and is_plural(head))
-        keeps = determiner is not None and determiner.key not in self.articles and start >= determiner.end
-        if determiner is not None and keeps and self.text[determiner.end : start] == " ":
-            start = determiner.start
-        if self.language == "de" and determiner is not None and not gender:
-            gender = grammar.GENDERS.get(determiner.key, "")
-        article = (determiner is not None and not keeps and kind != "person") or self.needs_article(
-            at, end, kind
-        )
+    def mention(self, phrase: Phrase) -> Mention | None:
+        """The phrase as a mention; None if it only counts something."""
+        words = self.tokens[phrase.start : phrase.end]
+        if words[0].text[0].isdecimal():
+            return None
+        kind, gender = self.kind_of(phrase)
+        determiner = self.tokens[phrase.determiner] if phrase.determiner is not None else None
+        keeps = determiner is not None and determiner.key not in grammar.ARTICLES[self.language]
+        is_beside = determiner is not None and keeps and phrase.determiner == phrase.start - 1
+        first = determiner if determiner is not None and is_beside else words[0]
+        head = words[0].key if self.language == "es" else words[-1].key
+        contracted = determiner.key if determiner is not None else ""
+        asides = grammar.ASIDES[self.language]
+        aside = next((key for key in (self.before(phrase), contracted) if key in asides), "")
         return Mention(
-            self.text[start:stop], start, stop, kind, gender, many, article and start >= self.tokens[at].start
+            self.text[first.start : words[-1].end],
+            words[0].start,
+            words[-1].end,
+            kind,
+            gender or self.gender_of(words[-1].key, contracted),
+            kind == "group" or self.is_many(phrase, head),
+            not keeps and self.needs_article(phrase),
+            aside,
+            self.rank_of(phrase, kind, aside),
+            self.sentences[phrase.start],
         )
 
-    # Words.
+    def is_many(self, phrase: Phrase, head: str) -> bool:
+        """Whether the noun ends as a plural does; in German, whether a verb behind it is one."""
+        if self.language != "de":
+            return not self.tokens[phrase.end - 1].is_capital and is_plural(head)
+        behind = self.tokens[phrase.end : phrase.end + VERB_NEAR_MAX]
+        return self.of_many(phrase) and any(token.key in grammar.PLURAL_VERBS for token in behind)
 
-    def is_name(self, at: int, after_determiner: bool = False) -> bool:
-        """Whether a capital here begins a name; one that begins a sentence must look like no other word."""
-        token = self.tokens[at]
-        if not token.is_capital or len(token.text) == 1 or token.key in self.function_words:
-            return False
-        if not token.is_first or after_determiner:
-            return True
-        if token.key in self.verbs or token.key in self.determiners:
-            return False
-        follower = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-        if person_gender(token.key) is not None or token.key in grammar.PLACES or token.key in grammar.TITLES:
-            return True
-        return (
-            follower is not None
-            and (
-                follower.key in self.verbs | self.function_words
-                or follower.is_capital
-                or is_possessive(follower)
-            )
-            and (follower.gap == " " or is_possessive(follower))
+    def of_many(self, phrase: Phrase) -> bool:
+        return phrase.determiner is not None and self.tokens[phrase.determiner].key in (
+            "die",
+            "meine",
+            "unsere",
         )
 
-    def continues(self, at: int, is_capital: bool, is_start: bool = False) -> bool:
-        """Whether the word here goes on with the phrase before it."""
-        token = self.tokens[at]
-        if (token.gap not in JOINTS and not is_start) or token.key in self.function_words:
+    def rank_of(self, phrase: Phrase, kind: str, aside: str) -> int:
+        """How much the sentence is about it: a thing before any verb, unless it has a name or acts."""
+        is_named = self.tokens[phrase.end - 1].is_capital and self.language != "de"
+        is_agent = any(token.key in grammar.AGENTIVE for token in self.tokens[phrase.end : phrase.end + 1])
+        is_predicate = (
+            kind == "person"
+            and phrase.determiner is not None
+            and self.tokens[phrase.determiner].key in grammar.INDEFINITE
+            and self.before(phrase) in grammar.FINITE[self.language]
+        )
+        if aside or is_predicate or (is_agent and kind != "person"):
+            return ASIDE
+        if kind not in ("thing", "place") or (is_named and phrase.determiner is None):
+            return PLAIN
+        return PLAIN if self.has_verb[phrase.start] else ABOUT
+
+    def has_the(self, phrase: Phrase) -> bool:
+        return phrase.determiner is not None and self.tokens[phrase.determiner].key == "the"
+
+    def before(self, phrase: Phrase) -> str:
+        at = phrase.start if phrase.determiner is None else phrase.determiner
+        return self.tokens[at - 1].key if at and not self.tokens[at].is_first else ""
+
+    def needs_article(self, phrase: Phrase) -> bool:
+        """Whether the phrase is a noun and no name."""
+        last = self.tokens[phrase.end - 1]
+        if any(self.is_whose(at) for at in range(phrase.start, phrase.end)):
             return False
-        if token.key in self.verbs or token.key in self.determiners:
-            return token.is_capital and is_capital and self.language == "en" and not token.is_first
-        return token.is_capital == is_capital or token.text.isdigit()
+        if self.language == "de":
+            return phrase.determiner is not None and person_gender(last.key) is None
+        return not last.is_capital and not (self.language == "es" and self.tokens[phrase.start].is_capital)
 
-    def opens(self, at: int) -> bool:
-        token = self.tokens[at]
-        return token.gap == " " and token.key not in self.function_words and token.key not in self.determiners
+    def is_whose(self, at: int) -> bool:
+        return self.tokens[at].key == "s" and self.tokens[at].gap in ("'", "’")
 
-    def extends(self, start: int, end: int) -> bool:
-        """Whether the word at `end` belongs to the noun phrase that began at `start`."""
-        token = self.tokens[end]
-        if token.gap not in JOINTS or token.is_first or token.key in self.function_words | self.determiners:
-            return False
-        if self.language == "es":
-            return token.is_capital or token.key.endswith(grammar.ADJECTIVE_ENDS)
-        return token.key not in self.verbs or token.is_capital
+    def gender_of(self, head: str, determiner: str) -> str:
+        """The gender of a German noun, by its end, else by its determiner."""
+        if self.language != "de":
+            return ""
+        found = (gender for ends, gender in grammar.NOUN_ENDS if head.endswith(ends))
+        return next(found, grammar.GENDERS.get(determiner, ""))
 
-    def with_complement(self, end: int) -> int:
-        """The end of the phrase with `of the X`, `de la X`, once or twice."""
-        for _ in range(2):
-            at = end
-            if at < len(self.tokens) and self.tokens[at].key in grammar.OF[self.language]:
-                at += 1
-                if at < len(self.tokens) and self.tokens[at].key in self.articles:
-                    at += 1
-                if at < len(self.tokens) and self.opens(at) and self.tokens[at].key not in self.verbs:
-                    end = at + 1
-        return end
-
-    def is_adjective(self, at: int) -> bool:
-        token = self.tokens[at]
-        return not token.is_capital and token.gap == " " and token.key.endswith(grammar.INFLECTED)
-
-    def is_proper(self, at: int, end: int) -> bool:
-        return self.language != "de" and self.tokens[end - 1].is_capital
-
-    def needs_article(self, at: int, end: int, kind: str) -> bool:
-        return self.language == "en" and kind in ("thing", "place") and not self.is_proper(at, end)
-
-    def is_noun(self, key: str) -> bool:
-        return any(key in words for words in grammar.PERSONS.values()) or key in grammar.TITLES
-
-    def kind_of(self, at: int, end: int) -> tuple[str, str]:
-        """What a phrase means, by its words and those beside it."""
-        keys = [token.key for token in self.tokens[at:end]]
-        head = keys[-1]
-        genders = [found for key in keys if (found := person_gender(key)) is not None]
-        if self.language == "es" and not self.tokens[end - 1].is_capital:
-            head = keys[0]
-        if head in grammar.GROUPS:
+    def kind_of(self, phrase: Phrase) -> tuple[str, str]:
+        """What a phrase means, by its words and those beside it; for a person with the gender."""
+        words = self.tokens[phrase.start : phrase.end]
+        first, head = words[0], words[-1]
+        if self.language == "es" and not first.is_capital:
+            head = first
+        names = [
+            found for word in words if word.is_capital and (found := person_gender(word.key)) is not None
+        ]
+        if any(self.is_whose(at) for at in range(phrase.start, phrase.end)):
+            names = []
+        noun = person_noun(head.key)
+        is_family = self.language == "en" and head.is_capital and is_plural(head.key) and self.has_the(phrase)
+        is_of = len(words) > 1 and words[1].is_capital and first.key in grammar.GROUPS
+        if head.key in grammar.GROUPS or is_family or is_of:
             return "group", ""
-        for gender, words in grammar.PERSONS.items():
-            if head in words or (keys[0] in words and genders):
-                return "person", gender or next(filter(None, genders), "")
-        if keys[0] in grammar.TITLES and len(keys) > 1:
-            return "person", grammar.TITLES[keys[0]] or next(filter(None, genders), "")
-        if genders and self.tokens[end - 1].is_capital and person_gender(keys[0]) is not None:
-            return "person", next(filter(None, genders), "")
-        if any(key in grammar.PLACES for key in keys) and self.tokens[end - 1].is_capital:
+        if noun is not None:
+            return "person", noun or next(filter(None, names), "")
+        if len(words) > 1 and words[1].is_capital and not self.is_whose(phrase.start + 1):
+            noun = (
+                person_noun(first.key)
+                if person_noun(first.key) is not None
+                else grammar.TITLES.get(first.key)
+            )
+            if noun is not None:
+                return "person", noun or next(filter(None, names), "")
+        before = self.tokens[phrase.start - 1] if phrase.start else first
+        if first.is_capital and first.gap == " " and (known := person_noun(before.key)) is not None:
+            return "person", known or next(filter(None, names), "")
+        if names and head.is_capital and person_gender(first.key) is not None:
+            return "person", next(filter(None, names), "")
+        if head.key in grammar.PLACE_NOUNS or (
+            head.is_capital and any(w.key in grammar.PLACES for w in words)
+        ):
             return "place", ""
-        if head in grammar.PLACE_NOUNS:
-            return "place", ""
-        before = self.tokens[at - 1].key if at else ""
-        after = self.tokens[end].key if end < len(self.tokens) else ""
-        if all(token.is_capital for token in self.tokens[at:end]) and self.language != "de":
-            if after in grammar.SAYING or before in grammar.ADDRESSING:
+        if all(word.is_capital for word in words) and self.language != "de":
+            after = self.tokens[phrase.end].key if phrase.end < len(self.tokens) else ""
+            is_told = after in grammar.SAYING or (self.language == "es" and after.endswith("ó"))
+            if is_told or self.before(phrase) in grammar.ADDRESSING:
                 return "person", ""
-            if before in ("in", "en"):
+            if self.before(phrase) in ("in", "en"):
                 return "place", ""
         return "thing", ""
-
-
-OPENERS: Final = frozenset("about regarding concerning sobre".split())
-
-
-def person_gender(key: str) -> str | None:
-    """The gender of a given name, empty for either; None if the word is none."""
-    return next((gender for gender, names in grammar.GIVEN_NAMES.items() if key in names), None)
-
-
-def is_possessive(token: Token) -> bool:
-    return token.key == "s" and token.gap in ("'", "’")
-
-
-def is_plural(key: str) -> bool:
-    return len(key) > 3 and key.endswith("s") and not key.endswith(("ss", "us", "is"))

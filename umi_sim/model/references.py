@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from umi_sim.model import grammar
-from umi_sim.model.mentions import Token, read_tokens
+from umi_sim.model.phrases import Token, read_tokens
 
 
 @attrs.frozen
@@ -62,13 +62,14 @@ ENGLISH: Final = {
     "himself": ("person", "m", "object"), "she": ("person", "f", "subject"), "her": ("person", "f", "object"),
     "hers": ("person", "f", "possessive"), "herself": ("person", "f", "object"),
     "it": ("thing", "", "object"),
-    "its": ("thing", "", "possessive"), "itself": ("thing", "", "object"), "they": ("group", "", "subject"),
-    "them": ("group", "", "object"), "their": ("group", "", "possessive"),
+    "its": ("thing", "", "possessive"), "itself": ("thing", "", "object"), "they": ("they", "", "subject"),
+    "them": ("they", "", "object"), "their": ("group", "", "possessive"),
     "theirs": ("group", "", "possessive"), "themselves": ("group", "", "object"),
     "this": ("thing", "", "object"), "that": ("thing", "", "object"), "these": ("things", "", "object"),
     "those": ("things", "", "object"), "here": ("place", "", "place"), "there": ("place", "", "place"),
 }  # fmt: skip
 BE: Final = frozenset("is are was were be been s re".split())
+ENJOYING: Final = frozenset("like likes liked love loves loved hate hates hated enjoy enjoys enjoyed".split())
 WEATHER: Final = frozenset("rain rains raining rained snow snows snowing snowed sunny windy cloudy".split())
 DUMMY: Final = frozenset(
     "possible okay ok worth time late early true important better necessary safe weird normal".split()
@@ -100,7 +101,7 @@ def read_english(tokens: list[Token], at: int) -> Reference | None:
     if token.key in ("this", "that", "these", "those"):
         if after in TIMES or (token.key == "that" and is_conjunction(tokens, at)):
             return None
-        noun = after if is_content(tokens, at + 1, "en") else ""
+        noun = after if before not in grammar.FINITE["en"] and is_content(tokens, at + 1, "en") else ""
         if before == "is" and key_at(tokens, at - 2) == "who":
             role = "person"
     if token.key == "her" and is_content(tokens, at + 1, "en"):
@@ -116,14 +117,26 @@ def read_english(tokens: list[Token], at: int) -> Reference | None:
 
 
 def is_dummy(tokens: list[Token], at: int) -> bool:
-    """`it` of the weather, of the time, of `is it possible to`."""
-    near = [token.key for token in tokens[max(0, at - 3) : at + 4]]
-    if any(word in WEATHER for word in near):
-        return True
+    """`it` of the weather, of the time, of `is it possible to`, of `is it cold there`."""
+    near = [token.key for token in tokens[max(0, at - 3) : at + 5]]
     before, after = key_at(tokens, at - 1), key_at(tokens, at + 1)
-    if before in BE and (after in DUMMY or key_at(tokens, at - 2) == "time" or after == "going"):
+    if any(word in WEATHER for word in near) or "time" in near[:2]:
         return True
+    if (after in ("here", "there") and before in ENJOYING) or (before in BE and is_cold_there(tokens, at)):
+        return True
+    if before in BE:
+        is_state = any(word in DUMMY for word in near) and any(
+            word in ("to", "that", "if") for word in near[3:]
+        )
+        return is_state or after == "going"
     return after in BE and key_at(tokens, at + 2) in DUMMY
+
+
+def is_cold_there(tokens: list[Token], at: int) -> bool:
+    """Whether a word of content stands between `it` and a `there`."""
+    near = [token.key for token in tokens[at + 1 : at + 5]]
+    place = next((n for n, word in enumerate(near) if word in ("here", "there")), 0)
+    return any(word not in grammar.FUNCTION_WORDS["en"] for word in near[:place])
 
 
 def is_conjunction(tokens: list[Token], at: int) -> bool:
@@ -132,8 +145,10 @@ def is_conjunction(tokens: list[Token], at: int) -> bool:
     if not after:
         return False
     opens = after in OPENS_CLAUSE or tokens[at + 1].is_capital
-    is_noun = at > 0 and is_content(tokens, at - 1, "en") and tokens[at - 1].key not in TIMES
-    return (before in BEFORE_CLAUSE and opens) or (is_noun and tokens[at].gap == " " and at > 1)
+    is_noun = (
+        at > 1 and is_content(tokens, at - 1, "en") and key_at(tokens, at - 2) in grammar.DETERMINERS["en"]
+    )
+    return (before in BEFORE_CLAUSE and opens) or (is_noun and tokens[at].gap == " ")
 
 
 # German.
@@ -141,7 +156,7 @@ def is_conjunction(tokens: list[Token], at: int) -> bool:
 GERMAN: Final = {
     "er": ("person", "m", "subject"), "ihn": ("person", "m", "object"), "ihm": ("person", "m", "dative"),
     "sie": ("person", "f", "subject"), "ihr": ("person", "f", "dative"), "ihnen": ("group", "", "dative"),
-    "dort": ("place", "", "place"), "dies": ("thing", "", "object"),
+    "dort": ("place", "", "place"), "dorthin": ("place", "", "zu"), "dies": ("thing", "", "object"),
     **dict.fromkeys(("ihre", "ihren", "ihrem", "ihrer", "ihres"), ("person", "f", "possessive")),
     **dict.fromkeys(("sein", "seine", "seinen", "seinem", "seiner", "seines"), ("person", "m", "possessive")),
     **dict.fromkeys(("diese", "dieser", "dieses", "diesen", "diesem"), ("thing", "", "object")),
@@ -150,9 +165,6 @@ GERMAN: Final = {
     "darauf": ("thing", "", "auf"), "dabei": ("thing", "", "bei"), "danach": ("thing", "", "nach"),
     "darin": ("thing", "", "in"), "daraus": ("thing", "", "aus"), "dagegen": ("thing", "", "gegen"),
 }  # fmt: skip
-PLURAL_ENDS: Final = frozenset(
-    "sind waren haben hatten werden wurden können konnten müssen sollen wollen".split()
-)
 
 
 def read_german(tokens: list[Token], at: int) -> Reference | None:
@@ -167,13 +179,21 @@ def read_german(tokens: list[Token], at: int) -> Reference | None:
     if token.key == "ihr" and has_noun(tokens, after):
         form = "possessive"
     if token.key in ("sie", "ihr", *IHRE):
-        role = "group" if token.key == "sie" and is_plural_verb(tokens, at) else "either"
+        role = "either"
+        if token.key == "sie" and (is_plural_verb(tokens, at) or has_singular_verb(tokens, at)):
+            role = "person" if has_singular_verb(tokens, at) else "group"
     noun = ""
     if token.key.startswith("dies"):
         noun = next((other.key for other in tokens[after : after + 3] if other.is_capital), "")
+        if noun in TIMES_GERMAN:
+            return None
     return Reference(token.start, token.end, role, gender, form, noun)
 
 
+TIMES_GERMAN: Final = frozenset(
+    "woche wochen monat jahr tag tage abend morgen nacht zeit mal wochenende sommer winter art weise "
+    "fall".split()
+)
 IHRE: Final = ("ihre", "ihren", "ihrem", "ihrer", "ihres")
 
 
@@ -187,7 +207,19 @@ def has_noun(tokens: list[Token], at: int) -> bool:
 def is_plural_verb(tokens: list[Token], at: int) -> bool:
     beside = (key_at(tokens, at - 1), key_at(tokens, at + 1))
     return any(
-        word in PLURAL_ENDS or (word in grammar.VERBS["de"] and word.endswith("en")) for word in beside
+        word in grammar.PLURAL_VERBS
+        or (word in grammar.VERBS["de"] and word.endswith("en") and "ge" not in word[:5])  # no participle
+        for word in beside
+    )
+
+
+def has_singular_verb(tokens: list[Token], at: int) -> bool:
+    beside = (key_at(tokens, at - 1), key_at(tokens, at + 1))
+    return any(
+        (word in grammar.FINITE["de"] and word not in grammar.PLURAL_VERBS)
+        or (word in grammar.VERBS["de"] and not word.endswith(("en", "st")))
+        or (word.endswith("t") and not word.startswith("ge") and word not in grammar.FUNCTION_WORDS["de"])
+        for word in beside
     )
 
 
@@ -195,8 +227,8 @@ def is_plural_verb(tokens: list[Token], at: int) -> bool:
 
 SPANISH: Final = {
     "él": ("person", "m", "subject"), "ella": ("person", "f", "subject"), "ellos": ("group", "", "subject"),
-    "ellas": ("group", "", "subject"), "su": ("person", "", "possessive"),
-    "sus": ("person", "", "possessive"),
+    "ellas": ("group", "", "subject"), "su": ("either", "", "possessive"),
+    "sus": ("either", "", "possessive"),
     **dict.fromkeys(("esto", "eso", "aquello"), ("thing", "", "object")),
     **dict.fromkeys(("este", "esta", "ese", "esa", "aquel", "aquella"), ("thing", "", "object")),
     **dict.fromkeys(("estos", "estas", "esos", "esas"), ("things", "", "object")),
@@ -212,12 +244,13 @@ def read_spanish(tokens: list[Token], at: int) -> Reference | None:
     if token.key not in SPANISH:
         return None
     role, gender, form = SPANISH[token.key]
-    noun = key_at(tokens, at + 1) if is_content(tokens, at + 1, "es") else ""
-    if form == "possessive" and not noun and key_at(tokens, at + 1) not in grammar.COUNTING:
+    has_noun = is_content(tokens, at + 1, "es")
+    if form == "possessive" and not has_noun and key_at(tokens, at + 1) not in grammar.COUNTING:
         return None
     if role.startswith("thing") and key_at(tokens, at + 1) in TIMES_SPANISH:
         return None
-    return Reference(token.start, token.end, role, gender, form, "" if form == "possessive" else noun)
+    noun = key_at(tokens, at + 1) if has_noun and role.startswith("thing") else ""
+    return Reference(token.start, token.end, role, gender, form, noun)
 
 
 READERS: Final[dict[str, Reader]] = {"en": read_english, "de": read_german, "es": read_spanish}

@@ -5,9 +5,11 @@ Law 1. What the gate of the memory would refuse is not said: then the query stay
 
 from typing import Final
 
+import attrs
+
 from umi_core.language.rewriting import judged
 from umi_core.values import Turn
-from umi_sim.model import chinese, grammar
+from umi_sim.model import chinese, chinese_words, grammar
 from umi_sim.model.mentions import Mention, mentions
 from umi_sim.model.prompts import Inputs, whole
 from umi_sim.model.references import Reference, references
@@ -23,14 +25,17 @@ def rewrite(given: Inputs) -> str:
     query = whole(asked if isinstance(asked, str) else "")
     turns = turns_in(given.get("turns"))
     language = language_of(query)
-    found = filled(query, language, turns)
-    if not found:
-        return query
-    reply = query
-    for start, end, text in reversed(found):
-        reply = reply[:start] + text + reply[end:]
-    reply = " ".join(contracted(reply, language).split())
-    return reply if judged(reply, query, turns, CONFIDENCE_MIN_PPM).outcome == "resolved" else query
+    for with_articles in (True, False):  # `the error` is itself a reference
+        found = filled(query, language, turns, with_articles)
+        if not found:
+            break
+        reply = query
+        for start, end, text in reversed(found):
+            reply = reply[:start] + text + reply[end:]
+        reply = " ".join(contracted(reply, language).split())
+        if judged(reply, query, turns, CONFIDENCE_MIN_PPM).outcome == "resolved":
+            return reply
+    return query
 
 
 def turns_in(value: object) -> tuple[Turn, ...]:
@@ -59,20 +64,28 @@ def language_of(text: str) -> str:
 # Filling.
 
 
-def filled(query: str, language: str, turns: tuple[Turn, ...]) -> list[Placed]:
+def filled(query: str, language: str, turns: tuple[Turn, ...], with_articles: bool) -> list[Placed]:
     """What takes the place of which part of the query, by place."""
     asked = chinese.references(query) if language == "zh" else references(query, language)
     if not asked:
         return []
-    said = [mention for turn in turns for mention in reversed(mentions_in(turn.text))]
+    said = [mention for turn in by_weight(turns) for mention in reversed(mentions_in(turn.text))]
     own = mentions_in(query)
-    choice = Choice(said, own, frozenset(lower(mention.text) for mention in own))
+    choice = Choice(said, own)
     found: list[Placed] = []
     for reference in asked:
         mention = choice.of(reference)
         if mention is not None:
-            found.append(placed(query, language, reference, mention))
+            shown = mention if with_articles else attrs.evolve(mention, article=False)
+            found.append(placed(query, language, reference, shown))
     return found
+
+
+def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
+    """The turns, newest first; what the assistant only asks comes last."""
+    return sorted(
+        turns, key=lambda turn: turn.role == "assistant" and turn.text.rstrip().endswith(("?", "？"))
+    )
 
 
 def mentions_in(text: str) -> list[Mention]:
@@ -81,61 +94,72 @@ def mentions_in(text: str) -> list[Mention]:
 
 
 class Choice:
-    """What each reference of a query means: one and the same for equal ones, different for others."""
+    """What each reference of a query means, and one and the same for equal ones."""
 
-    def __init__(self, said: list[Mention], own: list[Mention], named: frozenset[str]) -> None:
-        self.said, self.own, self.named = said, own, named
-        self.chosen: dict[tuple[str, str], Mention | None] = {}
+    def __init__(self, said: list[Mention], own: list[Mention]) -> None:
+        self.said, self.own = said, own
+        self.named = frozenset(lower(mention.text) for mention in own)
+        self.chosen: dict[tuple[str, str, bool], Mention | None] = {}
 
     def of(self, reference: Reference) -> Mention | None:
         if reference.noun:
-            return next((mention for mention in self.said if has_head(mention, reference.noun)), None) or (
-                self.last(reference)
-            )
-        group = (reference.role, reference.gender)
+            found = next((mention for mention in self.said if has_head(mention, reference.noun)), None)
+            is_bare = found is not None and found.wider and lower(found.text) == reference.noun
+            return attrs.evolve(found, text=found.wider) if found is not None and is_bare else found
+        group = (reference.role, reference.gender, reference.form in OBJECTS)
         if group not in self.chosen:
-            self.chosen[group] = None if self.is_inside(reference) else self.last(reference)
+            other = self.chosen.get((reference.role, reference.gender, reference.form not in OBJECTS))
+            is_other = other is not None and reference.role == "person" and reference.form in OBJECTS
+            free = [mention for mention in self.said if not (is_other and mention == other)]
+            self.chosen[group] = None if self.is_inside(reference) else self.last(reference, free)
         return self.chosen[group]
 
     def is_inside(self, reference: Reference) -> bool:
         """Whether the query names, before a reference that is no object, whom it means."""
-        before = [mention for mention in self.own if mention.end <= reference.start]
-        return reference.form != "object" and any(fits(reference, mention, False) for mention in before)
+        if reference.form == "object" or reference.role not in ("person", "group", "either"):
+            return False
+        return any(fits(reference, mention, 0) for mention in self.own if mention.end <= reference.start)
 
-    def last(self, reference: Reference) -> Mention | None:
-        """The last mention that fits well, else the last that fits at all; none that the query names."""
-        taken = [lower(mention.text) for mention in self.chosen.values() if mention is not None]
-        free = [
-            mention
-            for mention in self.said
-            if lower(mention.text) not in self.named and lower(mention.text) not in taken
-        ]
-        well = (mention for mention in free if fits(reference, mention, False))
-        loosely = (mention for mention in free if fits(reference, mention, True))
-        return next(well, None) or next(loosely, None)
+    def last(self, reference: Reference, said: list[Mention]) -> Mention | None:
+        """The last mention that fits best; none that the query names."""
+        free = [mention for mention in said if lower(mention.text) not in self.named]
+        found = (mention for slack in SLACKS for mention in free if fits(reference, mention, slack))
+        return next(found, None)
+
+
+OBJECTS: Final = ("object", "dative")
+SLACKS: Final = (0, 1, 2)  # how far a mention may be from what a reference asks for
 
 
 def has_head(mention: Mention, noun: str) -> bool:
-    """Whether a phrase is about this noun and says more than it."""
+    """Whether a phrase is about this noun."""
     text = lower(mention.text)
-    return (len(text) > len(noun) and text.endswith(noun)) or text.startswith(noun + " ")
+    return text.endswith(noun) or text.startswith(noun + " ")
 
 
-def fits(reference: Reference, mention: Mention, loosely: bool) -> bool:
-    role, kind = reference.role, mention.kind
-    if role in ("person", "either") and kind == "person":
-        return not reference.gender or mention.gender in (reference.gender, "")
-    if role == "either" and kind == "group":
-        return True
-    if role == "group":
-        return kind == "group" or mention.is_plural or (loosely and kind == "person")
-    if role == "thing":
-        return kind in ("thing", "place") and (loosely or not mention.is_plural)
-    if role == "things":
-        return kind in ("thing", "place") and (loosely or mention.is_plural)
+WHERE: Final = grammar.WHERE | chinese_words.WHERE
+
+
+def fits(reference: Reference, mention: Mention, slack: int) -> bool:
+    role, kind, thing = reference.role, mention.kind, mention.kind in ("thing", "place")
+    if role in ("person", "either"):
+        if kind == "person":
+            return not reference.gender or mention.gender in (reference.gender, "")
+        if kind == "group":
+            return role == "either"
+        is_agreed = mention.gender == reference.gender if reference.gender else role == "either"
+        return thing and slack > 1 and not mention.aside and is_agreed
+    if role in ("group", "they"):
+        if kind == "group":
+            return True
+        return (mention.is_plural and thing and slack > (role == "group") - 1) or (
+            kind == "person" and slack > 1
+        )
     if role == "place":
-        return kind == "place"
-    return False
+        return kind == "place" or (slack > 0 and kind == "thing" and mention.aside in WHERE)
+    is_many = mention.is_plural == (role == "things")
+    is_city = kind == "place" and not mention.article and not mention.text.startswith(("my ", "our "))
+    return thing and (slack > 1 or (is_many and (slack > 0 or not is_city)))
 
 
 # Forms.
@@ -145,7 +169,7 @@ def placed(query: str, language: str, reference: Reference, mention: Mention) ->
     """The phrase in the form that its place asks for."""
     end = reference.end
     if reference.noun and has_head(mention, reference.noun):
-        end = query.lower().find(reference.noun, end) + len(reference.noun)
+        end = lower(query).find(reference.noun, end) + len(reference.noun)
     match language:
         case "en":
             return (

@@ -74,7 +74,8 @@ class Oracle:
     def read_clock(self, agent: str, reading_ms: int) -> int:
         """The latest time this life has seen."""
         watch = self.watches[agent]
-        watch.seen_ms = max(watch.seen_ms, reading_ms)
+        if reading_ms > watch.seen_ms:
+            watch.seen_ms = reading_ms
         return watch.seen_ms
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:

@@ -18,6 +18,8 @@ from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX,
 from umi_sim.verdict import Broken
 
 Answered = tuple[str, object]
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")
 DONE: Final = "done"
 ANY_TEXT: Final = object()
 
@@ -40,7 +42,7 @@ class Twin:
         return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
 
     def bytes_used(self) -> int:
-        return sum(len(key.encode()) + len(value) for key, (value, _) in self.entries.items())
+        return sum([len(key.encode()) + len(value) for key, (value, _) in self.entries.items()])
 
     def expire(self, now_ms: int) -> None:
         for key in [key for key, (_, expires_ms) in self.entries.items() if expires_ms <= now_ms]:
@@ -55,8 +57,8 @@ class Twin:
         if len(value) > WORKING_VALUE_BYTES_MAX:
             return "EntryTooLarge", None
         old = self.entries.get(key)
-        used = self.bytes_used() - (len(key.encode()) + len(old[0]) if old else 0)
-        if used + len(key.encode()) + len(value) > self.config.working_bytes_max:
+        more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
+        if self.bytes_used() + more > self.config.working_bytes_max:
             return "WorkingFull", None
         if old is None and len(self.entries) >= self.config.working_entry_count_max:
             return "TooManyEntries", None
@@ -85,7 +87,7 @@ class Twin:
 
 
 def bad_key(key: object, is_write: bool) -> str | None:
-    if not isinstance(key, str) or re.search("[\ud800-\udfff]", key):
+    if not isinstance(key, str) or SURROGATE.search(key):
         return "BadText"
     if is_write and key.startswith("__"):
         return "ReservedKey"
@@ -128,7 +130,7 @@ def on_incr(twin: Twin, request: inputs.Incr, now_ms: int) -> Answered:
     if not is_whole(request.delta, I64_MIN, I64_MAX):
         return "BadDelta", None
     text = twin.entries[request.key][0] if request.key in twin.entries else b"0"
-    if not re.fullmatch(rb"[+-]?[0-9]{1,20}", text) or len(text) > 20 or not I64_MIN <= int(text) <= I64_MAX:
+    if not NUMBER.fullmatch(text) or len(text) > 20 or not I64_MIN <= int(text) <= I64_MAX:
         return "TypeMismatch", None
     number = int(text) + request.delta
     if not I64_MIN <= number <= I64_MAX:

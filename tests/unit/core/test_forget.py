@@ -3,14 +3,15 @@
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, plain, saying, verdict
 from umi_core.effects import Commit, Done, Failed, Read
 from umi_core.errors import StorageFailed
 from umi_core.inputs import Forget, GetEntity, InCore, Rebalance, Recall, Remember
 from umi_core.results import Forgotten, Recalled, Remembered, Stored
-from umi_core.values import Row, Tombstone, entity_id
+from umi_core.values import Entity, Row, Tombstone, entity_id
 
 UMI = entity_id(SCOPE, "self", "Umi")
+CAROL = entity_id(SCOPE, "person", "Carol")
 
 
 def told() -> Pair:
@@ -159,9 +160,104 @@ def test_the_same_request_key_forgets_once() -> None:
     assert pair.row("entity", ALICE) is not None
 
 
-@pytest.mark.parametrize(("answered", "row"), [(0, "lookup"), (1, "touching")])
-def test_a_failed_read_forgets_nothing(answered: int, row: str) -> None:
+# Entities at the other ends.
+
+
+def joined(kind: str = "contradict") -> Pair:
+    """Alice, to whom Bob and Carol stand so; nothing is between Bob and Carol."""
+    pair = Pair(model=saying(evolve=verdict(kind))).run()
+    pair.ask(Remember(1, "Alice snores"))
+    pair.ask(Remember(2, "Bob snores. Carol snores"))
+    return pair
+
+
+def entity(pair: Pair, key: str) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def test_the_other_ends_are_written_without_it_in_the_same_commit() -> None:
+    pair = joined()
+    assert [entity(pair, key).relation_count for key in (ALICE, BOB, CAROL)] == [2, 1, 1]
+    assert entity(pair, BOB).contradicts == (f"{ALICE}@1",)
+    before = {row.address: row.version for row in pair.rows("entity")}
+    pair.step(Forget(3, ALICE))
+    commit = pair.until(Commit)
+    assert {it.address.id for it in commit.expects if before.get(it.address) == it.version} == {
+        ALICE, BOB, CAROL,
+    }  # fmt: skip
+    pair.run()
+    for key in (BOB, CAROL):
+        assert (entity(pair, key).relation_count, entity(pair, key).contradicts) == (0, ())
+        assert (entity(pair, key).version, entity(pair, key).content) == (1, "snores")
+    assert (pair.rows("relation"), rows_about(pair, ALICE)) == ([], pair.rows("tombstone"))
+
+
+def test_an_end_loses_as_many_as_it_had_to_it() -> None:
+    pair = joined("derive")
+    pair.ask(Remember(3, "Alice snores too"))
+    before = entity(pair, BOB).relation_count
+    pair.ask(Forget(4, ALICE))
+    assert (before, entity(pair, BOB).relation_count) == (2, 0)
+
+
+def test_what_joins_the_others_to_somebody_else_stays() -> None:
+    pair = joined()
+    pair.ask(Forget(3, BOB))
+    assert entity(pair, ALICE).relation_count == 1
+    assert entity(pair, ALICE).contradicts == (f"{CAROL}@1",)
+    assert len(pair.rows("relation")) == 1
+
+
+def test_a_version_of_its_own_is_no_other_end_and_nobody_is_read() -> None:
     pair = told()
+    pair.step(Forget(3, ALICE))
+    kinds = []
+    while pair.pending:
+        kinds.append(type(pair.pending[0]).__name__)
+        pair.answer()
+    assert kinds == ["Read", "Read", "Commit"]
+
+
+def test_an_end_that_changes_meanwhile_is_read_again() -> None:
+    pair = joined()
+    pair.step(Forget(3, ALICE))
+    pair.hold(Commit)
+    pair.model = plain
+    pair.ask(Remember(4, "Bob sings"))
+    pair.release()
+    assert pair.replies[3].outcome == Done(Forgotten(True))
+    assert (entity(pair, BOB).content, entity(pair, BOB).relation_count) == ("snores\nsings", 0)
+    assert entity(pair, BOB).contradicts == ()
+
+
+def test_an_end_that_is_forgotten_meanwhile_stays_forgotten() -> None:
+    pair = joined()
+    pair.step(Forget(3, ALICE))
+    pair.hold(Commit)
+    pair.ask(Forget(4, BOB))
+    pair.release()
+    assert [pair.replies[n].outcome for n in (3, 4)] == [Done(Forgotten(True))] * 2
+    assert [row.address.id for row in pair.rows("entity")] == [CAROL]
+    assert sorted(row.address.id for row in pair.rows("tombstone")) == sorted((ALICE, BOB))
+
+
+def test_a_relation_that_comes_meanwhile_leaves_no_count_behind() -> None:
+    pair = joined("derive")
+    pair.step(Forget(3, ALICE))
+    pair.hold(Commit)
+    pair.ask(Remember(4, "Dora snores"))
+    pair.release()
+    assert pair.replies[3].outcome == Done(Forgotten(True))
+    dora = entity(pair, entity_id(SCOPE, "person", "Dora"))
+    assert (dora.relation_count, len(pair.rows("relation"))) == (2, 2)  # to Bob and to Carol
+
+
+@pytest.mark.parametrize(("answered", "row"), [(0, "lookup"), (1, "touching"), (2, "ends")])
+def test_a_failed_read_forgets_nothing(answered: int, row: str) -> None:
+    pair = joined()
     before = pair.storage.digest()
     pair.step(Forget(3, ALICE))
     for _ in range(answered):

@@ -5,13 +5,13 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, SCOPE, Pair
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, saying
 from umi_core.config import Config
-from umi_core.effects import ByVector, ByWords, Degraded, Done, Embed, Failed, Outcome, Read, Where
+from umi_core.effects import AskModel, ByVector, ByWords, Degraded, Done, Embed, Failed, Outcome, Read, Where
 from umi_core.errors import StorageFailed
 from umi_core.inputs import Count, Embedded, Forget, Get, GetEntity, ReadDone, Recall, Remember
-from umi_core.results import Hit, Recalled
-from umi_core.values import Address, Entity, Row, Version
+from umi_core.results import Hit, Recalled, Resolution
+from umi_core.values import Address, Entity, Row, Turn, Version
 
 
 def recalled(outcome: Outcome) -> Recalled:
@@ -143,6 +143,363 @@ def test_a_failed_search_by_words_is_an_error_and_no_access() -> None:
     before = pair.memory.state.tiers
     assert pair.ask(Recall(3, "Alice"), Read) == Failed(StorageFailed("by_words", "unavailable", 3))
     assert pair.memory.state.tiers == before
+
+
+# What the query refers to.
+
+
+TURNS = (
+    Turn("user", "Ask John about the database migration"),
+    Turn("assistant", "John mentioned the DB migration is late"),
+)
+QUERY = "What did he say about that?"
+REWRITE = "What did John say about the database migration?"
+HALF = "What did John say about that?"
+TERMS = ("he", "that")
+ASKED = Recall(1, QUERY, turns=TURNS, deep=False)
+
+
+def tasks(pair: Pair, request: Recall) -> list[str]:
+    """What the model is asked while this recall runs, in order."""
+    pair.step(request)
+    asked: list[str] = []
+    while pair.pending:
+        effect = pair.pending[0]
+        asked += [effect.task] if isinstance(effect, AskModel) else []
+        pair.answer()
+    return asked
+
+
+def degraded(outcome: Outcome) -> list[tuple[str, str, int]]:
+    assert isinstance(outcome, Done), outcome
+    return [attrs.astuple(item) for item in outcome.degraded]
+
+
+def rewriting(reply: str, **config: Any) -> Pair:
+    """A memory with a model that rewrites so, and finds no other words."""
+    return Pair(model=saying(rewrite=reply), config=attrs.evolve(QUIET, **config)).run()
+
+
+@pytest.mark.parametrize(
+    ("request_", "resolution"),
+    [
+        (Recall(1, QUERY, turns=TURNS, resolve=False), Resolution("disabled", QUERY)),
+        (Recall(1, "Tell Alice", turns=TURNS), Resolution("clear", "Tell Alice")),
+        (Recall(1, QUERY), Resolution("no_context", QUERY, TERMS)),
+        (Recall(1, QUERY, turns=(Turn("user", " "),)), Resolution("no_context", QUERY, TERMS)),
+    ],
+    ids=lambda value: getattr(value, "outcome", ""),
+)
+def test_no_model_is_asked_what_needs_none(request_: Recall, resolution: Resolution) -> None:
+    pair = rewriting("never asked")
+    assert tasks(pair, attrs.evolve(request_, deep=False)) == []
+    outcome = pair.replies[1].outcome
+    assert (recalled(outcome).resolution, degraded(outcome)) == (resolution, [])
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("garbage unrelated", "dropped_words"),
+        ("What did Theo say about the migration?", "foreign_word"),
+        ("What did John say about it?", "new_reference"),
+        ("say", "nothing_added"),
+        ("", "empty_reply"),
+    ],
+)
+def test_a_refused_rewrite_is_named_and_the_query_is_searched_as_it_was(reply: str, reason: str) -> None:
+    outcome = rewriting(reply).ask(ASKED)
+    resolution = Resolution("rejected", QUERY, TERMS, reason)
+    assert (recalled(outcome).resolution, recalled(outcome).variants) == (resolution, (QUERY,))
+    assert degraded(outcome) == [("resolve:original", reason, 1)]
+
+
+@pytest.mark.parametrize(
+    ("reply", "resolution"),
+    [
+        (REWRITE, Resolution("resolved", REWRITE, TERMS, "", 1_000_000)),
+        (HALF, Resolution("resolved", HALF, TERMS, "", 500_000)),
+        (QUERY, Resolution("unchanged", QUERY, TERMS)),
+    ],
+)
+def test_an_adopted_rewrite_is_told_and_nothing_is_degraded(reply: str, resolution: Resolution) -> None:
+    outcome = rewriting(reply).ask(ASKED)
+    assert (recalled(outcome).resolution, recalled(outcome).variants) == (resolution, (resolution.query,))
+    assert degraded(outcome) == []
+
+
+def test_a_rewrite_that_resolves_too_little_is_refused_and_nothing_is_missing() -> None:
+    query = "What did he say about that and this?"
+    outcome = rewriting("What did John say about that and this?").ask(Recall(1, query, turns=TURNS))
+    resolution = Resolution("rejected", query, ("he", "that", "this"), "unresolved")
+    assert (recalled(outcome).resolution, degraded(outcome)) == (resolution, [])
+
+
+@pytest.mark.parametrize(("floor_ppm", "outcome"), [(500_000, "resolved"), (500_001, "rejected")])
+def test_the_setting_says_how_much_must_be_resolved(floor_ppm: int, outcome: str) -> None:
+    pair = rewriting(HALF, resolve_confidence_min_ppm=floor_ppm)
+    assert recalled(pair.ask(ASKED)).resolution.outcome == outcome
+
+
+def test_what_is_resolved_is_what_is_searched() -> None:
+    pair = rewriting(REWRITE)
+    pair.step(ASKED)
+    (embed,) = pair.answer()
+    assert isinstance(embed, Embed)
+    assert embed.texts == (REWRITE,)
+    pair.answer()
+    (by_words,) = pair.answer()
+    assert isinstance(by_words, Read)
+    assert isinstance(by_words.query, ByWords)
+    assert by_words.query.text == REWRITE
+
+
+def test_the_model_is_shown_the_query_and_the_turns_newest_first() -> None:
+    (asked,) = rewriting("").step(ASKED)
+    assert isinstance(asked, AskModel)
+    assert (asked.task, input_of(asked.prompt, "query")) == ("rewrite", QUERY)
+    assert [it["text"] for it in input_of(asked.prompt, "turns")] == [it.text for it in TURNS[::-1]]
+
+
+def test_a_model_that_is_away_is_asked_twice_and_costs_the_rewrite() -> None:
+    pair = rewriting("")
+    outcome = pair.ask(ASKED, AskModel)
+    assert recalled(outcome).resolution.outcome == "failed"
+    assert (recalled(outcome).resolution.query, recalled(outcome).resolution.terms) == (QUERY, TERMS)
+    assert degraded(outcome) == [("resolve:original", "unavailable", 1)]
+    assert [call.operation for call in pair.replies[1].calls] == ["rewrite", "rewrite", "embed"]
+
+
+def test_without_a_rewrite_the_query_still_finds_what_it_names() -> None:
+    pair = told()
+    query = "Did Alice like that?"
+    outcome = pair.ask(Recall(3, query, turns=TURNS, deep=False, min_score_ppm=1), AskModel)
+    assert ALICE in [hit.id for hit in hits(outcome)]
+
+
+# Asked again.
+
+
+def again(pair: Pair, request: Recall = ASKED) -> list[str]:
+    return tasks(pair, attrs.evolve(request, op_id=2))
+
+
+def test_the_second_time_no_model_is_asked_and_the_reply_is_the_same() -> None:
+    pair = rewriting(REWRITE)
+    assert (tasks(pair, ASKED), again(pair)) == (["rewrite"], [])
+    assert pair.replies[1].outcome == pair.replies[2].outcome
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        attrs.evolve(ASKED, query=QUERY + "?"),
+        attrs.evolve(ASKED, turns=TURNS[1:]),
+        attrs.evolve(ASKED, turns=(*TURNS, Turn("user", "Well"))),
+    ],
+)
+def test_another_query_or_other_turns_are_asked_anew(other: Recall) -> None:
+    pair = rewriting(REWRITE)
+    pair.ask(ASKED)
+    assert again(pair, other) == ["rewrite"]
+
+
+def test_turns_that_nobody_is_shown_make_no_difference() -> None:
+    pair = rewriting(REWRITE)
+    pair.ask(ASKED)
+    assert again(pair, attrs.evolve(ASKED, turns=(*TURNS, Turn("user", " ")))) == []
+
+
+@pytest.mark.parametrize(("now_ms", "asked"), [(299_999, []), (300_000, ["rewrite"])])
+def test_what_was_resolved_is_known_for_five_minutes(now_ms: int, asked: list[str]) -> None:
+    pair = rewriting(REWRITE)
+    pair.ask(ASKED)
+    pair.now_ms = now_ms
+    assert again(pair) == asked
+
+
+@pytest.mark.parametrize("reply", ["garbage unrelated", ""])
+def test_a_refused_rewrite_is_not_kept(reply: str) -> None:
+    pair = rewriting(reply)
+    pair.ask(ASKED)
+    pair.model = saying(rewrite=REWRITE)
+    assert again(pair) == ["rewrite"]
+    assert recalled(pair.replies[2].outcome).resolution.outcome == "resolved"
+
+
+def test_with_the_cache_switched_off_every_question_is_asked() -> None:
+    pair = rewriting(REWRITE, resolve_cache=False)
+    assert (tasks(pair, ASKED), again(pair)) == (["rewrite"], ["rewrite"])
+    assert pair.replies[1].outcome == pair.replies[2].outcome
+
+
+def test_a_question_asked_again_is_the_last_to_be_forgotten() -> None:
+    pair = rewriting("What did John say?")
+    for n, query in enumerate(("What did he say?", "What did she say?", "What did he say?")):
+        pair.ask(attrs.evolve(ASKED, op_id=n, query=query))
+    terms = [it.resolution.terms for it in pair.memory.state.tiers.rewrites.rewrites]
+    assert terms == [("she",), ("he",)]
+
+
+def test_a_crash_forgets_what_was_resolved() -> None:
+    pair = rewriting(REWRITE)
+    pair.ask(ASKED)
+    later = Pair(storage=pair.storage, model=pair.model).run()
+    assert tasks(later, ASKED) == ["rewrite"]
+
+
+# Other words.
+
+
+EXPANDED = '["tea of Alice", "drinks of Alice"]'
+
+
+@pytest.mark.parametrize(
+    ("deep", "query", "asked"),
+    [
+        (True, "Alice tea", ["expand"]),
+        (False, "what does Alice drink", []),
+        (None, "what does Alice drink", ["expand"]),
+        (None, "whatever Alice drinks", []),
+        (None, "tea like Alice drinks", ["expand"]),
+    ],
+)
+def test_variants_are_asked_for_when_wanted_or_when_a_word_tells(
+    deep: bool | None, query: str, asked: list[str]
+) -> None:
+    pair = Pair(model=saying(expand=EXPANDED)).run()
+    assert tasks(pair, Recall(1, query, deep=deep)) == asked
+    value = recalled(pair.replies[1].outcome)
+    assert value.variants == ((query, "tea of Alice", "drinks of Alice") if asked else (query,))
+    assert value.deep_used == bool(asked)
+
+
+def test_a_trigger_is_looked_for_in_the_resolved_query() -> None:
+    pair = Pair(model=saying(rewrite="tell last migration", expand=EXPANDED)).run()
+    turns = (Turn("user", "the last migration"),)
+    assert tasks(pair, Recall(1, "tell it", turns=turns)) == ["rewrite", "expand"]
+    assert recalled(pair.replies[1].outcome).variants[0] == "tell last migration"
+
+
+@pytest.mark.parametrize(
+    ("reply", "more", "less"),
+    [
+        ('["A tea"]', ("A tea",), []),
+        ('["one", "two", "three"]', ("one", "two"), []),
+        ('[" TEA ", "tea", "", 7, "a  b"]', ("a b",), []),
+        ("[]", (), []),
+        ("no other words", (), [("expand:single", "no_json", 1)]),
+    ],
+)
+def test_the_query_stands_first_and_each_variant_once(
+    reply: str, more: tuple[str, ...], less: list[tuple[str, str, int]]
+) -> None:
+    outcome = Pair(model=saying(expand=reply)).run().ask(Recall(1, "tea", deep=True))
+    assert (recalled(outcome).variants, degraded(outcome)) == (("tea", *more), less)
+
+
+def test_a_model_that_is_away_costs_the_variants() -> None:
+    outcome = told().ask(Recall(3, "Alice", deep=True), AskModel)
+    assert recalled(outcome).variants == ("Alice",)
+    assert degraded(outcome) == [("expand:single", "unavailable", 1)]
+    assert [hit.id for hit in hits(outcome)] == [ALICE]
+
+
+# A list per variant.
+
+
+def listed(lists: dict[str, tuple[Row, ...]], limit: int = 3) -> Pair:
+    """A deep recall of `one` with the variant `two`; each search finds what is listed for it."""
+    pair = Pair(model=saying(expand='["two"]')).run()
+    pair.step(Recall(1, "one", limit=limit, deep=True, min_score_ppm=1))
+    pair.answer()
+    pair.answer()
+    for name in ("vector 1", "vector 2", "one", "two"):
+        (read,) = pair.pending
+        assert isinstance(read, Read)
+        assert getattr(read.query, "text", name) == name
+        assert getattr(read.query, "limit", None) == 2 * limit
+        pair.pending.clear()
+        pair.step(ReadDone(read.request_id, lists.get(name, ())))
+    return pair
+
+
+def test_lists_of_vectors_and_words_are_joined_by_variant_and_variants_are_fused() -> None:
+    """The worked example, each row by its better list."""
+    pair = listed(
+        {
+            "vector 1": (row("a", 900_000), row("b", 100_000)),
+            "one": (row("b", 800_000),),
+            "vector 2": (row("b", 850_000),),
+            "two": (row("c", 700_000), row("b", 1)),
+        }
+    )
+    found = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits(pair.replies[1].outcome)]
+    assert found == [("b", 892_540, 850_000), ("a", 780_000, 900_000), ("c", 637_540, 700_000)]
+
+
+def test_each_list_is_cut_to_twice_the_limit_before_it_is_fused() -> None:
+    """The third of the first list is behind its cut; within, it would stand in two lists and win."""
+    first = (row("a", 9), row("b", 8), row("c", 7))
+    pair = listed({"vector 1": first[:2], "one": first[2:], "two": (row("c", 7),)}, limit=1)
+    (hit,) = hits(pair.replies[1].outcome)
+    assert (hit.id, hit.relevance_ppm) == ("a", 9)
+
+
+def test_what_is_behind_the_limit_of_one_list_may_win_by_another() -> None:
+    first, second = (row("a", 900), row("b", 800)), (row("b", 900),)
+    (hit,) = hits(listed({"vector 1": first, "two": second}, limit=1).replies[1].outcome)
+    assert hit.id == "b"
+
+
+def until(pair: Pair, query: type[ByVector | ByWords], times: int = 1) -> Pair:
+    """Until the next search of this kind is pending, for the so manieth time."""
+    while not (isinstance(pair.pending[0], Read) and isinstance(pair.pending[0].query, query)):
+        pair.answer()
+    return pair if times == 1 else until(answered(pair), query, times - 1)
+
+
+def answered(pair: Pair) -> Pair:
+    pair.answer()
+    return pair
+
+
+def two_variants() -> Pair:
+    """A deep recall of Alice, with Bob as its variant."""
+    pair = told()
+    pair.model = saying(expand='["Bob"]')
+    pair.step(Recall(3, "Alice", deep=True))
+    return pair
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_search_by_vector_that_fails_costs_its_variant_only(place: int) -> None:
+    pair = until(two_variants(), ByVector, place)
+    pair.fail("refused")
+    outcome = pair.run().replies[3].outcome
+    assert degraded(outcome) == [("by_vector:words_only", "refused", 1)]
+    assert sorted(hit.id for hit in hits(outcome)) == sorted((ALICE, BOB))
+
+
+def test_each_search_by_vector_that_fails_is_counted() -> None:
+    pair = until(two_variants(), ByVector)
+    pair.fail("refused")
+    pair.fail("refused")
+    assert degraded(pair.run().replies[3].outcome) == [("by_vector:words_only", "refused", 2)]
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_search_by_words_that_fails_for_any_variant_is_an_error(place: int) -> None:
+    pair = until(two_variants(), ByWords, place)
+    pair.fail("refused")
+    assert pair.replies[3].outcome == Failed(StorageFailed("by_words", "refused", 1))
+
+
+def test_a_floor_holds_for_relevance_and_never_for_the_fused_score() -> None:
+    pair = told()
+    pair.model = saying(expand='["zzz"]')
+    (hit,) = hits(pair.ask(Recall(3, "Acme", deep=True, min_score_ppm=1_000_000)))
+    assert (hit.id, hit.relevance_ppm, hit.score_ppm) == (ALICE, 1_000_000, 850_000)
 
 
 # What a recall leaves behind.

@@ -2,12 +2,19 @@
 
 from decimal import Decimal, localcontext
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.language.words import words
+from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX
 from umi_core.policies.similarity import (
+    Peaks,
+    Rows,
+    exact_type,
+    measured,
+    nearest,
     shared_ppm,
     sound_vectors,
     vector_error,
@@ -128,3 +135,68 @@ def test_a_wrong_number_of_vectors_is_a_failure(vectors: object) -> None:
 def test_no_vectors_for_no_texts_is_sound() -> None:
     assert vector_error((), 0, 2) is None
     assert sound_vectors((), 0, 2) == ()
+
+
+# Many rows at once; the twin is in tests/twins/test_search_twin.py.
+
+
+def rows_of(*vectors: tuple[int, ...]) -> Rows:
+    matrix = np.array(vectors, exact_type(len(vectors[0])))
+    return Rows(matrix, *measured(matrix))
+
+
+@pytest.mark.parametrize("dims", [1, 64, 1_040, 1_041, EMBEDDING_DIMS_MAX])
+def test_the_largest_product_is_exact_in_the_float_of_its_length(dims: int) -> None:
+    largest = dims * COMPONENT_MAX**2
+    assert all(int(np.dtype(exact_type(dims)).type(number)) == number for number in (largest, largest - 1))
+
+
+def test_a_float_is_as_small_as_it_can_be() -> None:
+    assert [exact_type(dims) for dims in (64, 1_040, 1_041)] == ["float32", "float32", "float64"]
+
+
+def test_the_nearest_come_by_relevance_and_then_by_id() -> None:
+    rows = rows_of((4, 3, 0), (3, 4, 0), (0, 0, 1), (-3, -4, 0), (0, 0, 0), (6, 8, 0))
+    ids = ("f", "e", "d", "c", "b", "a")
+    assert nearest((3, 4, 0), rows, ids, 9, 0) == [(1_000_000, 5), (1_000_000, 1), (960_000, 0)]
+    assert nearest((3, 4, 0), rows, ids, 1, 0) == [(1_000_000, 5)]
+    assert nearest((3, 4, 0), rows, ids, 9, 960_001) == [(1_000_000, 5), (1_000_000, 1)]
+
+
+def test_nobody_is_near_where_nothing_is_asked_for() -> None:
+    rows = rows_of((1, 0), (0, 1))
+    assert nearest((1, 1), rows, "ab", 0, 0) == []
+    assert nearest((1, 1), rows, "ab", 2, 1_000_001) == []
+    assert nearest((0, 0), rows, "ab", 2, 0) == []
+    assert nearest((-1, -1), rows, "ab", 2, 0) == []
+    assert nearest((1, 1), rows_of((1, 1)), (), 2, 0) == []
+
+
+def test_a_row_outside_the_mask_or_without_a_scale_is_passed_over() -> None:
+    rows = rows_of((1, 0), (1, 0), (1, 0))
+    assert nearest((1, 0), rows, "abc", 1, 0, np.array([False, True, True])) == [(1_000_000, 1)]
+    rows.scales[1] = 0
+    assert nearest((1, 0), rows, "abc", 3, 0, np.array([False, True, True])) == [(1_000_000, 2)]
+
+
+def test_a_tie_that_only_the_floor_makes_is_not_lost() -> None:
+    """The first is further away, by less than a ppm, and its id is smaller."""
+    query, near, far = (127, 0), (127, 0), (126, 0)
+    one_less = ((127, 127), (126, 126), (127, 126))
+    assert nearest(query, rows_of(far, near), "ab", 1, 0) == [(1_000_000, 0)]
+    rows = rows_of(*[vector for vector in one_less for _ in range(700)])
+    ids = [f"{len(rows.matrix) - n:04}" for n in range(len(rows.matrix))]
+    assert nearest((1, 1), rows, ids, 2, 0) == [(1_000_000, 1_399), (1_000_000, 1_398)]
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 60), st.sampled_from((1, 60)))
+def test_peaks_find_what_reaches_a_bound_and_never_overrate_the_kth(
+    some: list[int], k: int, times: int
+) -> None:
+    values = np.array(some * times, np.uint8)
+    peaks = Peaks.of(values, k)
+    kth = sorted(values.tolist(), reverse=True)[:k][-1]
+    assert int(peaks.kth(k)) <= kth
+    for bound in (0, 1, 5, 9, 10):
+        reached = [place for place, value in enumerate(values.tolist()) if value >= bound]
+        assert sorted(peaks.reaching(bound).tolist()) == reached

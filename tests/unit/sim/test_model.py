@@ -146,7 +146,7 @@ def test_any_prompt_of_any_task_has_an_answer_in_json(task: str, text: str) -> N
 
 
 def test_a_task_without_a_truth_of_its_own_is_answered_with_nothing() -> None:
-    assert truth("evolve", ask_extract("Alice works at Acme.")) == "[]"
+    assert truth("caption", ask_extract("Alice works at Acme.")) == "[]"
 
 
 # Inputs.

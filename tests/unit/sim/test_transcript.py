@@ -3,16 +3,20 @@
 import json
 import re
 import unicodedata
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from umi_core.language import pronouns
 from umi_sim import transcript
 from umi_sim.transcript import AT_MS_MAX, LATER, BadTranscript, TurnLine, assigned, load, read_turn
 
-SMALL = Path(__file__).parents[3] / "scenarios/data/small.jsonl"
+DATA = Path(__file__).parents[3] / "scenarios/data"
+SMALL = DATA / "small.jsonl"
+SHIPPED = {"small": 200, "conversation": 160, "changes": 100, "languages": 120}  # and their turns at least
 FORM = '{"speaker": "...", "text": "..."}'
 TIME = f"expected a whole number from 0 to {AT_MS_MAX}"
 GOOD = b'{"speaker": "a", "text": "b"}'
@@ -188,5 +192,45 @@ def test_the_shipped_transcript_has_many_languages_and_oddities(pattern: str) ->
     assert any(re.search(pattern, turn.text, re.MULTILINE) for turn in load(SMALL))
 
 
-def test_the_shipped_transcript_needs_no_replacement() -> None:
-    assert not any("\ufffd" in turn.text + turn.speaker for turn in load(SMALL))
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_transcript_needs_no_replacement(name: str) -> None:
+    assert not any("\ufffd" in turn.text + turn.speaker for turn in load(DATA / f"{name}.jsonl"))
+
+
+def test_all_that_is_shipped_is_known() -> None:
+    labelled = "references.jsonl"  # no transcript: examples for tools/references.py
+    assert sorted(path.name for path in DATA.iterdir()) == sorted(
+        [labelled, *(f"{name}.jsonl" for name in SHIPPED)]
+    )
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_transcript_has_sessions_and_times_that_only_grow(name: str) -> None:
+    turns = load(DATA / f"{name}.jsonl")
+    times = [turn.at_ms for turn in turns if turn.at_ms is not None]
+    assert len(turns) >= SHIPPED[name]
+    assert len({turn.session for turn in turns}) >= 10
+    assert len(times) >= 10
+    assert times == sorted(set(times))
+
+
+def test_the_conversation_asks_and_refers_in_four_languages() -> None:
+    turns = load(DATA / "conversation.jsonl")
+    terms = [term for turn in turns for term in pronouns.read(turn.text).terms]
+    counts = Counter(pronouns.LANGUAGES[term] for term in terms)
+    assert counts.keys() == {"en", "de", "es", "zh"}
+    assert min(counts.values()) >= 20
+    assert sum(turn.text.endswith(("?", "？")) for turn in turns) >= 50
+
+
+def test_the_languages_show_every_script_early() -> None:
+    turns = load(DATA / "languages.jsonl")
+    early, late = (scripts("".join(turn.text for turn in part)) for part in (turns[:40], turns))
+    assert early == late
+    assert len(early) >= 24
+
+
+def scripts(text: str) -> set[str]:
+    """The first words of the names of its letters, as far as they name a script."""
+    names = {unicodedata.name(char).split()[0] for char in text if char.isalpha()}
+    return names - {"MATHEMATICAL"}  # letters of Latin in another dress

@@ -1,0 +1,146 @@
+"""How twins talk: a story says what it wants of the world, and a memory must want the same at every step.
+
+A story is a generator that knows nothing of engine or rows, only what an operation is: which questions in
+which order, what is asked again after which wait, what is gone on without, how it ends.
+"""
+
+from collections.abc import Generator
+from typing import Final
+
+import attrs
+from hypothesis import strategies as st
+
+from tests.worlds import Pair
+from umi_core.effects import Asked, AskModel, ByIds, ByVector, ByWords, Commit, Embed, Outcome, Read
+from umi_core.inputs import EffectFailed, Embedded, ModelReplied
+
+
+@attrs.frozen
+class Met:
+    """What an attempt meets: `good`, `unusable`, `silence`, or a failure kind. A commit may land anyhow."""
+
+    kind: str = "good"
+    retry_after_ms: int = 0
+    lands: bool = False
+
+
+@attrs.frozen
+class Wants:
+    """The memory wants this of the world."""
+
+    what: str
+
+
+@attrs.frozen
+class Sleeps:
+    """The memory waits before it asks again."""
+
+    wait_ms: int
+
+
+Talk = Generator[Wants | Sleeps, Met, tuple[str, int]]
+Story = Generator[Wants | Sleeps, Met, Outcome]
+
+NEVER_AGAIN: Final = ("refused", "full", "too_long", "unusable", "conflict")
+OFFERED: Final = {  # what each service may answer besides `good`
+    "model": "unusable silence timeout unavailable rate_limited refused too_long",
+    "embed": "unusable silence timeout unavailable rate_limited refused too_long",
+    "read": "silence timeout unavailable rate_limited refused",
+    "commit": "silence unavailable rate_limited refused full conflict unknown",
+}
+
+
+# What stories say.
+
+
+def attempts(what: str, count: int, heard: list[Met] | None = None) -> Talk:
+    """Ask up to `count` times, after growing waits: how it ended, and how often it was asked."""
+    for attempt in range(1, count + 1):
+        met = yield Wants(what)
+        if heard is not None:
+            heard.append(met)
+        kind = {"silence": "unknown" if what == "commit" else "timeout"}.get(met.kind, met.kind)
+        if kind in ("good", *NEVER_AGAIN) or met.retry_after_ms > 3_600_000 or attempt == count:
+            return kind, attempt
+        yield Sleeps(max(100 * 2 ** (attempt - 1), met.retry_after_ms))
+    raise AssertionError(what)
+
+
+def reason_of(kind: str, unusable: str = "no_json") -> str:
+    return unusable if kind == "unusable" else kind
+
+
+# Memories, told in the same words.
+
+
+def words(effect: Asked) -> str:
+    match effect:
+        case AskModel(task=task):
+            return f"model {task}"
+        case Read(query=ByIds(addresses)):
+            return " ".join(dict.fromkeys(["read", *(address.kind for address in addresses)]))
+        case Read(query=ByVector()):
+            return "read by vector"
+        case Read(query=ByWords()):
+            return "read by words"
+    return type(effect).__name__.lower()
+
+
+def meet(pair: Pair, met: Met) -> None:
+    """Let the one pending effect meet this."""
+    effect = pair.pending[0]
+    if met.lands:
+        assert isinstance(effect, Commit)
+        pair.land(effect)
+    if met.kind == "good":
+        pair.answer()
+    elif met.kind == "silence":
+        pair.pending.clear()
+        pair.wake(pair.now_ms + effect.timeout_ms)
+    elif met.kind == "unusable":
+        pair.pending.clear()
+        is_embed = isinstance(effect, Embed)
+        pair.step(Embedded(effect.request_id, ()) if is_embed else ModelReplied(effect.request_id, "well..."))
+    else:
+        pair.pending.clear()
+        pair.step(EffectFailed(effect.request_id, met.kind, met.retry_after_ms))  # type: ignore[arg-type]  # of OFFERED
+
+
+def heard_by(what: str, luck: Met) -> Met:
+    """The luck of an attempt, as far as this service can have it."""
+    offered = OFFERED[what.split()[0]].split()
+    kind = luck.kind if luck.kind in offered else "good"
+    may_land = what == "commit" and kind in ("unknown", "silence")
+    return Met(kind, luck.retry_after_ms if kind == "rate_limited" else 0, luck.lands and may_land)
+
+
+def together(pair: Pair, op_id: int, story: Story, lucks: list[Met]) -> Outcome:
+    """Both meet the same, from the first question on; how the story ends. Lucks are used up one by one."""
+    wanted = next(story)
+    while True:
+        match wanted:
+            case Sleeps(wait_ms):
+                assert (pair.pending, pair.memory.deadline_ms()) == ([], pair.now_ms + wait_ms), wanted
+                pair.wake()
+                met = Met()
+            case Wants(what):
+                assert [words(effect) for effect in pair.pending] == [what], wanted
+                met = heard_by(what, lucks.pop(0) if lucks else Met())
+                meet(pair, met)
+        try:
+            wanted = story.send(met)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            break
+    assert pair.pending == []
+    assert op_id in pair.replies
+    return outcome
+
+
+KINDS: Final = sorted({kind for offered in OFFERED.values() for kind in offered.split()})
+LUCK: Final = st.builds(
+    Met,
+    st.sampled_from([*KINDS, *["good"] * 12]),
+    st.sampled_from([0, 250, 3_600_000, 3_600_001]),
+    st.booleans(),
+)

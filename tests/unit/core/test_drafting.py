@@ -1,0 +1,120 @@
+"""Goal: content is a replay of mentions, each by what it does to what was known (memory.md 2)."""
+
+import pytest
+
+from tests.worlds import ALICE, Pair, saying, verdict
+from umi_core.effects import Done
+from umi_core.inputs import Forget, Remember
+from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
+from umi_core.results import Remembered
+from umi_core.values import Entity, Vector, Version
+from umi_core.workflows.drafting import embedded_text, extended, old_statement
+from umi_sim.embedder import embed
+
+
+def told(*steps: tuple[str, str]) -> Pair:
+    """Alice, by mentions, each with the verdict that the model gives on it."""
+    said = {"kind": ""}
+    pair = Pair(model=saying(evolve=lambda prompt: verdict(said["kind"])(prompt))).run()
+    for n, (mention, said["kind"]) in enumerate(steps):
+        pair.ask(Remember(n, f"Alice {mention}"))
+    return pair
+
+
+def entity(pair: Pair) -> Entity:
+    row = pair.row("entity", ALICE)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def version(pair: Pair, n: int) -> Version:
+    row = pair.row("version", f"{ALICE}@{n}")
+    assert row is not None
+    assert isinstance(row.body, Version)
+    return row.body
+
+
+def test_the_story_of_alice() -> None:
+    """The example of the specification, version by version."""
+    pair = told(
+        ("works at Acme", ""),
+        ("likes tea", "extend"),
+        ("works at Acme", "update"),  # unchanged: each of its lines is known
+        ("left Acme, now at StartupX", "update"),
+        ("works at Acme", "extend"),
+    )
+    history = [(version(pair, n).kind, version(pair, n).content) for n in range(1, 5)]
+    assert history == [
+        (None, "works at Acme"),
+        ("extend", "works at Acme\nlikes tea"),
+        ("update", "left Acme, now at StartupX"),
+        ("extend", "left Acme, now at StartupX\nworks at Acme"),
+    ]
+    assert (entity(pair).version, entity(pair).content) == (4, "left Acme, now at StartupX\nworks at Acme")
+    assert [version(pair, n).mention for n in (2, 3)] == ["likes tea", "left Acme, now at StartupX"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("extend", "works at Acme\nlikes tea"),
+        ("derive", "works at Acme\nlikes tea"),
+        ("update", "likes tea"),
+        ("contradict", "likes tea"),
+        ("none", "works at Acme\nlikes tea"),  # no verdict: the table extends
+    ],
+)
+def test_what_each_verdict_does_to_content(kind: str, content: str) -> None:
+    pair = told(("works at Acme", ""), ("likes tea", kind))
+    assert entity(pair).content == content
+    assert version(pair, 2).kind == (kind if kind != "none" else "extend")
+
+
+def test_the_vector_is_of_the_content_under_the_verdict() -> None:
+    pair = told(("works at Acme", ""), ("left Acme", "update"))
+    other = told(("left Acme", ""))
+    vectors = [row.body for one in (pair, other) for row in one.rows("vector")]
+    assert [body.components for body in vectors if isinstance(body, Vector)] == [
+        embed("Alice\nleft Acme", 64)
+    ] * 2
+
+
+def test_only_lines_that_are_lacking_are_appended_and_each_once() -> None:
+    assert extended("a\nb", "b\nc\nc\na") == "a\nb\nc"
+
+
+def test_beyond_the_limit_the_oldest_lines_go_and_the_newest_stays() -> None:
+    line = "x" * 1_999
+    assert extended(f"a\n{line}", f"y{line}") == f"{line}\ny{line}"[-ENTITY_FACTS_BYTES_MAX:]
+    assert extended("a", "y" * 5_000) == "y" * 5_000
+
+
+def test_one_line_that_is_new_makes_a_version_and_none_makes_none() -> None:
+    pair = told(("likes tea", ""))
+    for text, change in (("likes tea", "unchanged"), ("likes tea\nnaps", "updated"), ("naps", "unchanged")):
+        outcome = pair.ask(Remember(50 + len(text), f"Alice {text}"))
+        assert isinstance(outcome, Done)
+        assert isinstance(outcome.value, Remembered)
+        assert outcome.value.entities[0].change == change, text
+
+
+def test_a_forgotten_name_begins_anew_under_its_next_number() -> None:
+    pair = told(("works at Acme", ""))
+    pair.ask(Forget(10, ALICE))
+    outcome = pair.ask(Remember(11, "Alice likes tea"))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Remembered)
+    assert (entity(pair).version, entity(pair).content, outcome.value.relations) == (2, "likes tea", ())
+    assert version(pair, 2).kind is None
+
+
+def test_a_statement_is_named_by_entity_and_version() -> None:
+    old = old_statement(entity(told(("works at Acme", ""))))
+    assert (old.ref, old.name, old.content) == (f"{ALICE}@1", "Alice", "works at Acme")
+
+
+def test_what_is_embedded_is_name_and_content_cut_at_a_character() -> None:
+    assert embedded_text("Zoë", "naps") == "Zoë\nnaps"
+    text = embedded_text("日", "日" * 3_000)
+    assert (len(text.encode()), text[-1]) == (EMBED_TEXT_BYTES_MAX - 1, "日")

@@ -1,0 +1,261 @@
+"""Goal: the right pairs are asked, and without an answer every next version extends (memory.md 11, 14)."""
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, saying, verdict
+from umi_core.effects import AskModel, ByWords, Commit, Degraded, Done, Embed, Outcome, Read, Where
+from umi_core.inputs import EffectFailed, ModelReplied, ReadDone, Remember
+from umi_core.results import Remembered
+from umi_core.values import Address, Entity, Row, entity_id
+
+CAROL = entity_id(SCOPE, "person", "Carol")
+
+
+def person(name: str, content: str) -> Entity:
+    key = entity_id(SCOPE, "person", name)
+    return Entity(key, "person", name, content, 1, 500_000, 900_000, "human", 0, 0)
+
+
+def found(*entities: Entity, score_ppm: int = 500_000) -> tuple[Row, ...]:
+    return tuple(Row(Address(SCOPE, "entity", it.id), 1, it, score_ppm) for it in entities)
+
+
+def told(*texts: str) -> Pair:
+    pair = Pair().run()
+    for n, text in enumerate(texts):
+        pair.ask(Remember(100 + n, text))
+    return pair
+
+
+def remembered(outcome: Outcome) -> Remembered:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value
+
+
+def relations(outcome: Outcome) -> list[tuple[str, tuple[str, int], tuple[str, int], int, str]]:
+    return [(it.kind, it.source, it.target, it.confidence_ppm, it.by) for it in remembered(outcome).relations]
+
+
+def until_candidates(pair: Pair, request: Remember) -> Read:
+    """The search for what may have to do with the first new statement."""
+    pair.step(request)
+    while not (isinstance(pair.pending[0], Read) and isinstance(pair.pending[0].query, ByWords)):
+        pair.answer()
+    return pair.pending[0]
+
+
+def until_evolve(pair: Pair, request: Remember) -> AskModel:
+    pair.step(request)
+    while not (isinstance(pair.pending[0], AskModel) and pair.pending[0].task == "evolve"):
+        pair.answer()
+    return pair.pending[0]
+
+
+# Candidates.
+
+
+def test_candidates_are_searched_by_name_and_mention_without_those_of_the_text() -> None:
+    search = until_candidates(told("Alice works at Acme"), Remember(1, "Alice likes tea. Bob snores"))
+    assert search.query == ByWords(SCOPE, "Alice\nlikes tea", Where(without=(ALICE, BOB)), 5, 300_000)
+
+
+def test_each_changed_entity_has_a_search_of_its_own_and_an_unchanged_one_has_none() -> None:
+    pair = told("Alice likes tea")
+    pair.step(Remember(1, "Alice likes tea. Bob snores. Carol sings"))
+    texts = []
+    while not isinstance(pair.pending[0], Embed):
+        effect = pair.pending[0]
+        if isinstance(effect, Read) and isinstance(effect.query, ByWords):
+            texts.append(effect.query.text)
+        pair.answer()
+    assert texts == ["Bob\nsnores", "Carol\nsings"]
+
+
+def test_a_search_that_fails_costs_its_own_candidates_only() -> None:
+    pair = told("Carol snores")
+    until_candidates(pair, Remember(1, "Alice likes tea. Bob snores"))
+    pair.fail("refused")
+    pair.model = saying(evolve=verdict("derive"))
+    outcome = pair.run().replies[1].outcome
+    assert getattr(outcome, "degraded", None) == (Degraded("candidates:none", "refused"),)
+    assert [it.target[0] for it in remembered(outcome).relations] == [BOB]
+
+
+def test_a_search_is_tried_twice() -> None:
+    outcome = told("Alice works at Acme").ask(Remember(1, "Bob snores"))
+    pair = told("Alice works at Acme")
+    until_candidates(pair, Remember(1, "Bob snores"))
+    pair.fail("unavailable")
+    assert (pair.memory.deadline_ms(), pair.pending) == (100, [])
+    assert remembered(pair.run().replies[1].outcome) == remembered(outcome)
+
+
+# Pairs.
+
+
+def test_the_version_pair_comes_first_then_candidates_by_rank() -> None:
+    pair = told("Alice works at Acme")
+    search = until_candidates(pair, Remember(1, "Alice likes tea"))
+    pair.pending.clear()
+    rows = (*found(person("Carol", "c"), score_ppm=400_000), *found(person("Bob", "b"), score_ppm=900_000))
+    (asked,) = pair.step(ReadDone(search.request_id, rows))
+    assert isinstance(asked, AskModel)
+    new = f"{ALICE}@2"
+    assert input_of(asked.prompt, "pairs") == [
+        {"new": new, "old": f"{ALICE}@1"},
+        {"new": new, "old": f"{BOB}@1"},
+        {"new": new, "old": f"{CAROL}@1"},
+    ]
+    assert input_of(asked.prompt, "new") == [{"ref": new, "name": "Alice", "content": "likes tea"}]
+    assert [it["content"] for it in input_of(asked.prompt, "old")] == ["works at Acme", "b", "c"]
+
+
+def test_a_statement_is_shown_once_however_many_pairs_name_it() -> None:
+    pair = told("Carol snores")
+    asked = until_evolve(pair, Remember(1, "Alice snores. Bob snores"))
+    assert [it["old"] for it in input_of(asked.prompt, "pairs")] == [f"{CAROL}@1"] * 2
+    assert [it["ref"] for it in input_of(asked.prompt, "old")] == [f"{CAROL}@1"]
+
+
+def test_at_most_twenty_pairs_are_asked_and_the_others_have_no_verdict() -> None:
+    texts = ". ".join(f"P{n} snores" for n in range(5))
+    pair = told(texts)
+    pair.model = saying(evolve=verdict("update"))
+    asked = until_evolve(pair, Remember(1, ". ".join(f"Q{n} snores" for n in range(5))))
+    assert len(input_of(asked.prompt, "pairs")) == 20
+    value = remembered(pair.run().replies[1].outcome)
+    assert len(value.relations) == 20
+
+
+def test_nobody_is_asked_without_pairs() -> None:
+    pair = told("Alice works at Acme")
+    pair.step(Remember(1, "Bob snores"))
+    tasks = []
+    while pair.pending:
+        effect = pair.pending[0]
+        tasks.append(effect.task if isinstance(effect, AskModel) else type(effect).__name__)
+        pair.answer()
+    assert tasks == ["extract", "Read", "Read", "Embed", "Commit"]
+
+
+def test_with_evolve_switched_off_nobody_is_searched_or_asked_and_nothing_is_degraded() -> None:
+    pair = told("Alice works at Acme", "Carol likes tea")
+    pair.step(Remember(1, "Alice likes tea", evolve=False))
+    kinds = []
+    while pair.pending:
+        kinds.append(type(pair.pending[0]).__name__)
+        pair.answer()
+    outcome = pair.replies[1].outcome
+    assert kinds == ["AskModel", "Read", "Embed", "Commit"]
+    assert relations(outcome) == [("extend", (ALICE, 1), (ALICE, 2), 500_000, "table")]
+    assert getattr(outcome, "degraded", None) == ()
+
+
+# Answers.
+
+
+BY_TABLE = ("extend", (ALICE, 1), (ALICE, 2), 500_000, "table")
+
+
+def test_a_verdict_is_a_relation_from_the_old_statement_to_the_new_one() -> None:
+    pair = told("Alice works at Acme")
+    pair.model = saying(evolve=verdict("update", 0.7, "she left"))
+    outcome = pair.ask(Remember(1, "Alice left Acme"))
+    assert relations(outcome) == [("update", (ALICE, 1), (ALICE, 2), 700_000, "model")]
+    assert remembered(outcome).relations[0].reason == "she left"
+
+
+@pytest.mark.parametrize(
+    ("reply", "degraded"),
+    [
+        ("[]", ()),
+        ("well...", (Degraded("evolve:table", "no_json"),)),
+        ("", (Degraded("evolve:table", "empty"),)),
+        ("[{}]", (Degraded("evolve:partial", "unknown_pair"),)),
+        ("[{}, {}]", (Degraded("evolve:partial", "unknown_pair", 2),)),
+        ("[{}, 7]", (Degraded("evolve:partial", "unknown_pair"), Degraded("evolve:partial", "not_object"))),
+    ],
+)
+def test_without_a_verdict_the_table_extends_and_what_was_dropped_is_told(
+    reply: str, degraded: tuple[Degraded, ...]
+) -> None:
+    pair = told("Alice works at Acme")
+    pair.model = saying(evolve=reply)
+    outcome = pair.ask(Remember(1, "Alice likes tea"))
+    assert (relations(outcome), getattr(outcome, "degraded", None)) == ([BY_TABLE], degraded)
+
+
+def test_a_model_that_is_away_is_asked_twice_and_costs_the_verdicts_only() -> None:
+    pair = told("Alice works at Acme")
+    asked = until_evolve(pair, Remember(1, "Alice likes tea"))
+    pair.fail("timeout")
+    (again,) = pair.wake()
+    assert isinstance(again, AskModel)
+    assert (again.task, again.prompt) == ("evolve", asked.prompt)
+    pair.fail("timeout")
+    outcome = pair.run().replies[1].outcome
+    assert (relations(outcome), getattr(outcome, "degraded", None)) == (
+        [BY_TABLE],
+        (Degraded("evolve:table", "timeout"),),
+    )
+
+
+@pytest.mark.parametrize(("floor_ppm", "kind"), [(300_000, "extend"), (250_000, "update"), (0, "update")])
+def test_the_setting_says_how_sure_a_verdict_must_be(floor_ppm: int, kind: str) -> None:
+    config = attrs.evolve(QUIET, evolve_confidence_min_ppm=floor_ppm)
+    pair = Pair(config=config, model=saying(evolve=verdict("update", 0.25))).run()
+    pair.ask(Remember(1, "Alice works at Acme"))
+    outcome = pair.ask(Remember(2, "Alice left Acme"))
+    assert [it[0] for it in relations(outcome)] == [kind]
+    assert getattr(outcome, "degraded", None) == ()
+
+
+def test_a_plan_made_again_asks_again_and_forgets_what_the_first_one_went_without() -> None:
+    pair = told("Alice works at Acme")
+    pair.model = saying(evolve="?")
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.until(Commit)
+    pair.model = saying(evolve=verdict("update"))
+    pair.fail("conflict")
+    outcome = pair.run().replies[1].outcome
+    assert [it[0] for it in relations(outcome)] == ["update"]
+    assert getattr(outcome, "degraded", None) == ()
+
+
+def test_a_late_verdict_is_not_taken() -> None:
+    pair = told("Alice works at Acme")
+    asked = until_evolve(pair, Remember(1, "Alice likes tea"))
+    pair.pending.clear()
+    pair.wake()
+    reply = verdict("update")(asked.prompt)
+    assert pair.step(ModelReplied(asked.request_id, reply)) == []
+    assert relations(pair.run().replies[1].outcome) == [BY_TABLE]
+
+
+def test_a_verdict_on_one_pair_says_nothing_of_the_others() -> None:
+    def first_only(prompt: str) -> str:
+        pair: dict[str, Any] = input_of(prompt, "pairs")[-1]
+        return json.dumps([{**pair, "type": "derive", "confidence": 1, "reason": ""}])
+
+    pair = told("Alice works at Acme", "Carol likes tea")
+    pair.model = saying(evolve=first_only)
+    assert relations(pair.ask(Remember(1, "Alice likes tea"))) == [
+        BY_TABLE,
+        ("derive", (CAROL, 1), (ALICE, 2), 1_000_000, "model"),
+    ]
+
+
+def test_a_row_that_was_not_asked_for_is_no_candidate() -> None:
+    pair = told("Alice works at Acme")
+    search = until_candidates(pair, Remember(1, "Bob snores"))
+    pair.pending.clear()
+    (asked,) = pair.step(ReadDone(search.request_id, found(person("Bob", "sings"))))  # one of the text itself
+    assert isinstance(asked, Embed)
+    pair.step(EffectFailed(asked.request_id, "refused"))
+    outcome = pair.run().replies[1].outcome
+    assert [it.name for it in getattr(outcome, "degraded", ())] == ["read:foreign_rows", "embed:no_vectors"]

@@ -1,0 +1,98 @@
+"""Goal: lists of hits become one, exactly as the worked example says (memory.md 12)."""
+
+import pytest
+
+from tests.worlds import SCOPE
+from umi_core.policies.ranking import Ranked, fused, merged
+from umi_core.values import Address, Entity, Row
+
+
+def row(key: str, score_ppm: int | None, version: int = 1) -> Row:
+    body = Entity(key, "person", key, "x", version, 500_000, 500_000, "human", 0, 0)
+    return Row(Address(SCOPE, "entity", key), 1, body, score_ppm)
+
+
+def ranked(**scores: int) -> tuple[Ranked, ...]:
+    """The list of one variant."""
+    return merged([row(key, score) for key, score in scores.items()], 10)
+
+
+def shown(found: tuple[Ranked, ...]) -> list[tuple[str, int]]:
+    return [(it.row.address.id, it.score_ppm) for it in found]
+
+
+A_LIST, B_LIST = ranked(A=900_000, B=800_000), ranked(B=850_000, C=700_000)
+
+
+# One list per variant.
+
+
+def test_a_row_counts_once_at_its_best() -> None:
+    assert shown(merged([row("a", 5), row("b", 3), row("a", 7), row("b", 1)], 10)) == [("a", 7), ("b", 3)]
+
+
+def test_ties_go_to_the_smaller_id_in_any_order_of_arrival() -> None:
+    rows = [row(key, 5) for key in "cab"]
+    assert shown(merged(rows, 10)) == shown(merged(rows[::-1], 10)) == [("a", 5), ("b", 5), ("c", 5)]
+
+
+def test_a_list_is_cut_behind_the_best() -> None:
+    assert shown(merged([row("a", 1), row("b", 3), row("c", 2)], 2)) == [("b", 3), ("c", 2)]
+
+
+def test_a_row_without_a_score_is_last() -> None:
+    assert shown(merged([row("a", None), row("b", 1)], 10)) == [("b", 1), ("a", 0)]
+
+
+# Fusion.
+
+
+def test_the_worked_example() -> None:
+    assert shown(fused([A_LIST, B_LIST], 10)) == [("B", 892_540), ("A", 780_000), ("C", 637_540)]
+
+
+def test_relevance_is_the_best_of_all_lists_beside_the_fused_score() -> None:
+    relevances = {it.row.address.id: it.relevance_ppm for it in fused([A_LIST, B_LIST], 10)}
+    assert relevances == {"A": 900_000, "B": 850_000, "C": 700_000}
+
+
+def test_the_order_of_lists_does_not_matter() -> None:
+    assert fused([A_LIST, B_LIST], 10) == fused([B_LIST, A_LIST], 10)
+
+
+def test_a_single_list_keeps_its_scores() -> None:
+    assert fused([A_LIST], 10) == A_LIST
+    assert fused([A_LIST], 1) == A_LIST[:1]
+
+
+def test_an_empty_list_counts() -> None:
+    """First in one list of two: half of what fusion gives, 70 % of the relevance."""
+    assert shown(fused([ranked(A=1_000_000), ()], 10)) == [("A", 700_000 + 150_000)]
+    assert shown(fused([ranked(A=1_000_000), (), ()], 10)) == [("A", 700_000 + 99_999)]
+
+
+def test_first_everywhere_is_the_whole_score() -> None:
+    best = ranked(A=1_000_000)
+    assert shown(fused([best] * 3, 10)) == [("A", 1_000_000)]
+
+
+def test_fused_ties_go_to_the_smaller_id() -> None:
+    assert [key for key, _ in shown(fused([ranked(b=5, c=5), ranked(c=5, b=5)], 10))] == ["b", "c"]
+    first, second = shown(fused([ranked(d=5), ranked(a=5)], 10))
+    assert (first[0], second[0], first[1]) == ("a", "d", second[1])
+
+
+def test_the_limit_cuts_the_fused_list_and_not_its_parts() -> None:
+    assert shown(fused([A_LIST, B_LIST], 1)) == [("B", 892_540)]
+
+
+def test_nothing_found_is_nothing() -> None:
+    assert fused([(), ()], 10) == fused([()], 10) == ()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_no_score_is_out_of_range_even_for_the_last_of_a_long_list(count: int) -> None:
+    long = merged([row(f"{n:03}", 1) for n in range(200)], 200)
+    scores = [score for _, score in shown(fused([long] * count, 200))]
+    assert scores == sorted(scores, reverse=True)
+    assert 0 < scores[-1] < scores[0] <= 300_001

@@ -1,0 +1,277 @@
+"""Goal: relations are stored with the statements they join, and counted at both ends (memory.md 2, 14)."""
+
+import json
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, SCOPE, Pair, input_of, plain, saying, verdict
+from umi_core.effects import Commit, Done, Outcome
+from umi_core.inputs import Forget, Recall, Remember
+from umi_core.limits import RELATION_COUNT_MAX
+from umi_core.results import Recalled, Remembered
+from umi_core.values import Entity, Relation, Row, entity_id, relation_id
+
+CAROL = entity_id(SCOPE, "person", "Carol")
+
+
+def linked(*links: tuple[str, str, str]) -> str:
+    """What `extract` answers: the ends as persons who snore, and these links between them."""
+    names = dict.fromkeys(name for source, _, target in links for name in (source, target))
+    persons = [{"name": name, "type": "person", "content": "snores", "confidence": 0.9} for name in names]
+    told = [{"source": a, "type": kind, "target": b, "confidence": 0.8} for a, kind, b in links]
+    return json.dumps({"entities": persons, "relations": told})
+
+
+def remembered(outcome: Outcome) -> Remembered:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value
+
+
+def row(pair: Pair, key: str) -> Row:
+    found = pair.row("entity", key)
+    assert found is not None
+    return found
+
+
+def entity(pair: Pair, key: str) -> Entity:
+    body = row(pair, key).body
+    assert isinstance(body, Entity)
+    return body
+
+
+def counts(pair: Pair, *keys: str) -> list[int]:
+    return [entity(pair, key).relation_count for key in keys]
+
+
+def against(pair: Pair, *keys: str) -> list[tuple[str, ...]]:
+    return [entity(pair, key).contradicts for key in keys]
+
+
+def stored(pair: Pair) -> list[tuple[str, tuple[str, int], tuple[str, int]]]:
+    bodies = [it.body for it in pair.rows("relation")]
+    return sorted((it.kind, it.source, it.target) for it in bodies if isinstance(it, Relation))
+
+
+def carol_snores(kind: str, confidence: float = 0.9) -> Pair:
+    """Carol is known; whoever else snores stands so to her."""
+    pair = Pair(model=saying(evolve=verdict(kind, confidence, "both snore"))).run()
+    pair.ask(Remember(100, "Carol snores"))
+    return pair
+
+
+# Verdicts on candidates.
+
+
+@pytest.mark.parametrize("kind", ["update", "extend", "derive", "contradict"])
+def test_a_candidate_with_a_verdict_becomes_a_relation_stored_with_the_version(kind: str) -> None:
+    pair = carol_snores(kind)
+    pair.now_ms = 7
+    relation = Relation(
+        relation_id(SCOPE, (CAROL, 1), (BOB, 1), kind), kind, (CAROL, 1), (BOB, 1), 900_000, "both snore",
+        "model", 7,
+    )  # fmt: skip
+    assert remembered(pair.ask(Remember(1, "Bob snores"))).relations == (relation,)
+    assert [it.body for it in pair.rows("relation")] == [relation]
+
+
+def test_a_verdict_on_another_entity_changes_nobodys_content() -> None:
+    pair = carol_snores("update")
+    pair.ask(Remember(1, "Bob snores"))
+    assert (entity(pair, CAROL).content, entity(pair, CAROL).version) == ("snores", 1)
+    assert (entity(pair, BOB).content, entity(pair, BOB).version) == ("snores", 1)
+
+
+def test_it_is_counted_at_both_ends_in_the_same_commit() -> None:
+    pair = carol_snores("derive")
+    before = row(pair, CAROL).version
+    pair.step(Remember(1, "Bob snores"))
+    commit = pair.until(Commit)
+    written = {write.address.id: write.body for write in commit.writes if write.address.kind == "entity"}
+    assert sorted(written) == sorted((BOB, CAROL))
+    assert [getattr(body, "relation_count", None) for body in written.values()] == [1, 1]
+    assert [it.version for it in commit.expects if it.address.id == CAROL] == [before]
+    pair.run()
+    assert counts(pair, BOB, CAROL) == [1, 1]
+
+
+def test_the_relation_of_two_versions_is_counted_nowhere() -> None:
+    pair = Pair(model=saying(evolve=verdict("update"))).run()
+    pair.ask(Remember(1, "Alice works at Acme"))
+    pair.ask(Remember(2, "Alice left Acme"))
+    assert (stored(pair), counts(pair, ALICE)) == ([("update", (ALICE, 1), (ALICE, 2))], [0])
+
+
+def test_a_candidate_without_a_verdict_is_left_alone() -> None:
+    pair = carol_snores("none")
+    before = row(pair, CAROL)
+    pair.ask(Remember(1, "Bob snores"))
+    assert (stored(pair), row(pair, CAROL)) == ([], before)
+
+
+def test_an_end_that_changes_meanwhile_makes_the_plan_anew() -> None:
+    pair = carol_snores("derive")
+    pair.step(Remember(1, "Bob snores"))
+    pair.hold(Commit)
+    pair.model = plain
+    pair.ask(Remember(2, "Carol sings"))
+    pair.model = saying(evolve=verdict("derive"))
+    pair.release()
+    assert remembered(pair.replies[1].outcome).relations[0].source == (CAROL, 2)
+    assert counts(pair, BOB, CAROL) == [1, 1]
+
+
+def test_an_end_that_is_forgotten_meanwhile_leaves_no_relation_behind() -> None:
+    pair = carol_snores("derive")
+    pair.step(Remember(1, "Bob snores"))
+    pair.hold(Commit)
+    pair.ask(Forget(2, CAROL))
+    pair.release()
+    assert (remembered(pair.replies[1].outcome).relations, stored(pair), counts(pair, BOB)) == ((), [], [0])
+
+
+def test_of_one_text_two_verdicts_on_one_candidate_count_twice_there() -> None:
+    pair = carol_snores("derive")
+    pair.ask(Remember(1, "Alice snores. Bob snores"))
+    assert counts(pair, ALICE, BOB, CAROL) == [1, 1, 2]
+
+
+# Links.
+
+
+def test_a_link_joins_two_entities_whatever_their_version() -> None:
+    pair = Pair(model=saying(extract=linked(("Alice", "manages", "Bob")))).run()
+    (relation,) = remembered(pair.ask(Remember(1, "Alice manages Bob"))).relations
+    assert (relation.kind, relation.source, relation.target) == ("manages", (ALICE, 0), (BOB, 0))
+    assert (relation.confidence_ppm, relation.by) == (800_000, "model")
+    assert counts(pair, ALICE, BOB) == [1, 1]
+
+
+def test_a_link_is_stored_and_counted_once() -> None:
+    pair = Pair(model=saying(extract=linked(("Alice", "manages", "Bob")))).run()
+    pair.ask(Remember(1, "Alice manages Bob"))
+    before = [row(pair, key) for key in (ALICE, BOB)]
+    again = remembered(pair.ask(Remember(2, "Alice manages Bob")))
+    assert (again.relations, len(pair.rows("relation"))) == ((), 1)
+    assert [row(pair, key) for key in (ALICE, BOB)] == before
+
+
+def test_another_kind_or_the_other_direction_is_another_link() -> None:
+    links = [("Alice", "manages", "Bob"), ("Alice", "knows", "Bob"), ("Bob", "manages", "Alice")]
+    pair = Pair().run()
+    for n, link in enumerate(links):
+        pair.model = saying(extract=linked(link))
+        pair.ask(Remember(n, "Alice and Bob"))
+    assert (len(pair.rows("relation")), counts(pair, ALICE, BOB)) == (3, [3, 3])
+
+
+def test_a_link_between_known_entities_writes_their_rows_and_no_version() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice snores. Bob snores"))
+    pair.model = saying(extract=linked(("Alice", "knows", "Bob")))
+    value = remembered(pair.ask(Remember(2, "Alice knows Bob")))
+    assert [it.change for it in value.entities] == ["unchanged", "unchanged"]
+    assert (counts(pair, ALICE, BOB), len(pair.rows("version"))) == ([1, 1], 2)
+
+
+# The limit.
+
+
+def crowded(pair: Pair, key: str, count: int) -> None:
+    """An entity that has so many relations already."""
+    found, body = row(pair, key), attrs.evolve(entity(pair, key), relation_count=count)
+    pair.storage.rows[found.address] = attrs.evolve(found, body=body)
+
+
+@pytest.mark.parametrize(
+    ("count", "kept", "dropped_count"), [(RELATION_COUNT_MAX - 1, 1, 0), (RELATION_COUNT_MAX, 0, 1)]
+)
+def test_an_entity_takes_a_hundred_relations_and_what_is_left_out_is_told(
+    count: int, kept: int, dropped_count: int
+) -> None:
+    pair = carol_snores("contradict")
+    crowded(pair, CAROL, count)
+    value = remembered(pair.ask(Remember(1, "Bob snores")))
+    assert (len(value.relations), value.relation_dropped_count) == (kept, dropped_count)
+    assert counts(pair, CAROL, BOB) == [100, kept]
+    assert [len(it) for it in against(pair, CAROL, BOB)] == [kept, kept]
+
+
+def test_the_limit_holds_at_either_end_of_a_link() -> None:
+    for key in (ALICE, BOB):
+        pair = Pair().run()
+        pair.ask(Remember(1, "Alice snores. Bob snores"))
+        crowded(pair, key, RELATION_COUNT_MAX)
+        pair.model = saying(extract=linked(("Alice", "knows", "Bob")))
+        value = remembered(pair.ask(Remember(2, "Alice knows Bob")))
+        assert (value.relations, value.relation_dropped_count, stored(pair)) == ((), 1, [])
+
+
+def test_within_one_text_the_last_place_is_given_once() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice snores. Bob snores. Carol snores"))
+    crowded(pair, ALICE, RELATION_COUNT_MAX - 1)
+    pair.model = saying(extract=linked(("Alice", "knows", "Bob"), ("Alice", "knows", "Carol")))
+    value = remembered(pair.ask(Remember(2, "Alice knows both")))
+    assert [it.target[0] for it in value.relations] == [BOB]
+    assert (value.relation_dropped_count, counts(pair, ALICE, BOB, CAROL)) == (1, [100, 1, 0])
+
+
+def test_a_full_entity_still_has_versions() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice works at Acme"))
+    crowded(pair, ALICE, RELATION_COUNT_MAX)
+    value = remembered(pair.ask(Remember(2, "Alice likes tea")))
+    assert (len(value.relations), value.relation_dropped_count) == (1, 0)
+
+
+# Contradictions.
+
+
+def test_two_statements_that_contradict_say_so_at_both_ends_and_in_hits() -> None:
+    pair = carol_snores("contradict")
+    value = remembered(pair.ask(Remember(1, "Bob snores")))
+    assert against(pair, BOB, CAROL) == [(f"{CAROL}@1",), (f"{BOB}@1",)]
+    assert value.needs_resolution
+    outcome = pair.ask(Recall(2, "Bob Carol"))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Recalled)
+    assert {hit.id: hit.contradicts for hit in outcome.value.hits} == {
+        BOB: (f"{CAROL}@1",),
+        CAROL: (f"{BOB}@1",),
+    }
+
+
+def test_a_version_that_contradicts_the_last_one_names_it() -> None:
+    pair = Pair(model=saying(evolve=verdict("contradict"))).run()
+    pair.ask(Remember(1, "Alice works at Acme"))
+    value = remembered(pair.ask(Remember(2, "Alice never worked")))
+    assert (against(pair, ALICE), entity(pair, ALICE).content) == ([(f"{ALICE}@1",)], "never worked")
+    assert value.needs_resolution
+
+
+@pytest.mark.parametrize(
+    ("kind", "contradicts"),
+    [("extend", True), ("derive", True), ("update", False), ("none", True)],
+)
+def test_a_contradiction_lasts_as_long_as_the_statement(kind: str, contradicts: bool) -> None:
+    pair = carol_snores("contradict")
+    pair.ask(Remember(1, "Bob snores"))
+
+    def of_versions(prompt: str) -> str:
+        pairs = [it for it in input_of(prompt, "pairs") if it["old"] == f"{BOB}@1"]
+        return json.dumps([{**it, "type": kind, "confidence": 0.9} for it in pairs])
+
+    pair.model = saying(evolve=of_versions)
+    pair.ask(Remember(2, "Bob sings"))
+    assert against(pair, BOB) == [(f"{CAROL}@1",) if contradicts else ()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "confidence", "needed"),
+    [("contradict", 0.8, True), ("contradict", 0.799999, False), ("update", 1.0, False)],
+)
+def test_somebody_should_ask_from_so_much_confidence_on(kind: str, confidence: float, needed: bool) -> None:
+    value = remembered(carol_snores(kind, confidence).ask(Remember(1, "Bob snores")))
+    assert (value.needs_resolution, len(value.relations)) == (needed, 1)

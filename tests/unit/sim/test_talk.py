@@ -1,0 +1,70 @@
+"""Goal: a question about a talk comes with its last turns, in its language, and half of them refer to it."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from umi_core.language.pronouns import read
+from umi_core.limits import TURN_COUNT_MAX
+from umi_sim.prng import Stream
+from umi_sim.talk import ASKING, turns_of
+from umi_sim.transcript import TurnLine
+from umi_sim.workloads import played
+
+
+def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict[str, Any]]:
+    """The recalls of a talk of five turns, over many seeds."""
+    spoken = [TurnLine(speakers[at % len(speakers)], text) for at, text in enumerate(texts)]
+    lines = [list(played(spoken, Stream(seed, "test"))) for seed in range(count)]
+    return [args for told in lines for _, (name, args) in told if name == "recall"]
+
+
+def test_recalls_of_a_talk_come_with_its_last_turns() -> None:
+    said = ("one", "two", "three", "four", "five")
+    shown = {tuple(turn.text for turn in args["turns"]) for args in recalls_of(*said)}
+    assert shown == {said[at:] for at in range(6)}
+
+
+def test_who_opens_a_session_is_its_user() -> None:
+    spoken = [
+        TurnLine(speaker, "x", None, session) for speaker, session in zip("abbab", "sssst", strict=True)
+    ]
+    roles = [turn.role for turn in turns_of(spoken, 10)]
+    assert roles == ["user", "assistant", "assistant", "user", "user"]
+
+
+def test_at_most_as_many_turns_as_a_memory_looks_at() -> None:
+    counts = {len(args["turns"]) for args in recalls_of(*["x"] * 15)}
+    assert counts == set(range(TURN_COUNT_MAX + 1))
+
+
+def test_half_of_the_recalls_of_a_talk_are_questions_about_it() -> None:
+    queries = Counter(args["query"] for args in recalls_of("a", "b", "c", "d", "e", count=400))
+    assert 150 < sum(queries[query] for query in ASKING["en"]) < 250
+    assert queries.keys() == {*"abcde", *ASKING["en"]}
+
+
+@pytest.mark.parametrize(
+    ("last", "language"),
+    [
+        ("we live in the town", "en"),
+        ("wir wohnen in der Stadt", "de"),
+        ("ahora vivimos en la ciudad", "es"),
+        ("我们住在城里。", "zh"),
+    ],
+)
+def test_a_question_has_the_language_of_the_last_turns(last: str, language: str) -> None:
+    queries = {args["query"] for args in recalls_of("I was here", "and you", last, last, last)}
+    assert {known for known, row in ASKING.items() if not queries.isdisjoint(row)} == {language}
+
+
+@pytest.mark.parametrize("question", ["Is it really hers? ", "那 这个 到底 多少钱？", "هل هو هنا مع أمي؟"])
+def test_a_question_of_the_talk_is_asked_with_what_was_said_before_it(question: str) -> None:
+    asked = [args for args in recalls_of("a", "b", question, "d", "e") if args["query"] == question]
+    assert 0 < len(asked) < 200
+    assert {turn.text for args in asked for turn in args["turns"]} == {"a", "b"}
+
+
+def test_every_frozen_question_refers_to_something() -> None:
+    assert [query for row in ASKING.values() for query in row if not read(query).terms] == []

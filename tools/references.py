@@ -1,0 +1,165 @@
+"""How well references are resolved: labelled talk of scenarios/data through detection, SimLLM and gate.
+
+`python tools/references.py` prints a row per language, `-v` also what went wrong; status 1 below a threshold.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_core.language.prompts import ask_rewrite
+from umi_core.language.pronouns import read
+from umi_core.language.rewriting import detected, judged, shown_turns
+from umi_core.language.words import words
+from umi_core.results import Resolution
+from umi_core.values import Turn
+from umi_sim.model import truth
+
+DATA: Final = Path(__file__).resolve().parent.parent / "scenarios" / "data" / "references.jsonl"
+CONFIDENCE_MIN_PPM: Final = 500_000  # the default of resolve_confidence_min_ppm
+RESOLVED_PERCENT_MIN: Final = 80
+UNCHANGED_PERCENT_MIN: Final = 95
+LANGUAGES: Final = {"en": "English", "de": "German", "es": "Spanish", "zh": "Chinese"}
+
+
+@attrs.frozen
+class Example:
+    """A query after some turns, oldest first, and what it means.
+
+    `expected` are phrases that a right resolution says in this order, `a|b` where either will do; empty if
+    the turns do not tell what is meant. `gone` are the terms that it no longer has.
+    """
+
+    language: str
+    turns: tuple[Turn, ...]
+    query: str
+    expected: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+@attrs.frozen
+class Row:
+    """The counts of one language."""
+
+    language: str
+    resolvable: int
+    right: int
+    wrong: int
+    unchanged: int
+    unresolvable: int
+    left: int
+
+    @property
+    def passes(self) -> bool:
+        """More than 80 % of what can be resolved is right, more than 95 % of the rest is left as it was."""
+        return (
+            self.right * 100 > RESOLVED_PERCENT_MIN * self.resolvable
+            and self.left * 100 > UNCHANGED_PERCENT_MIN * self.unresolvable
+        )
+
+
+def examples(text: str) -> list[Example]:
+    """The examples of a file, one JSON object per line."""
+    return [example(json.loads(line)) for line in text.splitlines()]
+
+
+def example(fields: dict[str, object]) -> Example:
+    turns = fields["turns"]
+    assert isinstance(turns, list)
+    return Example(
+        str(fields["language"]),
+        tuple(Turn(turn["role"], turn["text"]) for turn in turns),
+        str(fields["query"]),
+        texts(fields["expected"]),
+        texts(fields["gone"]),
+    )
+
+
+def texts(value: object) -> tuple[str, ...]:
+    assert isinstance(value, list)
+    return tuple(map(str, value))
+
+
+def resolved(one: Example) -> Resolution:
+    """What becomes of the query: detection, the question, SimLLM's truth, the gate."""
+    turns = shown_turns(one.turns)
+    known = detected(one.query, turns, True)
+    if known is not None:
+        return known
+    return judged(truth("rewrite", ask_rewrite(one.query, turns)), one.query, turns, CONFIDENCE_MIN_PPM)
+
+
+def is_right(one: Example, resolution: Resolution) -> bool:
+    """Whether the expected phrases stand there in order, and the terms are gone."""
+    said = words(resolution.query)
+    at = 0
+    for phrase in one.expected:
+        at = min((end for option in phrase.split("|") if (end := end_of(words(option), said, at))), default=0)
+        if not at:
+            return False
+    left = read(resolution.query).terms
+    return resolution.outcome == "resolved" and not any(term in left for term in one.gone)
+
+
+def end_of(phrase: tuple[str, ...], said: tuple[str, ...], start: int) -> int:
+    """Where a phrase ends, from a place on; 0 if it does not stand there."""
+    places = range(start, len(said) - len(phrase) + 1)
+    return next((at + len(phrase) for at in places if said[at : at + len(phrase)] == phrase), 0)
+
+
+def measured(some: Iterable[Example]) -> list[Row]:
+    """The rows of the languages, and a last one for all."""
+    verdicts: dict[str, list[str]] = {language: [] for language in LANGUAGES}
+    for one in some:
+        verdicts[one.language].append(verdict(one))
+    every = [word for found in verdicts.values() for word in found]
+    return [*(row(LANGUAGES[key], found) for key, found in verdicts.items()), row("all", every)]
+
+
+def verdict(one: Example) -> str:
+    resolution = resolved(one)
+    if not one.expected:
+        return "left" if resolution.query == one.query else "changed"
+    if resolution.query == one.query:
+        return "unchanged"
+    return "right" if is_right(one, resolution) else "wrong"
+
+
+def row(name: str, found: list[str]) -> Row:
+    right, wrong, unchanged = (found.count(word) for word in ("right", "wrong", "unchanged"))
+    left, changed = found.count("left"), found.count("changed")
+    return Row(name, right + wrong + unchanged, right, wrong, unchanged, left + changed, left)
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{part * 1000 // max(1, whole) / 10} %"
+
+
+def main(verbose: bool) -> int:
+    some = examples(DATA.read_text("utf-8"))
+    print(f"{'':9}{'resolvable':>11}{'right':>7}{'share':>9}{'wrong':>7}{'unchanged':>11}", end="")
+    print(f"{'unresolvable':>14}{'left':>6}{'share':>9}")
+    rows = measured(some)
+    for it in rows:
+        share, left_share = percent(it.right, it.resolvable), percent(it.left, it.unresolvable)
+        print(
+            f"{it.language:9}{it.resolvable:>11}{it.right:>7}{share:>9}{it.wrong:>7}{it.unchanged:>11}",
+            end="",
+        )
+        print(f"{it.unresolvable:>14}{it.left:>6}{left_share:>9}")
+    for one in some if verbose else ():
+        if (word := verdict(one)) not in ("right", "left"):
+            resolution = resolved(one)
+            said = " / ".join(turn.text for turn in one.turns)
+            print(
+                f"\n{word} {resolution.outcome} {one.expected}\n  {said}\n  {one.query}\n  {resolution.query}"
+            )
+    return 0 if all(it.passes for it in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main("-v" in sys.argv[1:]))
