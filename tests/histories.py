@@ -121,6 +121,11 @@ class History:
         self.oracle.answered(op_id, step, known)
 
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
+        """Unless a test says more, the model had nothing to say about next versions."""
+        op = self.oracle.flying[op_id]
+        is_asked = getattr(op.request, "evolve", False) and not op.answers_of("evolve")
+        if is_asked and any(it.change == "updated" for it in getattr(outcome, "entities", ())):
+            self.hear(op_id, "evolve", "[]")
         is_outcome = isinstance(outcome, Outcome)
         self.oracle.replied(op_id, outcome if is_outcome else Done(outcome, degraded), now_ms)
 

@@ -197,8 +197,9 @@ class User:
         """An earlier one, words of something told, or a question; half of these refer to what was said."""
         if stream.chance(1, 2) and self.asked:
             self.question = stream.pick(self.asked)
-        elif stream.chance(1, 4) and self.told:
-            self.question = some_words(stream, stream.pick(self.told)), ()
+        elif stream.chance(1, 2) and self.told:
+            about = "what about " if stream.chance(1, 4) else ""  # which makes the search a deep one
+            self.question = about + some_words(stream, stream.pick(self.told)), ()
         else:
             asked = pools.REFERRING if stream.chance(1, 2) else pools.QUESTIONS
             self.question = filled_in(stream, asked), ()

@@ -10,7 +10,7 @@ from typing import Final
 
 from umi_core import limits
 from umi_core.config import Config
-from umi_core.inputs import Answer, Forget, ModelReplied
+from umi_core.inputs import Answer, Forget, ModelReplied, Remember
 from umi_core.language.evolution import (
     BY_TABLE,
     NEEDS_RESOLUTION_MIN_PPM,
@@ -109,6 +109,7 @@ class Relations(Evidence):
         self.demand(count >= 0, "relation-ends", "fewer than none were dropped", 0, count)
         self.demand(count == 0 or not has_room, "relation-ends", "dropped, and there was room", 0, count)
         if is_own:
+            self.judge_asked(op, value)
             self.judge_complete(op, value, names, others)
         for relation in relations if not value.repeated else ():
             self.acknowledge(relation)
@@ -142,6 +143,15 @@ class Relations(Evidence):
             is_said = relation.by != BY_TABLE.by and stated_by(relation) in stated
             is_table = said(relation) == BY_TABLE and relation.kind == EXTEND
             self.demand(is_said or is_table, "version-chain", "said otherwise", stated, relation)
+
+    def judge_asked(self, op: Operation, value: Remembered) -> None:
+        """A model is asked what a next version does to the one before, and nobody if that is off."""
+        assert isinstance(op.request, Remember)
+        answers, has_next = op.answers_of("evolve"), any(it.change == "updated" for it in value.entities)
+        if not op.request.evolve:
+            self.demand(not answers, "reference-agrees", "a model was asked to evolve", (), answers)
+        elif has_next and self.is_exact(op):
+            self.demand(answers, "version-chain", "no model was asked about a next version")
 
     def judge_ends(self, value: Remembered, others: list[Relation]) -> None:
         """A link leads between two entities of this text, a verdict from another one to a new version."""

@@ -22,7 +22,8 @@ from tests.histories import (
     stated,
     two_known,
 )
-from umi_core.effects import Degraded, Unknown
+from umi_core.config import Config
+from umi_core.effects import Degraded, Done, Unknown
 from umi_core.inputs import EffectFailed, Forget, GetEntity
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.results import Remembered
@@ -98,13 +99,29 @@ def test_what_is_told_of_a_version_is_what_it_shows() -> None:
         told.get(ALICE, entity(ALICE, "likes tea\nnaps", 2))
 
 
-def test_what_nobody_asked_a_model_extends() -> None:
-    told, op_id = next_alice(UPDATE, evolve=False)
-    told.reply(op_id, second(UPDATED))  # it was asked all the same, and the oracle heard it
+def test_without_evolving_no_model_is_asked_and_a_next_version_extends() -> None:
+    told = two_known()
+    op_id = told.tell((ALICE, "naps"), embed=False, evolve=False)
+    told.reply(op_id, second(extending(ALICE, 2)))
     told = two_known()
     op_id = told.tell((ALICE, "naps"), embed=False, evolve=False)
     with broken("version-chain"):
         told.reply(op_id, second(UPDATED))
+    told, op_id = next_alice(UPDATE, evolve=False)
+    with broken("reference-agrees"):
+        told.reply(op_id, second(UPDATED))
+
+
+def test_a_model_is_asked_about_every_next_version() -> None:
+    late_ms, value = NOW_MS + Config().model_timeout_ms, second(extending(ALICE, 2))
+    for now_ms, degraded in ((NOW_MS, ()), (late_ms, (Degraded("evolve:table", "timeout"),))):
+        told = two_known()
+        op_id = told.tell((ALICE, "naps"), embed=False)
+        if degraded:
+            told.oracle.replied(op_id, Done(value, degraded), now_ms)
+        else:
+            with broken("version-chain"):
+                told.oracle.replied(op_id, Done(value), now_ms)
 
 
 def test_a_first_version_has_no_relation() -> None:
