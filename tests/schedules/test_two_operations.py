@@ -6,7 +6,7 @@ from functools import partial
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair
+from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
 from umi_core.effects import Asked, AskModel, Done, Embed, Outcome, Refused
 from umi_core.errors import SessionConflict
 from umi_core.inputs import (
@@ -22,7 +22,7 @@ from umi_core.inputs import (
 )
 from umi_core.invariants import before_step, check_memory, check_step
 from umi_core.results import Forgotten, Remembered, SessionSaved, Stored
-from umi_core.values import Core, Entity, Scope, Tombstone, Version, entity_id
+from umi_core.values import Core, Entity, Relation, Scope, Tombstone, Version, entity_id
 from umi_sim.invariants.store import check_store
 
 UMI = entity_id(SCOPE, "self", "Umi")
@@ -146,6 +146,12 @@ def stored(outcome: Outcome) -> Stored:
     return one
 
 
+def related(outcome: Outcome) -> tuple[Relation, ...]:
+    assert isinstance(outcome, Done), outcome
+    assert isinstance(outcome.value, Remembered)
+    return outcome.value.relations
+
+
 # Two operations.
 
 
@@ -187,6 +193,31 @@ def test_of_remember_and_forget_either_may_be_the_last_and_nothing_is_between() 
             assert pair.rows("tombstone") == []
         ends.add(found is None)
     assert ends == {True, False}
+
+
+@pytest.mark.slow
+def test_no_relation_outlives_an_end_and_no_count_lies() -> None:
+    """Bob comes to stand to Carol while Carol is forgotten."""
+    carol, bob = (entity_id(SCOPE, "person", name) for name in ("Carol", "Bob"))
+
+    def begin() -> Stage:
+        pair = Pair(model=saying(evolve=verdict("contradict"))).run()
+        pair.ask(Remember(100, "Carol snores"))
+        pair.step(Remember(1, "Bob snores", embed=False))
+        pair.step(Forget(2, carol))
+        for _ in range(3):  # the model, and each row itself is read
+            pair.answer()
+        return Stage([pair])
+
+    ends = set()
+    for stage in every_schedule(begin):
+        (pair,) = stage.pairs
+        assert stage.outcome(2) == Done(Forgotten(True))
+        found = entity(pair, bob)
+        assert (found.relation_count, found.contradicts, pair.rows("relation")) == (0, (), [])
+        assert (pair.row("entity", carol), versions(pair)) == (None, [1])
+        ends.add(len(related(stage.outcome(1))))
+    assert ends == {0, 1}  # forgotten before or behind
 
 
 @pytest.mark.slow

@@ -29,6 +29,10 @@ LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
         (Where(touches="e3"), LINK, False),
         (Where(touches="e1"), Tombstone(1), False),
         (Where(types=("person",)), FIRST, False),
+        (Where(without=(ANN.id,)), ANN, False),
+        (Where(without=("ent_other",)), ANN, True),
+        (Where(without=("ent_other",), types=("note",)), ANN, False),
+        (Where(without=("ent_other",)), LINK, False),
     ],
 )
 def test_a_row_is_admitted_iff_it_holds_every_condition(where: Where, body: Body, expected: bool) -> None:

@@ -7,10 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_core.language.prompts import FIXED, Input, ask_extract, ask_route, prompt
+from umi_core.language.prompts import (
+    FIXED,
+    Input,
+    Statement,
+    ask_evolve,
+    ask_expand,
+    ask_extract,
+    ask_rewrite,
+    ask_route,
+    prompt,
+)
 from umi_core.language.replies import ArrayOf, ObjectWith, Unusable, find_json
-from umi_core.limits import PROMPT_BYTES_MAX, TEXT_BYTES_MAX
-from umi_core.values import Entity, Scope, entity_id, size
+from umi_core.limits import (
+    EVOLVE_PAIR_COUNT_MAX,
+    PROMPT_BYTES_MAX,
+    QUERY_BYTES_MAX,
+    TEXT_BYTES_MAX,
+    TURN_CHARS_MAX,
+    TURN_COUNT_MAX,
+)
+from umi_core.values import Entity, Scope, Turn, entity_id, size
 
 HOSTILE = st.sampled_from(
     [
@@ -77,6 +94,28 @@ def test_route_asks_with_entities_and_context() -> None:
     assert second == f'INPUT context = "{"日" * 666}"'
 
 
+def test_evolve_asks_with_each_statement_once_and_the_pairs_by_ref() -> None:
+    new, old = Statement("ent_a@2", "Alice", "likes tea"), Statement("ent_a@1", "Alice", "é" * 200)
+    lines = ask_evolve((new,), (old,), ((new.ref, old.ref),)).split("\n")[-3:]
+    assert lines == [
+        'INPUT new = [{"ref":"ent_a@2","name":"Alice","content":"likes tea"}]',
+        f'INPUT old = [{{"ref":"ent_a@1","name":"Alice","content":"{"é" * 100}"}}]',
+        'INPUT pairs = [{"new":"ent_a@2","old":"ent_a@1"}]',
+    ]
+
+
+def test_rewrite_asks_with_the_turns_as_given_then_the_query() -> None:
+    turns = (Turn("assistant", 'He "left"'), Turn("user", "Ask John"))
+    assert inputs_of(ask_rewrite("Did he?", turns)) == [
+        ("turns", [{"role": "assistant", "text": 'He "left"'}, {"role": "user", "text": "Ask John"}]),
+        ("query", "Did he?"),
+    ]
+
+
+def test_expand_asks_with_the_query_alone() -> None:
+    assert inputs_of(ask_expand("Who\nleft?")) == [("query", "Who\nleft?")]
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=4))
 def test_inputs_round_trip_each_on_its_own_line(inputs: list[tuple[str, Input]]) -> None:
@@ -94,6 +133,20 @@ def test_a_text_changes_nothing_but_its_own_line(text: str) -> None:
 
 def test_the_longest_text_fits() -> None:
     assert size(ask_extract("\x00" * TEXT_BYTES_MAX)) <= PROMPT_BYTES_MAX
+
+
+def test_the_longest_questions_of_all_tasks_fit() -> None:
+    statements = tuple(
+        Statement(f"{'x' * 28}@{n}", '"' * 256, "\x00" * 500) for n in range(EVOLVE_PAIR_COUNT_MAX)
+    )
+    pairs = tuple((it.ref, it.ref) for it in statements)
+    turns = (Turn("assistant", "\x00" * TURN_CHARS_MAX),) * TURN_COUNT_MAX
+    longest = (
+        ask_evolve(statements, statements, pairs),
+        ask_rewrite("\x00" * QUERY_BYTES_MAX, turns),
+        ask_expand("\x00" * QUERY_BYTES_MAX),
+    )
+    assert [size(asked) <= PROMPT_BYTES_MAX for asked in longest] == [True] * 3
 
 
 def test_a_name_of_an_input_is_a_name() -> None:
