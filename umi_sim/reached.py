@@ -1,7 +1,7 @@
 """Reached: which answers the rows of all workflows have met in a sweep, and which they never did.
 
-The engine marks every answer as `workflow.step: kind`. What can come at all follows from the tables: a row asks
-one service, and each service has its kinds of answers.
+The engine marks every answer as `workflow.step: kind`. What can come at all follows from the tables: a row
+asks one service, and each service has its kinds of answers.
 """
 
 from collections.abc import Iterable, Mapping

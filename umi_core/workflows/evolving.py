@@ -70,10 +70,18 @@ def asked_pairs(facts: Facts) -> tuple[tuple[Drafted, Entity], ...]:
 
 
 def all_pairs(facts: Facts) -> Iterator[tuple[Drafted, Entity]]:
+    newest = candidate_rows(facts)
     for draft, rows in zip(drafts_of(facts), candidates_of(facts), strict=True):
         if draft.is_next and draft.old is not None:
             yield draft, draft.old
-        yield from ((draft, row.body) for row in rows if isinstance(row.body, Entity))
+        bodies = (newest[row.address.id].body for row in rows)
+        yield from ((draft, body) for body in bodies if isinstance(body, Entity))
+
+
+def candidate_rows(facts: Facts) -> Mapping[str, Row]:
+    """Each candidate once, as it was read last: another remember may have come between two reads."""
+    rows = sorted((row for found in candidates_of(facts) for row in found), key=lambda row: row.version)
+    return {row.address.id: row for row in rows}
 
 
 def refs(draft: Drafted, old: Entity) -> Pair:

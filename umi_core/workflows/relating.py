@@ -5,7 +5,7 @@ the commit rewrites both: one that forgets an end meanwhile conflicts. Law 2. Th
 the next is counted at neither end. Law 3. An entity at its limit takes no more; what is left out is counted.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import attrs
 
@@ -15,7 +15,7 @@ from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.state import Facts, View
 from umi_core.values import Entity, Relation, Row, Scope, norm, relation_id
 from umi_core.workflows.drafting import Drafted, id_of, ref
-from umi_core.workflows.evolving import candidates_of, drafts_of
+from umi_core.workflows.evolving import candidate_rows, drafts_of
 
 End = tuple[str, int]
 
@@ -53,12 +53,6 @@ def related(facts: Facts, view: View) -> Related:
         others,
         len(wanted) - len(kept),
     )
-
-
-def candidate_rows(facts: Facts) -> Mapping[str, Row]:
-    """Each candidate once, as it was read last."""
-    rows = sorted((row for found in candidates_of(facts) for row in found), key=lambda row: row.version)
-    return {row.address.id: row for row in rows}
 
 
 def with_entity(draft: Drafted, entity: Entity) -> Drafted:
