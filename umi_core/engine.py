@@ -330,7 +330,7 @@ class Engine:
         if isinstance(policy.then, Degrade):
             self.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
             self.marks.append(f"{operation.workflow}.{row.id}: degraded")
-            self.learn(operation, row, Learned(policy.then.facts(operation.facts)), None)
+            self.learn(operation, row, Learned(policy.then.facts(operation.facts, reason or kind)), None)
         else:
             self.marks.append(f"{operation.workflow}.{row.id}: aborted")
             self.fail(operation, abort_error(row, kind, operation.attempt))

@@ -75,7 +75,7 @@ class Degrade:
     """Go on with stated facts instead; `name` goes into the reply as `step:name`."""
 
     name: str
-    facts: Callable[[Facts], Mapping[str, object]]
+    facts: Callable[[Facts, str], Mapping[str, object]]
 
 
 @attrs.frozen
@@ -346,8 +346,8 @@ def forever(replan: str | None = None) -> OnFailure:
 
 
 def degrade(to: str, **facts: object) -> Degrade:
-    """Constant substitutes; a substitute that depends on facts is written as `Degrade(name, function)`."""
-    return Degrade(to, lambda _: facts)
+    """Constant substitutes; one that depends on facts or on the failure is `Degrade(name, function)`."""
+    return Degrade(to, lambda known, reason: facts)
 
 
 def nothing(*names: str) -> dict[str, None]:

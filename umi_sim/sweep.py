@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from umi_sim import fingerprint, mutants, scenario, seed_file
+from umi_sim import fingerprint, mutants, reached, scenario, seed_file
 from umi_sim.faults import KINDS
 from umi_sim.replay import severest
 from umi_sim.report import counted, cut, escaped, plural, row, rows
@@ -286,6 +286,8 @@ def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], kinds: Seq
     if never := [name for name in kinds if name not in totals.fired]:
         yield from rows("never", ", ".join(never))
     yield row("marks", f"{len(totals.marks)} reached")
+    lacking = reached.unreached(totals.marks)
+    yield row("answers", f"{len(reached.possible()) - len(lacking)} of {len(reached.possible())} met by rows")
     for found in totals.in_order():
         yield ""
         yield from found_lines(found, totals.hits[found.fingerprint])
@@ -318,6 +320,7 @@ def as_json(totals: Totals) -> dict[str, object]:
         "result": "fail" if totals.found else "pass",
         "runs": totals.runs, "steps": totals.steps, "failed": totals.failed,
         **{name: in_order(getattr(totals, name)) for name in COUNTS},
+        "answers_never_met": list(reached.unreached(totals.marks)),
         "failures": [
             {
                 "kind": each.kind, "rule": each.rule, "fingerprint": each.fingerprint,

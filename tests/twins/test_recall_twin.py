@@ -102,7 +102,7 @@ def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wan
     rewrite = "well..." if kind == "unusable" else says.rewrite  # any line is an answer
     if kind not in ("good", "unusable"):
         less.append(Degraded("resolve:original", kind))
-        return Resolution("failed", request.query, terms)
+        return Resolution("failed", request.query, terms, kind)
     if rewrite in REFUSED:
         less.append(Degraded("resolve:original", REFUSED[rewrite]))
         return Resolution("rejected", request.query, terms, REFUSED[rewrite])

@@ -80,7 +80,9 @@ def read_row(element: Json, pair: Pair | None, asked: Container[Pair], is_repeat
         return "bad_type"
     if confidence is None:
         return "bad_confidence"
+    return Verdict(kind, confidence, read_reason(element))
+
+
+def read_reason(element: dict[str, Json]) -> str:
     reason = element.get("reason")
-    return Verdict(
-        kind, confidence, cut(reason, RELATION_REASON_BYTES_MAX) if isinstance(reason, str) else ""
-    )
+    return cut(reason, RELATION_REASON_BYTES_MAX) if isinstance(reason, str) else ""

@@ -123,7 +123,7 @@ def under(verdicts: tuple[tuple[Pair, Verdict], ...], facts: Facts) -> Mapping[s
     return {"verdicts": verdicts, "evolved": tuple(redrafted)}
 
 
-def by_table(facts: Facts) -> Mapping[str, object]:
+def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return under((), facts)
 
 

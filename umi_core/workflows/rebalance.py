@@ -113,7 +113,7 @@ def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return Unusable("wrong number of vectors") if vectors is None else Learned({"vectors": vectors})
 
 
-def no_vectors(facts: Facts) -> Mapping[str, object]:
+def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return {"vectors": (None,) * len(lacking(facts))}
 
 

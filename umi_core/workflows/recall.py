@@ -67,10 +67,10 @@ def take_resolution(facts: Facts, answer: Answer | None, view: View) -> Learned:
     )
 
 
-def original(facts: Facts) -> Mapping[str, object]:
+def original(facts: Facts, reason: str = "") -> Mapping[str, object]:
     query = asked(facts).query
     terms = tuple(dict.fromkeys(read(query).terms))
-    return {"resolution": Resolution("failed", query, terms)}
+    return {"resolution": Resolution("failed", query, terms, reason)}
 
 
 def resolution_of(facts: Facts) -> Resolution:
@@ -99,7 +99,7 @@ def take_variants(facts: Facts, answer: Answer | None, view: View) -> Taken:
     )
 
 
-def single(facts: Facts) -> Mapping[str, object]:
+def single(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return {"variants": (resolution_of(facts).query,)}
 
 
@@ -141,7 +141,7 @@ def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return Learned({"vectors": vectors})
 
 
-def no_vectors(facts: Facts) -> Mapping[str, object]:
+def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return {"vectors": (None,) * len(variants_of(facts))}
 
 

@@ -105,7 +105,7 @@ def take_extraction(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return Learned(learned, degraded=partial)
 
 
-def one_note(facts: Facts) -> Mapping[str, object]:
+def one_note(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return {"mentions": (fallback_note(asked(facts).text),), "links": (), "dropped": ()}
 
 
@@ -153,7 +153,7 @@ def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return Learned({"vectors": vectors}, degraded=(("no_vectors", "unsound", missing),) if missing else ())
 
 
-def no_vectors(facts: Facts) -> Mapping[str, object]:
+def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return {"vectors": (None,) * len(changed(facts))}
 
 
@@ -175,7 +175,7 @@ def take_routes(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return Learned({"routes": routes.decisions}, degraded=partial)
 
 
-def by_table(facts: Facts) -> Mapping[str, object]:
+def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return {"routes": tuple(table_decision(draft.entity) for draft in changed(facts))}
 
 

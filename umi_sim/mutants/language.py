@@ -23,7 +23,6 @@ from umi_core.workflow import Learned, Registry, Step, retry
 from umi_core.workflows import evolving, recall, remember
 from umi_core.workflows.drafting import Drafted
 from umi_sim.mutants import Mutant
-from umi_sim.oracle.readings import Everything
 
 Original = Callable[..., Any]
 
@@ -148,7 +147,12 @@ def terms_in_set_order(original: Original) -> Original:
 
 
 def all_pairs_asked(original: Original) -> Original:
-    return lambda reply, asked, floor_ppm: original(reply, Everything(), floor_ppm)
+    def parse_evolution(reply: str, asked: tuple[tuple[str, str], ...], floor_ppm: int) -> object:
+        new, old = [pair[0] for pair in asked], [pair[1] for pair in asked]
+        known = tuple((one, other) for one in new for other in old)
+        return original(reply, known, floor_ppm)
+
+    return parse_evolution
 
 
 def leaves_no_version(original: Original) -> Original:

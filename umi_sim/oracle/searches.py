@@ -12,7 +12,7 @@ import attrs
 
 from umi_core import limits
 from umi_core.config import Config
-from umi_core.inputs import Answer, ModelReplied, Recall
+from umi_core.inputs import Answer, EffectFailed, ModelReplied, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
@@ -93,13 +93,13 @@ class Searches(Relations):
     def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
         terms = tuple(dict.fromkeys(read(request.query).terms))
-        failed = Resolution("failed", request.query, terms)
-        answers = op.answers_of("resolve")
-        heard = [
-            self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed for it in answers
-        ]
+        answers, heard = op.answers_of("resolve"), list[Resolution]()
+        for it in answers:
+            kind = it.kind if isinstance(it, EffectFailed) else ""
+            failed = Resolution("failed", request.query, terms, kind)
+            heard.append(self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed)
         if self.is_late(op):
-            heard.append(failed)
+            heard.append(Resolution("failed", request.query, terms, "timeout"))
         elif heard:
             return heard[-1:]
         return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]

@@ -378,7 +378,7 @@ def test_dues_are_handled_in_order_of_time_then_operation() -> None:
 
 
 def test_a_degradation_is_named_counted_and_tells_the_last_reason() -> None:
-    policy = retry(2, then=Degrade("half", lambda facts: {"y": facts["x"]}))
+    policy = retry(2, then=Degrade("half", lambda facts, reason: {"y": facts["x"]}))
     end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts["y"])}), ("y",), ("outcome",))
     run = trial(asking("a", MODEL, policy, produces=("y",)), end, x=7)
     run.fail("timeout")

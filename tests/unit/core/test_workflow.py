@@ -205,7 +205,7 @@ def test_revisions_are_bounded() -> None:
 
 
 def test_a_table_is_written_with_few_words() -> None:
-    assert degrade("none", rows=()).facts({"anything": 1}) == {"rows": ()}
+    assert degrade("none", rows=()).facts({"anything": 1}, "timeout") == {"rows": ()}
     assert (forever().attempts, forever("a").replan) == (0, "a")
     with pytest.raises(AssertionError):
         retry(0)

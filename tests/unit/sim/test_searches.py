@@ -193,7 +193,7 @@ def test_what_refers_to_nothing_said_is_searched_as_it_is(
         ("garbage", {"outcome": "rejected", "reason": "dropped_words"}, (ORIGINAL,)),
         ("What did John say about it?", {"outcome": "rejected", "reason": "new_reference"}, (ORIGINAL,)),
         ("", {"outcome": "rejected", "reason": "empty_reply"}, (ORIGINAL,)),
-        (None, {"outcome": "failed"}, (ORIGINAL,)),
+        (None, {"outcome": "failed", "reason": "unavailable"}, (ORIGINAL,)),
     ],
 )
 def test_a_query_is_what_the_answer_makes_of_it(
@@ -243,7 +243,7 @@ def test_of_a_search_that_took_long_any_answer_may_have_come_too_late() -> None:
     late_ms = NOW_MS + Config().model_timeout_ms
     for value, degraded in (
         (found(QUERY, **RESOLVED), ()),
-        (found(QUERY, outcome="failed", terms=TERMS), (ORIGINAL,)),
+        (found(QUERY, outcome="failed", terms=TERMS, reason="timeout"), (ORIGINAL,)),
     ):
         told = History()
         told.end(told.seek(QUERY, ("resolve", JOHN), **ASKED), value, *degraded, now_ms=late_ms)
