@@ -26,7 +26,7 @@ SENTENCES: Final = (
 TRANSLATED: Final = {
     "entities": "entidades", "relations": "Beziehungen", "name": "nombre", "type": "тип", "content": "内容",
     "confidence": "confiance", "source": "Quelle", "target": "cible", "entity_id": "实体",
-    "block": "ブロック", "promote": "promover", "reason": "Grund",
+    "block": "ブロック", "promote": "promover", "reason": "Grund", "new": "neu", "old": "viejo",
 }  # fmt: skip
 DAMAGES: Final = (
     ("\ufffd", 1), ("\x00", 1), ("\ud800", 1), ("\udfff", 1), ("\u202e", 1), ("\u2067", 1), ("\u200b", 1),

@@ -359,9 +359,9 @@ FIELDS: Final[Mapping[str, tuple[Field, ...]]] = {
     ),
     "recall": (
         Field("query", User.query, pools.HOSTILE_QUERIES),
-        Field("limit", (1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, SOMETIMES),
+        Field("limit", (1, 1, 1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, OFTEN),
         Field("time_range", User.time_range, pools.HOSTILE_RANGES, SELDOM),
-        TYPES,
+        attrs.evolve(TYPES, share=SOMETIMES),
         Field("turns", User.turns, pools.HOSTILE_TURNS),
         Field("deep", (True, False), pools.HOSTILE_FLAGS, OFTEN),
         Field("resolve", (False,), pools.HOSTILE_FLAGS, SELDOM),

@@ -67,8 +67,12 @@ def check_relations(writes: Iterable[Write], facts: Facts) -> None:
     drafts, candidates = facts.get("evolved"), facts.get("candidates")
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
         return
+    read = sorted((row for rows in candidates for row in rows), key=lambda row: row.version)
+    newest = {row.address.id: row for row in read}  # one may have been read twice, before and after a change
     pairs = {
-        ends: None for draft, rows in zip(drafts, candidates, strict=True) for ends in asked(draft, rows)
+        ends: None
+        for draft, rows in zip(drafts, candidates, strict=True)
+        for ends in asked(draft, [newest[row.address.id] for row in rows])
     }
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:

@@ -249,7 +249,7 @@ def test_a_damaged_file_is_refused_or_draws(data: st.DataObject) -> None:
 def test_an_unknown_name_is_refused_with_its_neighbour() -> None:
     with pytest.raises(BadScenario, match=r"^storage_strom: no such scenario; did you mean storage_storm\?$"):
         find("storage_strom")
-    with pytest.raises(BadScenario, match=r"^x: no such scenario; known: calm, canary, contradictions, "):
+    with pytest.raises(BadScenario, match=r"^x: no such scenario; known: answers, calm, canary, contradictions, "):
         find("x")
 
 
@@ -338,7 +338,7 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
-        "transcripts conversation contradictions languages canary".split()
+        "transcripts conversation contradictions languages answers canary".split()
     )
 
 
