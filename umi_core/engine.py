@@ -318,10 +318,14 @@ class Engine:
         again = workflow.steps[start : operation.row + 1]
         for name in (name for row in again for name in row.produces):
             operation.facts.pop(name, None)
-        rows = [row.id for row in again]  # what this plan went without, the next may have
-        operation.degraded = tuple(it for it in operation.degraded if it.name.partition(":")[0] not in rows)
+        if not operation.may_have_happened:  # else this plan may be the one that is replied of
+            self.forget_degraded(operation, [row.id for row in again])
         operation.row, operation.unit, operation.learned, operation.asked = start, 0, (), None
         operation.plan_count += 1
+
+    def forget_degraded(self, operation: Operation, rows: list[str]) -> None:
+        """What these rows went without, they may have the next time."""
+        operation.degraded = tuple(it for it in operation.degraded if it.name.partition(":")[0] not in rows)
 
     def give_up(self, operation: Operation, row: Step, kind: str, reason: str) -> None:
         """The end of the policy: degrade, or abort with an error that names row, kind and attempts."""
