@@ -8,7 +8,6 @@ Law 4. No edit makes a value grow by more than GROWN_BYTES_MAX.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Final, TypeVar
 
 from umi_core.language.replies import Number, decoded
@@ -21,6 +20,7 @@ from umi_sim.fault_words import (
     EMPTY,
     ENDS,
     EXCHANGES,
+    FORMS,
     FRAMES,
     INJECTIONS,
     OLD,
@@ -339,13 +339,6 @@ def paraphrased(step: str, row: object) -> Options:
     return [{"json": f"{OLD},{write_json(again)}"} for again in agains]
 
 
-FORMS: Final = (  # other case, spacing, width: code point to text
-    {code: chr(code - 32) for code in range(ord("a"), ord("z") + 1)},
-    {ord(" "): "  "},
-    {code: chr(code + 0xFEE0) for code in range(0x21, 0x7F)},
-)
-
-
 def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
     if not isinstance(old, str) or key in ("entity_id", "new", "old"):
         return old
@@ -405,13 +398,20 @@ def repeated(_: str, old: object) -> Options:
 
 
 def exchangeable(_: str, old: object) -> Options:
-    """Both ends of a row, and the fields in which two neighbours of a list differ."""
-    row, rows = (old if isinstance(old, kind) else kind() for kind in (dict, list))
-    ends = [(f"/{one}", f"/{two}") for one, two in ENDS if one in row and two in row]
-    for at, (one, two) in enumerate(pairwise(rows)):
+    """Of a list: both ends of a row, and the fields in which two rows differ."""
+    rows = old if isinstance(old, list) else []
+    ends = [
+        (f"/{at}/{one}", f"/{at}/{two}")
+        for at, row in enumerate(rows)
+        for one, two in ENDS
+        if isinstance(row, dict) and one in row and two in row
+    ]
+    half = (len(rows) + 1) // 2  # far apart: what stands side by side is often about the same
+    for at, (one, two) in enumerate(zip(rows, rows[half:], strict=False)):
         if isinstance(one, dict) and isinstance(two, dict):
             keys = [key for key in one if key in TRANSLATED and key in two and one[key] != two[key]]
-            ends += [(f"/{at}/{key}", f"/{at + 1}/{key}") for key in keys]
+            named = [key for key in keys if key in REFERENCES] or keys
+            ends += [(f"/{at}/{key}", f"/{at + half}/{key}") for key in named]
     return [{"path": first, "other": second} for first, second in ends]
 
 

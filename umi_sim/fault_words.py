@@ -50,6 +50,11 @@ SYNONYMS: Final = (
     ("arbeitet bei", "ist angestellt bei"), ("travaille chez", "est employé par"),
     ("работает в", "трудится в"), ("住在", "居住在"), ("に住んで", "に暮らして"),
 )  # fmt: skip
+FORMS: Final = (  # other case, spacing, width: code point to text
+    {code: chr(code - 32) for code in range(ord("a"), ord("z") + 1)},
+    {ord(" "): "  "},
+    {code: chr(code + 0xFEE0) for code in range(0x21, 0x7F)},
+)
 CALLS: Final = (
     '<tool_call>\n{"name": "remember", "arguments": ', '{"tool_calls": [{"id": "call_1", "arguments": ',
     "remember(", '{"function": "remember", "parameters": "',

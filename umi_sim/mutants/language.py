@@ -276,7 +276,7 @@ ROWS: Final = (
            ("same-seed-same-trace", "reference-agrees"), "conversation", owner=recall, attribute="detected",
            wrong=terms_in_set_order),
     Mutant("unasked-pair-related", "evolution", "a row about a pair that was not asked about is stored",
-           ("relation-ends",), "answers", owner=evolving, attribute="parse_evolution",
+           ("relation-ends",), "contradictions", owner=evolving, attribute="parse_evolution",
            wrong=all_pairs_asked),
     Mutant("second-fact-overwrites", "evolution", "a second text leaves neither the old one nor a version",
            ("version-chain", "reference-agrees"), "contradictions", owner=remember, attribute="rows_of",
