@@ -1,0 +1,88 @@
+"""Goal: what must hold between two runs, whatever is right: limits, order of telling, batches, filters."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.worlds import Pair
+from umi_core.effects import Done
+from umi_core.inputs import Recall, Remember
+from umi_core.results import Hit, Recalled
+from umi_sim.model import truth
+
+PEOPLE = ("Alice", "Bob", "Carol", "Dave", "Eve", "Grace")
+FACTS = (
+    "works at Acme",
+    "lives in Berlin",
+    "likes tea",
+    "met Heidi in Lisbon",
+    "likes tea and works at Acme",
+)
+TOLD = st.lists(
+    st.tuples(st.sampled_from(PEOPLE), st.sampled_from(FACTS)),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda it: it[0],
+)
+QUERIES = st.sampled_from(
+    ("Alice", "tea at Acme", "Berlin", "likes", "Carol and Dave", "nothing of the kind")
+)
+
+
+def told(sentences: list[str]) -> Pair:
+    """A memory that was told these texts in this order, nothing compared."""
+    pair = Pair(model=truth)
+    for number, sentence in enumerate(sentences):
+        assert isinstance(pair.ask(Remember(number, sentence, evolve=False)), Done)
+    return pair
+
+
+def sentences(facts: list[tuple[str, str]]) -> list[str]:
+    return [f"{name} {fact}." for name, fact in facts]
+
+
+def found(pair: Pair, query: str, limit: int, types: tuple[str, ...] | None = None) -> tuple[Hit, ...]:
+    outcome = pair.ask(Recall(f"recall {len(pair.replies)}", query, limit=limit, types=types, deep=False))
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Recalled)
+    return outcome.value.hits
+
+
+def places(hits: tuple[Hit, ...]) -> list[tuple[str, int, list[str]]]:
+    """Who was found where, with what was said of it in whatever order."""
+    return [(hit.id, hit.score_ppm, sorted(hit.content.split("\n"))) for hit in hits]
+
+
+@settings(max_examples=40, deadline=None)
+@given(facts=TOLD, query=QUERIES, low=st.integers(1, 8), more=st.integers(0, 8))
+def test_a_larger_limit_extends_the_smaller_result(
+    facts: list[tuple[str, str]], query: str, low: int, more: int
+) -> None:
+    pair = told(sentences(facts))
+    assert found(pair, query, low) == found(pair, query, low + more)[:low]
+
+
+@settings(max_examples=40, deadline=None)
+@given(facts=TOLD, query=QUERIES, data=st.data())
+def test_the_order_of_telling_does_not_matter(
+    facts: list[tuple[str, str]], query: str, data: st.DataObject
+) -> None:
+    once, again = told(sentences(facts)), told(sentences(data.draw(st.permutations(facts))))
+    assert places(found(once, query, 100)) == places(found(again, query, 100))
+
+
+@settings(max_examples=40, deadline=None)
+@given(facts=TOLD, query=QUERIES)
+def test_a_batch_is_the_same_as_one_by_one(facts: list[tuple[str, str]], query: str) -> None:
+    batch, singly = told([" ".join(sentences(facts))]), told(sentences(facts))
+    shown = [places(found(pair, query, 100)) for pair in (batch, singly)]
+    assert shown[0] == shown[1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(facts=TOLD, query=QUERIES, kind=st.sampled_from(("person", "organization", "location", "note")))
+def test_a_filtered_result_is_the_whole_one_filtered(
+    facts: list[tuple[str, str]], query: str, kind: str
+) -> None:
+    pair = told(sentences(facts))
+    whole = tuple(hit for hit in found(pair, query, 100) if hit.type == kind)
+    assert found(pair, query, 100, (kind,)) == whole
