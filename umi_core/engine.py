@@ -199,7 +199,8 @@ class Engine:
             self.marks.append(f"{operation.workflow}.{row.id}: unusable")
             self.give_up(operation, row, "unusable", taken.reason)
         elif isinstance(taken, Refuse):
-            self.finish(operation, Refused(taken.error))
+            is_certain = isinstance(answer, Committed) or not operation.may_have_happened
+            self.finish(operation, Refused(taken.error) if is_certain else Unknown())
         else:
             for name, reason, count in taken.degraded:
                 self.degraded(operation, f"{row.id}:{name}", reason, count)

@@ -135,3 +135,18 @@ def test_after_an_unknown_commit_core_is_read_before_it_is_written_again() -> No
     assert pair.memory.state.tiers.core.blocks == ()
     pair.ask(SetBlock(2, "goals", "two"))
     assert [block.text for block in blocks(pair)] == ["one", "two"]
+
+
+def test_a_removal_that_may_have_happened_is_not_refused() -> None:
+    """It landed, its answer was lost; planned again it finds nothing to remove."""
+    pair = Pair().run()
+    pair.ask(SetBlock(1, "human", "old"))
+    pair.step(RemoveBlock(2, "human"))
+    pair.land(pair.until(Commit))
+    pair.fail("unknown")
+    pair.wake()
+    pair.until(Commit)
+    pair.fail("conflict")
+    pair.run()
+    assert pair.replies[2].outcome == Unknown()
+    assert blocks(pair) == ()
