@@ -245,10 +245,10 @@ def triggers_inside_words(original: Original) -> Original:
 
 ROWS: Final = (
     Mutant("fenced-answer-lost", "extraction", "an answer inside a Markdown fence is not understood",
-           ("parser-keeps-the-good",), "model_storm", owner=extraction, attribute="find_json",
+           ("parser-keeps-the-good",), "answers", owner=extraction, attribute="find_json",
            wrong=fences_unread),
     Mutant("missing-name-raises", "extraction", "an element without a name raises instead of being dropped",
-           ("parser-total",), "model_storm", owner=extraction, attribute="read_mention",
+           ("parser-total",), "answers", owner=extraction, attribute="read_mention",
            wrong=name_must_be_there),
     Mutant("filter-after-substitute", "extraction", "the filter on confidence removes the substitute note",
            ("text-never-lost",), "model_storm", owner=remember, attribute="parse_extraction",
@@ -258,7 +258,7 @@ ROWS: Final = (
     Mutant("routing-failure-loses-text", "routing", "when the question about routes fails, nothing is stored",
            ("text-never-lost",), "model_storm", tables=aborts_without_routes),
     Mutant("unknown-id-promoted", "routing", "a route for an id that was not asked about is followed",
-           ("route-known-only", "route-per-entity"), "model_storm", owner=remember, attribute="parse_routes",
+           ("route-known-only", "route-per-entity"), "answers", owner=remember, attribute="parse_routes",
            wrong=stranger_followed),
     Mutant("one-bad-route-drops-all", "routing", "one malformed row sends every entity back to the table",
            ("route-per-entity",), "model_storm", owner=remember, attribute="parse_routes", wrong=all_or_none),

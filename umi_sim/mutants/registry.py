@@ -164,7 +164,7 @@ ROWS: Final = (
     Mutant("evicts-self", "eviction", "when room is needed, an entry of type self leaves core",
            ("self-stays", "fewest-victims"), "core", owner=core, attribute="victims", wrong=self_is_a_victim),
     Mutant("route-to-system-obeyed", "routing", "a route that names the system block is followed",
-           ("system-is-authored", "route-per-entity"), "model_storm", owner=route_replies,
+           ("system-is-authored", "route-per-entity"), "answers", owner=route_replies,
            attribute="refusal", wrong=system_obeyed),
     Mutant("xml-unescaped", "render", "a content can close its own block and open another",
            ("render-parse", "render-standard-xml"), "rendering", owner=rendering, attribute="escape_text",
