@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from umi_core import limits
 from umi_core.language.replies import Number, decoded
 from umi_sim.fault_words import (
     BLOCKS,
@@ -42,9 +43,11 @@ Draw = Callable[[str], int]  # a whole number of 64 bits that belongs to the lab
 T = TypeVar("T")
 
 GROWN_BYTES_MAX: Final = 200_000
-REPLY_BYTES_MAX: Final = 50_000
-CONTENT_BYTES_MAX: Final = 1_000
-VALUE_BYTES_MAX: Final = {"name": 256, "reason": 200}
+VALUE_BYTES_MAX: Final = {
+    "name": (limits.ENTITY_NAME_BYTES_MAX,), "reason": (limits.RELATION_REASON_BYTES_MAX,),
+    "content": (limits.EXTRACT_CONTENT_BYTES_MAX, limits.REPLY_BYTES_MAX),
+}  # fmt: skip
+LETTERS: Final = ("x", 1), ("é", 2)
 ELEMENT_COUNT: Final = 10_000
 REPEATS: Final = (1, 2, 9, 49)
 
@@ -384,12 +387,13 @@ def damaged(_: str, old: object) -> Options:
 
 
 def oversized(key: str, old: object) -> Options:
-    """A text of one byte more than a limit, or very many elements."""
+    """A text over its limit by as little as its letters allow, or very many elements."""
     if not isinstance(old, str):
         return [{"at": 0, "times": ELEMENT_COUNT}] if isinstance(old, list) and old else ()
-    limits = VALUE_BYTES_MAX.get(key, CONTENT_BYTES_MAX), REPLY_BYTES_MAX
-    lacking = (limit + 1 - len(old.encode("utf-8", "surrogatepass")) for limit in limits)
-    return [{"at": 0, "text": "x", "times": max(1, times)} for times in lacking]
+    rooms = [limit + 1 - len(old.encode("utf-8", "surrogatepass")) for limit in VALUE_BYTES_MAX.get(key, ())]
+    return [
+        {"at": 0, "text": it, "times": max(1, -(-room // size))} for room in rooms for it, size in LETTERS
+    ]
 
 
 def repeated(_: str, old: object) -> Options:

@@ -245,7 +245,7 @@ def triggers_inside_words(original: Original) -> Original:
 
 ROWS: Final = (
     Mutant("fenced-answer-lost", "extraction", "an answer inside a Markdown fence is not understood",
-           ("parser-keeps-the-good",), "answers", owner=extraction, attribute="find_json",
+           ("parser-keeps-the-good",), "conversation", owner=extraction, attribute="find_json",
            wrong=fences_unread),
     Mutant("missing-name-raises", "extraction", "an element without a name raises instead of being dropped",
            ("parser-total",), "answers", owner=extraction, attribute="read_mention",
@@ -254,7 +254,7 @@ ROWS: Final = (
            ("text-never-lost",), "model_storm", owner=remember, attribute="parse_extraction",
            wrong=filtered_late),
     Mutant("placeholder-in-text-filled", "extraction", "a text that holds a placeholder gets it filled in",
-           ("prompt-inputs",), "model_storm", owner=prompts, attribute="prompt", wrong=filled_again),
+           ("prompt-inputs",), "retries", owner=prompts, attribute="prompt", wrong=filled_again),
     Mutant("routing-failure-loses-text", "routing", "when the question about routes fails, nothing is stored",
            ("text-never-lost",), "model_storm", tables=aborts_without_routes),
     Mutant("unknown-id-promoted", "routing", "a route for an id that was not asked about is followed",
@@ -276,7 +276,7 @@ ROWS: Final = (
            ("same-seed-same-trace", "reference-agrees"), "conversation", owner=recall, attribute="detected",
            wrong=terms_in_set_order),
     Mutant("unasked-pair-related", "evolution", "a row about a pair that was not asked about is stored",
-           ("relation-ends",), "contradictions", owner=evolving, attribute="parse_evolution",
+           ("relation-ends",), "conversation", owner=evolving, attribute="parse_evolution",
            wrong=all_pairs_asked),
     Mutant("second-fact-overwrites", "evolution", "a second text leaves neither the old one nor a version",
            ("version-chain", "reference-agrees"), "contradictions", owner=remember, attribute="rows_of",

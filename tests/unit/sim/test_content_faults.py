@@ -201,9 +201,24 @@ def test_numbers_drift_by_one_tenfold_by_sign_or_by_exchange() -> None:
     assert tokens == {"[1.70]", "[-0.30]", "[7.00]", "[-0.70]", "[0.07]"}
 
 
-def test_what_is_oversize_is_one_byte_over_a_limit_or_very_many_elements() -> None:
-    sizes = [len(json.loads(new)[0]["name"]) for new in spoiled("model_oversize", '[{"name":"日本"}]')]
-    assert set(sizes) >= {257 - 4, 50_001 - 4}
+@pytest.mark.parametrize(
+    ("row", "limits"),
+    [('{"name":"日本"}', {256}), ('{"reason":"a"}', {1_024}), ('{"content":"a"}', {1_000, 50_000})],
+)
+def test_what_is_oversize_is_over_its_limit_by_a_letter_of_one_or_two_bytes(
+    row: str, limits: set[int]
+) -> None:
+    [key] = json.loads(row)
+    texts = [json.loads(new)[0][key] for new in spoiled("model_oversize", f"[{row}]") if '":' in new[:12]]
+    sizes = {len(text.encode()) for text in texts if isinstance(text, str)}
+    assert sizes - {len(json.loads(row)[key].encode())} <= {
+        limit + over for limit in limits for over in (1, 2)
+    }
+    assert {limit + 1 for limit in limits} <= sizes
+    assert any("é" * 99 in text for text in texts)
+
+
+def test_what_is_oversize_may_be_very_many_elements() -> None:
     lists = [len(json.loads(new)) for new in spoiled("model_oversize", "[1]", 2)]
     assert max(lists) == 10_001
     assert max(map(len, spoiled("model_oversize", EXTRACTED))) <= GROWN_BYTES_MAX + len(EXTRACTED)
