@@ -3,7 +3,7 @@
     prng clock text                   chance, time, frozen tables of characters
     model embedder storage services   what agents share, and what each fault does to it
     search_index postings             how storage searches many rows; loads numpy
-    faults content_faults             kinds of faults, and which event each strikes
+    faults content_faults reply_edits kinds of faults, which event each strikes, what it does to a reply
     world source generator            one queue of events; items drawn from a seed, or replayed
     workloads pools                   users, and the values they use
     scenario toml_reader              worlds as TOML files, read with suspicion
