@@ -20,7 +20,18 @@ from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
-from umi_core.values import Address, Body, Core, Entity, Receipt, RoutingDecision, Row, Scope, commit_key
+from umi_core.values import (
+    Address,
+    Body,
+    Core,
+    Entity,
+    Head,
+    Receipt,
+    RoutingDecision,
+    Row,
+    Scope,
+    commit_key,
+)
 from umi_core.workflow import Learned, Refuse, Step, Taken, degrade, nothing, retry
 
 
@@ -69,6 +80,12 @@ def core_of(rows: Mapping[Address, Row], scope: Scope) -> CoreTier:
         return CoreTier()
     assert isinstance(row.body, Core)
     return CoreTier(row.body.blocks, row.version)
+
+
+def head_of(rows: Mapping[Address, Row], scope: Scope) -> tuple[str, int]:
+    """Where the fair scan stands as storage has it, under which row version; absent is the start under 0."""
+    row = rows.get(address(scope, "head"))
+    return (row.body.cursor, row.version) if row and isinstance(row.body, Head) else ("", 0)
 
 
 def adopt(view: View, core: CoreTier) -> None:

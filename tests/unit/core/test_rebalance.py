@@ -7,7 +7,7 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.effects import AskModel, Commit, Degraded, Done, Embed, Failed, Outcome, Read
+from umi_core.effects import AskModel, Commit, Degraded, Done, Embed, Failed, Outcome, Read, Unknown
 from umi_core.errors import Conflict, StorageFailed
 from umi_core.inputs import Embedded, Forget, InCore, Rebalance, Recall, Remember, RemoveBlock, Wake
 from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
@@ -128,6 +128,28 @@ def test_a_crash_does_not_starve_the_tail() -> None:
     assert head.body == Head("e099")
     later = Pair(storage=pair.storage).run()
     assert rebalanced(later.ask(Rebalance(1))).cursor == "e199"
+
+
+def test_of_two_runs_from_one_place_the_late_one_does_not_take_the_cursor_back() -> None:
+    pair = many(250)
+    pair.step(Rebalance(1))
+    pair.hold(Commit)
+    assert [rebalanced(pair.ask(Rebalance(n))).cursor for n in (2, 3)] == ["e099", "e199"]
+    assert rebalanced(pair.release().replies[1].outcome).scanned_count == 100
+    (head,) = pair.rows("head")
+    assert head.body == Head("e199")
+    assert rebalanced(pair.ask(Rebalance(4))).cursor == ""
+
+
+def test_a_run_that_nobody_heard_of_is_known_by_its_head() -> None:
+    pair = many(250)
+    pair.step(Rebalance(1))
+    for _ in range(3):
+        pair.land(pair.until(Commit))
+        pair.fail("unknown")
+        _ = pair.pending or 1 in pair.replies or pair.wake()
+    assert pair.replies[1].outcome == Unknown()
+    assert [rebalanced(pair.ask(Rebalance(n))).cursor for n in (2, 3)] == ["e099", "e199"]
 
 
 def test_while_a_round_is_not_over_it_stays_due() -> None:
