@@ -16,6 +16,7 @@ from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.errors import KeyReused
 from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.policies.promotion import score_ppm
+from umi_core.results import as_repeated
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
@@ -184,7 +185,7 @@ def learn_lost(plan: Plan, view: View) -> None:
 
 def first_value(receipt: Receipt, view: View) -> object:
     """Of an earlier plan of ours, or of the first request with this request key: then this one repeats it."""
-    return receipt.value if is_ours(receipt, view) else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
+    return receipt.value if is_ours(receipt, view) else as_repeated(receipt.value)
 
 
 def is_ours(receipt: Receipt, view: View) -> bool:
