@@ -22,6 +22,7 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
 from umi_core.values import (
+    AccessRecord,
     Address,
     Body,
     Core,
@@ -47,7 +48,7 @@ class Plan:
     value: object = None
     accessed: tuple[Entity, ...] = ()
     forgotten: tuple[str, ...] = ()
-    pruned: tuple[str, ...] = ()
+    pruned: tuple[AccessRecord, ...] = ()  # as they were when they were planned to go
     decisions: tuple[RoutingDecision, ...] | None = None
     spoken: tuple[str, tuple[str, ...]] | None = None  # last input and names, for the reserved keys
     cursor: str | None = None
@@ -206,7 +207,8 @@ def learn_plan(plan: Plan, view: View) -> None:
     tiers = view.tiers
     access = tiers.access
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
-    access = access.without(plan.pruned).saved(plan.writes)
+    pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
+    access = access.without(pruned).saved(plan.writes)  # who was named again meanwhile stays
     tiers.access = access.gone_for_good(plan.forgotten if plan.writes else ())
     if plan.decisions is not None:
         tiers.decisions = plan.decisions

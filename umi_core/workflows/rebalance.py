@@ -131,8 +131,10 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     repairs, repaired = repair_writes(facts, view)
     scanned = facts["scanned"]
     assert isinstance(scanned, int)
-    gone = tuple(sorted(key for key in view.tiers.access.records if key not in access.records))
-    value = Rebalanced(promoted, evicted, repaired, gone, cursor, scanned)
+    before = view.tiers.access.records
+    gone = tuple(before[key] for key in sorted(before) if key not in access.records)
+    gone_ids = tuple(record.entity_id for record in gone)
+    value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, scanned)
     expects = tuple(Expect(row.address, row.version) for row in lacking(facts) if row.address.id in repaired)
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(

@@ -205,6 +205,20 @@ def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
     assert (pair.rows("access"), pair.memory.state.tiers.core.blocks) == ([], ())
 
 
+def test_who_is_named_again_while_its_old_record_is_pruned_keeps_the_new_one() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.now_ms = ACCESS_PRUNE_MS + 1
+    pair.step(Rebalance(2))
+    pair.hold(Commit)
+    pair.ask(Remember(3, "Alice naps"))
+    (record,) = pair.memory.state.tiers.access.records.values()
+    assert rebalanced(pair.release().replies[2].outcome).pruned == (ALICE,)
+    assert pair.memory.state.tiers.access.records == {ALICE: record}
+    pair.ask(Rebalance(4))
+    assert [row.body for row in pair.rows("access")] == [record]
+
+
 # Vectors.
 
 
