@@ -189,7 +189,7 @@ def learn_plan(plan: Plan, view: View) -> None:
     access = tiers.access
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
     access = access.without(plan.pruned).saved(plan.writes)
-    tiers.access = access.gone_for_good(plan.forgotten if plan.writes else ())
+    tiers.access = access.gone_for_good((*plan.forgotten, *plan.pruned) if plan.writes else ())
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:
