@@ -45,6 +45,7 @@ class Agent:
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
+    entry_count_max: int | None = None  # of core, in this life; None: as the configuration says
 
 
 @attrs.frozen

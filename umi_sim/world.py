@@ -24,10 +24,9 @@ from umi_core.memory import Memory
 from umi_core.state import Operation
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
-from umi_sim import strikes
+from umi_sim import crashes, strikes
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
 from umi_sim.clock import SimClock
-from umi_sim.crashes import crash_args, may_crash
 from umi_sim.items import Args, ClockMove
 from umi_sim.links import latency_of
 from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
@@ -81,7 +80,7 @@ class World:
     def __attrs_post_init__(self) -> None:
         config = self.config
         self.latency = latency_of(config)
-        self.may_crash = may_crash(config, self.source)
+        self.may_crash = crashes.may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
         for agent in config.agents:
@@ -365,20 +364,19 @@ class World:
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        fault = self.source.fault(
-            "agent.event", f"agent.event.{place}", event, event, partial(crash_args, place)
-        )
+        args = partial(crashes.crash_args, place, partial(crashes.stored_core, agent, self.services.storage))
+        fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, args)
         if fault is None:
             return False
-        down_ms = fault.args["down_ms"]
-        assert isinstance(down_ms, int)
         self.strike(fault.id, fault.fault, event)
-        self.crash(agent, down_ms)
+        self.crash(agent, crashes.down_ms(agent, fault.args))
         return True
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
-        agent.memory = Memory(agent.config.scope, Config(**self.config.memory), self.registry)  # type: ignore[arg-type]
+        cores = crashes.cores(agent, self.services.storage, self.queue)
+        config = crashes.config_of(agent, self.config.memory, cores)
+        agent.memory = Memory(agent.config.scope, config, self.registry)
         agent.life += 1
         agent.restart_ms = None
         self.trace.add(Tag.LIFE, "start", agent.name)
