@@ -8,31 +8,28 @@ Law 3. A run is a function of configuration and items. The world asks its source
 Law 4. Every input makes a record of the trace before the memory sees it.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from heapq import heappop, heappush
 from typing import Final
 
 import attrs
 
 from umi_core.codec import plain_parts
 from umi_core.config import Config
-from umi_core.effects import Asked, Reply
+from umi_core.effects import Reply
 from umi_core.inputs import REQUESTS, Answer, Value, Wake
 from umi_core.memory import Memory
-from umi_core.state import Operation
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
-from umi_sim import strikes
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
 from umi_sim.clock import SimClock
 from umi_sim.crashes import crash_args, may_crash
 from umi_sim.items import Args, ClockMove
-from umi_sim.links import latency_of
-from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
+from umi_sim.mail import Entry, Mail
+from umi_sim.records import answer_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
-from umi_sim.services import Call, Flush, Later, Services
+from umi_sim.services import Call, Services
 from umi_sim.source import Source
 from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
@@ -42,7 +39,7 @@ RESTORE_EVERY: Final = 64
 SPIN_MAX: Final = 3
 STORY_COUNT_MAX: Final = 400
 
-OP, STEP, EFFECT, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.STATE
+OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
 
 Ready = tuple[str, Callable[[], None]]
 
@@ -64,9 +61,8 @@ class World:
     lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
-    latency: Callable[[str], int] = attrs.field(init=False)
+    mail: Mail = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
-    queue: list[tuple[int, int, Message]] = attrs.field(init=False, factory=list)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
@@ -74,19 +70,16 @@ class World:
     crash_count: int = attrs.field(init=False, default=0)
     tally: Tally = attrs.field(init=False, factory=Tally)
     story: deque[Event] = attrs.field(init=False, factory=partial(deque, maxlen=STORY_COUNT_MAX))
-    sent_count: int = attrs.field(init=False, default=0)
-    names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
-    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # background operations
 
     def __attrs_post_init__(self) -> None:
         config = self.config
-        self.latency = latency_of(config)
         self.may_crash = may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
+        self.mail = Mail(self)
 
     def begin(self) -> None:
         """The first life of every agent."""
@@ -112,7 +105,7 @@ class World:
     def deliver_lone_item(self) -> bool:
         """The short way for the commonest case: one agent, nothing under way or due before its next item."""
         agent = self.lone
-        is_alone = not self.queue and len(self.agents) == 1
+        is_alone = not self.mail.queue and len(self.agents) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None or agent.memory is None:
             return False
         self.set_time(max(agent.pending[0].at_ms, self.now_ms))
@@ -126,8 +119,8 @@ class World:
             self.must_be_quiet()
             return False
         self.set_time(due_ms)
-        if self.config.policy == "fifo" and self.queue and self.queue[0][0] <= due_ms:
-            self.deliver_message(heappop(self.queue)[2])
+        if self.config.policy == "fifo" and self.mail.next_due() == due_ms:
+            self.deliver_message(self.mail.take_first())
             return True
         ready = list(self.ready(due_ms))
         index = 0 if self.config.policy == "fifo" or len(ready) == 1 else self.choose(ready)
@@ -146,7 +139,7 @@ class World:
 
     def next_due(self) -> int | None:
         """The time of the next event; None when only idle agents are left."""
-        due_ms = self.queue[0][0] if self.queue else None
+        due_ms = self.mail.next_due()
         is_awake = self.is_busy()
         for agent in self.agents.values():
             for at_ms in (self.wake_at(agent, is_awake), self.item_at(agent)):
@@ -156,8 +149,8 @@ class World:
 
     def ready(self, due_ms: int) -> Iterator[Ready]:
         """Everything due now, oldest first, each with what delivers it."""
-        for entry in sorted(entry for entry in self.queue if entry[0] <= due_ms):
-            yield entry[2].event, partial(self.deliver_queued, entry)
+        for entry in self.mail.due(due_ms):
+            yield entry[2].event, partial(self.deliver_entry, entry)
         is_awake = self.is_busy()
         for agent in self.agents.values():
             at_ms = self.wake_at(agent, is_awake)
@@ -178,14 +171,12 @@ class World:
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
-        return bool(self.queue) or any(is_busy(agent) for agent in self.agents.values())
+        return bool(self.mail.queue) or any(is_busy(agent) for agent in self.agents.values())
 
     # Deliveries.
 
-    def deliver_queued(self, entry: tuple[int, int, Message]) -> None:
-        self.queue.remove(entry)
-        self.queue.sort()  # a sorted list is a heap
-        self.deliver_message(entry[2])
+    def deliver_entry(self, entry: Entry) -> None:
+        self.deliver_message(self.mail.take(entry))
 
     def deliver_item(self, agent: Agent) -> None:
         item = agent.pending.popleft()
@@ -230,36 +221,12 @@ class World:
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
-            self.arrive(message.call)
+            self.mail.arrive(message.call)
         elif message.flush is not None:
-            self.answer_later(message.call, self.services.flush(message.call, message.flush, self.now_ms))
+            self.mail.flush(message.call, message.flush)
         else:
             assert message.answer is not None
             self.deliver_answer(message.call, message.answer)
-
-    def arrive(self, call: Call) -> None:
-        """The call reaches its service, where a fault may be waiting."""
-        services, fault = self.services, None
-        luck = services.luck(call)
-        if not self.is_healed and not services.is_away(call, self.now_ms):
-            fault = self.source.fault(
-                call.verb, call.site, call.event, luck, strikes.args_for(services, call)
-            )
-        if fault is None:
-            handled = services.handle(call, self.now_ms)
-        else:
-            self.strike(fault.id, fault.fault, call.event)
-            handled = strikes.strike(services, call, self.now_ms, fault.fault, fault.args)
-        if isinstance(handled, Flush):
-            self.post(self.config.flush_ms, Message(f"{call.event}/flush", call, "flush", flush=handled))
-        else:
-            self.answer_later(call, handled)
-
-    def answer_later(self, call: Call, later: Later | None) -> None:
-        if later is not None:
-            event = f"{call.event}/answer"
-            delay_ms = max(0, later.at_ms - self.now_ms) + self.latency(event)
-            self.post(delay_ms, Message(event, call, "answer", answer=later.answer))
 
     def deliver_answer(self, call: Call, answer: Answer) -> None:
         agent, event = self.agents[call.agent], f"{call.event}/answer"
@@ -290,7 +257,7 @@ class World:
             if isinstance(effect, Reply):
                 self.reply(agent, effect, reading_ms)
             else:
-                self.send(agent, memory, effect)
+                self.mail.send(agent, memory, effect)
         if memory.marks:
             self.tally.marks.update(memory.marks)
         self.judge.stepped(agent.name, memory, self.services.storage, value)
@@ -322,35 +289,6 @@ class World:
             raise Broken("one-reply", f"{op_id} was answered twice, or never asked")
         self.tally.replied(outcome)
         self.judge.replied(agent.name, op_id, reply, reading_ms)
-
-    def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
-        """Name the effect and put it on its way."""
-        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
-        step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
-        owner = self.owner_of(agent, operation)
-        place = f"{owner}/{step}"
-        self.names[place] += 1
-        event = f"{place}#{self.names[place]}"
-        self.trace.add(EFFECT, event, *effect_fields(effect))
-        if self.keep_story:
-            self.tell(event, short(effect))
-        call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.now_ms)
-        self.post(self.latency(event), Message(event, call, "request"))
-
-    def owner_of(self, agent: Agent, operation: Operation) -> str:
-        """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
-        if operation.op_id is not None:
-            return str(operation.op_id)
-        key = (agent.name, agent.life, operation.number)
-        if key not in self.owners:
-            kind = f"{agent.name}:{operation.workflow}"
-            self.names[kind] += 1
-            self.owners[key] = f"{kind}:{self.names[kind]}"
-        return self.owners[key]
-
-    def post(self, delay_ms: int, message: Message) -> None:
-        self.sent_count += 1
-        heappush(self.queue, (self.now_ms + delay_ms, self.sent_count, message))
 
     # Faults and lives.
 
@@ -408,7 +346,7 @@ class World:
     def heal(self) -> None:
         """No new faults; windows end; links are instant; agents restart; clocks that fell behind catch up."""
         self.is_healed = True
-        self.latency = no_delay
+        self.mail.heal()
         self.services.heal()
         for agent in self.agents.values():
             if agent.memory is None:
@@ -439,10 +377,6 @@ class World:
 
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
-
-
-def no_delay(event: str) -> int:
-    return 0
 
 
 def place_in_record(agent: Agent) -> int:
