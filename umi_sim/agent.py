@@ -49,13 +49,22 @@ class Agent:
 
 @attrs.frozen
 class Message:
-    """Something on its way: a call to its service, its flush, or its answer back."""
+    """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
     event: str
     call: Call
     leg: str
     flush: Flush | None = None
     answer: Answer | None = None
+    is_copy: bool = False
+
+    def next(self, leg: str, flush: Flush | None = None, answer: Answer | None = None) -> "Message":
+        """What follows from this message."""
+        event = f"{self.call.event}/{leg}{'.2' if self.is_copy else ''}"
+        return Message(event, self.call, leg, flush, answer, self.is_copy)
+
+    def copy(self) -> "Message":
+        return attrs.evolve(self, event=f"{self.call.event}/{self.leg}.2", is_copy=True)
 
 
 def is_busy(agent: Agent) -> bool:

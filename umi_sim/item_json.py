@@ -345,6 +345,8 @@ FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "storage_damaged": ROW, "storage_misdirected": ROW, "storage_repeat_row": ROW,
     "storage_bit_flip": {"byte": COUNT, "bit": COUNT}, "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
+    "link_delay": {"delay_ms": COUNT}, "link_reorder": {"wait_ms": COUNT}, "link_duplicate": AFTER,
+    "link_clog": FOR, "link_partition": FOR,
 }  # fmt: skip
 CONTENT_ARGS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("text", "before", "after", "json", "key", "members", "path", "other"), of_type(str)),

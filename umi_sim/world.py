@@ -18,7 +18,7 @@ import attrs
 from umi_core.codec import plain_parts
 from umi_core.config import Config
 from umi_core.effects import Reply
-from umi_core.inputs import REQUESTS, Answer, Value, Wake
+from umi_core.inputs import REQUESTS, Value, Wake
 from umi_core.memory import Memory
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
@@ -29,7 +29,7 @@ from umi_sim.items import Args, ClockMove
 from umi_sim.mail import Entry, Mail
 from umi_sim.records import answer_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
-from umi_sim.services import Call, Services
+from umi_sim.services import Services
 from umi_sim.source import Source
 from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
@@ -221,15 +221,16 @@ class World:
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
-            self.mail.arrive(message.call)
+            self.mail.arrive(message)
         elif message.flush is not None:
-            self.mail.flush(message.call, message.flush)
+            self.mail.flush(message, message.flush)
         else:
-            assert message.answer is not None
-            self.deliver_answer(message.call, message.answer)
+            self.deliver_answer(message)
 
-    def deliver_answer(self, call: Call, answer: Answer) -> None:
-        agent, event = self.agents[call.agent], f"{call.event}/answer"
+    def deliver_answer(self, message: Message) -> None:
+        call, answer, event = message.call, message.answer, message.event
+        assert answer is not None
+        agent = self.agents[call.agent]
         memory = agent.memory
         if memory is None or agent.life != call.life or self.is_struck(agent, event):
             return
