@@ -1,9 +1,11 @@
 """Agents of a world, what is on its way between them and the services, and who watches.
 
-An agent is one memory with its clock and what it is about to do; it has no memory while it is down.
+An agent is one memory with its clock and what it is about to do. While it is down it has no memory; while it
+pauses nothing reaches it.
 """
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import attrs
@@ -12,10 +14,11 @@ from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
 from umi_sim.clock import SimClock
-from umi_sim.items import ClockMove, Op
+from umi_sim.items import Args, ClockMove, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.services import Call, Flush
 from umi_sim.storage import SimStorage
+from umi_sim.window import Window
 
 
 class Judge(Protocol):
@@ -32,7 +35,7 @@ class Judge(Protocol):
 
 @attrs.define
 class Agent:
-    """One memory with its clock and what it is about to do."""
+    """One memory with its clock and what it is about to do. `held`: what came while it paused."""
 
     name: str
     config: AgentConfig
@@ -45,6 +48,37 @@ class Agent:
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
+    resume_ms: int | None = None
+    is_clock_held: bool = False
+    window: Window = attrs.field(factory=Window)
+    held: list["Message"] = attrs.field(factory=list)
+
+    def wants_items(self) -> bool:
+        """No operation is left; the end of a clock's window may be."""
+        return self.memory is not None and all(item.__class__ is ClockMove for item in self.pending)
+
+    def take_items(self, items: Sequence[Op | ClockMove]) -> None:
+        """In order of their times, then of the record."""
+        ordered = sorted((*self.pending, *items), key=lambda item: item.at_ms)
+        self.pending = deque(ordered)
+
+    def pause(self, now_ms: int, args: Args) -> None:
+        """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
+        for_ms = args["for_ms"]
+        assert isinstance(for_ms, int)
+        self.window.begin(now_ms, for_ms)
+        self.resume_ms = now_ms + for_ms
+        if args["clock"] == "stands" and not self.clock.is_frozen:
+            self.clock.freeze(now_ms)
+            self.is_clock_held = True
+
+    def resume(self, now_ms: int) -> list["Message"]:
+        """It goes on; what came meanwhile, in order."""
+        if self.is_clock_held:
+            self.clock.thaw(now_ms, catch_up=True)
+        self.resume_ms, self.is_clock_held = None, False
+        held, self.held = self.held, []
+        return held
 
 
 @attrs.frozen
@@ -68,7 +102,7 @@ class Message:
 
 
 def is_busy(agent: Agent) -> bool:
-    if agent.pending or agent.in_flight or agent.memory is None:
+    if agent.pending or agent.in_flight or agent.memory is None or agent.resume_ms is not None:
         return True
     state = agent.memory.state
     return bool(state.operations) or state.phase == "recovering"

@@ -115,8 +115,13 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("agent_crash", "W", "agent.event",
      "memory and everything volatile are gone; a new life recovers later", "STO-1 SER-5 LIVE-4"),
     ("agent_crash_again", "W", "agent.event", "the same, during recovery", "LIVE-4 IDEM-1"),
+    ("agent_pause", "W", "agent.event",
+     "nothing reaches the agent for a while; its clock runs on, or stands and catches up", "TTL-1 DET-4"),
     ("clock_jump_forward", "Q", "agent.clock", "the clock jumps ahead", "TTL-1 STO-7"),
     ("clock_jump_back", "Q", "agent.clock", "the clock jumps back", "TTL-3 STO-7"),
+    ("clock_freeze", "W", "agent.clock",
+     "the clock stands for a while, then runs on or catches up", "TTL-1 STO-7"),
+    ("clock_drift", "W", "agent.clock", "the clock is fast or slow for a while", "TTL-2 SER-5"),
 )  # fmt: skip
 
 ACTIVE_SITES: Final = 4  # a kind is active at one site in so many

@@ -22,9 +22,11 @@ from umi_core.inputs import REQUESTS, Value, Wake
 from umi_core.memory import Memory
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
+from umi_sim import clock_moves
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
-from umi_sim.clock import SimClock
-from umi_sim.crashes import crash_args, may_crash
+from umi_sim.clock import READING_MS_MAX, SimClock
+from umi_sim.crashes import crash_args, may_crash, pause_args
+from umi_sim.faults import Draw
 from umi_sim.items import Args, ClockMove
 from umi_sim.mail import Entry, Mail
 from umi_sim.records import answer_fields, outcome_fields, short, shown_args
@@ -99,14 +101,18 @@ class World:
 
     def refill(self) -> None:
         for agent in self.agents.values():
-            if not agent.pending and agent.memory is not None:
-                agent.pending.extend(self.source.next_items(agent.name, self.now_ms, len(agent.in_flight)))
+            if agent.wants_items():
+                items = self.source.next_items(agent.name, self.now_ms, len(agent.in_flight))
+                if items:
+                    agent.take_items(items)
 
     def deliver_lone_item(self) -> bool:
         """The short way for the commonest case: one agent, nothing under way or due before its next item."""
         agent = self.lone
         is_alone = not self.mail.queue and len(self.agents) == 1
-        if not is_alone or not agent.pending or agent.wake_ms is not None or agent.memory is None:
+        if not is_alone or not agent.pending or agent.wake_ms is not None:
+            return False
+        if agent.memory is None or agent.resume_ms is not None:
             return False
         self.set_time(max(agent.pending[0].at_ms, self.now_ms))
         self.deliver_item(agent)
@@ -155,19 +161,22 @@ class World:
         for agent in self.agents.values():
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
-                yield f"{agent.name}/wake#{agent.wake_count + 1}", partial(self.deliver_wake, agent)
+                yield wake_name(agent), partial(self.deliver_wake, agent)
         with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
         for agent in sorted(with_item, key=place_in_record):
             yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
-        """When the agent is woken or restarted; a world at rest wakes nobody for background work."""
+        """When the agent is woken, restarted or goes on; a world at rest wakes nobody for background work."""
         if agent.memory is None:
             return agent.restart_ms
+        if agent.resume_ms is not None:
+            return agent.resume_ms
         return agent.wake_ms if is_awake else None
 
     def item_at(self, agent: Agent) -> int | None:
-        return max(agent.pending[0].at_ms, self.now_ms) if agent.pending else None
+        is_still = not agent.pending or agent.resume_ms is not None
+        return None if is_still else max(agent.pending[0].at_ms, self.now_ms)
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
@@ -179,15 +188,22 @@ class World:
         self.deliver_message(self.mail.take(entry))
 
     def deliver_item(self, agent: Agent) -> None:
-        item = agent.pending.popleft()
+        item = agent.pending[0]
         self.item = item.id
+        is_op = not isinstance(item, ClockMove)
+        if is_op and self.may_crash and self.is_struck(agent, item.id) and agent.resume_ms is not None:
+            return  # it waits for the end of the pause
+        agent.pending.popleft()
         if isinstance(item, ClockMove):
             self.move_clock(agent, item)
-        elif agent.memory is None or (self.may_crash and self.is_struck(agent, item.id)):
-            self.tally.skipped["op of an agent that is down"] += 1
-            self.trace.add(Tag.SKIPPED, item.id, "down")
+        elif agent.memory is None:
+            self.skip(item.id, "op of an agent that is down", "down")
         else:
             self.issue(agent, item.id, item.name, item.args)
+
+    def skip(self, item_id: str, what: str, why: str) -> None:
+        self.tally.skipped[what] += 1
+        self.trace.add(Tag.SKIPPED, item_id, why)
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
         """Hand a request to the memory."""
@@ -204,6 +220,9 @@ class World:
     def deliver_wake(self, agent: Agent) -> None:
         if agent.memory is None:
             self.start(agent)
+            return
+        if agent.resume_ms is not None:
+            self.resume(agent)
             return
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
@@ -232,7 +251,11 @@ class World:
         assert answer is not None
         agent = self.agents[call.agent]
         memory = agent.memory
-        if memory is None or agent.life != call.life or self.is_struck(agent, event):
+        if memory is None or agent.life != call.life:
+            return
+        if agent.resume_ms is not None or self.is_struck(agent, event):
+            if agent.resume_ms is not None:
+                agent.held.append(message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
@@ -300,20 +323,36 @@ class World:
             self.tell(event, f"FAULT {item_id} {kind}")
 
     def is_struck(self, agent: Agent, event: str) -> bool:
-        """An agent may crash before any event that would reach it."""
+        """An agent may crash or pause before any event that would reach it."""
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        fault = self.source.fault(
-            "agent.event", f"agent.event.{place}", event, event, partial(crash_args, place)
-        )
+        make_args = partial(self.agent_args, agent, place)
+        fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, make_args)
         if fault is None:
             return False
+        self.strike(fault.id, fault.fault, event)
+        if fault.fault == "agent_pause":
+            self.trace.add(Tag.LIFE, "pause", agent.name)
+            agent.pause(self.now_ms, fault.args)
+            return True
         down_ms = fault.args["down_ms"]
         assert isinstance(down_ms, int)
-        self.strike(fault.id, fault.fault, event)
         self.crash(agent, down_ms)
         return True
+
+    def agent_args(self, agent: Agent, place: str, kind: str, draw: Draw) -> Args | None:
+        if kind == "agent_pause":
+            return pause_args(agent.window, self.now_ms, draw)
+        return crash_args(place, kind, draw)
+
+    def resume(self, agent: Agent) -> None:
+        """A pause is over; what came meanwhile comes now."""
+        self.trace.add(Tag.LIFE, "resume", agent.name)
+        for message in agent.resume(self.now_ms):
+            self.mail.post(0, message)
+        assert agent.memory is not None
+        self.set_alarm(agent, agent.memory)
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
@@ -329,34 +368,44 @@ class World:
         self.trace.add(Tag.LIFE, "crash", agent.name)
         self.tally.excused["crashed"] += len(agent.in_flight)
         agent.in_flight.clear()
+        agent.resume(self.now_ms)
         agent.memory = agent.wake_ms = None
         agent.restart_ms = self.now_ms + down_ms
         self.judge.crashed(agent.name)
 
     def move_clock(self, agent: Agent, item: ClockMove) -> None:
-        by_ms = item.args["by_ms"]
-        assert isinstance(by_ms, int)
-        agent.clock.jump(self.now_ms, by_ms)
-        self.tally.fired["clock_jump_forward" if by_ms > 0 else "clock_jump_back"] += 1
+        if not clock_moves.make(agent.clock, item, self.now_ms, self.free_ms(agent), self.tally):
+            self.skip(item.id, "landing that is too late or too far", item.move)
+            return
         self.trace.add(Tag.CLOCK, agent.name, item.move, agent.clock.reading(self.now_ms))
         if agent.memory is not None:
             self.set_alarm(agent, agent.memory)
 
+    def free_ms(self, agent: Agent) -> int:
+        """How long nothing happens but what this agent's user does."""
+        others = (self.item_at(other) for other in self.agents.values() if other is not agent)
+        wakes = (self.wake_at(other, True) for other in self.agents.values())
+        dues = [due_ms for due_ms in (self.mail.next_due(), *others, *wakes) if due_ms is not None]
+        return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
+
     # Phases.
 
     def heal(self) -> None:
-        """No new faults; windows end; links are instant; agents restart; clocks that fell behind catch up."""
+        """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
         self.is_healed = True
         self.mail.heal()
         self.services.heal()
         for agent in self.agents.values():
+            if agent.resume_ms is not None:
+                self.resume(agent)
+            agent.clock.heal(self.now_ms)
             if agent.memory is None:
                 self.start(agent)
             assert agent.memory is not None
             behind_ms = agent.memory.state.seen_ms - agent.clock.reading(self.now_ms)
             if behind_ms > 0:
                 agent.clock.jump(self.now_ms, behind_ms)
-                self.set_alarm(agent, agent.memory)
+            self.set_alarm(agent, agent.memory)
 
     def ask(self, agent: Agent, op_id: str, name: str, args: Args, step_max: int) -> None:
         """Issue a request of a phase and run until it is answered."""
@@ -365,8 +414,10 @@ class World:
         self.run_until_quiet(step_max)
 
     def must_be_quiet(self) -> None:
-        """Nothing is due: then nothing may wait."""
+        """Nothing is due: then nothing may wait, but for a clock that stands until the world heals."""
         for agent in self.agents.values():
+            if agent.clock.is_frozen:
+                continue
             if agent.in_flight:
                 op_id, name = next(iter(agent.in_flight.items()))
                 raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
@@ -378,6 +429,15 @@ class World:
 
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
+
+
+def wake_name(agent: Agent) -> str:
+    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
+    if agent.memory is None:
+        return f"{agent.name}/start#{agent.life + 1}"
+    return (
+        f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
+    )
 
 
 def place_in_record(agent: Agent) -> int:
