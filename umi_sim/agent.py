@@ -5,7 +5,7 @@ pauses nothing reaches it.
 """
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import attrs
@@ -18,6 +18,7 @@ from umi_sim.items import Args, ClockMove, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.services import Call, Flush
 from umi_sim.storage import SimStorage
+from umi_sim.verdict import Broken
 from umi_sim.window import Window
 
 
@@ -51,7 +52,7 @@ class Agent:
     resume_ms: int | None = None
     is_clock_held: bool = False
     window: Window = attrs.field(factory=Window)
-    held: list["Message"] = attrs.field(factory=list)
+    held: list["Message | Op"] = attrs.field(factory=list)
 
     def wants_items(self) -> bool:
         """No operation is left; the end of a clock's window may be."""
@@ -72,7 +73,7 @@ class Agent:
             self.clock.freeze(now_ms)
             self.is_clock_held = True
 
-    def resume(self, now_ms: int) -> list["Message"]:
+    def resume(self, now_ms: int) -> list["Message | Op"]:
         """It goes on; what came meanwhile, in order."""
         if self.is_clock_held:
             self.clock.thaw(now_ms, catch_up=True)
@@ -106,6 +107,19 @@ def is_busy(agent: Agent) -> bool:
         return True
     state = agent.memory.state
     return bool(state.operations) or state.phase == "recovering"
+
+
+def must_be_quiet(agents: Iterable[Agent]) -> None:
+    """Nothing is due: then nothing may wait, but for a clock that stands until the world heals."""
+    for agent in agents:
+        if agent.clock.is_frozen:
+            continue
+        if agent.in_flight:
+            op_id, name = next(iter(agent.in_flight.items()))
+            raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
+        if agent.memory is not None and agent.memory.state.operations:
+            stuck = next(iter(agent.memory.state.operations.values()))
+            raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
 
 
 @attrs.define

@@ -23,11 +23,10 @@ from umi_core.memory import Memory
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim import clock_moves
-from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
+from umi_sim.agent import Agent, Judge, Message, Tally, is_busy, must_be_quiet
 from umi_sim.clock import READING_MS_MAX, SimClock
-from umi_sim.crashes import crash_args, may_crash, pause_args
-from umi_sim.faults import Draw
-from umi_sim.items import Args, ClockMove
+from umi_sim.crashes import args_for, may_crash
+from umi_sim.items import Args, ClockMove, Op
 from umi_sim.mail import Entry, Mail
 from umi_sim.records import answer_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
@@ -122,7 +121,7 @@ class World:
         """Deliver one of the ready events; False when the world is quiet."""
         due_ms = self.next_due()
         if due_ms is None:
-            self.must_be_quiet()
+            must_be_quiet(self.agents.values())
             return False
         self.set_time(due_ms)
         if self.config.policy == "fifo" and self.mail.next_due() == due_ms:
@@ -190,16 +189,19 @@ class World:
     def deliver_item(self, agent: Agent) -> None:
         item = agent.pending[0]
         self.item = item.id
-        is_op = not isinstance(item, ClockMove)
-        if is_op and self.may_crash and self.is_struck(agent, item.id) and agent.resume_ms is not None:
-            return  # it waits for the end of the pause
         agent.pending.popleft()
         if isinstance(item, ClockMove):
             self.move_clock(agent, item)
-        elif agent.memory is None:
-            self.skip(item.id, "op of an agent that is down", "down")
         else:
-            self.issue(agent, item.id, item.name, item.args)
+            self.deliver_op(agent, item)
+
+    def deliver_op(self, agent: Agent, op: Op) -> None:
+        if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
+            agent.held.append(op)
+        elif agent.memory is None:
+            self.skip(op.id, "op of an agent that is down", "down")
+        else:
+            self.issue(agent, op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
         self.tally.skipped[what] += 1
@@ -327,7 +329,7 @@ class World:
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        make_args = partial(self.agent_args, agent, place)
+        make_args = partial(args_for, agent, place, self.now_ms)
         fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, make_args)
         if fault is None:
             return False
@@ -341,18 +343,17 @@ class World:
         self.crash(agent, down_ms)
         return True
 
-    def agent_args(self, agent: Agent, place: str, kind: str, draw: Draw) -> Args | None:
-        if kind == "agent_pause":
-            return pause_args(agent.window, self.now_ms, draw)
-        return crash_args(place, kind, draw)
-
     def resume(self, agent: Agent) -> None:
-        """A pause is over; what came meanwhile comes now."""
+        """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
         self.trace.add(Tag.LIFE, "resume", agent.name)
-        for message in agent.resume(self.now_ms):
-            self.mail.post(0, message)
+        held = agent.resume(self.now_ms)
         assert agent.memory is not None
         self.set_alarm(agent, agent.memory)
+        for each in held:
+            if isinstance(each, Op):
+                self.deliver_op(agent, each)
+            else:
+                self.deliver_answer(each)
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
@@ -412,20 +413,6 @@ class World:
         self.item = op_id
         self.issue(agent, op_id, name, args)
         self.run_until_quiet(step_max)
-
-    def must_be_quiet(self) -> None:
-        """Nothing is due: then nothing may wait, but for a clock that stands until the world heals."""
-        for agent in self.agents.values():
-            if agent.clock.is_frozen:
-                continue
-            if agent.in_flight:
-                op_id, name = next(iter(agent.in_flight.items()))
-                raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
-            if agent.memory is not None and agent.memory.state.operations:
-                stuck = next(iter(agent.memory.state.operations.values()))
-                raise Broken(
-                    "progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it"
-                )
 
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
