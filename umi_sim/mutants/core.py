@@ -75,6 +75,10 @@ def entries_not_loaded(original: Original) -> Original:
     return core_of
 
 
+def nothing_leaves(original: Original) -> Original:
+    return lambda tier, scores, config: (tier, ())
+
+
 CORE: Final = (
     Mutant("update-resets-importance", "core", "a new text sets the importance of its block back",
            ("authored-text-kept",), "core", (Patch(blocks, "set_block", importance_reset),)),
@@ -90,6 +94,8 @@ CORE: Final = (
     Mutant("restart-forgets-core", "core", "after a restart the promoted entries are gone",
            ("acknowledged-is-durable", "core-current", "restart-invisible"), "core",
            (Patch(recover, "core_of", entries_not_loaded),)),
+    Mutant("lowered-limit-ignored", "core", "after a restart core keeps what its new limit has no room for",
+           ("core-limits",), "doubt", (Patch(recover, "fit", nothing_leaves),)),
 )  # fmt: skip
 
 
