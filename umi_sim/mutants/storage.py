@@ -6,7 +6,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core import engine
-from umi_core.effects import Asked, Commit, Done, HookNote, Outcome, Read, Reply, Write
+from umi_core.effects import Asked, Commit, Done, HookNote, Outcome, Reply, Write
 from umi_core.engine import Engine
 from umi_core.inputs import Answer, Committed, Embedded, ModelReplied, ReadDone
 from umi_core.language import extraction
@@ -191,9 +191,10 @@ def as_it_is_written(original: Original) -> Original:
 
 
 def damaged_unseen(original: Original) -> Original:
-    def checked_rows(self: Engine, operation: Operation, asked: Read, answer: ReadDone) -> object:
+    def checked_rows(self: Engine, *asked: Any) -> object:
+        *before, answer = asked
         rows = tuple(row for row in answer.rows if row.body is not None)
-        return original(self, operation, asked, attrs.evolve(answer, rows=rows))
+        return original(self, *before, attrs.evolve(answer, rows=rows))
 
     return checked_rows
 
