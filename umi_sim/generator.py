@@ -13,6 +13,7 @@ from umi_sim.faults import Dice
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.prng import Stream
 from umi_sim.run_config import RunConfig
+from umi_sim.schedule import policy_of
 from umi_sim.source import ArgsMaker
 from umi_sim.workloads import Known, Workload
 
@@ -42,7 +43,7 @@ class Generator:
         self._config = config
         self._known = known
         self._dice = Dice(config.seed, config.faults)
-        self._schedule = Stream(config.seed, "schedule")
+        self._schedule = policy_of(config)
         names = [agent.name for agent in config.agents]
         self._workloads = {name: Workload(config, name, known) for name in names}
         self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
@@ -76,7 +77,7 @@ class Generator:
         return fault
 
     def choose(self, ready: Sequence[str]) -> int:
-        index = self._schedule.below(len(ready))
+        index = self._schedule.choose(ready)
         if index:
             self.record.append(Deviation(self._next_id("s"), ready[index], ready[0]))
         return index

@@ -22,6 +22,7 @@ from umi_core.values import Scope
 from umi_sim.faults import KINDS
 from umi_sim.prng import Stream
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.schedule import DEPTHS
 from umi_sim.toml_reader import (
     FILE_BYTES_MAX,
     BadScenario,
@@ -71,6 +72,7 @@ FLOORS: Final = {  # a swarm run leaves out half of the requests, but of each ro
     "write": ("set", "incr", "append", "set_block", "create_session", "remember"),
     "read": ("get", "exists", "get_block", "blocks", "in_core", "render", "recall", "get_entity", "count"),
 }
+POLICY_WEIGHTS: Final = {"fifo": 2, "random": 4, "lifo": 1, "pct": 3}
 NORMAL: Final = Config()
 
 assert sum(OFTEN.get(name, 1) for name in REQUESTS) == 64
@@ -137,6 +139,7 @@ def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
 ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
 HYPHENED: Final = text("[a-z0-9-]{1,60}", "a name of a-z 0-9 -")
 TIME_MS: Final = whole(0, 2**52)
+POLICY: Final = text(r"fifo|lifo|random|pct(\([1-5]\))?", "fifo, lifo, random, pct, or pct(1) to pct(5)")
 REQUEST: Final = text("|".join(REQUESTS), "the name of a request")
 OP: Final = table(
     {"at_ms": TIME_MS, "agent": text("[a-d]"), "name": REQUEST, "args": as_table}, "at_ms", "agent", "name"
@@ -208,7 +211,7 @@ class Scenario:
     jumps: bool | None = key("clock", flag)
     latency: Sequence[str] = key("services", names(text("instant|short|spread")), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
-    policy: Sequence[str] = key("run", names(text("fifo|random")), ())
+    policy: Sequence[str] = key("run", names(POLICY), ())
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
     off: tuple[str, ...] = key("run", names(HYPHENED), ())
@@ -289,7 +292,7 @@ class Draw:
             land=self.share("clock.land", (1, 4), (1, 4), 8),
             repeat=self.share("workload.repeat", (0, 1), (-3, 4), 16),
             latency=self.choice("services.latency", ("instant", "short", "spread")),
-            policy=self.choice("run.policy", ("fifo", "random", "random")),
+            policy=self.policy(),
             flush_ms=scenario.flush_ms, workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
@@ -330,6 +333,15 @@ class Draw:
         allowed: Sequence[str] = self.given(key) or names
         plain = names[0] if names[0] in allowed else allowed[0]
         return plain if self.is_plain else self.stream(key).pick(allowed)
+
+    def policy(self) -> str:
+        """Drawn by weight from what the file allows; `pct` alone has any depth."""
+        allowed = self.scenario.policy or tuple(POLICY_WEIGHTS)
+        if self.is_plain:
+            return "fifo" if "fifo" in allowed else allowed[0].replace("pct", "pct(1)")
+        weights = [POLICY_WEIGHTS[name.partition("(")[0]] for name in allowed]
+        name = self.stream("run.policy").weighted(allowed, weights)
+        return self.stream("run.policy.depth").pick(DEPTHS) if name == "pct" else name
 
     def agents(self) -> tuple[AgentConfig, ...]:
         low, high = self.scenario.count or (1, 4)

@@ -110,7 +110,8 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[run]\noff = ["a", "a"]\nreason = "r"', "run.off: expected different names, got ['a', 'a']"),
         ('[services]\nlatency = ["far"]', 'services.latency: expected instant|short|spread, got "far"'),
         ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
-        ('[run]\npolicy = ["pct"]', 'run.policy: expected fifo|random, got "pct"'),
+        ('[run]\npolicy = ["pct(6)"]',
+         'run.policy: expected fifo, lifo, random, pct, or pct(1) to pct(5), got "pct(6)"'),
         ("[run]\nequivalences = []", f"run.equivalences: unknown key; {RUN}"),
         ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
@@ -367,7 +368,7 @@ def test_golden_draw() -> None:
         "swarm",
         START_MS,
         "instant",
-        "random",
+        "pct(5)",
     )
     assert [(each.name, each.scope, each.skew_ms) for each in config.agents] == [
         ("a", Scope("u1", "a1"), 1_644_268_257)
@@ -411,6 +412,20 @@ def test_a_plain_run_stays_within_what_the_file_says() -> None:
     assert (config.land, config.start_ms, config.steps_max) == ((0, 1), 5, 7)
     assert (config.latency, config.policy) == ("spread", "fifo")
     assert config.memory == {"core_entry_count_max": 3, "auto_rebalance": False}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "plain", "swarm"),
+    [
+        ('["pct"]', "pct(1)", {f"pct({depth})" for depth in range(1, 6)}),
+        ('["pct(3)", "fifo"]', "fifo", {"pct(3)", "fifo"}),
+        ('["lifo"]', "lifo", {"lifo"}),
+    ],
+)
+def test_a_file_may_name_its_schedules(allowed: str, plain: str, swarm: set[str]) -> None:
+    body = f"[run]\npolicy = {allowed}"
+    assert drawn(body, "plain").policy == plain
+    assert {drawn(body, seed=seed).policy for seed in range(60)} == swarm
 
 
 def test_given_weights_stay_in_proportion_up_to_a_factor() -> None:
@@ -571,7 +586,7 @@ EIGHT = dict.fromkeys(range(1, 9), 1)
         ("swarm", "land", {(n, 8): 1 for n in range(1, 5)}),
         ("swarm", "repeat", {(0, 16): 4, (1, 16): 1, (2, 16): 1, (3, 16): 1, (4, 16): 1}),
         ("swarm", "latency", {"instant": 1, "short": 1, "spread": 1}),
-        ("swarm", "policy", {"fifo": 1, "random": 2}),
+        ("swarm", "policy", {"fifo": 10, "random": 20, "lifo": 5, **{f"pct({d})": 3 for d in range(1, 6)}}),
     ],
 )
 def test_settings_take_their_shares(mode: str, setting: str, parts: Mapping[object, int]) -> None:
