@@ -8,6 +8,8 @@ from umi_core.values import Scope
 
 Ratio = tuple[int, int]
 
+PAUSE_MS_MAX = 2_000
+
 
 @attrs.frozen
 class AgentConfig:
@@ -24,7 +26,8 @@ class RunConfig:
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
-    input, or none. `off`: names of rules that are not checked. Ratios are (n, d).
+    input, or none. `off`: names of rules that are not checked.
+    `alike`: all agents draw the same requests. Ratios are (n, d).
     """
 
     scenario: str
@@ -45,6 +48,8 @@ class RunConfig:
     latency: str
     policy: str
     flush_ms: int = 1
+    pause_ms_max: int = PAUSE_MS_MAX
+    alike: bool = False
     workload: str = "generated"
     script: tuple[Mapping[str, object], ...] = ()
     transcript: str | None = None
