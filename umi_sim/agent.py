@@ -16,6 +16,7 @@ from umi_sim.items import ClockMove, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.services import Call, Flush
 from umi_sim.storage import SimStorage
+from umi_sim.verdict import Broken
 
 
 class Judge(Protocol):
@@ -63,6 +64,21 @@ def is_busy(agent: Agent) -> bool:
         return True
     state = agent.memory.state
     return bool(state.operations) or state.phase == "recovering"
+
+
+def must_be_quiet(agent: Agent) -> None:
+    """Nothing is due: then nothing may wait."""
+    if agent.in_flight:
+        op_id, name = next(iter(agent.in_flight.items()))
+        raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
+    if agent.memory is not None and agent.memory.state.operations:
+        stuck = next(iter(agent.memory.state.operations.values()))
+        raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
+
+
+def place_in_record(agent: Agent) -> int:
+    """Items are numbered in the order of the record."""
+    return int(agent.pending[0].id[1:])
 
 
 @attrs.define

@@ -54,6 +54,7 @@ FLOORS: Final = {  # a swarm run leaves out half of the requests, but of each ro
     "read": ("get", "exists", "get_block", "blocks", "in_core", "render", "recall", "get_entity", "count"),
 }
 POLICIES: Final = {"fifo": 2, "random": 4, "lifo": 1, "pct": 3}
+REVISE_EVERY: Final[Range] = (2, 20)
 LATENCIES: Final = ("instant", "short", "spread")
 NORMAL: Final = Config()
 
@@ -108,6 +109,7 @@ class Drawing:
             land=self.share("clock.land", (1, 4), 8, (1, 4)),
             repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),
             latency=self.latency(), policy=self.policy(), flush_ms=scenario.flush_ms,
+            revise_every=self.revise_every(),
             pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
             workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
@@ -168,6 +170,12 @@ class Drawing:
         weights = [POLICIES[name.partition("(")[0]] for name in allowed]
         name = self.stream("run.policy").weighted(allowed, weights)
         return self.stream("run.policy.depth").pick(DEPTHS) if name == "pct" else name
+
+    def revise_every(self) -> int:
+        """Drawn in one of eight swarm runs, and wherever the file says so."""
+        is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
+        low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
+        return self.stream("run.revise_every").between(low, high)
 
     def agents(self) -> tuple[AgentConfig, ...]:
         low, high = self.ends("agents.count")

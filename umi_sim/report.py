@@ -116,6 +116,7 @@ def unusual(config: RunConfig) -> list[str]:
         *((f"start {config.start_ms} ms",) if config.start_ms != PLAIN.start_ms else ()),
         *(f"{name} {n}/{d}" for name, (n, d) in shares if differ((n, d), getattr(PLAIN, name))),
         *(f"clock {agent.name} {duration(agent.skew_ms)}" for agent in config.agents if agent.skew_ms),
+        *((f"revisions every {config.revise_every}",) if config.revise_every else ()),
         *(f"without {name}" for name in config.off),
         *((f"bug {config.planted}",) if config.planted else ()),
     ]

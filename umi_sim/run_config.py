@@ -27,7 +27,8 @@ class RunConfig:
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
     input, or none. `off`: names of rules that are not checked.
-    `alike`: all agents draw the same requests. Ratios are (n, d).
+    `alike`: all agents draw the same requests. `revise_every`: after so many
+    ops all workflows have a new revision; 0: never. Ratios are (n, d).
     """
 
     scenario: str
@@ -48,6 +49,7 @@ class RunConfig:
     latency: str
     policy: str
     flush_ms: int = 1
+    revise_every: int = 0
     pause_ms_max: int = PAUSE_MS_MAX
     alike: bool = False
     workload: str = "generated"

@@ -193,6 +193,7 @@ class Scenario:
     latency: Sequence[str] = key("services", names(text("|".join(LATENCIES))), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
     policy: Sequence[str] = key("run", names(POLICY), ())
+    revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
     off: tuple[str, ...] = key("run", names(HYPHENED), ())

@@ -25,12 +25,13 @@ from umi_core.state import Operation
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim import strikes
-from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
+from umi_sim.agent import Agent, Judge, Message, Tally, is_busy, must_be_quiet, place_in_record
 from umi_sim.clock import SimClock
 from umi_sim.crashes import crash_args, may_crash
 from umi_sim.items import Args, ClockMove
 from umi_sim.links import latency_of
 from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
+from umi_sim.revisions import Revisions
 from umi_sim.run_config import RunConfig
 from umi_sim.services import Call, Flush, Later, Services
 from umi_sim.source import Source
@@ -65,6 +66,7 @@ class World:
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
     latency: Callable[[str], int] = attrs.field(init=False)
+    revisions: Revisions = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
     queue: list[tuple[int, int, Message]] = attrs.field(init=False, factory=list)
     is_healed: bool = attrs.field(init=False, default=False)
@@ -81,6 +83,7 @@ class World:
     def __attrs_post_init__(self) -> None:
         config = self.config
         self.latency = latency_of(config)
+        self.revisions = Revisions(config.revise_every)
         self.may_crash = may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
@@ -123,7 +126,8 @@ class World:
         """Deliver one of the ready events; False when the world is quiet."""
         due_ms = self.next_due()
         if due_ms is None:
-            self.must_be_quiet()
+            for agent in self.agents.values():
+                must_be_quiet(agent)
             return False
         self.set_time(due_ms)
         if self.config.policy == "fifo" and self.queue and self.queue[0][0] <= due_ms:
@@ -196,6 +200,7 @@ class World:
             self.tally.skipped["op of an agent that is down"] += 1
             self.trace.add(Tag.SKIPPED, item.id, "down")
         else:
+            self.revise(item.id)
             self.issue(agent, item.id, item.name, item.args)
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
@@ -403,6 +408,18 @@ class World:
         if agent.memory is not None:
             self.set_alarm(agent, agent.memory)
 
+    def revise(self, op_id: str) -> None:
+        """Workflows may change before an op; what is in flight ends on the revision it began with."""
+        registry = self.revisions.reached(op_id, self.registry)
+        if registry is not self.registry:
+            self.registry = registry
+            self.trace.add(Tag.MARK, f"new revisions before {op_id}")
+            for agent in self.agents.values():
+                if agent.memory is not None:
+                    agent.memory.use(registry)
+                if agent.in_flight:
+                    self.tally.marks["revision: under an operation"] += 1
+
     # Phases.
 
     def heal(self) -> None:
@@ -425,26 +442,9 @@ class World:
         self.issue(agent, op_id, name, args)
         self.run_until_quiet(step_max)
 
-    def must_be_quiet(self) -> None:
-        """Nothing is due: then nothing may wait."""
-        for agent in self.agents.values():
-            if agent.in_flight:
-                op_id, name = next(iter(agent.in_flight.items()))
-                raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
-            if agent.memory is not None and agent.memory.state.operations:
-                stuck = next(iter(agent.memory.state.operations.values()))
-                raise Broken(
-                    "progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it"
-                )
-
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
 
 
 def no_delay(event: str) -> int:
     return 0
-
-
-def place_in_record(agent: Agent) -> int:
-    """Items are numbered in the order of the record."""
-    return int(agent.pending[0].id[1:])

@@ -185,6 +185,7 @@ OPTION_BODIES = {
     "faults": '[faults]\nmodel_slow = "1/99"',
     "flush_ms": "[services]\nflush_ms = 99",
     "pause_ms_max": "[workload]\npause_ms_max = 99",
+    "revise_every": "[run]\nrevise_every = 99",
     "alike": "[workload]\nalike = true",
 }
 
@@ -193,7 +194,7 @@ OPTION_BODIES = {
 def test_an_option_that_is_pinned_moves_no_other(option: str) -> None:
     for seed in range(20):
         free, pinned = (
-            draw(made(body + "\n[run]\nsteps_max = 9"), seed) for body in ("", OPTION_BODIES[option])
+            draw(made(body), seed, {"run.steps_max": "9"}) for body in ("", OPTION_BODIES[option])
         )
         assert attrs.evolve(pinned, **{option: getattr(free, option)}) == free
         assert getattr(pinned, option) != getattr(free, option) or pinned.mode != "swarm"
@@ -328,6 +329,12 @@ SCHEDULES = {"fifo": 10, "random": 20, "lifo": 5, **{f"pct({depth})": 3 for dept
 )
 def test_settings_take_their_shares(mode: str, setting: str, parts: Mapping[object, int]) -> None:
     must_share([getattr(config, setting) for config in configs(mode)], parts)
+
+
+@pytest.mark.slow
+def test_workflows_change_in_one_of_eight_swarm_runs() -> None:
+    must_share([config.revise_every > 0 for config in configs("swarm")], {True: 1, False: 7})
+    assert {config.revise_every for config in every() if config.mode != "swarm"} == {0}
 
 
 @pytest.mark.slow

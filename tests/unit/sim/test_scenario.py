@@ -41,7 +41,10 @@ RATIO = 'expected a ratio "n/d" with n <= d <= 10^9, got'
 COUNT = "agents.count: expected a whole number or [low, high], 1 to 4, got"
 NO_FLOAT = "(floats and dates are not used)"
 BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
-AGENTS, RUN = "known: count, users, scopes, in_flight", "known: policy, steps_max, marks, off, reason"
+AGENTS, RUN = (
+    "known: count, users, scopes, in_flight",
+    "known: policy, revise_every, steps_max, marks, off, reason",
+)
 TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults"
 NAME = "expected a name of a-z 0-9 -, got"
 TIME = "expected a whole number from 0 to 4503599627370496, got"
@@ -244,7 +247,7 @@ def test_an_unknown_name_is_refused_with_its_neighbour() -> None:
     with pytest.raises(BadScenario, match=r"^storage_strom: no such scenario; did you mean storage_storm\?$"):
         find("storage_strom")
     with pytest.raises(
-        BadScenario, match=r"^x: no such scenario; known: answers, calm, canary, contradictions, "
+        BadScenario, match=r"^x: no such scenario; known: all_faults, answers, calm, canary, "
     ):
         find("x")
 
@@ -334,12 +337,13 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
-        "transcripts conversation contradictions languages answers canary".split()
+        "transcripts conversation contradictions languages answers canary storm all_faults tiny crowd "
+        "tenants long_life revisions".split()
     )
 
 
-def test_only_the_canary_is_manual() -> None:
-    assert [name for name in shipped() if find(name).manual] == ["canary"]
+def test_only_the_canary_and_what_takes_minutes_is_manual() -> None:
+    assert [name for name in shipped() if find(name).manual] == ["canary", "long_life"]
     assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
 
 
