@@ -66,6 +66,17 @@ def test_a_run_that_passed() -> None:
     ]
 
 
+def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
+    config = attrs.evolve(
+        CONFIG, mode="one_kind", faults={"storage_torn": (1, 4)}, in_flight_max=3, start_ms=0, repeat=(0, 16),
+        revise_every=5,
+    )  # fmt: skip
+    assert report.lines(verdict(config=config), "umi-sim run")[3:5] == [
+        "  config   one_kind storage_torn; 1 agent, 1 user, 4 keys, latency instant, schedule fifo",
+        "           not plain: in_flight 3, start 0 ms, revisions every 5",
+    ]
+
+
 def test_a_run_that_failed() -> None:
     repeat = "umi-sim replay .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json"
     assert report.lines(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45") == [
