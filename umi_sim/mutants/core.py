@@ -235,7 +235,7 @@ def deleted_too(original: Original) -> Original:
 
 PROMOTION: Final = (
     Mutant("scan-first-page-only", "promotion", "entities beyond the first page never reach core",
-           ("promotion-fair",), "crowd", (Patch(AccessTable, "after", first_page),)),
+           ("promotion-fair",), "guests", (Patch(AccessTable, "after", first_page),)),
     Mutant("core-count-limit-ignored", "promotion", "more entries enter core than its limit allows",
            ("core-limits",), "core", (Patch(core, "shortage", uncounted),)),
     Mutant("importance-dropped", "promotion", "the importance given with a remember never reaches the score",

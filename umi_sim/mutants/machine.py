@@ -30,6 +30,14 @@ def lacking_let_through(original: Original) -> Original:
     return is_sound
 
 
+def on_the_latest(original: Original) -> Original:
+    def proceed(self: Engine, operation: Operation) -> None:
+        operation.revision = self.registry.latest(operation.workflow)
+        original(self, operation)
+
+    return proceed
+
+
 def counted_only(original: Original) -> Original:
     def degraded(self: Engine, operation: Operation, *rest: Any) -> None:
         before = operation.degraded
@@ -72,6 +80,10 @@ ROWS: Final = (
     Mutant("produces-unchecked", "workflow engine", "a row that leaves out a fact it declares is let through",
            ("workflow-contract",), "calm", (Patch(Engine, "is_sound", lacking_let_through),),
            tables=fact_left_out),
+    Mutant("running-operation-changes-revision", "workflow engine",
+           "an operation goes on with rows of a revision made after it began",
+           ("revision-pinned", "workflow-contract"), "revisions",
+           (Patch(Engine, "proceed", on_the_latest),)),
     Mutant("degraded-without-saying", "workflow engine", "a row degrades, and the reply does not name it",
            ("degradation-named",), "model_storm", (Patch(Engine, "degraded", counted_only),)),
     Mutant("rate-limit-wait-ignored", "workflow engine", "the next attempt comes before the time it was told",
