@@ -81,7 +81,7 @@ def nothing_leaves(original: Original) -> Original:
 
 CORE: Final = (
     Mutant("update-resets-importance", "core", "a new text sets the importance of its block back",
-           ("authored-text-kept",), "core", (Patch(blocks, "set_block", importance_reset),)),
+           ("authored-text-kept",), "rendering", (Patch(blocks, "set_block", importance_reset),)),
     Mutant("promotion-replaces-neighbour", "core", "a promoted entity takes the place of the one before it",
            ("core-bijection", "fewest-victims", "route-known-only", "self-stays"), "core",
            (Patch(core, "put_entry", neighbour_replaced),)),

@@ -298,7 +298,7 @@ ROWS: Final = (
     Mutant("ties-by-arrival", "retrieval", "hits of equal score come in the order of storage",
            ("hits-ordered", "fusion-rule"), "calm", patches=(Patch(ranking, "order", unordered_ties),)),
     Mutant("read-error-is-empty", "retrieval", "a recall whose read failed replies success without hits",
-           ("error-is-not-empty", "filter-before-cut"), "storage_storm",
+           ("error-is-not-empty", "filter-before-cut", "session-keys-true"), "storage_storm",
            patches=(Patch(engine.Engine, "give_up", nothing_found),)),
     Mutant("fusion-of-one-list", "retrieval", "the one list that there is gets fused all the same",
            ("fusion-rule",), "model_storm", patches=(Patch(recall, "fused", always_fused),)),
