@@ -113,6 +113,7 @@ class Drawing:
             pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
             workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
+            everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
         )  # fmt: skip
 

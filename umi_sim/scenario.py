@@ -122,6 +122,7 @@ FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.valu
 SWARM: Final = table(
     {
         "mode": text("|".join(("any", *MODES))),
+        "sites": text("some|all"),
         "pin": table({"kind": text("|".join(KINDS), "the name of a kind of fault"), "tiny": flag}),
     }
 )
