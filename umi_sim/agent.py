@@ -49,6 +49,7 @@ class Agent:
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
+    entry_count_max: int | None = None  # of core, in this life; None: as the configuration says
     resume_ms: int | None = None
     is_clock_held: bool = False
     window: Window = attrs.field(factory=Window)

@@ -42,7 +42,7 @@ class Generator:
         self.record: list[Item] = []
         self._config = config
         self._known = known
-        self._dice = Dice(config.seed, config.faults)
+        self._dice = Dice(config.seed, config.faults, config.everywhere)
         self._schedule = Stream(config.seed, "schedule")
         names = [agent.name for agent in config.agents]
         self._workloads = {name: Workload(config, name, known) for name in names}

@@ -361,6 +361,7 @@ FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "storage_damaged": ROW, "storage_misdirected": ROW, "storage_repeat_row": ROW,
     "storage_bit_flip": {"byte": COUNT, "bit": COUNT}, "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
+    "agent_lower_limit": {"core_entry_count_max": COUNT, **DOWN},
     "link_delay": {"delay_ms": COUNT}, "link_reorder": {"wait_ms": COUNT}, "link_duplicate": AFTER,
     "link_clog": FOR, "link_partition": FOR,
     "agent_pause": {"clock": one_of(("runs", "stands"), "value"), **FOR},

@@ -22,10 +22,9 @@ from umi_core.inputs import REQUESTS, Value, Wake
 from umi_core.memory import Memory
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
-from umi_sim import clock_moves
+from umi_sim import clock_moves, crashes
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy, must_be_quiet
 from umi_sim.clock import READING_MS_MAX, SimClock
-from umi_sim.crashes import args_for, may_crash
 from umi_sim.items import Args, ClockMove, Op
 from umi_sim.mail import Entry, Mail
 from umi_sim.records import answer_fields, outcome_fields, short, shown_args
@@ -74,7 +73,7 @@ class World:
 
     def __attrs_post_init__(self) -> None:
         config = self.config
-        self.may_crash = may_crash(config, self.source)
+        self.may_crash = crashes.may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
         for agent in config.agents:
@@ -329,7 +328,7 @@ class World:
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        make_args = partial(args_for, agent, place, self.now_ms)
+        make_args = partial(crashes.args_for, agent, self.services.storage, place, self.now_ms)
         fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, make_args)
         if fault is None:
             return False
@@ -337,10 +336,8 @@ class World:
         if fault.fault == "agent_pause":
             self.trace.add(Tag.LIFE, "pause", agent.name)
             agent.pause(self.now_ms, fault.args)
-            return True
-        down_ms = fault.args["down_ms"]
-        assert isinstance(down_ms, int)
-        self.crash(agent, down_ms)
+        else:
+            self.crash(agent, crashes.down_ms(agent, fault.args))
         return True
 
     def resume(self, agent: Agent) -> None:
@@ -357,7 +354,9 @@ class World:
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
-        agent.memory = Memory(agent.config.scope, Config(**self.config.memory), self.registry)  # type: ignore[arg-type]
+        cores = crashes.cores(agent, self.services.storage, self.mail.queue)
+        config = crashes.config_of(agent, self.config.memory, cores)
+        agent.memory = Memory(agent.config.scope, config, self.registry)
         agent.life += 1
         agent.restart_ms = None
         self.trace.add(Tag.LIFE, "start", agent.name)

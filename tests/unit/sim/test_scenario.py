@@ -67,7 +67,7 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
     [
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
         ("[explore]\ndepth = 1", f"explore: unknown key; {TABLES}"),
-        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode"),
+        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode, sites"),
         ('swarm = { mode = "one_kind" }', 'scenario.swarm.mode: expected any|plain|swarm, got "one_kind"'),
         ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
         ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
