@@ -4,6 +4,7 @@ An agent is one memory with its clock and what it is about to do; it has no memo
 """
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
+from umi_core.results import BlockSet, Rebalanced
 from umi_sim.clock import SimClock
 from umi_sim.items import ClockMove, Op
 from umi_sim.run_config import AgentConfig
@@ -85,8 +87,17 @@ class Tally:
         if isinstance(outcome, Done):
             for item in outcome.degraded:
                 self.degraded[item.name] += item.count
+            self.marks.update(rare(outcome.value))
         elif isinstance(outcome, Refused | Failed):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
+
+
+def rare(value: object) -> Iterator[str]:
+    """What a reply tells that seldom happens: entries that left core to make room."""
+    if isinstance(value, BlockSet) and value.evicted:
+        yield "core: an entry left for a text"
+    elif isinstance(value, Rebalanced) and value.evicted:
+        yield "core: an entry left for a better one"
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {

@@ -145,7 +145,7 @@ def value_of(name: str, config: RunConfig) -> Value:
 def requests_of(scenario: Scenario) -> tuple[str, ...]:
     """What a generated workload of this file may ask; a script or a talk asks in an order of its own."""
     given = scenario.weights or REQUESTS
-    return () if scenario.script else tuple(name for name in REQUESTS if name in given)
+    return tuple(name for name in REQUESTS if name in given) if scenario.kind == "generated" else ()
 
 
 # What was missed.
