@@ -1,6 +1,8 @@
-"""Crashes: whether a run may have any, how long an agent stays down, and with what limits it comes back."""
+"""Crashes and pauses: whether a run has any, how long an agent is away, with what limits it comes back."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
 
 from umi_core.config import Config
 from umi_core.effects import Commit
@@ -12,14 +14,31 @@ from umi_sim.items import Args, Fault
 from umi_sim.run_config import RunConfig
 from umi_sim.source import Source
 from umi_sim.storage import SimStorage
+from umi_sim.window import Window
 
-LIMIT = "core_entry_count_max"
+CLOCKS: Final = ("runs", "stands")
+LIMIT: Final = "core_entry_count_max"
 
 
 def may_crash(config: RunConfig, source: Source) -> bool:
     """Only then is it asked before every event."""
     recorded = (item.fault for item in source.record if isinstance(item, Fault))
     return any(kind.startswith("agent_") for kind in (*config.faults, *recorded))
+
+
+def args_for(
+    agent: Agent, storage: SimStorage, place: str, now_ms: int, kind: str, draw: Draw
+) -> Args | None:
+    """The args of what is about to strike an agent; None if it must not."""
+    if kind == "agent_pause":
+        return pause_args(agent.window, now_ms, draw)
+    return crash_args(place, partial(stored_core, agent, storage), kind, draw)
+
+
+def pause_args(window: Window, now_ms: int, draw: Draw) -> Args | None:
+    """How long nothing reaches the agent, and what its clock does meanwhile."""
+    args = window.args(now_ms, draw)
+    return args and {**args, "clock": CLOCKS[draw("clock", len(CLOCKS))]}
 
 
 def crash_args(place: str, stored: Callable[[], Core | None], kind: str, draw: Draw) -> Args | None:
