@@ -103,9 +103,9 @@ def marks() -> str:
     )
     return (
         "# Marks, and their floors\n\n"
-        "A sweep of at least 1,000 seeds of a scenario must reach each of its marks in this share of the runs;\n"
-        "[what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. Each floor is at most half of what\n"
-        "was measured.\n\n" + table(("mark", "scenario", "floor"), rows)
+        "A sweep of at least 1,000 seeds of a scenario must reach each of its marks in this share of the\n"
+        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. Each floor is at\n"
+        "most half of what was measured.\n\n" + table(("mark", "scenario", "floor"), rows)
     )
 
 
