@@ -104,8 +104,8 @@ def marks() -> str:
     return (
         "# Marks, and their floors\n\n"
         "A sweep of at least 1,000 seeds of a scenario must reach each of its marks in this share of the\n"
-        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. Each floor is at\n"
-        "most half of what was measured.\n\n" + table(("mark", "scenario", "floor"), rows)
+        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. Each floor is\n"
+        "at most half of what was measured.\n\n" + table(("mark", "scenario", "floor"), rows)
     )
 
 
