@@ -124,6 +124,20 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
             raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
 
 
+def wake_name(agent: Agent) -> str:
+    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
+    if agent.memory is None:
+        return f"{agent.name}/start#{agent.life + 1}"
+    return (
+        f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
+    )
+
+
+def place_in_record(agent: Agent) -> int:
+    """Items are numbered in the order of the record."""
+    return int(agent.pending[0].id[1:])
+
+
 @attrs.define
 class Tally:
     """What happened how often in a run, by name."""

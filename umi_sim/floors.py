@@ -15,7 +15,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.inputs import REQUESTS
-from umi_sim.faults import KINDS
+from umi_sim.drawing import possible_kinds
 from umi_sim.items import Op
 from umi_sim.run_config import Ratio, RunConfig
 from umi_sim.scenario import Scenario
@@ -101,13 +101,12 @@ def pairs_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 def enabled(scenario: Scenario) -> tuple[str, ...]:
     """The kinds of faults that the file turns on, by name, by group or as jumps of clocks."""
-    given = scenario.faults or {}
-    return tuple(name for name, kind in KINDS.items() if is_on(given, scenario, name, kind.group))
-
-
-def is_on(given: Mapping[str, bool | Ratio], scenario: Scenario, kind: str, group: str) -> bool:
-    rate = given.get(kind, given.get(group, bool(scenario.jumps) and group == "clock"))
-    return rate[0] > 0 if isinstance(rate, tuple) else rate
+    mode, pinned = scenario.swarm.get("mode"), scenario.pin.get("kind")
+    if mode == "plain":
+        return ()
+    if mode == "one_kind" and pinned:
+        return (pinned,)
+    return tuple(possible_kinds(attrs.evolve(scenario, faults=scenario.faults or {})))
 
 
 def open_options(scenario: Scenario) -> tuple[str, ...]:
@@ -122,9 +121,11 @@ def open_options(scenario: Scenario) -> tuple[str, ...]:
 
 SPANS: Final[Mapping[str, Callable[[RunConfig], Value]]] = {
     "agents.count": lambda config: len(config.agents),
+    "agents.users": lambda config: len({agent.scope.user: None for agent in config.agents}),
     "agents.in_flight": lambda config: config.in_flight_max,
     "workload.operations": lambda config: config.operations_max,
     "workload.keys": lambda config: config.key_count,
+    "run.revise_every": lambda config: config.revise_every,
 }
 WORDS: Final[Mapping[str, Callable[[RunConfig], Value]]] = {
     "services.latency": lambda config: config.latency,
