@@ -371,6 +371,7 @@ class World:
         self.crash_count += 1
         self.trace.add(Tag.LIFE, "crash", agent.name)
         self.tally.excused["crashed"] += len(agent.in_flight)
+        self.tally.marks.update(crashes.marks_of(agent))
         agent.in_flight.clear()
         agent.resume(self.now_ms)
         agent.memory = agent.wake_ms = None
