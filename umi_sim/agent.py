@@ -58,12 +58,15 @@ class Agent:
 
     def wants_items(self) -> bool:
         """No operation is left; the end of a clock's window may be."""
-        return self.memory is not None and all(item.__class__ is ClockMove for item in self.pending)
+        pending = self.pending
+        is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
+        return self.memory is not None and not is_busy
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """In order of their times, then of the record."""
-        ordered = sorted((*self.pending, *items), key=lambda item: item.at_ms)
-        self.pending = deque(ordered)
+        if self.pending or len(items) > 1:
+            items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
+        self.pending = deque(items)
 
     def pause(self, now_ms: int, args: Args) -> None:
         """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""

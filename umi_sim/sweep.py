@@ -25,7 +25,7 @@ from umi_sim.faults import KINDS
 from umi_sim.floors import Missed, Summary
 from umi_sim.replay import severest
 from umi_sim.report import counted, cut, escaped, plural, row, rows
-from umi_sim.runner import run
+from umi_sim.runner import run, run_once
 from umi_sim.scenario import Scenario
 from umi_sim.trace import write_whole
 from umi_sim.verdict import EXIT_CODES, FailureKind, Verdict
@@ -358,13 +358,17 @@ def as_json(totals: Totals) -> dict[str, object]:
 
 @attrs.frozen
 class Hunt:
-    """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds."""
+    """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
+
+    `items`: how many the failing run has.
+    """
 
     name: str
     rule: str
     expected: tuple[str, ...]
     seeds: int
     ms: int
+    items: int = 0
 
     @property
     def is_found(self) -> bool:
@@ -372,18 +376,26 @@ class Hunt:
 
 
 def hunt(mutant: mutants.Mutant) -> Hunt:
-    """Run seeds from 0 on until something is broken, at most as many as the mutant is granted."""
+    """Run seeds from 0 on until one of its rules is broken, at most as many as the mutant is granted.
+
+    Another rule may be broken sooner; it is told if none of the expected ones is.
+    """
     started = time.monotonic_ns()
-    rule, seeds = "", 0
-    while not rule and seeds < mutant.seeds_max:
+    rule, seeds, items = "", 0, 0
+    while rule not in mutant.rules and seeds < mutant.seeds_max:
         config = scenario.draw(loaded(mutant.scenario), seeds)
-        failure = run(attrs.evolve(config, planted=mutant.name)).failure
-        rule, seeds = failure.rule if failure else "", seeds + 1
-    return Hunt(mutant.name, rule, mutant.rules, seeds, (time.monotonic_ns() - started) // 1_000_000)
+        verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]
+        seeds += 1
+        if verdict.failure is not None:
+            rule, items = verdict.failure.rule, len(verdict.items)
+    took_ms = (time.monotonic_ns() - started) // 1_000_000
+    return Hunt(mutant.name, rule, mutant.rules, seeds, took_ms, items)
 
 
 def hunt_line(done: Hunt) -> str:
     note = "" if done.is_found else f"   expected {' or '.join(done.expected)}"
+    count = f"{done.items:>4} items" if done.items else ""
     return (
-        f"{done.name:32} {done.rule or 'NOT FOUND':28} {plural(done.seeds, 'seed'):>9} {done.ms:>7} ms{note}"
+        f"{done.name:32} {done.rule or 'NOT FOUND':24} {plural(done.seeds, 'seed'):>9} {done.ms:>7} ms"
+        f"{count:>13}{note}".rstrip()
     )
