@@ -7,9 +7,9 @@ import attrs
 
 from umi_core.values import Scope
 from umi_sim.clock import SimClock
-from umi_sim.generator import GAP_MS_MAX, Generator
+from umi_sim.generator import Generator
 from umi_sim.items import Op
-from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.run_config import PAUSE_MS_MAX, AgentConfig, RunConfig
 
 START_MS: Final = 1_700_000_000_000
 LAPSE_MS: Final = 300_000
@@ -65,19 +65,24 @@ def asked(life: Life, **changes: Any) -> list[Op]:
 
 def test_pauses_are_short() -> None:
     times = [op.at_ms for op in asked(Life())]
-    assert max(times) <= GAP_MS_MAX
+    assert max(times) <= PAUSE_MS_MAX
     assert 0.4 < times.count(0) / len(times) < 0.6
 
 
+def test_pauses_are_as_long_as_the_configuration_says() -> None:
+    times = [op.at_ms for op in asked(Life(), pause_ms_max=3_600_000)]
+    assert 1_800_000 < max(times) <= 3_600_000
+
+
 def test_a_question_asked_again_may_wait_until_its_rewrite_lapses() -> None:
-    late = [op for op in asked(Life(lapses=[LAPSE_MS])) if op.at_ms > GAP_MS_MAX]
+    late = [op for op in asked(Life(lapses=[LAPSE_MS])) if op.at_ms > PAUSE_MS_MAX]
     assert {op.at_ms for op in late} == {LAPSE_MS - 1, LAPSE_MS, LAPSE_MS + 1}
     assert {op.name for op in late} == {"recall"}
     assert all(op.args["turns"] for op in late)
 
 
 def test_a_lapse_that_is_past_is_not_waited_for() -> None:
-    assert max(op.at_ms for op in asked(Life(lapses=[-9]))) <= GAP_MS_MAX
+    assert max(op.at_ms for op in asked(Life(lapses=[-9]))) <= PAUSE_MS_MAX
 
 
 def test_any_operation_may_land_on_a_deadline() -> None:

@@ -137,7 +137,7 @@ def test_a_resolved_configuration_survives_its_file() -> None:
         PLAIN, scenario="smoke", seed=2**64 - 1, mode="swarm", memory={"semantic_routing": True},
         agents=(AgentConfig("a", Scope("u", "\ud800"), -5), AgentConfig("b", Scope("u", "b"))),
         weights={"set": 3}, faults={"storage_lost": (3, 1024)}, planted="get-alive-at-expiry",
-        off=("ttl-boundary",), policy="random", steps_max=77,
+        off=("ttl-boundary",), policy="pct(4)", revise_every=9, steps_max=77,
     )  # fmt: skip
     seed = SeedFile(config, (), Expect("pass", prefix=(b"\x01\x02",)))
     assert loads(text_of(seed).encode(), "x").config == config
