@@ -338,10 +338,13 @@ ROW: Final = {"index": COUNT, "other": COUNT}
 DOWN: Final = {"down_ms": COUNT}
 FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "model_timeout": AFTER, "embed_timeout": AFTER, "model_slow": AFTER, "storage_slow": AFTER,
-    "model_rate_limited": {"retry_after_ms": COUNT}, "model_misdirected": {"text": of_type(str)},
+    "model_rate_limited": {"retry_after_ms": COUNT}, "embed_rate_limited": {"retry_after_ms": COUNT},
+    "model_misdirected": {"text": of_type(str)},
     "model_unavailable": FOR, "embed_unavailable": FOR, "storage_unavailable": FOR, "storage_crash": FOR,
     "storage_torn": {"count": COUNT, **FOR}, "storage_lost": TOLD, "storage_reply_lost": TOLD,
     "embed_zero": VECTOR, "embed_wrong_dims": VECTOR, "embed_short": VECTOR, "embed_not_finite": VECTOR,
+    "embed_out_of_range": VECTOR, "embed_collision": ROW, "embed_permuted": {"turn": COUNT},
+    "storage_full": {"spare_bytes": COUNT, **FOR}, "storage_index_lag": {"lag_ms": COUNT, **FOR},
     "storage_damaged": ROW, "storage_misdirected": ROW, "storage_repeat_row": ROW,
     "storage_bit_flip": {"byte": COUNT, "bit": COUNT}, "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,

@@ -23,8 +23,9 @@ class RunConfig:
     """Everything that the seed decided before the first step.
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
-    what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
-    input, or none. `off`: names of rules that are not checked. Ratios are (n, d).
+    what the workload may use. `faults`: kind -> rate, only kinds that are on. `capacity_bytes`: what storage
+    holds until it is healed. `transcript`: turns to use as input, or none. `off`: names of rules that are not
+    checked. Ratios are (n, d).
     """
 
     scenario: str
@@ -45,6 +46,7 @@ class RunConfig:
     latency: str
     policy: str
     flush_ms: int = 1
+    capacity_bytes: int | None = None
     workload: str = "generated"
     script: tuple[Mapping[str, object], ...] = ()
     transcript: str | None = None

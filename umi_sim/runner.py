@@ -244,7 +244,7 @@ def run_once(
         if keep_trace:
             world.trace = Trace(keep_all=True)
         known.world = world
-        inspector.oracle.world_ms = lambda: world.now_ms
+        inspector.oracle.meet(lambda: world.now_ms, world.services)
         live = Run(config, world, source, inspector)
         try:
             world.begin()

@@ -144,6 +144,7 @@ OP: Final = table(
 WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
 FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
+STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
@@ -208,6 +209,7 @@ class Scenario:
     jumps: bool | None = key("clock", flag)
     latency: Sequence[str] = key("services", names(text("instant|short|spread")), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
+    storage: Mapping[str, int] = key("services", STORAGE, {})
     policy: Sequence[str] = key("run", names(text("fifo|random")), ())
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
@@ -290,7 +292,8 @@ class Draw:
             repeat=self.share("workload.repeat", (0, 1), (-3, 4), 16),
             latency=self.choice("services.latency", ("instant", "short", "spread")),
             policy=self.choice("run.policy", ("fifo", "random", "random")),
-            flush_ms=scenario.flush_ms, workload=scenario.kind, script=scenario.script,
+            flush_ms=scenario.flush_ms, capacity_bytes=scenario.storage.get("capacity_bytes"),
+            workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
         )  # fmt: skip

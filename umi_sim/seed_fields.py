@@ -113,6 +113,10 @@ def no_loss(value: Json, path: str) -> bool:
     return False if flag(value, path) is False else fail(path, "false, since nothing is destroyed yet", value)
 
 
+def capacity(value: Json, path: str) -> int | None:
+    return None if value is None else whole(1, 2**40)(value, path)
+
+
 def capped(cap: int) -> Reader:
     return lambda value, path: min(cap, whole(1, 10**18)(value, path))
 
@@ -144,6 +148,7 @@ CONFIG_READERS: Final[dict[str, Reader]] = {
     "key_count": COUNT, "adversarial": read_ratio, "land": read_ratio, "repeat": read_ratio,
     "latency": one_of(("instant", "short", "spread"), "latency"),
     "policy": one_of(("fifo", "random"), "policy"), "flush_ms": whole(0, 60_000),
+    "capacity_bytes": capacity,
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": read_planted, "off": listed(RULE, 100), "loss": no_loss,
 }  # fmt: skip

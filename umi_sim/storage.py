@@ -5,6 +5,8 @@ Law 2. Each write of an address takes its next version; a version is never reuse
 Law 3. A known idempotency key is answered from its first batch and changes nothing, whatever the batch says.
 Law 4. A read is one instant of the durable rows of its scope; conditions hold before any cut; order is total.
 Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before anybody can read.
+Law 6. A batch that would need more than the capacity changes nothing; one that does not grow the store always
+fits.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -41,6 +43,7 @@ Versions = tuple[tuple[Address, int], ...]
 Position = tuple[str, str]  # (kind, id): where a scan stands
 
 START: Final = ("", "")
+BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
 INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
 
 words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
@@ -68,10 +71,13 @@ class SimStorage:
     """Rows are frozen values shared by reference, so a read copies nothing.
 
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
-    on; it says what a scan says.
+    on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
+    when that was, for each version of an entity and each vector.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
+    capacity_bytes: int | None = None
+    horizon_ms: int | None = attrs.field(default=None, init=False)
     rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
     graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
     shelves: dict[Scope, dict[str, list[str]]] = attrs.field(factory=dict, init=False)  # ids of rows, by kind
@@ -79,6 +85,9 @@ class SimStorage:
     pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
     ticket_last: int = attrs.field(default=0, init=False)
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
+    fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
+    _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
 
     # Commits: arrive, then flush, crash or tear.
 
@@ -90,7 +99,7 @@ class SimStorage:
 
     def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None:
         """Make the batch durable, or say why not; None if a crash took it."""
-        pending = self.pending.pop(ticket, None)
+        pending, self._now_ms = self.pending.pop(ticket, None), now_ms
         return None if pending is None else self._decide(pending.commit, now_ms)
 
     def crash(self) -> None:
@@ -100,12 +109,13 @@ class SimStorage:
     def torn(self, ticket: int, count: int) -> None:
         """Write the first `count` rows of the batch, die, and undo them at restart: nothing has happened."""
         writes = self.pending.pop(ticket).commit.writes[:count]
-        rows, graves = dict(self.rows), dict(self.graves)
+        rows, graves, fresh_ms = dict(self.rows), dict(self.graves), dict(self.fresh_ms)
         before = [(write.address, rows.get(write.address)) for write in writes]
         for write in writes:
             self._apply(write)
         for address, row in reversed(before):
             self._restore(address, row, graves.get(address))
+        self.fresh_ms, self._used_bytes = fresh_ms, None
         assert self.rows == rows
         assert self.graves == graves
         self.check()
@@ -135,6 +145,29 @@ class SimStorage:
             hashed.update(encode((address, version, None if row is None else row.body)))
         return hashed.digest()
 
+    def used_bytes(self) -> int:
+        """What all rows take, in whole blocks."""
+        if self._used_bytes is None:
+            self._used_bytes = sum(bytes_of(row.address, row.body) for row in self.rows.values())
+        return self._used_bytes
+
+    def growth_bytes(self, commit: Commit) -> int:
+        """By how much the batch would grow the store."""
+        last = {write.address: write.body for write in commit.writes}
+        old = [self.rows.get(address) for address in last]
+        after = sum(bytes_of(address, body) for address, body in last.items())
+        return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
+
+    def is_due(self, commit: Commit, now_ms: int) -> bool:
+        """Whether the batch would be made durable now, if there is room: its key is new, its expects hold."""
+        return self._kept(commit.key, now_ms) is None and not self._changed(commit.expects)
+
+    def has_room(self, commit: Commit) -> bool:
+        if self.capacity_bytes is None:
+            return True
+        growth_bytes = self.growth_bytes(commit)
+        return growth_bytes <= 0 or self.used_bytes() + growth_bytes <= self.capacity_bytes
+
     def check(self) -> None:
         """Assert what must hold between any two calls. Cost grows with the number of rows."""
         assert not self.rows.keys() & self.graves.keys()
@@ -153,6 +186,8 @@ class SimStorage:
             changed = self._changed(commit.expects)
             if changed:
                 return EffectFailed(commit.request_id, "conflict", changed=changed)
+            if not self.has_room(commit):
+                return EffectFailed(commit.request_id, "full")
             kept = self._make_durable(commit, now_ms)
         return Committed(commit.request_id, kept.versions, kept.receipt)
 
@@ -190,6 +225,7 @@ class SimStorage:
 
     def _put(self, address: Address, body: Body) -> int:
         row = self.rows.get(address)
+        self._note(row, address, body)
         if row is not None:
             address, version = row.address, row.version + 1  # the address it has: found again by identity
         else:
@@ -204,11 +240,22 @@ class SimStorage:
         row = self.rows.pop(address, None)
         if row is None:
             return self.graves.get(address, 0)
+        self._note(row, address, None)
         self._unshelve(address)
         self.graves[address] = row.version + 1
         if self.index is not None:
             self.index.changed(address)
         return row.version + 1
+
+    def _note(self, row: Row | None, address: Address, body: Body | None) -> None:
+        """Before a row changes: what it will take, and since when searches could know it."""
+        if self._used_bytes is not None:
+            old_bytes = 0 if row is None else bytes_of(row.address, row.body)
+            self._used_bytes += bytes_of(address, body) - old_bytes
+        if body is None:
+            self.fresh_ms.pop(address, None)
+        elif isinstance(body, Vector) or (isinstance(body, Entity) and not is_version_of(row, body)):
+            self.fresh_ms[address] = self._now_ms
 
     def _restore(self, address: Address, row: Row | None, grave: int | None) -> None:
         self._delete(address)
@@ -258,12 +305,14 @@ class SimStorage:
     def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
         ids = self.shelves.get(query.scope, {}).get("entity", [])
-        hits = self._scanned(query) if len(ids) < self.indexed_count_min else self._looked_up(query, ids)
+        is_small = len(ids) < self.indexed_count_min or self.horizon_ms is not None
+        hits = self._scanned(query) if is_small else self._looked_up(query, ids)
         return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
 
     def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
         score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
         found = [row for row in self._scan(query.scope, ("entity",), START) if matches(query.where, row.body)]
+        found = [row for row in found if self._is_known(row.address)]
         scored = [(score_of(row), row) for row in found]
         hits = sorted([hit for hit in scored if hit[0] >= max(1, query.min_score_ppm)], key=hit_order)
         return hits[: rows_at_most(query.limit)]
@@ -280,9 +329,14 @@ class SimStorage:
     def _vector_score(self, query: ByVector) -> Callable[[Row], int]:
         def score(row: Row) -> int:
             found = self.rows.get(Address(query.scope, "vector", row.address.id))
-            return 0 if found is None else vector_score(query.vector, found.body)
+            is_known = found is not None and self._is_known(found.address)
+            return vector_score(query.vector, found.body) if found is not None and is_known else 0
 
         return score
+
+    def _is_known(self, address: Address) -> bool:
+        """Whether searches know this row already."""
+        return self.horizon_ms is None or self.fresh_ms.get(address, 0) <= self.horizon_ms
 
 
 def words_score(query: ByWords) -> Callable[[Row], int]:
@@ -336,7 +390,17 @@ def touches(body: Body | None, entity_id: str) -> bool:
     return isinstance(body, Version) and body.entity_id == entity_id
 
 
+def is_version_of(row: Row | None, body: Entity) -> bool:
+    """Whether the row says the same already: it is written again for other reasons, such as a relation."""
+    return row is not None and isinstance(row.body, Entity) and row.body.version == body.version
+
+
 # Order, cursors, bytes.
+
+
+def bytes_of(address: Address, body: Body | None) -> int:
+    """What a row takes, in whole blocks; nothing if it is not there."""
+    return 0 if body is None else -(-len(encode((address, body))) // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:

@@ -83,7 +83,7 @@ class World:
         self.latency = latency_of(config)
         self.may_crash = may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
-        self.services = Services({agent.name: dims for agent in config.agents})
+        self.services = Services({agent.name: dims for agent in config.agents}, config.capacity_bytes)
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
@@ -240,10 +240,10 @@ class World:
     def arrive(self, call: Call) -> None:
         """The call reaches its service, where a fault may be waiting."""
         services, fault = self.services, None
-        luck = services.luck(call)
+        luck = services.arrived(call, self.now_ms)
         if not self.is_healed and not services.is_away(call, self.now_ms):
             fault = self.source.fault(
-                call.verb, call.site, call.event, luck, strikes.args_for(services, call)
+                call.verb, call.site, call.event, luck, strikes.args_for(services, call, self.tally.blunt)
             )
         if fault is None:
             handled = services.handle(call, self.now_ms)
@@ -409,7 +409,7 @@ class World:
         """No new faults; windows end; links are instant; agents restart; clocks that fell behind catch up."""
         self.is_healed = True
         self.latency = no_delay
-        self.services.heal()
+        self.services.heal(self.now_ms)
         for agent in self.agents.values():
             if agent.memory is None:
                 self.start(agent)

@@ -34,6 +34,7 @@ from umi_sim.oracle.core import CoreOracle
 from umi_sim.oracle.sessions import OpenSave, SessionOracle, is_conflict_true
 from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.services import Services
 from umi_sim.verdict import Broken
 
 WORKING: Final = frozenset(WorkingRequest.__args__)
@@ -64,6 +65,12 @@ class Oracle:
         self.sessions = SessionOracle()
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
+
+    def meet(self, world_ms: Callable[[], int], services: Services) -> None:
+        """The time of the world, and what services say of themselves: how far searches lie behind."""
+        self.world_ms = world_ms
+        for watch in self.watches.values():
+            watch.archive.lag_since = services.lag_since
 
     def watch(self, agent: AgentConfig) -> Watch:
         archive = ArchiveOracle(agent.scope, self.memory, self.config.off)

@@ -3,9 +3,10 @@
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. An id whose relevance is certain is among the hits if it is
 due. Law 3. One list keeps its scores; several are fused by the rule, which stands here a second time.
+Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Final
 
 import attrs
@@ -29,7 +30,7 @@ from umi_core.values import Scope, Turn
 from umi_sim.oracle.evidence import STORAGE_MADE
 from umi_sim.oracle.reads import is_shown, relevance_of, shown, wants
 from umi_sim.oracle.relations import Relations
-from umi_sim.oracle.worlds import Operation, rule_of
+from umi_sim.oracle.worlds import Operation, Track, rule_of
 
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
@@ -61,6 +62,7 @@ class Searches(Relations):
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
         self.rewrites: dict[Asked, list[Rewrite]] = {}
+        self.lag_since: Callable[[int], int] = lambda at_ms: 0  # how far searches have lain behind since then
 
     def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
         request, hits = op.request, value.hits
@@ -220,9 +222,15 @@ class Searches(Relations):
                 tuple(relevance_of(world, request, text, vector, floor_ppm) for text, vector in pairs): None
                 for world in self.seen(track, op)
             }
-            only = next(iter(told)) if len(told) == 1 else (None,)
+            only = next(iter(told)) if len(told) == 1 and self.is_indexed(track, op) else (None,)
             found[track.id] = None if None in only else tuple(it or 0 for it in only)
         return found
+
+    def is_indexed(self, track: Track, op: Operation) -> bool:
+        """Whether every search of this recall knows what this id was when it was asked."""
+        lag_ms = self.lag_since(op.asked_ms)
+        is_at_rest = track.moved_ms is not None and not track.open
+        return not lag_ms or (is_at_rest and (track.moved_ms or 0) + lag_ms <= op.asked_ms)
 
     def judge_cut(self, hits: tuple[Hit, ...], relevances: dict[str, int | None], limit: int) -> None:
         """Of one list: each id that is certain is there with its relevance if due, and else it is not."""

@@ -102,12 +102,16 @@ class World:
 
 @attrs.define(eq=False)
 class Track:
-    """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last."""
+    """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last.
+
+    `moved_ms`: world time by which its last change was over; None until the next life of a memory replies.
+    """
 
     id: str
     base: tuple[World, ...] = (World(),)
     open: dict[Operation, None] = attrs.field(factory=dict)
     is_bound: bool = False
+    moved_ms: int | None = 0
 
 
 class Worlds:
@@ -115,7 +119,7 @@ class Worlds:
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         self.scope, self.config, self.off = scope, config, off
-        self.undecided = 0
+        self.undecided = self.world_ms = 0
         self.tracks: dict[str, Track] = {}
         self.known: dict[str, None] = {}  # ids that are stored, or may be
         self.flying: dict[str, Operation] = {}
@@ -154,6 +158,12 @@ class Worlds:
                 self.root(track, kept)
             if track.base == (World(),) and not track.open and track.id not in self.known:
                 del self.tracks[track.id]
+
+    def moved(self, track: Track, op: Operation) -> None:
+        """It has changed this id by now, if it ever will."""
+        if op in track.open:
+            del track.open[op]
+            track.moved_ms = self.world_ms
 
     def possible(self, track: Track) -> tuple[World, ...]:
         """Every world this id may be in right now; none if undecided."""
@@ -245,7 +255,7 @@ class Worlds:
         tracks = self.tracks_of(op)
         for track in tracks:
             self.root(track, self.possible(track))
-            track.open.pop(op, None)
+            self.moved(track, op)
         changes = [claim[1] for track in tracks for world in track.base for claim in world.claims(op)]
         if op.key in self.by_key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
             self.agree((op,))
@@ -255,7 +265,7 @@ class Worlds:
     def strip(self, op: Operation) -> None:
         """Nobody needs to tell the worlds with and without this operation apart any more."""
         for track in self.tracks_of(op):
-            track.open.pop(op, None)
+            self.moved(track, op)
             claims = dict.fromkeys(claim for world in track.base for claim in world.claims(op))
             op.did |= {track.id: tuple(claims)} if claims else {}
             track.base = tuple(dict.fromkeys(without(world, op) for world in track.base))

@@ -1,5 +1,6 @@
 """Goal: the oracle of searches accepts what is due, and names the rule that a wrong answer breaks."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -629,3 +630,31 @@ def test_hits_are_as_relevant_as_was_asked_for() -> None:
     low = attrs.evolve(ranked(told)[1], score_ppm=299_999, relevance_ppm=299_999)
     with broken("filter-before-cut"):
         told.recall("tea", ranked(told)[0], low)
+
+
+# Searches that lie behind.
+
+
+@pytest.mark.parametrize(("lag_ms", "is_fair"), [(100, False), (101, True)])
+def test_a_hit_may_be_missing_only_while_it_is_younger_than_the_lag(lag_ms: int, is_fair: bool) -> None:
+    told = History()
+    told.oracle.lag_since = lambda at_ms: lag_ms
+    told.oracle.world_ms = 50
+    told.store((ALICE, "likes tea"))
+    told.oracle.world_ms = 150
+    with nullcontext() if is_fair else broken("error-is-not-empty"):
+        told.recall("tea")
+
+
+def test_what_landed_after_a_crash_is_young_until_the_next_life_replies() -> None:
+    told = History()
+    told.oracle.lag_since = lambda at_ms: 100
+    told.oracle.world_ms = 50
+    told.tell((ALICE, "likes tea"), embed=False)
+    told.oracle.crashed()
+    told.oracle.world_ms = 1_000
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.recall("tea")
+    told.oracle.world_ms = 1_100
+    with broken("error-is-not-empty"):
+        told.recall("tea")

@@ -18,7 +18,7 @@ from umi_core.effects import (
 from umi_core.inputs import Committed, EffectFailed, ReadDone
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.values import Address, Body, Entity, Head, Receipt, Relation, Row, Scope, Vector, Version
-from umi_sim.storage import SimStorage, cursor_at, position
+from umi_sim.storage import BLOCK_BYTES, SimStorage, cursor_at, position
 
 HOME = Scope("ann", "a1")
 AWAY = Scope("ann", "a2")
@@ -434,3 +434,61 @@ def test_check_notices_an_index_that_lost_a_row() -> None:
     storage.shelves[HOME]["head"].clear()
     with pytest.raises(AssertionError):
         storage.check()
+
+
+# Capacity, and searches that lie behind.
+
+
+def test_what_would_need_more_than_there_is_changes_nothing() -> None:
+    storage = SimStorage(capacity_bytes=2 * BLOCK_BYTES)
+    assert isinstance(flush(storage, put("a"), put("b")), Committed)
+    assert storage.used_bytes() == 2 * BLOCK_BYTES
+    assert flush(storage, put("a", "y"), put("c")) == EffectFailed(7, "full")
+    assert storage.read(1, ByIds((at("a"), at("c")))).rows == (Row(at("a"), 1, Head("x")),)
+
+
+def test_a_batch_that_does_not_grow_the_store_always_fits() -> None:
+    storage = holding(put("a"), put("b"))
+    storage.capacity_bytes = 0
+    assert isinstance(flush(storage, put("a", "y")), Committed)
+    assert isinstance(flush(storage, delete("a"), put("c")), Committed)
+    assert flush(storage, put("a")) == EffectFailed(7, "full")
+
+
+def test_a_known_key_and_a_conflict_come_before_the_capacity() -> None:
+    storage = holding(put("a"))
+    assert isinstance(flush(storage, put("b"), key="k"), Committed)
+    storage.capacity_bytes = 0
+    assert isinstance(flush(storage, put("c"), key="k"), Committed)
+    refused = flush(storage, put("c"), expects=(Expect(at("a"), 9),))
+    assert isinstance(refused, EffectFailed)
+    assert refused.kind == "conflict"
+
+
+def test_bytes_are_counted_alike_step_by_step_and_at_once() -> None:
+    storage = holding(put("a"), entity("e", content="x" * 200))
+    assert storage.used_bytes() > 2 * BLOCK_BYTES
+    flush(storage, put("b"), delete("a"), entity("e"))
+    storage.torn(storage.arrive(Commit((put("c"), put("d")), ()), "a"), 1)
+    assert storage.used_bytes() == holding(put("b"), entity("e")).used_bytes()
+
+
+def test_searches_do_not_know_what_was_told_after_the_horizon() -> None:
+    storage = SimStorage()
+    flush(storage, entity("e1"), vector("e1", 1, 0), now_ms=10)
+    flush(storage, entity("e2"), vector("e2", 1, 0), now_ms=20)
+    flush(storage, attrs.evolve(entity("e1"), body=None), now_ms=20)
+    flush(storage, entity("e1"), now_ms=21)
+    for query in (ByWords(HOME, "tea", ANYTHING, 9, 1), ByVector(HOME, (1, 0), ANYTHING, 9, 1)):
+        for horizon_ms, known in ((None, ["e1", "e2"]), (21, ["e1", "e2"]), (20, ["e2"]), (19, [])):
+            storage.horizon_ms = horizon_ms
+            assert ids(storage, query) == known
+    assert ids(storage, ByFilter(HOME, ("entity",), ANYTHING)) == ["e1", "e2"]
+
+
+def test_a_row_that_says_the_same_again_is_no_younger() -> None:
+    storage = SimStorage()
+    flush(storage, entity("e1"), now_ms=10)
+    flush(storage, entity("e1", missing=True), now_ms=30)
+    storage.horizon_ms = 10
+    assert ids(storage, ByWords(HOME, "tea", ANYTHING, 9, 1)) == ["e1"]

@@ -1,0 +1,208 @@
+"""Goal: each fault of a service does what its row says, from its args alone, and never counts for nothing."""
+
+from collections import Counter
+
+import attrs
+import pytest
+
+from umi_core.effects import Asked, ByWords, Commit, CountRows, Embed, Read, Where, Write
+from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ReadDone
+from umi_core.policies.similarity import vector_error
+from umi_core.values import Address, Entity, Scope, Vector
+from umi_sim import strikes
+from umi_sim.content_faults import KINDS as CONTENT_KINDS
+from umi_sim.embedder import embed
+from umi_sim.faults import KINDS
+from umi_sim.items import Args
+from umi_sim.services import Call, Flush, Handled, Later, Services
+
+DIMS = 8
+HOME = Scope("u1", "a1")
+TEXTS = ("green tea", "black coffee", "a third thing")
+AT_MS = 5
+
+
+def services() -> Services:
+    return Services({"a": DIMS})
+
+
+def call(effect: Asked, event: str = "o1/step#1") -> Call:
+    asked = attrs.evolve(effect, request_id=7, timeout_ms=1_000)
+    return Call(event, "a", 1, "o1", "remember", "step", asked, AT_MS)
+
+
+def drawn(world: Services, asked: Call, kind: str, at: int = 0) -> Args | None:
+    """The args that the draw `at` of every choice gives."""
+    return strikes.args_for(world, asked, Counter())(kind, lambda label, n: at % n)
+
+
+def struck(world: Services, asked: Call, kind: str, at: int = 0) -> Handled:
+    args = drawn(world, asked, kind, at)
+    assert args is not None
+    return strikes.strike(world, asked, AT_MS, kind, args)
+
+
+def vectors(handled: Handled) -> tuple[tuple[object, ...], ...]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, Embedded)
+    return handled.answer.vectors
+
+
+TRUE = tuple(embed(text, DIMS) for text in TEXTS)
+BATCH = call(Embed(TEXTS))
+
+
+def test_every_kind_that_strikes_a_service_has_an_effect() -> None:
+    services_hit = [it.name for it in KINDS.values() if it.group in ("model", "embed", "storage")]
+    assert sorted(strikes.EFFECTS) == sorted(services_hit)
+    assert strikes.ARGS.keys() <= strikes.EFFECTS.keys()
+    assert strikes.EFFECTS.keys() >= CONTENT_KINDS.keys()
+
+
+def test_what_would_change_nothing_is_blunt_and_counted() -> None:
+    blunt: Counter[str] = Counter()
+    alone = call(Embed(("one text",)))
+    assert strikes.args_for(services(), alone, blunt)("embed_permuted", lambda label, n: 0) is None
+    assert strikes.args_for(services(), alone, blunt)("embed_collision", lambda label, n: 0) is None
+    assert blunt == {"embed_permuted": 1, "embed_collision": 1}
+
+
+# The embedder.
+
+
+def test_a_rate_limit_names_the_time_to_wait() -> None:
+    handled = struck(services(), BATCH, "embed_rate_limited", at=2)
+    assert handled == Later(EffectFailed(7, "rate_limited", 999), AT_MS)
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [("embed_zero", "zero"), ("embed_not_finite", "not_whole"), ("embed_wrong_dims", "wrong_length")],
+)
+def test_an_unsound_vector_is_unsound_in_one_way(kind: str, fault: str, at: int) -> None:
+    told = vectors(struck(services(), BATCH, kind, at))
+    assert vector_error(told, len(TEXTS), DIMS) == fault
+    assert [vector for vector in told if vector in TRUE] == [it for n, it in enumerate(TRUE) if n != at]
+
+
+@pytest.mark.parametrize(("at", "fault"), [(0, "out_of_range"), (1, "out_of_range"), (2, "not_whole")])
+def test_out_of_range_is_too_large_too_small_or_a_fraction(at: int, fault: str) -> None:
+    assert vector_error(vectors(struck(services(), BATCH, "embed_out_of_range", at)), 3, DIMS) == fault
+
+
+def test_after_a_drift_every_vector_is_turned_by_one_component() -> None:
+    world = services()
+    once = tuple((*it[-1:], *it[:-1]) for it in TRUE)
+    assert vectors(struck(world, BATCH, "embed_drift")) == once
+    assert vectors(world.handle(BATCH, AT_MS)) == once
+    twice = tuple((*it[-2:], *it[:-2]) for it in TRUE)
+    assert vectors(struck(world, BATCH, "embed_drift")) == twice
+
+
+def test_in_a_collision_two_texts_have_one_vector() -> None:
+    world = services()
+    told = vectors(struck(world, BATCH, "embed_collision"))
+    assert told == (TRUE[0], TRUE[0], TRUE[2])
+    assert vectors(world.handle(BATCH, AT_MS)) == TRUE
+
+
+def test_a_permuted_batch_has_the_same_vectors_in_another_order() -> None:
+    assert vectors(struck(services(), BATCH, "embed_permuted")) == (TRUE[2], TRUE[0], TRUE[1])
+    assert vectors(struck(services(), BATCH, "embed_permuted", at=1)) == (TRUE[1], TRUE[2], TRUE[0])
+
+
+def test_args_from_a_file_are_bent_to_what_is_there() -> None:
+    far: Args = {"index": 2**53 - 1, "other": 2**53 - 1, "choice": 2**53 - 1, "turn": 2**53 - 1}
+    for kind in [name for name, it in KINDS.items() if it.group == "embed" and it.letter in "SM"]:
+        assert isinstance(strikes.strike(services(), BATCH, AT_MS, kind, far), Later)
+        assert isinstance(strikes.strike(services(), call(Embed(())), AT_MS, kind, far), Later)
+
+
+# Storage.
+
+
+def told_of(*names: str, at_ms: int = 0) -> Services:
+    """Storage with an entity of each name."""
+    world = services()
+    for name in names:
+        flushed(world, call(batch(name)), at_ms)
+    return world
+
+
+def batch(name: str, key: str = "") -> Commit:
+    body = Entity(name, "person", name, f"{name} likes tea", 1, 0, 0, "human", 0, 0)
+    vector = Vector(name, 1, embed(name, DIMS))
+    writes = (Write(Address(HOME, "entity", name), body), Write(Address(HOME, "vector", name), vector))
+    return Commit(writes, (), key or name)
+
+
+def flushed(world: Services, asked: Call, at_ms: int = AT_MS) -> Answer | None:
+    handled = world.handle(asked, at_ms)
+    assert isinstance(handled, Flush)
+    later = world.flush(asked, handled, at_ms)
+    return None if later is None else later.answer
+
+
+TEA = call(Read(ByWords(HOME, "tea", Where(), 9, 1)), "o2/by_words#1")
+
+
+def hits(handled: Handled) -> list[str]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, ReadDone)
+    return [row.address.id for row in handled.answer.rows]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_full_storage_takes_nothing_for_a_while(at: int) -> None:
+    world = told_of("Ann")
+    asked = call(batch("Bob"))
+    args = drawn(world, asked, "storage_full", at)
+    assert args is not None
+    spare_bytes = args["spare_bytes"]
+    assert spare_bytes == (0, world.storage.growth_bytes(batch("Bob")) - 1)[at]
+    window = {"for_ms": 10, "spare_bytes": spare_bytes}
+    assert strikes.strike(world, asked, AT_MS, "storage_full", window) == Later(FULL, AT_MS)
+    assert flushed(world, asked, AT_MS + 9) == FULL
+    assert isinstance(flushed(world, asked, AT_MS + 10), Committed)
+
+
+def test_full_strikes_only_a_batch_that_would_grow_the_store() -> None:
+    world = told_of("Ann")
+    assert drawn(world, call(batch("Ann")), "storage_full") is None
+    assert drawn(world, call(batch("Ann", "other key")), "storage_full") is None
+
+
+FULL = EffectFailed(7, "full")
+
+
+def test_a_lag_hides_what_is_younger_for_a_while() -> None:
+    world = told_of("Ann")
+    flushed(world, call(batch("Bob")), 100)
+    world.turn_to(150)
+    args = drawn(world, TEA, "storage_index_lag", at=1)
+    assert args is not None
+    assert args["lag_ms"] == 51
+    hidden = strikes.strike(world, TEA, 150, "storage_index_lag", {"for_ms": 2, "lag_ms": 51})
+    assert hits(hidden) == ["Ann"]
+    assert world.lag_since(151) == 51
+    for at_ms, known in ((151, ["Ann", "Bob"]), (152, ["Ann", "Bob"])):
+        world.turn_to(at_ms)
+        assert hits(world.handle(TEA, at_ms)) == known
+    assert world.lag_since(152) == 0
+
+
+def test_healed_services_hide_nothing_and_have_room() -> None:
+    world = Services({"a": DIMS}, capacity_bytes=1)
+    assert flushed(world, call(batch("Ann"))) == FULL
+    strikes.strike(world, TEA, AT_MS, "storage_index_lag", {"for_ms": 100, "lag_ms": 100})
+    world.heal(AT_MS)
+    assert isinstance(flushed(world, call(batch("Ann"))), Committed)
+    assert hits(world.handle(TEA, AT_MS)) == ["Ann"]
+
+
+def test_a_lag_needs_a_hit_that_is_young_enough() -> None:
+    world = told_of("Ann")
+    world.turn_to(10**9)
+    assert drawn(world, TEA, "storage_index_lag") is None
+    assert drawn(world, call(Read(CountRows(HOME, ("entity",)))), "storage_index_lag") is None
