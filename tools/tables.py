@@ -21,6 +21,7 @@ LETTERS = {
     "S": "shape: the answer is malformed",
     "M": "meaning: the answer is well formed and wrong",
     "Q": "quirk: legal, but rare",
+    "D": "destroys: something is gone for good, and listed",
 }
 
 

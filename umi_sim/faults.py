@@ -19,7 +19,10 @@ Draw = Callable[[str, int], int]
 
 @attrs.frozen
 class Kind:
-    """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning or Quirk. `verb`: the call it strikes."""
+    """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning, Quirk or Destroys.
+
+    `verb`: the call it strikes.
+    """
 
     name: str
     letter: str
@@ -106,9 +109,10 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("storage_slow", "Q", "storage.any",
      "the answer just before, at or just after the time-out", "DET-4 IDEM-1"),
     ("storage_read_failed", "B", "storage.read", "one read fails", "RET-4"),
-    ("storage_damaged", "B", "storage.read", "one row comes back as damaged", "STO-6 RET-4"),
+    ("storage_damaged", "B", "storage.read",
+     "one row comes back as damaged: once, or for good if the atlas allows it", "STO-6 RET-4"),
     ("storage_bit_flip", "S", "storage.read",
-     "one byte of a saved session is another one in this answer", "SER-4 SER-2"),
+     "one bit of a saved session is another one: in this answer, or for good under loss", "SER-4 SER-2"),
     ("storage_misdirected", "M", "storage.read",
      "one row of the answer is another row of the store", "ISO-1 WF-1"),
     ("storage_index_lag", "W", "storage.read",
@@ -117,6 +121,10 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
      "a page shorter than asked for, with a cursor", "RET-1 RET-2 PRO-2"),
     ("storage_repeat_row", "Q", "storage.read", "a row twice", "RET-1 RET-2 PRO-2"),
     ("storage_shuffled", "Q", "storage.read", "rows in another order", "RET-1 RET-2 PRO-2"),
+    ("storage_ack_early", "D", "storage.commit",
+     "only with loss: storage says that a batch is durable, and dies before it is", "STO-6 RET-4"),
+    ("storage_wiped", "D", "storage.any",
+     "only with loss: storage restarts empty, and every memory with it", "STO-6 RET-4"),
     ("agent_crash", "W", "agent.event",
      "memory and everything volatile are gone; a new life recovers later", "STO-1 SER-5 LIVE-4"),
     ("agent_crash_again", "W", "agent.event", "the same, during recovery", "LIVE-4 IDEM-1"),

@@ -55,6 +55,9 @@ class Inspector:
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
 
+    def wiped(self) -> None:
+        self.oracle.wiped()
+
     def stepping(self, memory: Memory, value: Value) -> None:
         """Before a step. A working request that meets no operation can change the working tier alone."""
         is_lone = value.__class__ in WORKING and not memory.state.operations

@@ -27,6 +27,7 @@ from umi_sim.strict_json import (
     as_object,
     check_size,
     fail,
+    flag,
     listed,
     one_of,
     table,
@@ -190,7 +191,8 @@ def fault_args(kind: str, args: Json, path: str) -> Args:
     """The arguments of a fault; what strikes without drawing has none."""
     if kind in CONTENT_KINDS:
         return dict(table(CONTENT_ARGS)(args, path))
-    readers, plain = FAULT_ARGS.get(kind, {}), TOLD_PLAIN if FAULT_ARGS.get(kind) is TOLD else {}
+    readers = FAULT_ARGS.get(kind, {})
+    plain = {name: value for name, value in PLAIN_ARGS.items() if name in readers}
     return {**plain, **table(readers, *(key for key in readers if key not in plain))(args, path)}
 
 
@@ -332,7 +334,7 @@ COUNT: Final = whole(0, 2**53 - 1)
 AFTER: Final = {"after_ms": COUNT}
 FOR: Final = {"for_ms": COUNT}
 TOLD: Final = {"told": one_of(("nothing", "unknown"), "value")}
-TOLD_PLAIN: Final = {"told": "nothing"}
+PLAIN_ARGS: Final = {"told": "nothing", "latent": False}  # what a file need not say
 VECTOR: Final = {"index": COUNT, "choice": COUNT}
 ROW: Final = {"index": COUNT, "other": COUNT}
 DOWN: Final = {"down_ms": COUNT}
@@ -345,8 +347,10 @@ FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "embed_zero": VECTOR, "embed_wrong_dims": VECTOR, "embed_short": VECTOR, "embed_not_finite": VECTOR,
     "embed_out_of_range": VECTOR, "embed_collision": ROW, "embed_permuted": {"turn": COUNT},
     "storage_full": {"spare_bytes": COUNT, **FOR}, "storage_index_lag": {"lag_ms": COUNT, **FOR},
-    "storage_damaged": ROW, "storage_misdirected": ROW, "storage_repeat_row": ROW,
-    "storage_bit_flip": {"byte": COUNT, "bit": COUNT}, "storage_short_page": {"count": COUNT},
+    "storage_damaged": {"index": COUNT, "latent": flag}, "storage_ack_early": FOR, "storage_wiped": FOR,
+    "storage_misdirected": ROW, "storage_repeat_row": ROW,
+    "storage_bit_flip": {"byte": COUNT, "bit": COUNT, "latent": flag},
+    "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
 }  # fmt: skip
 CONTENT_ARGS: Final[dict[str, Reader]] = {

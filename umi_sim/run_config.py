@@ -24,8 +24,9 @@ class RunConfig:
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `capacity_bytes`: what storage
-    holds until it is healed. `transcript`: turns to use as input, or none. `off`: names of rules that are not
-    checked. Ratios are (n, d).
+    holds until it is healed. `loss_max`: how many keys may be lost for good; 0 is none, and no wipe.
+    `transcript`: turns to use as input, or none. `off`: names of rules that are not checked.
+    Ratios are (n, d).
     """
 
     scenario: str
@@ -47,6 +48,7 @@ class RunConfig:
     policy: str
     flush_ms: int = 1
     capacity_bytes: int | None = None
+    loss_max: int = 0
     workload: str = "generated"
     script: tuple[Mapping[str, object], ...] = ()
     transcript: str | None = None

@@ -144,6 +144,7 @@ OP: Final = table(
 WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
 FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
+SWARM: Final = table({"mode": text("any|plain|swarm"), "pin": table({"loss": flag})})
 STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
 NEEDS: Final = {"scenario": ("id", "title")}
 
@@ -191,7 +192,7 @@ class Scenario:
     target: str = key("scenario", text("umi_core"), "umi_core")
     manual: bool = key("scenario", flag, False)
     mutant: str | None = key("scenario", HYPHENED)
-    swarm: Mapping[str, str] = key("scenario", table({"mode": text("any|plain|swarm")}), {})
+    swarm: Mapping[str, Any] = key("scenario", SWARM, {})
     count: tuple[int, int] | None = key("agents", span(1, 4))
     share_user: bool | None = key("agents", flag)
     in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX))
@@ -237,6 +238,9 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
             yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
+    if scenario.swarm.get("pin", {}).get("loss") is False:
+        for name in [name for name in scenario.faults or {} if name in KINDS and KINDS[name].letter == "D"]:
+            yield f"faults.{name}", "destroys, and scenario.swarm.pin.loss is false"
     if scenario.weights == {}:
         yield "workload.weights", "expected at least one request"
     if scenario.off and not scenario.reason:
@@ -293,6 +297,7 @@ class Draw:
             latency=self.choice("services.latency", ("instant", "short", "spread")),
             policy=self.choice("run.policy", ("fifo", "random", "random")),
             flush_ms=scenario.flush_ms, capacity_bytes=scenario.storage.get("capacity_bytes"),
+            loss_max=self.loss_max(),
             workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
@@ -398,8 +403,18 @@ class Draw:
         return 1 if self.is_plain else self.stream(f"workload.weights.{name}.factor").between(1, 20)
 
     def faults(self) -> dict[str, Ratio]:
-        rates = {name: self.rate(name) for name in KINDS if not self.is_plain}
+        """Nothing that destroys is on in a world without loss."""
+        kinds = [name for name, kind in KINDS.items() if kind.letter != "D" or self.loss_max()]
+        rates = {name: self.rate(name) for name in kinds if not self.is_plain}
         return {name: rate for name, rate in rates.items() if rate[0]}
+
+    def loss_max(self) -> int:
+        """How many keys may be lost: none in seven of eight swarm runs, and in every plain one."""
+        stream = self.stream("loss")
+        is_lossy = stream.chance(1, 8)
+        count = stream.between(1, 3)
+        pinned = self.scenario.swarm.get("pin", {}).get("loss")
+        return count if not self.is_plain and (is_lossy if pinned is None else pinned) else 0
 
     def rate(self, name: str) -> Ratio:
         wanted = self.wanted(name)

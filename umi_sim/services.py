@@ -4,7 +4,7 @@ A service answers from its state at the instant a call arrives; a commit is dura
 fault does to a call stands in strikes/.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.effects import Asked, AskModel, Commit, Embed, FailureKind, Read
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied
+from umi_sim.atlas import Atlas
 from umi_sim.embedder import embed
 from umi_sim.items import Args
 from umi_sim.model import truth
@@ -90,7 +91,10 @@ class Lag:
 class Services:
     """Model, embedder and storage of one world."""
 
-    def __init__(self, dims: Mapping[str, int], capacity_bytes: int | None = None) -> None:
+    def __init__(self, dims: Mapping[str, int], capacity_bytes: int | None = None, loss_max: int = 0) -> None:
+        self.atlas = Atlas(loss_max)
+        self.wiped_ms = -1
+        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
         self.storage = SimStorage(capacity_bytes=capacity_bytes)
         self.capacity_bytes = capacity_bytes
         self.tight: Tight | None = None
@@ -125,7 +129,8 @@ class Services:
     def is_away(self, call: Call, now_ms: int) -> str:
         """Why the service strikes every call right now: dead, away, or not at all."""
         service = SERVICE_OF[type(call.effect)]
-        if service == "storage" and now_ms < self.dead_until_ms:
+        is_cut_off = call.sent_ms <= self.wiped_ms
+        if service == "storage" and (now_ms < self.dead_until_ms or is_cut_off):
             return "dead"
         return "away" if now_ms < self.away_until_ms.get(service, 0) else ""
 
@@ -175,6 +180,12 @@ class Services:
         if flush.told == "unknown" and isinstance(answer, Committed):
             answer = EffectFailed(call.effect.request_id, "unknown")
         return Later(answer, flush.told if isinstance(flush.told, int) else now_ms)
+
+    def wipe(self, now_ms: int, for_ms: int) -> None:
+        """Storage is empty after it was away for a while, and whoever used it begins anew."""
+        self.storage.wipe()
+        self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
+        self.on_wipe(max(1, for_ms))
 
     def heal(self, now_ms: int) -> None:
         """All windows end, and there is room for everything. What the embedder has become it stays."""

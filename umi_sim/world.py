@@ -27,13 +27,14 @@ from umi_core.workflows import BUILT_IN
 from umi_sim import strikes
 from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
 from umi_sim.clock import SimClock
-from umi_sim.crashes import crash_args, may_crash
+from umi_sim.crashes import crash_args, may_crash, restart_all
 from umi_sim.items import Args, ClockMove
 from umi_sim.links import latency_of
 from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
 from umi_sim.services import Call, Flush, Later, Services
 from umi_sim.source import Source
+from umi_sim.strikes.service import whole
 from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
 
@@ -83,7 +84,9 @@ class World:
         self.latency = latency_of(config)
         self.may_crash = may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
-        self.services = Services({agent.name: dims for agent in config.agents}, config.capacity_bytes)
+        memories = {agent.name: dims for agent in config.agents}
+        self.services = Services(memories, config.capacity_bytes, config.loss_max)
+        self.services.on_wipe = partial(restart_all, self)
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
@@ -370,10 +373,8 @@ class World:
         )
         if fault is None:
             return False
-        down_ms = fault.args["down_ms"]
-        assert isinstance(down_ms, int)
         self.strike(fault.id, fault.fault, event)
-        self.crash(agent, down_ms)
+        self.crash(agent, whole(fault.args, "down_ms"))
         return True
 
     def start(self, agent: Agent) -> None:
@@ -395,8 +396,7 @@ class World:
         self.judge.crashed(agent.name)
 
     def move_clock(self, agent: Agent, item: ClockMove) -> None:
-        by_ms = item.args["by_ms"]
-        assert isinstance(by_ms, int)
+        by_ms = whole(item.args, "by_ms")
         agent.clock.jump(self.now_ms, by_ms)
         self.tally.fired["clock_jump_forward" if by_ms > 0 else "clock_jump_back"] += 1
         self.trace.add(Tag.CLOCK, agent.name, item.move, agent.clock.reading(self.now_ms))

@@ -130,6 +130,11 @@ class ArchiveOracle(Searches):
         for track in self.restless:
             track.moved_ms = None  # what was on its way may land until the next life has recovered
 
+    def wiped(self) -> None:
+        """Nothing is there any more; what was known is asked about all the same."""
+        for table in (self.tracks, self.by_key, self.told, self.restless, self.told_links, self.told_denied):
+            table.clear()
+
     def end(self, op: Operation) -> None:
         op.ended = self.tick
         self.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}

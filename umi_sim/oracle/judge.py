@@ -10,6 +10,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.errors import SnapshotDamaged
 from umi_core.inputs import (
     Answer,
     CoreRead,
@@ -29,6 +30,7 @@ from umi_core.inputs import (
 )  # fmt: skip
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import cut
+from umi_sim.atlas import Atlas
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
 from umi_sim.oracle.sessions import OpenSave, SessionOracle, is_conflict_true
@@ -39,6 +41,7 @@ from umi_sim.verdict import Broken
 
 WORKING: Final = frozenset(WorkingRequest.__args__)
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
+PHASES: Final = ("drain:", "audit:")
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 
@@ -64,11 +67,12 @@ class Oracle:
         self.memory = Config(**config.memory)  # type: ignore[arg-type]
         self.sessions = SessionOracle()
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
+        self.atlas = Atlas()
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """The time of the world, and what services say of themselves: how far searches lie behind."""
-        self.world_ms = world_ms
+        """The world's time, and what services own up to: what is lost, how far searches lie behind."""
+        self.world_ms, self.atlas = world_ms, services.atlas
         for watch in self.watches.values():
             watch.archive.lag_since = services.lag_since
 
@@ -129,6 +133,13 @@ class Oracle:
         watch.core.crashed()
         watch.archive.crashed()
 
+    def wiped(self) -> None:
+        """Storage is empty and every life has ended: nothing that was promised is there, or comes back."""
+        self.sessions = SessionOracle()
+        for watch in self.watches.values():
+            watch.core = CoreOracle(self.memory)
+            watch.archive.wiped()
+
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         watch = self.watches[agent]
         now_ms, request, outcome = watch.seen_ms, watch.requests.pop(op_id), reply.outcome
@@ -136,18 +147,20 @@ class Oracle:
             watch.twins = judge(watch.twins, request, outcome, now_ms, reading_ms)  # type: ignore[arg-type]
             return
         self.must_be_fair(op_id, outcome)
+        self.must_be_whole(op_id, request, outcome)
+        told = Unknown() if self.atlas.has_struck(op_id) else outcome
         match request:
             case CreateSession():
-                self.created(watch, request, outcome, now_ms)
+                self.created(watch, request, outcome, now_ms, is_sure=told is outcome)
             case SaveSession():
-                self.saved(watch, op_id, outcome)
+                self.saved(watch, op_id, told)
             case LoadSession():
                 self.loaded(watch, op_id, request, outcome, now_ms)
             case SetBlock() | SetImportance() | RemoveBlock():
                 watch.core.replied(op_id, request, outcome)
             case Remember() | Recall() | Forget() | GetEntity() | Count():
                 watch.archive.saw(now_ms, self.world_ms())
-                watch.archive.replied(op_id, outcome, now_ms)
+                watch.archive.replied(op_id, told, now_ms)
                 self.spoken(watch, request, outcome)
             case _ if isinstance(request, CoreRead):
                 watch.core.judge(request, outcome)
@@ -165,9 +178,22 @@ class Oracle:
                 "degradation-named", f"{op_id} degraded {outcome.degraded[0].name} in a world without faults"
             )
 
+    def must_be_whole(self, op_id: str, request: Request, outcome: Outcome) -> None:
+        """In a healed world all succeeds, but for what is lost: of that it is said that it is damaged."""
+        error = getattr(outcome, "error", None)
+        is_damaged = isinstance(error, SnapshotDamaged) or getattr(error, "kind", "") == "damaged"
+        if not op_id.startswith(PHASES) or not (is_damaged or isinstance(outcome, Failed | Unknown)):
+            return
+        key = getattr(request, "entity_id", getattr(request, "session_id", ""))
+        if not (is_damaged and self.atlas.explains(str(key))):
+            told = f"{op_id} {type(request).__name__} fails in a healed world"
+            raise Broken("acknowledged-is-durable", told, "an answer, or damage", str(outcome))
+
     # Sessions.
 
-    def created(self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int) -> None:
+    def created(
+        self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int, is_sure: bool
+    ) -> None:
         if not isinstance(outcome, Done):
             return
         done = outcome.value
@@ -177,7 +203,7 @@ class Oracle:
         if done.dropped_count not in [len(twin.entries) for twin in watch.twins]:
             raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
         scope = watch.config.scope
-        self.sessions.created(scope.user, scope.agent, request, done, watch.twins[0], now_ms)
+        self.sessions.created(scope.user, scope.agent, request, done, watch.twins[0], now_ms, is_sure)
         fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms)
         watch.twins = [attrs.evolve(fresh, expired=twin.expired, entries={}, dead={}) for twin in watch.twins]
 

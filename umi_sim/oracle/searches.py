@@ -13,7 +13,7 @@ import attrs
 
 from umi_core import limits
 from umi_core.config import Config
-from umi_core.inputs import Answer, EffectFailed, ModelReplied, Recall
+from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
@@ -27,7 +27,6 @@ from umi_core.language.rewriting import (
 from umi_core.language.words import words
 from umi_core.results import Hit, Recalled, Resolution
 from umi_core.values import Scope, Turn
-from umi_sim.oracle.evidence import STORAGE_MADE
 from umi_sim.oracle.reads import is_shown, relevance_of, shown, wants
 from umi_sim.oracle.relations import Relations
 from umi_sim.oracle.worlds import Operation, Track, rule_of
@@ -36,6 +35,8 @@ Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
+FOREIGN: Final = "read:foreign_rows"
+DAMAGED: Final = "read:damaged_rows"
 RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
 
 
@@ -196,9 +197,11 @@ class Searches(Relations):
             if count > 1:
                 return  # some variants have vectors and some have not
         is_certain = vectors == vectors[:1] * len(vectors)
-        if any(name in STORAGE_MADE for name in names) or not is_certain:
-            return
+        damaged = damaged_ids(op) if DAMAGED in names else {}
+        if FOREIGN in names or not is_certain or len(damaged) > limit:
+            return  # of two times the limit that storage is asked for, no more than the limit is missing
         relevances = self.relevances(op, request, value.variants, vectors[0] if vectors else (None,) * count)
+        relevances |= dict.fromkeys(damaged)
         if count == 1:
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
             return
@@ -266,6 +269,13 @@ class Searches(Relations):
         expected = sorted((-score, key) for key, score in scored.items())[:limit]
         got = [(-hit.score_ppm, hit.id) for hit in hits]
         self.demand(got == expected, "fusion-rule", "the lists are fused otherwise", expected, got)
+
+
+def damaged_ids(op: Operation) -> dict[str, None]:
+    """Hits that came without a body in any of its searches."""
+    answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
+    rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
+    return {row.address.id: None for row in rows if row.body is None}
 
 
 def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:

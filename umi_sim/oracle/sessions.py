@@ -83,13 +83,22 @@ class SessionOracle:
             save.candidates += [Saved(twin.copy(), now_ms) for twin in twins]
 
     def created(
-        self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int
+        self,
+        user: str,
+        agent: str,
+        request: CreateSession,
+        done: SessionCreated,
+        twin: Twin,
+        now_ms: int,
+        is_sure: bool = True,
     ) -> None:
-        if done.session_id in self.sessions:
+        """`is_sure`: it is there from now on; else it may be."""
+        known = self.sessions.get(done.session_id)
+        if known is not None and known.must:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
         saved = Saved(Twin(twin.config, session_id=done.session_id, started_ms=done.started_ms), now_ms)
-        self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members)
+        self.sessions[done.session_id] = Session(user, {1: [saved]}, int(is_sure), members)
 
     def saved(self, save: OpenSave, done: SessionSaved) -> None:
         session, candidates = self.sessions.get(done.session_id), save.of(done.session_id)

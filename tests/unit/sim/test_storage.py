@@ -18,7 +18,8 @@ from umi_core.effects import (
 from umi_core.inputs import Committed, EffectFailed, ReadDone
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.values import Address, Body, Entity, Head, Receipt, Relation, Row, Scope, Vector, Version
-from umi_sim.storage import BLOCK_BYTES, SimStorage, cursor_at, position
+from umi_sim.storage import SimStorage
+from umi_sim.stored import BLOCK_BYTES, cursor_at, position
 
 HOME = Scope("ann", "a1")
 AWAY = Scope("ann", "a2")
