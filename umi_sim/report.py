@@ -80,6 +80,8 @@ def passed(verdict: Verdict, repeat: str) -> Iterator[str]:
         yield from rows("", f"not plain: {', '.join(not_plain)}")
     yield from faults_rows(verdict)
     yield from rows("replies", replies_line(verdict))
+    for loss in verdict.losses:
+        yield from rows("lost", loss)
     yield row("phases", phases_line(verdict))
     yield row("marks", f"{len(verdict.marks)} reached")
     if verdict.skipped:
@@ -374,6 +376,7 @@ def as_json(verdict: Verdict) -> dict[str, object]:
         "steps": verdict.steps,
         "items": len(verdict.items),
         **{name: dict(getattr(verdict, name)) for name in counts},
+        "losses": list(verdict.losses),
         "crashes": verdict.crashes,
         "virtual_ms": verdict.virtual_ms,
         "healed_at_step": verdict.healed_at_step,

@@ -248,9 +248,10 @@ def wipe_args(services: Services, call: Call, draw: Draw) -> Args | None:
 
 def is_wiped(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
     """Storage restarts empty, and everybody with it: what was on its way to it is on its way to nobody."""
-    if services.atlas.may_wipe():
-        services.atlas.lose("storage_wiped", call.event, now_ms)
-        services.wipe(now_ms, whole(args, "for_ms"))
+    if not services.atlas.may_wipe():
+        return services.handle(call, now_ms)
+    services.atlas.lose("storage_wiped", call.event, now_ms)
+    services.wipe(now_ms, whole(args, "for_ms"))
     return None
 
 

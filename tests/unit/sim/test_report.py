@@ -66,6 +66,11 @@ def test_a_run_that_passed() -> None:
     ]
 
 
+def test_what_was_lost_is_listed() -> None:
+    lost = "everything by storage_wiped at o3/read#1, 12 ms"
+    assert f"  lost     {lost}" in report.lines(verdict(losses=(lost,)), "umi-sim run loss --seed 1")
+
+
 def test_a_run_that_failed() -> None:
     repeat = "umi-sim replay .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json"
     assert report.lines(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45") == [

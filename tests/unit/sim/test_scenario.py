@@ -67,7 +67,15 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
     [
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
         ("[explore]\ndepth = 1", f"explore: unknown key; {TABLES}"),
-        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode"),
+        ("swarm = { pin = { lost = true } }", "scenario.swarm.pin.lost: unknown key; did you mean loss?"),
+        (
+            'swarm = { pin = { loss = false } }\n[faults]\nstorage_wiped = "1/9"',
+            "faults.storage_wiped: destroys, and scenario.swarm.pin.loss is false",
+        ),
+        (
+            "[services]\nstorage = { capacity_bytes = 0 }",
+            "services.storage.capacity_bytes: expected a whole number from 1 to 1099511627776, got 0",
+        ),
         ('swarm = { mode = "one_kind" }', 'scenario.swarm.mode: expected any|plain|swarm, got "one_kind"'),
         ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
         ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
@@ -339,8 +347,8 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
-        "smoke calm working core sessions rendering retries handoff model_storm embedder_storm storage_storm "
-        "crash_storm transcripts conversation contradictions languages answers canary".split()
+        "smoke calm working core sessions rendering retries handoff loss model_storm embedder_storm "
+        "storage_storm crash_storm transcripts conversation contradictions languages answers canary".split()
     )
 
 
@@ -572,6 +580,7 @@ EIGHT = dict.fromkeys(range(1, 9), 1)
         ("swarm", "repeat", {(0, 16): 4, (1, 16): 1, (2, 16): 1, (3, 16): 1, (4, 16): 1}),
         ("swarm", "latency", {"instant": 1, "short": 1, "spread": 1}),
         ("swarm", "policy", {"fifo": 1, "random": 2}),
+        ("swarm", "loss_max", {0: 21, 1: 1, 2: 1, 3: 1}),
     ],
 )
 def test_settings_take_their_shares(mode: str, setting: str, parts: Mapping[object, int]) -> None:
@@ -600,8 +609,16 @@ def test_sizes_are_drawn_by_their_logarithm() -> None:
 
 
 @pytest.mark.slow
+def test_nothing_that_destroys_is_on_without_loss() -> None:
+    lossy = [config for config in configs("swarm") if "storage_wiped" in config.faults]
+    assert lossy
+    assert all(config.loss_max for config in lossy)
+
+
+@pytest.mark.slow
 def test_half_of_all_kinds_and_requests_are_on() -> None:
-    must_halve([name for config in configs("swarm") for name in config.faults], KINDS)
+    lasting = [name for name, kind in KINDS.items() if kind.letter != "D"]
+    must_halve([name for config in configs("swarm") for name in config.faults if name in lasting], lasting)
     must_halve([name for config in configs("swarm") for name in config.weights], REQUESTS)
 
 

@@ -5,11 +5,12 @@ from collections import Counter
 import attrs
 import pytest
 
-from umi_core.effects import Asked, ByWords, Commit, CountRows, Embed, Read, Where, Write
+from umi_core.effects import Asked, ByIds, ByVector, ByWords, Commit, CountRows, Embed, Read, Where, Write
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ReadDone
 from umi_core.policies.similarity import vector_error
-from umi_core.values import Address, Entity, Scope, Vector
+from umi_core.values import Address, Core, Entity, Scope, SessionRow, Vector
 from umi_sim import strikes
+from umi_sim.atlas import Loss
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
 from umi_sim.embedder import embed
 from umi_sim.faults import KINDS
@@ -22,8 +23,8 @@ TEXTS = ("green tea", "black coffee", "a third thing")
 AT_MS = 5
 
 
-def services() -> Services:
-    return Services({"a": DIMS})
+def services(loss_max: int = 0) -> Services:
+    return Services({"a": DIMS}, loss_max=loss_max)
 
 
 def call(effect: Asked, event: str = "o1/step#1") -> Call:
@@ -122,9 +123,9 @@ def test_args_from_a_file_are_bent_to_what_is_there() -> None:
 # Storage.
 
 
-def told_of(*names: str, at_ms: int = 0) -> Services:
+def told_of(*names: str, at_ms: int = 0, loss_max: int = 0) -> Services:
     """Storage with an entity of each name."""
-    world = services()
+    world = services(loss_max)
     for name in names:
         flushed(world, call(batch(name)), at_ms)
     return world
@@ -206,3 +207,112 @@ def test_a_lag_needs_a_hit_that_is_young_enough() -> None:
     world.turn_to(10**9)
     assert drawn(world, TEA, "storage_index_lag") is None
     assert drawn(world, call(Read(CountRows(HOME, ("entity",)))), "storage_index_lag") is None
+
+
+# What is destroyed.
+
+LOOK = call(Read(ByIds((Address(HOME, "entity", "Ann"), Address(HOME, "entity", "Bob")))), "o3/read#1")
+BY_VECTOR = call(Read(ByVector(HOME, embed("Ann", DIMS), Where(), 9, 1)), "o3/by_vector#1")
+SAVED = SessionRow("s", "u1", "a1", ("a1",), 1, "a1", b"saved")
+SESSION = Address(Scope("u1", "s"), "session", "s")
+LOAD = call(Read(ByIds((SESSION,))), "o4/read#1")
+
+
+def bodies(handled: Handled) -> list[object]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, ReadDone)
+    return [row.body for row in handled.answer.rows]
+
+
+def is_whole(handled: Handled) -> list[bool]:
+    return [body is not None for body in bodies(handled)]
+
+
+def test_transient_damage_is_in_one_answer_only() -> None:
+    world = told_of("Ann", "Bob")
+    for at in (0, 1):
+        assert drawn(world, LOOK, "storage_damaged", at) == {"index": at, "latent": False}
+    assert is_whole(struck(world, LOOK, "storage_damaged", at=1)) == [True, False]
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+
+
+def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
+    world = told_of("Ann", "Bob")
+    args: Args = {"index": 1, "latent": True}
+    assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+    assert world.atlas.losses == []
+
+
+def test_with_loss_damage_stays_and_is_listed() -> None:
+    world = told_of("Ann", "Bob", loss_max=1)
+    assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 1, "latent": True}
+    struck(world, LOOK, "storage_damaged", at=1)
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True, False]
+    lost = Loss("storage_damaged", "o3/read#1", AT_MS, (Address(HOME, "entity", "Bob"),))
+    assert world.atlas.losses == [lost]
+    assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 0, "latent": False}
+
+
+def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> None:
+    world = told_of("Ann")
+    assert is_whole(struck(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
+    assert is_whole(world.handle(BY_VECTOR, AT_MS)) == [False]
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True]
+    assert world.atlas.losses == []
+
+
+@pytest.mark.parametrize(("loss_max", "stays"), [(0, False), (1, True)])
+def test_a_bit_of_a_session_flips_once_or_under_loss_for_good(loss_max: int, stays: bool) -> None:
+    world = services(loss_max)
+    flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
+    spoilt = [attrs.evolve(SAVED, snapshot=b"scved")]
+    assert bodies(struck(world, LOAD, "storage_bit_flip", at=1)) == spoilt
+    assert bodies(world.handle(LOAD, AT_MS)) == (spoilt if stays else [SAVED])
+
+
+def test_what_is_told_too_early_is_not_there_and_listed() -> None:
+    world = services(loss_max=1)
+    handled = struck(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)
+    addresses = [write.address for write in batch("Ann").writes]
+    assert handled == Later(Committed(7, tuple((address, 1) for address in addresses)), AT_MS)
+    assert world.is_away(LOOK, AT_MS) == "dead"
+    world.heal(AT_MS)
+    assert bodies(world.handle(LOOK, AT_MS)) == []
+    assert world.atlas.losses == [Loss("storage_ack_early", "o5/commit#1", AT_MS, (addresses[0],))]
+    assert world.atlas.has_struck("o5")
+
+
+def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
+    core = Write(Address(HOME, "core", "core"), Core(()))
+    with_core = attrs.evolve(batch("Ann"), writes=(*batch("Ann").writes, core))
+    assert drawn(services(1), call(with_core), "storage_ack_early") is None
+    assert drawn(services(0), call(batch("Ann")), "storage_ack_early") is None
+    world = services(0)
+    handled = strikes.strike(world, call(batch("Ann")), AT_MS, "storage_ack_early", {"for_ms": 9})
+    assert isinstance(handled, Flush)
+
+
+def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
+    world = told_of("Ann", loss_max=1)
+    restarts: list[int] = []
+    world.on_wipe = restarts.append
+    assert strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
+    assert restarts == [3]
+    assert world.storage.rows == {}
+    assert world.atlas.losses == [Loss("storage_wiped", "o3/read#1", AT_MS)]
+
+
+def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
+    world = told_of("Ann", loss_max=1)
+    strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
+    assert world.handle(call(batch("Bob")), AT_MS + 100) is None
+    later = attrs.evolve(call(batch("Bob")), sent_ms=AT_MS + 1)
+    assert isinstance(world.handle(later, AT_MS + 100), Flush)
+
+
+def test_a_wipe_needs_loss_and_something_to_lose() -> None:
+    assert drawn(told_of("Ann"), LOOK, "storage_wiped") is None
+    assert drawn(services(1), LOOK, "storage_wiped") is None
+    world = told_of("Ann")
+    assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
