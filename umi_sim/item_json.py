@@ -193,7 +193,7 @@ def fault_args(kind: str, args: Json, path: str) -> Args:
         return dict(table(CONTENT_ARGS)(args, path))
     readers = FAULT_ARGS.get(kind, {})
     plain = {name: value for name, value in PLAIN_ARGS.items() if name in readers}
-    given = table(readers, *(key for key in readers if key not in plain))(args, path)
+    given: dict[str, Json] = table(readers, *(key for key in readers if key not in plain))(args, path)
     return given | {name: value for name, value in plain.items() if name not in given}
 
 
