@@ -278,10 +278,11 @@ def turned(services: Services, rows: list[Row], args: Args) -> None:
 
 
 def short_page(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
-    """Fewer rows than there are, and a cursor to the rest."""
+    """Fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
     assert isinstance(call.effect, Read)
     query = call.effect.query
-    assert isinstance(query, ByFilter)
+    if not isinstance(query, ByFilter):
+        return services.handle(call, now_ms)
     limit = min(query.limit or 1_000, max(1, whole(args, "count")))
     return Later(services.storage.read(call.effect.request_id, attrs.evolve(query, limit=limit)), now_ms)
 

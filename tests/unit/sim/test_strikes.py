@@ -5,7 +5,19 @@ from collections import Counter
 import attrs
 import pytest
 
-from umi_core.effects import Asked, ByIds, ByVector, ByWords, Commit, CountRows, Embed, Read, Where, Write
+from umi_core.effects import (
+    Asked,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Embed,
+    Read,
+    Where,
+    Write,
+)
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ReadDone
 from umi_core.policies.similarity import vector_error
 from umi_core.values import Address, Core, Entity, Scope, SessionRow, Vector
@@ -14,6 +26,7 @@ from umi_sim.atlas import Loss
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
 from umi_sim.embedder import embed
 from umi_sim.faults import KINDS
+from umi_sim.item_json import FAULT_ARGS
 from umi_sim.items import Args
 from umi_sim.services import Call, Flush, Handled, Later, Services
 
@@ -207,6 +220,27 @@ def test_a_lag_needs_a_hit_that_is_young_enough() -> None:
     world.turn_to(10**9)
     assert drawn(world, TEA, "storage_index_lag") is None
     assert drawn(world, call(Read(CountRows(HOME, ("entity",)))), "storage_index_lag") is None
+
+
+COMMITS = (call(batch("Ann")), call(batch("Bob")), call(Commit((), (), "")))
+READS = (
+    TEA, call(Read(ByIds(()))), call(Read(ByFilter(HOME, ("entity",), Where()))),
+    call(Read(CountRows(HOME, ("entity",)))), call(Read(ByVector(HOME, (), Where(), 9, 1))),
+)  # fmt: skip
+FAR = {"told": "unknown", "latent": True}
+
+
+@pytest.mark.parametrize("loss_max", [0, 1])
+@pytest.mark.parametrize("kind", [name for name, it in KINDS.items() if it.group == "storage"])
+def test_any_args_that_a_file_may_hold_strike_any_call_of_the_verb(kind: str, loss_max: int) -> None:
+    args = {name: FAR.get(name, 2**53 - 1) for name in FAULT_ARGS.get(kind, {})}
+    for asked in (*COMMITS, *READS):
+        if KINDS[kind].verb in (asked.verb, "storage.any"):
+            for world in (told_of("Ann", loss_max=loss_max), services(loss_max)):
+                handled = strikes.strike(world, asked, AT_MS, kind, args)
+                if isinstance(handled, Flush):
+                    world.flush(asked, handled, AT_MS)
+                world.storage.check()
 
 
 # What is destroyed.
