@@ -25,8 +25,8 @@ class RunConfig:
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `capacity_bytes`: what storage
     holds until it is healed. `loss_max`: how many keys may be lost for good; 0 is none, and no wipe.
-    `transcript`: turns to use as input, or none. `off`: names of rules that are not checked.
-    Ratios are (n, d).
+    `transcript`: turns to use as input, or none. `off`: names of rules that are not checked. `everywhere`: a
+    kind of fault is active at all of its sites, not at a drawn share of them. Ratios are (n, d).
     """
 
     scenario: str
@@ -56,3 +56,4 @@ class RunConfig:
     steps_max: int = 100_000
     virtual_ms_max: int = 400 * 86_400_000
     off: tuple[str, ...] = ()
+    everywhere: bool = False

@@ -144,7 +144,9 @@ OP: Final = table(
 WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
 FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
-SWARM: Final = table({"mode": text("any|plain|swarm"), "pin": table({"loss": flag})})
+SWARM: Final = table(
+    {"mode": text("any|plain|swarm"), "sites": text("some|all"), "pin": table({"loss": flag})}
+)
 STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
 NEEDS: Final = {"scenario": ("id", "title")}
 
@@ -300,6 +302,7 @@ class Draw:
             loss_max=self.loss_max(),
             workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
+            everywhere=scenario.swarm.get("sites") == "all",
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
         )  # fmt: skip
 

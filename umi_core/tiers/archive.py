@@ -82,7 +82,8 @@ class AccessTable:
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
 
-        A commit that was answered before the forget may have landed after it, and put the record back.
+        A commit that was answered before the forget, or the scan, may have landed after it, and put the
+        record back.
         """
         if not entity_ids:
             return self

@@ -209,7 +209,7 @@ def learn_plan(plan: Plan, view: View) -> None:
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
     access = access.without(pruned).saved(plan.writes)  # who was named again meanwhile stays
-    tiers.access = access.gone_for_good(plan.forgotten if plan.writes else ())
+    tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

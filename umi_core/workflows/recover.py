@@ -91,9 +91,18 @@ def take_fit(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def ask_fit(facts: Facts, view: View) -> Commit | None:
+    return ask_commit(facts, claimed(facts, view))
+
+
+def take_fitted(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return take_commit(facts, answer, claimed(facts, view))
+
+
+def claimed(facts: Facts, view: View) -> View:
+    """The epoch of this life, which the memory itself learns at the end: receipts name it already."""
     epoch = facts["epoch"]
     assert isinstance(epoch, int)
-    return ask_commit(facts, attrs.evolve(view, epoch=epoch))
+    return attrs.evolve(view, epoch=epoch)
 
 
 def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -113,8 +122,8 @@ RECOVER = Workflow(
              effect=Read, ask=ask_access, take=take_access, on_failure=forever()),
         Step("fit", requires=("core", "loaded"), produces=("plan", "fits"), take=take_fit),
         Step("commit", requires=("plan", "epoch"), produces=("stored", "lost"),
-             effect=Commit, ask=ask_fit, take=take_commit, on_failure=forever(replan="load")),
-        SETTLE,
+             effect=Commit, ask=ask_fit, take=take_fitted, on_failure=forever(replan="load")),
+        attrs.evolve(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
         Step("done", requires=("epoch", "fits"), produces=("outcome",), take=take_done),
     ),
 )  # fmt: skip

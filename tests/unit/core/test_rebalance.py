@@ -7,7 +7,18 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.effects import AskModel, Commit, Degraded, Done, Embed, Failed, Outcome, Read, Unknown
+from umi_core.effects import (
+    AskModel,
+    Commit,
+    Degraded,
+    Done,
+    Embed,
+    Failed,
+    Outcome,
+    Read,
+    Unknown,
+    Write,
+)
 from umi_core.errors import Conflict, StorageFailed
 from umi_core.inputs import (
     Embedded,
@@ -221,6 +232,17 @@ def test_a_record_that_is_stale_or_whose_row_is_gone_leaves() -> None:
     row = easy.storage.rows.pop(Address(SCOPE, "entity", ALICE))
     easy.storage.shelves[SCOPE]["entity"].remove(row.address.id)
     assert rebalanced(easy.ask(Rebalance(2))).pruned == (ALICE,)
+
+
+def test_a_record_that_an_older_commit_puts_back_leaves_again() -> None:
+    pair = many(1)
+    old = pair.rows("access")[0]
+    pair.now_ms = ACCESS_PRUNE_MS + 1
+    pair.ask(Rebalance(1))
+    pair.land(Commit((Write(old.address, old.body),), (), "planned before the scan"))
+    assert pair.memory.state.tiers.access.is_due
+    assert rebalanced(pair.ask(Rebalance(2))) == Rebalanced()
+    assert (pair.rows("access"), pair.memory.state.tiers.access.is_due) == ([], False)
 
 
 def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:

@@ -66,7 +66,8 @@ class Told(Pair):
 @cache
 def life(config: Config) -> tuple[object, ...]:
     """All that is seen of a memory with these settings: questions, replies, and when it wants to be woken."""
-    pair = Told(config=config, model=MODEL).run()
+    pair = Told(config=config, model=MODEL)
+    pair.run()
     for request in STORY:
         pair.ask(request)
     wake_ms = pair.memory.deadline_ms()

@@ -348,7 +348,8 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
         "smoke calm working core sessions rendering retries handoff loss model_storm embedder_storm "
-        "storage_storm crash_storm transcripts conversation contradictions languages answers canary".split()
+        "storage_storm crash_storm link_storm clock_storm transcripts conversation contradictions languages "
+        "answers doubt canary".split()
     )
 
 
