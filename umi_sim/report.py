@@ -115,6 +115,8 @@ def unusual(config: RunConfig) -> list[str]:
         *(f"{name} {word(value)}" for name, value in config.memory.items()),
         *(f"{name} {n}/{d}" for name, (n, d) in shares if (n, d) != getattr(PLAIN, name)),
         *(f"clock {agent.name} {duration(agent.skew_ms)}" for agent in config.agents if agent.skew_ms),
+        *((f"may lose {config.loss_max}",) if config.loss_max else ()),
+        *((f"capacity {config.capacity_bytes} bytes",) if config.capacity_bytes else ()),
         *(f"without {name}" for name in config.off),
         *((f"bug {config.planted}",) if config.planted else ()),
     ]
