@@ -8,6 +8,8 @@ from umi_core.values import Scope
 
 Ratio = tuple[int, int]
 
+PAUSE_MS_MAX = 2_000
+
 
 @attrs.frozen
 class AgentConfig:
@@ -23,10 +25,13 @@ class RunConfig:
     """Everything that the seed decided before the first step.
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
-    what the workload may use. `faults`: kind -> rate, only kinds that are on. `capacity_bytes`: what storage
-    holds until it is healed. `loss_max`: how many keys may be lost for good; 0 is none, and no wipe.
-    `transcript`: turns to use as input, or none. `off`: names of rules that are not checked. `everywhere`: a
-    kind of fault is active at all of its sites, not at a drawn share of them. Ratios are (n, d).
+    what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
+    input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
+    active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
+    requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
+    `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
+    0 is none, and no wipe.
+    Ratios are (n, d).
     """
 
     scenario: str
@@ -49,6 +54,9 @@ class RunConfig:
     flush_ms: int = 1
     capacity_bytes: int | None = None
     loss_max: int = 0
+    revise_every: int = 0
+    pause_ms_max: int = PAUSE_MS_MAX
+    alike: bool = False
     workload: str = "generated"
     script: tuple[Mapping[str, object], ...] = ()
     transcript: str | None = None
