@@ -91,8 +91,10 @@ class SessionOracle:
         now_ms: int,
         is_sure: bool = True,
     ) -> None:
-        """`is_sure`: it is there from now on; else it may be."""
+        """`is_sure`: it is there from now on; else it may be, and the id may be another one's."""
         known = self.sessions.get(done.session_id)
+        if known is not None and not is_sure:
+            return
         if known is not None and known.must:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))

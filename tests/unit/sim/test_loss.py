@@ -123,6 +123,16 @@ def test_an_entity_that_was_told_too_early_is_absent_or_as_it_was_told() -> None
         told.get(ALICE, entity(ALICE, "hates tea"))
 
 
+def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:
+    created = Done(SessionCreated("s", 0))
+    told = Judged()
+    told.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    told.tell("o2", CreateSession(""), created).tell("o1", CreateSession(""), created)
+    told.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
+    with broken("session-versions"):
+        told.tell("o4", CreateSession(""), created)
+
+
 # Wiped.
 
 
