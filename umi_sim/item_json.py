@@ -16,6 +16,7 @@ from typing import Any, Final, get_args, get_origin
 import attrs
 
 from umi_core.inputs import REQUESTS
+from umi_core.limits import DAY_MS
 from umi_core.values import Turn
 from umi_sim.clock import RATE_FACTOR_MAX
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
@@ -347,6 +348,7 @@ ARGS_OF: Final[dict[str, Callable[[dict[str, Json], str], Args]]] = {
 }
 
 COUNT: Final = whole(0, 2**53 - 1)
+DAY: Final = whole(0, DAY_MS)  # the world goes on while a link holds something, so it must end
 AFTER: Final = {"after_ms": COUNT}
 FOR: Final = {"for_ms": COUNT}
 TOLD: Final = {"told": one_of(("nothing", "unknown"), "value")}
@@ -369,9 +371,9 @@ FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
     "agent_lower_limit": {"core_entry_count_max": COUNT, **DOWN},
-    "link_delay": {"delay_ms": COUNT}, "link_reorder": {"wait_ms": COUNT}, "link_duplicate": AFTER,
-    "link_clog": FOR, "link_partition": FOR,
-    "agent_pause": {"clock": one_of(("runs", "stands"), "value"), **FOR},
+    "link_delay": {"delay_ms": DAY}, "link_reorder": {"wait_ms": DAY}, "link_duplicate": {"after_ms": DAY},
+    "link_clog": {"for_ms": DAY}, "link_partition": {"for_ms": DAY},
+    "agent_pause": {"clock": one_of(("runs", "stands"), "value"), "for_ms": DAY},
 }  # fmt: skip
 CONTENT_ARGS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("text", "before", "after", "json", "key", "members", "path", "other"), of_type(str)),
