@@ -78,7 +78,10 @@ def args_of(fault: str) -> dict[str, object]:
     if fault in CONTENT_KINDS:
         return dict(CONTENT)
     readers = item_json.FAULT_ARGS.get(fault, {})
-    return {name: {"told": "unknown", "clock": "runs", "text": "\udfff"}.get(name, 7) for name in readers}
+    return {
+        name: {"told": "unknown", "text": "\udfff", "latent": True, "clock": "runs"}.get(name, 7)
+        for name in readers
+    }
 
 
 FAULTS = st.builds(
