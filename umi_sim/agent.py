@@ -5,7 +5,7 @@ pauses nothing reaches it.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 import attrs
@@ -13,6 +13,7 @@ import attrs
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
+from umi_core.results import BlockSet, Rebalanced
 from umi_sim.clock import SimClock
 from umi_sim.items import Args, ClockMove, Op
 from umi_sim.run_config import AgentConfig
@@ -30,6 +31,7 @@ class Judge(Protocol):
     def woken(self, agent: str, reading_ms: int) -> object: ...
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
     def crashed(self, agent: str) -> None: ...
+    def wiped(self) -> None: ...
     def stepping(self, memory: Memory, value: Value) -> None: ...
     def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None: ...
 
@@ -57,12 +59,15 @@ class Agent:
 
     def wants_items(self) -> bool:
         """No operation is left; the end of a clock's window may be."""
-        return self.memory is not None and all(item.__class__ is ClockMove for item in self.pending)
+        pending = self.pending
+        is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
+        return self.memory is not None and not is_busy
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """In order of their times, then of the record."""
-        ordered = sorted((*self.pending, *items), key=lambda item: item.at_ms)
-        self.pending = deque(ordered)
+        if self.pending or len(items) > 1:
+            items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
+        self.pending = deque(items)
 
     def pause(self, now_ms: int, args: Args) -> None:
         """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
@@ -156,8 +161,17 @@ class Tally:
         if isinstance(outcome, Done):
             for item in outcome.degraded:
                 self.degraded[item.name] += item.count
+            self.marks.update(rare(outcome.value))
         elif isinstance(outcome, Refused | Failed):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
+
+
+def rare(value: object) -> Iterator[str]:
+    """What a reply tells that seldom happens: entries that left core to make room."""
+    if isinstance(value, BlockSet) and value.evicted:
+        yield "core: an entry left for a text"
+    elif isinstance(value, Rebalanced) and value.evicted:
+        yield "core: an entry left for a better one"
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {

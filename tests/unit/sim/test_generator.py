@@ -37,7 +37,8 @@ CONFIG: Final = RunConfig(
 class Life:
     """A world in which a rewrite runs out, and a deadline stands, so long after the start."""
 
-    def __init__(self, lapses: Sequence[int] = (), deadlines: Sequence[int] = ()) -> None:
+    def __init__(self, lapses: Sequence[int] = (), deadlines: Sequence[int] = (), num: int = 1) -> None:
+        self.num = num  # how fast its clock is
         self.instants = {"lapses": lapses, "deadlines": deadlines}
 
     def lapses(self, agent: str) -> Sequence[int]:
@@ -47,7 +48,7 @@ class Life:
         return [START_MS + ms for ms in self.instants["deadlines"]]
 
     def clock(self, agent: str) -> SimClock:
-        return SimClock(START_MS, 0)
+        return SimClock(START_MS, 0, num=self.num)
 
     def nothing(self, agent: str) -> Sequence[str]:
         return ()
@@ -88,3 +89,20 @@ def test_any_operation_may_land_on_a_deadline() -> None:
     landed = asked(Life(deadlines=[50_000]), land=(1, 1))
     assert {op.at_ms for op in landed} == {49_999, 50_000, 50_001}
     assert {op.name for op in landed} == {"remember", "recall"}
+
+
+def test_a_fast_clock_is_made_to_show_a_reading_that_it_would_leave_out() -> None:
+    generator = Generator(attrs.evolve(CONFIG, land=(1, 1)), Life(deadlines=[50_000], num=2))
+    drawn = [generator.next_items("a", 0, 0) for _ in range(CONFIG.operations_max)]
+    told = {(items[-1].at_ms, *(str(move.args) for move in items[:-1])) for items in drawn if items}
+    assert told == {
+        (24_999, str({"to_ms": START_MS + 49_999})), (25_000,), (25_000, str({"to_ms": START_MS + 50_001})),
+    }  # fmt: skip
+
+
+def test_what_lasts_is_recorded_with_its_end_before_the_operation_that_it_strikes() -> None:
+    generator = Generator(attrs.evolve(CONFIG, faults={"clock_freeze": (1, 1)}), Life())
+    freeze, thaw, op = generator.next_items("a", 0, 0)
+    assert [getattr(item, "move", "") for item in (freeze, thaw, op)] == ["freeze", "thaw", ""]
+    assert freeze.at_ms == op.at_ms < thaw.at_ms
+    assert generator.record == [freeze, thaw, op]
