@@ -204,7 +204,7 @@ def any_order(original: Original) -> Original:
 
 SNAPSHOT: Final = (
     Mutant("load-clears-first", "snapshot", "a load that meets damage has emptied the tier by then",
-           ("load-or-nothing",), "all_faults", tables=load_taken_by(cleared_first)),
+           ("load-or-nothing",), "sessions", tables=load_taken_by(cleared_first)),
     Mutant("load-merges", "snapshot", "entries from before survive a load among those of the snapshot",
            ("snapshot-roundtrip",), "sessions", tables=load_taken_by(merged)),
     Mutant("checksum-unread", "snapshot", "a flipped byte within a value goes unnoticed",
