@@ -19,6 +19,7 @@ from umi_core.errors import Rejected, shown
 from umi_core.inputs import REQUESTS
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS, OP_COUNT_MAX
 from umi_core.values import Scope
+from umi_sim import equivalences
 from umi_sim.faults import KINDS
 from umi_sim.prng import Stream
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
@@ -212,6 +213,7 @@ class Scenario:
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
     off: tuple[str, ...] = key("run", names(HYPHENED), ())
+    equivalences: Sequence[str] | None = key("run", names(text("|".join(equivalences.NAMES))))
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
@@ -292,6 +294,7 @@ class Draw:
             policy=self.choice("run.policy", ("fifo", "random", "random")),
             flush_ms=scenario.flush_ms, workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
+            equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.is_plain),
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from umi_core.config import OPTIONS, Config
 from umi_core.errors import Rejected
 from umi_core.inputs import REQUESTS
 from umi_core.values import Scope
-from umi_sim import item_json
+from umi_sim import equivalences, item_json
 from umi_sim.faults import KINDS
 from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
@@ -146,6 +146,7 @@ CONFIG_READERS: Final[dict[str, Reader]] = {
     "policy": one_of(("fifo", "random"), "policy"), "flush_ms": whole(0, 60_000),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": read_planted, "off": listed(RULE, 100), "loss": no_loss,
+    "equivalences": listed(one_of(equivalences.NAMES, "equivalence"), len(equivalences.NAMES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(name for name in CONFIG_READERS if name != "loss")
 

@@ -17,7 +17,7 @@ from umi_core.values import Entry
 from umi_core.workflow import Learned, Registry, Step, retry
 from umi_core.workflows import commits
 from umi_core.workflows.commits import Plan
-from umi_sim.mutants import Mutant, language
+from umi_sim.mutants import Mutant, equivalence, language
 
 Original = Callable[..., Any]
 
@@ -177,4 +177,4 @@ ROWS: Final = (
            owner=engine.Engine, attribute="filled_in", wrong=key_of_attempt),
 )  # fmt: skip
 
-MUTANTS: Final = {mutant.name: mutant for mutant in (*ROWS, *language.ROWS)}
+MUTANTS: Final = {mutant.name: mutant for mutant in (*ROWS, *language.ROWS, *equivalence.ROWS)}

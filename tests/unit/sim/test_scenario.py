@@ -56,7 +56,8 @@ RATIO = 'expected a ratio "n/d" with n <= d <= 10^9, got'
 COUNT = "agents.count: expected a whole number or [low, high], 1 to 4, got"
 NO_FLOAT = "(floats and dates are not used)"
 BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
-AGENTS, RUN = "known: count, share_user, in_flight", "known: policy, steps_max, marks, off, reason"
+AGENTS = "known: count, share_user, in_flight"
+RUN = "known: policy, steps_max, marks, off, equivalences, reason"
 TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults"
 NAME = "expected a name of a-z 0-9 -, got"
 TIME = "expected a whole number from 0 to 4503599627370496, got"
@@ -111,7 +112,6 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[services]\nlatency = ["far"]', 'services.latency: expected instant|short|spread, got "far"'),
         ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
         ('[run]\npolicy = ["pct"]', 'run.policy: expected fifo|random, got "pct"'),
-        ("[run]\nequivalences = []", f"run.equivalences: unknown key; {RUN}"),
         ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
         ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
@@ -340,7 +340,7 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
-        "transcripts conversation contradictions languages answers canary".split()
+        "transcripts conversation contradictions languages answers equivalences canary".split()
     )
 
 
@@ -390,6 +390,7 @@ def test_a_plain_run_takes_no_chances() -> None:
         scenario="x", version=1, seed=1, mode="plain", agents=config.agents[:1], start_ms=START_MS,
         memory={}, weights=config.weights, faults={}, operations_max=50, in_flight_max=1, key_count=4,
         adversarial=(1, 4), land=(1, 4), repeat=(0, 1), latency="instant", policy="fifo", steps_max=70_000,
+        equivalences=("E-RESTORE",),
     )  # fmt: skip
     assert list(config.weights) == list(REQUESTS)
     assert sum(config.weights.values()) == 64
