@@ -105,7 +105,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("all-or-nothing", "STO-2", "a remember is whole or absent", ORACLE, CHEAP, JUDGE),
     Rule("deleted-stays-deleted", "STO-3", "forgotten is forgotten everywhere", ORACLE, CHEAP, JUDGE),
     Rule("index-follows-row", "STO-4", "a vector belongs to the current version", INSIDE, FULL, STORE),
-    Rule("no-lost-update", "STO-5", "concurrent updates all count", ORACLE, FULL, NOBODY),
+    Rule("no-lost-update", "STO-5", "concurrent updates all count", ORACLE, FULL, JUDGE),
     Rule("no-defaults-over-data", "STO-6", "recovery never starts from nothing", ORACLE, CHEAP, NOBODY),
     Rule("repaired-after-heal", "STO-7", "what was degraded is repaired", ORACLE, FULL, RUNNER),
     Rule("once-only", "IDEM-1", "asked twice, done once", ORACLE, CHEAP, JUDGE),

@@ -1,13 +1,16 @@
 """What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
 
-Law 1. Of two saves from one version at most one is acknowledged.
+Law 1. A save names the version it was made from, so each attempt is one version or nothing: of two saves from
+       one version at most one is acknowledged, and who is refused is told of a version that somebody saved.
 Law 2. A load gives an acknowledged version or a later one that may have happened, never an older one, and
-       never to an agent that is no member.
+       never to an agent that is no member. What one load has shown, no later one takes back.
+Law 3. Saves are totally ordered by their versions; so every history that passes is linearizable, and one
+       that is not breaks a law at its first wrong reply (docs/decisions).
 """
 
 import attrs
 
-from umi_core.effects import Outcome, Refused
+from umi_core.errors import SessionConflict
 from umi_core.inputs import CreateSession, LoadSession, SaveSession
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_sim.oracle.working import Twin
@@ -16,12 +19,18 @@ from umi_sim.verdict import Broken
 CANDIDATE_COUNT_MAX = 256
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Saved:
     """A working tier as it may have been saved: the twin, and the saving clock."""
 
     twin: Twin
     saved_ms: int
+    is_refuted: bool = False
+
+    @property
+    def version(self) -> int:
+        """What it is saved as: the next version of the one that it was made from."""
+        return self.twin.version + 1
 
     def at_load(self, now_ms: int) -> tuple[Twin, int]:
         """The tier after its rest, and how many entries expired meanwhile."""
@@ -37,12 +46,16 @@ class Saved:
 
 @attrs.define
 class Session:
-    """One session: what each version may hold, the newest acknowledged one, saves without an answer."""
+    """One session: what each version may hold, and saves without an answer.
+
+    `told`: versions that were acknowledged. `must`: the newest one that was acknowledged or loaded.
+    """
 
     user: str
     versions: dict[int, list[Saved]]
     must: int
     members: dict[str, None]
+    told: dict[int, None]
     may: list[Saved] = attrs.field(factory=list)
     may_members: dict[str, None] = attrs.field(factory=dict)
 
@@ -57,6 +70,17 @@ class OpenSave:
 
     def of(self, session_id: str) -> list[Saved]:
         return [saved for saved in self.candidates if saved.twin.session_id == session_id]
+
+    def as_version(self, session_id: str, version: int) -> list[Saved]:
+        return [saved for saved in self.of(session_id) if saved.version == version]
+
+
+@attrs.frozen
+class OpenLoad:
+    """What was certain when a load was issued: the version that must be there, and whether it may be seen."""
+
+    must: int
+    is_member: bool
 
 
 @attrs.define
@@ -89,17 +113,24 @@ class SessionOracle:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
         saved = Saved(Twin(twin.config, session_id=done.session_id, started_ms=done.started_ms), now_ms)
-        self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members)
+        self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members, {1: None})
 
     def saved(self, save: OpenSave, done: SessionSaved) -> None:
-        session, candidates = self.sessions.get(done.session_id), save.of(done.session_id)
-        if session is None or not candidates:
+        session, version = self.sessions.get(done.session_id), done.version
+        if session is None or not save.of(done.session_id):
             told = f"save_session told of {done.session_id}, which was not open here"
             raise Broken("session-or-error", told)
-        version = done.version
-        if version in session.versions or version <= save.must_at_issue.get(done.session_id, 0):
+        if version in session.told or version <= save.must_at_issue.get(done.session_id, 0):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
-        session.versions[version] = candidates
+        shown, candidates = session.versions.get(version), save.as_version(done.session_id, version)
+        kept = [saved for saved in candidates if shown is None or saved in shown]
+        if not candidates:
+            raise Broken(
+                "no-lost-update", f"version {version} was saved, but was not made from the one before"
+            )
+        if not kept:
+            raise Broken("session-versions", f"version {version} was loaded as somebody else's, then saved")
+        session.versions[version], session.told[version] = kept, None
         session.must = max(session.must, version)
         session.members |= dict.fromkeys(save.hand_to)
 
@@ -110,8 +141,46 @@ class SessionOracle:
                 session.may.append(saved)
                 session.may_members |= dict.fromkeys(save.hand_to)
 
+    def failed(self, save: OpenSave) -> None:
+        """It changed nothing: no version is what it would have saved."""
+        for saved in save.candidates:
+            saved.is_refuted = True
+        for session in self.sessions.values():
+            for version, found in session.versions.items():
+                session.versions[version] = [saved for saved in found if not saved.is_refuted]
+                if not session.versions[version]:
+                    raise Broken(
+                        "session-versions", f"version {version} was loaded, and then its save failed"
+                    )
+
+    def refused(self, save: OpenSave, conflict: SessionConflict) -> None:
+        """Somebody else's save came first: one that there was, and no older one than was certain."""
+        found = conflict.found
+        for session_id in {saved.twin.session_id or "": None for saved in save.candidates}:
+            session = self.sessions.get(session_id)
+            made_from = [saved.twin.version for saved in save.of(session_id)]
+            if session is None or conflict.expected not in made_from or found == conflict.expected:
+                continue
+            there = session.versions.get(found) or self.possible(session_id, found)
+            if there and found >= save.must_at_issue.get(session_id, 0):
+                self.shown(session_id, found, there)
+                return
+        told = f"a save from version {conflict.expected} was refused for version {found}"
+        raise Broken("session-versions", f"{told}: nobody saved that, or it was made from another one")
+
+    def possible(self, session_id: str, version: int) -> list[Saved]:
+        """Saves without an answer that may have become this version."""
+        session = self.sessions[session_id]
+        under_way = [saved for save in self.open for saved in save.as_version(session_id, version)]
+        return [saved for saved in session.may if saved.version == version] + under_way
+
+    def begin_load(self, user: str, agent: str, session_id: str) -> OpenLoad:
+        session = self.sessions.get(session_id)
+        is_member = session is not None and session.user == user and agent in session.members
+        return OpenLoad(session.must if session else 0, is_member)
+
     def loaded(
-        self, user: str, agent: str, request: LoadSession, must_at_issue: int, done: SessionLoaded
+        self, user: str, agent: str, request: LoadSession, load: OpenLoad, done: SessionLoaded
     ) -> list[Saved]:
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
@@ -121,33 +190,35 @@ class SessionOracle:
         if agent not in (*session.members, *session.may_members, *may_members):
             told = f"{agent} is no member of {request.session_id} and loaded it"
             raise Broken("session-members-only", told)
-        if done.version < must_at_issue:
-            told = f"loaded version {done.version}, version {must_at_issue} was acknowledged"
+        if done.version < load.must:
+            told = f"loaded version {done.version}, version {load.must} was acknowledged, or loaded before"
             raise Broken("acknowledged-is-durable", told)
-        under_way = [saved for save in self.open for saved in save.of(request.session_id)]
-        found = session.versions.get(done.version, session.may + under_way)
+        found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
         if not found:
             raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
         return found
 
-    def not_found(self, user: str, agent: str, request: LoadSession, must_at_issue: int) -> None:
-        session = self.sessions.get(request.session_id)
-        if session is not None and session.user == user and must_at_issue > 0 and agent in session.members:
+    def shown(self, session_id: str, version: int, kept: list[Saved]) -> None:
+        """A load, or a conflict, has shown this version, which is one of these."""
+        session = self.sessions[session_id]
+        session.must = max(session.must, version)
+        session.versions[version] = kept
+
+    def settle(self, session_id: str, kept: list[Twin]) -> None:
+        """A reply of one who loaded a version tells what it held, for everybody."""
+        session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
+        for version, found in session.versions.items():
+            if any(saved in left for saved in found):
+                for saved in found:
+                    saved.is_refuted = saved not in left
+                session.versions[version] = [saved for saved in found if saved in left]
+
+    def not_found(self, request: LoadSession, load: OpenLoad) -> None:
+        if load.is_member:
             told = f"session {request.session_id} was acknowledged and is not found"
             raise Broken("acknowledged-is-durable", told)
-
-    def must_of(self, session_id: str) -> int:
-        session = self.sessions.get(session_id)
-        return session.must if session else 0
 
 
 def as_members(value: object) -> tuple[str, ...]:
     """What a caller gave as agents; anything but a tuple is refused, and so hands over to nobody."""
     return value if isinstance(value, tuple) else ()
-
-
-def is_conflict_true(outcome: Outcome) -> bool:
-    """SessionConflict names two different versions."""
-    if not isinstance(outcome, Refused) or type(outcome.error).__name__ != "SessionConflict":
-        return True
-    return getattr(outcome.error, "expected", 0) != getattr(outcome.error, "found", 0)

@@ -26,7 +26,10 @@ ANY_TEXT: Final = object()
 
 @attrs.define
 class Twin:
-    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong."""
+    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
+
+    `version` is that of its session as loaded or saved last; `origins` are the saves that it may come from.
+    """
 
     config: Config
     entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
@@ -37,6 +40,8 @@ class Twin:
     last_input: str | None = None
     last_query: str | None = None
     dead: dict[str, int] = attrs.field(factory=dict)
+    version: int = 0
+    origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
 
     def copy(self) -> "Twin":
         return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
