@@ -13,6 +13,7 @@ import cProfile
 import pstats
 from collections.abc import Callable
 from time import process_time
+from typing import Any
 from unittest import mock
 
 import attrs
@@ -22,10 +23,23 @@ from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find
+from umi_sim.verdict import Verdict
 
 SCENARIOS = ("working", "core", "handoff", "conversation", "storage_storm", "crash_storm", "smoke")
 TURNS = 3
-PROFILED_ROWS = 25
+PROFILED_ROWS = 16
+PARTS = {
+    "core: steps of memories": ("umi_core/memory.py", "step"),
+    "core: digests, and copies made from bytes": ("umi_core/memory.py", "digest restore"),
+    "services: model, embedder, storage": ("umi_sim/services.py", "handle flush"),
+    "oracle": ("oracle/judge.py", "issued answered replied stepped"),
+    "answers read as parsers read them": ("oracle/readings.py", "check_reading"),
+    "invariants after each step": ("umi_core/invariants/__init__.py", "check_cheap"),
+    "invariants between two states": ("umi_core/invariants/steps.py", "before_step check_step"),
+    "invariants over everything": ("umi_sim/inspector.py", "check"),
+    "trace and hash": ("umi_sim/trace.py", "add"),
+    "next event": ("umi_sim/world.py", "next_due ready"),
+}
 
 
 def main() -> None:
@@ -41,15 +55,16 @@ def main() -> None:
         config = attrs.evolve(
             draw(find(name), options.seed), operations_max=options.operations, equivalences=()
         )
-        print(row(name, config))
+        verdict, _ = run_once(config)
+        assert verdict.failure is None, verdict.failure
+        print(row(name, verdict))
         if options.profile:
-            profile(config)
+            profile(verdict)
 
 
-def row(name: str, config: RunConfig) -> str:
+def row(name: str, verdict: Verdict) -> str:
     """One scenario. The operations of heal and audit count too: they are in both."""
-    verdict, _ = run_once(config)
-    assert verdict.failure is None, verdict.failure
+    config = verdict.config
     lives, count = lives_of(config, verdict.items), sum(verdict.operations.values())
     compared = attrs.evolve(config, equivalences=("E-REPLAY",))
     core, world, replay = best(
@@ -96,10 +111,23 @@ def feed(lives: list[Life]) -> None:
             memory.step(step.now_ms, step.value)
 
 
-def profile(config: RunConfig) -> None:
+def profile(verdict: Verdict) -> None:
+    """The share of each part of a replay, with all that it calls; then functions by what they cost alone.
+
+    A profiler makes many small calls seem to cost more than they do.
+    """
     with cProfile.Profile() as found:
-        run_once(config)
-    pstats.Stats(found).sort_stats("tottime").print_stats(PROFILED_ROWS)
+        run_once(verdict.config, verdict.items)
+    stats = pstats.Stats(found)
+    rows: Any = stats.stats  # type: ignore[attr-defined]  # function: calls, calls, own, all, callers
+    total = sum(own for _, _, own, _, _ in rows.values())
+    for part, (file, names) in PARTS.items():
+        spent = sum(
+            spent for (path, _, function), (_, _, _, spent, _) in rows.items()
+            if path.endswith(file) and function in names.split()
+        )  # fmt: skip
+        print(f"  {round(100 * spent / total):>3} %  {part}")
+    stats.sort_stats("tottime").print_stats(PROFILED_ROWS)
 
 
 if __name__ == "__main__":
