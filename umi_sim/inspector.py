@@ -82,7 +82,6 @@ class Inspector:
     ) -> None:
         if self._is_recording:
             self._lives.stepped(agent, memory, self._reading_ms, value, effects)
-        self.oracle.stepped(agent)
         self._count += 1
         try:
             if self._before is not None:

@@ -104,14 +104,6 @@ class Oracle:
             )  # a row may be made at this step, and its reply lost
             watch.archive.answered(op_id, step, answer)
 
-    def stepped(self, agent: str) -> None:
-        """After any step: what the memory may be packing right now."""
-        watch = self.watches[agent]
-        if not watch.saves:
-            return
-        for save in watch.saves.values():
-            self.sessions.also(save, watch.twins, watch.seen_ms)
-
     def crashed(self, agent: str) -> None:
         watch = self.watches[agent]
         for save in watch.saves.values():
@@ -185,19 +177,16 @@ class Oracle:
         if done.dropped_count not in [len(twin.entries) for twin in watch.twins]:
             raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
         scope = watch.config.scope
-        self.sessions.created(scope.user, scope.agent, request, done, watch.twins[0], now_ms)
         fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms, version=1)
-        watch.twins = [attrs.evolve(fresh, expired=twin.expired, entries={}, dead={}) for twin in watch.twins]
+        self.sessions.created(scope.user, scope.agent, request, done, fresh, now_ms)
+        watch.twins = [in_place(fresh, twin) for twin in watch.twins]
 
     def saved(self, watch: Watch, op_id: str, outcome: Outcome) -> None:
         save = watch.saves.pop(op_id)
         self.sessions.ended(save)
         if isinstance(outcome, Done):
             assert isinstance(outcome.value, SessionSaved)
-            self.sessions.saved(save, outcome.value)
-            for twin in watch.twins:
-                if twin.session_id == outcome.value.session_id:
-                    twin.version = outcome.value.version
+            watch.twins = self.sessions.saved(save, outcome.value, watch.twins)
         elif isinstance(outcome, Unknown):
             self.sessions.may_have_saved(save)
         elif isinstance(outcome, Refused) and isinstance(outcome.error, SessionConflict):
@@ -213,24 +202,18 @@ class Oracle:
         if not isinstance(outcome, Done):
             return
         assert isinstance(outcome.value, SessionLoaded)
-        version = outcome.value.version
+        version, told = outcome.value.version, outcome.value.expired_at_rest
         candidates = self.sessions.loaded(scope.user, scope.agent, request, load, outcome.value)
         for twin in watch.twins:
             twin.expire(now_ms)
         rested = [(saved, *saved.at_load(now_ms)) for saved in candidates]
-        told = outcome.value.expired_at_rest
         fitting = [(saved, twin) for saved, twin, expired in rested if expired == told]
         if not fitting:
             counts = sorted({expired for _, _, expired in rested})
             raise Broken("rest-time", f"load told {told} expired at rest", str(counts))
         self.sessions.shown(request.session_id, version, [saved for saved, _ in fitting])
-        watch.twins = once(
-            [
-                attrs.evolve(twin.copy(), expired=old.expired, version=version, origins=(saved,))
-                for saved, twin in fitting
-                for old in watch.twins
-            ]
-        )
+        loaded = [attrs.evolve(twin, version=version, origins=(saved,)) for saved, twin in fitting]
+        watch.twins = once([in_place(twin, old) for twin in loaded for old in watch.twins])
 
     def load_refused(self, request: LoadSession, outcome: Refused, load: OpenLoad) -> None:
         name = type(outcome.error).__name__
@@ -275,6 +258,11 @@ class Oracle:
     def expiries(self, agent: str) -> Sequence[int]:
         """Deadlines of live entries, on the agent's own clock."""
         return tuple(expires_ms for _, expires_ms in self.watches[agent].twins[0].entries.values())
+
+
+def in_place(twin: Twin, old: Twin) -> Twin:
+    """A session put in place of what there was; what has expired stays counted."""
+    return attrs.evolve(twin.copy(), expired=old.expired, place=old.place + 1)
 
 
 def once(twins: list[Twin]) -> list[Twin]:

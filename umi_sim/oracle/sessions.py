@@ -1,11 +1,12 @@
 """What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
 
-Law 1. A save names the version it was made from, so each attempt is one version or nothing: of two saves from
-       one version at most one is acknowledged, and who is refused is told of a version that somebody saved.
-Law 2. A load gives an acknowledged version or a later one that may have happened, never an older one, and
-       never to an agent that is no member. What one load has shown, no later one takes back.
-Law 3. Saves are totally ordered by their versions; so every history that passes is linearizable, and one
-       that is not breaks a law at its first wrong reply (docs/decisions).
+Law 1. Of two saves from one version at most one is acknowledged.
+Law 2. A save is told the version after the one that its memory loaded or saved last; what was loaded
+       meanwhile is none the newer for it.
+Law 3. A load gives an acknowledged version or a later one that may have happened, never an older one, and
+       never to an agent that is no member. What a load or a conflict has shown, no later reply takes back.
+Law 4. Versions order all saves; so every history that passes is linearizable, and one that is not breaks a
+       law at its first wrong reply (docs/decisions).
 """
 
 import attrs
@@ -16,21 +17,14 @@ from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_sim.oracle.working import Twin
 from umi_sim.verdict import Broken
 
-CANDIDATE_COUNT_MAX = 256
-
 
 @attrs.define(eq=False)
 class Saved:
-    """A working tier as it may have been saved: the twin, and the saving clock."""
+    """A working tier as it may have been saved: the twin, and the saving clock. `is_refuted`: it was not."""
 
     twin: Twin
     saved_ms: int
     is_refuted: bool = False
-
-    @property
-    def version(self) -> int:
-        """What it is saved as: the next version of the one that it was made from."""
-        return self.twin.version + 1
 
     def at_load(self, now_ms: int) -> tuple[Twin, int]:
         """The tier after its rest, and how many entries expired meanwhile."""
@@ -43,12 +37,15 @@ class Saved:
         alive_count = sum(self.saved_ms < expires_ms for _, expires_ms in self.twin.entries.values())
         return attrs.evolve(self.twin, entries=live, dead={}), alive_count - len(live)
 
+    def is_to_be(self, session_id: str, version: int) -> bool:
+        return (self.twin.session_id, self.twin.version + 1) == (session_id, version)
+
 
 @attrs.define
 class Session:
     """One session: what each version may hold, and saves without an answer.
 
-    `told`: versions that were acknowledged. `must`: the newest one that was acknowledged or loaded.
+    `told`: versions that were acknowledged. `must`: the newest one that was acknowledged or shown.
     """
 
     user: str
@@ -62,17 +59,15 @@ class Session:
 
 @attrs.define
 class OpenSave:
-    """A save on its way; the memory packs its session at the begin, or again after a conflict."""
+    """A save on its way, and what it may have packed at its begin."""
 
     must_at_issue: dict[str, int]
     hand_to: tuple[str, ...]
-    candidates: list[Saved] = attrs.field(factory=list)
+    candidates: list[Saved]
 
-    def of(self, session_id: str) -> list[Saved]:
-        return [saved for saved in self.candidates if saved.twin.session_id == session_id]
-
-    def as_version(self, session_id: str, version: int) -> list[Saved]:
-        return [saved for saved in self.of(session_id) if saved.version == version]
+    def of(self, session_id: str, version: int) -> list[Saved]:
+        """What it may save as this version."""
+        return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
 
 
 @attrs.frozen
@@ -92,8 +87,7 @@ class SessionOracle:
 
     def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
         must = {key: session.must for key, session in self.sessions.items()}
-        save = OpenSave(must, as_members(request.hand_to))
-        self.also(save, twins, now_ms)
+        save = OpenSave(must, as_members(request.hand_to), [Saved(twin.copy(), now_ms) for twin in twins])
         self.open.append(save)
         return save
 
@@ -101,45 +95,34 @@ class SessionOracle:
         """It was answered, or its agent crashed."""
         self.open = [other for other in self.open if other is not save]
 
-    def also(self, save: OpenSave, twins: list[Twin], now_ms: int) -> None:
-        """The tier as it is now may be what is saved."""
-        if len(save.candidates) < CANDIDATE_COUNT_MAX:
-            save.candidates += [Saved(twin.copy(), now_ms) for twin in twins]
-
     def created(
         self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int
     ) -> None:
         if done.session_id in self.sessions:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
-        saved = Saved(Twin(twin.config, session_id=done.session_id, started_ms=done.started_ms), now_ms)
-        self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members, {1: None})
+        self.sessions[done.session_id] = Session(user, {1: [Saved(twin, now_ms)]}, 1, members, {1: None})
 
-    def saved(self, save: OpenSave, done: SessionSaved) -> None:
+    def saved(self, save: OpenSave, done: SessionSaved, twins: list[Twin]) -> list[Twin]:
+        """The tiers as they may be now: one that was packed, and is still in place, has the new version."""
         session, version = self.sessions.get(done.session_id), done.version
-        if session is None or not save.of(done.session_id):
+        if session is None or not any(it.twin.session_id == done.session_id for it in save.candidates):
             told = f"save_session told of {done.session_id}, which was not open here"
             raise Broken("session-or-error", told)
         if version in session.told or version <= save.must_at_issue.get(done.session_id, 0):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
-        shown, candidates = session.versions.get(version), save.as_version(done.session_id, version)
-        kept = [saved for saved in candidates if shown is None or saved in shown]
-        if not candidates:
-            raise Broken(
-                "no-lost-update", f"version {version} was saved, but was not made from the one before"
-            )
-        if not kept:
-            raise Broken("session-versions", f"version {version} was loaded as somebody else's, then saved")
-        session.versions[version], session.told[version] = kept, None
+        if not (packed := save.of(done.session_id, version)):
+            found = sorted({it.twin.version for it in save.candidates})
+            raise Broken("session-versions", f"saved as version {version} what came from version {found}")
+        shown = session.versions.get(version, packed)
+        session.versions[version] = packed = [saved for saved in packed if saved in shown]
+        if not packed:
+            raise Broken("no-lost-update", f"version {version} was loaded as somebody else's, and then saved")
+        session.told[version] = None
         session.must = max(session.must, version)
         session.members |= dict.fromkeys(save.hand_to)
-
-    def may_have_saved(self, save: OpenSave) -> None:
-        for saved in save.candidates:
-            session = self.sessions.get(saved.twin.session_id or "")
-            if session is not None:
-                session.may.append(saved)
-                session.may_members |= dict.fromkeys(save.hand_to)
+        places = [saved.twin.place for saved in packed]
+        return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
 
     def failed(self, save: OpenSave) -> None:
         """It changed nothing: no version is what it would have saved."""
@@ -149,30 +132,49 @@ class SessionOracle:
             for version, found in session.versions.items():
                 session.versions[version] = [saved for saved in found if not saved.is_refuted]
                 if not session.versions[version]:
-                    raise Broken(
-                        "session-versions", f"version {version} was loaded, and then its save failed"
-                    )
+                    raise Broken("no-lost-update", f"version {version} was loaded, then its save failed")
 
     def refused(self, save: OpenSave, conflict: SessionConflict) -> None:
         """Somebody else's save came first: one that there was, and no older one than was certain."""
-        found = conflict.found
-        for session_id in {saved.twin.session_id or "": None for saved in save.candidates}:
+        for saved in save.candidates:
+            session_id, found = saved.twin.session_id or "", conflict.found
             session = self.sessions.get(session_id)
-            made_from = [saved.twin.version for saved in save.of(session_id)]
-            if session is None or conflict.expected not in made_from or found == conflict.expected:
+            if session is None or not saved.twin.version == conflict.expected < found:
                 continue
             there = session.versions.get(found) or self.possible(session_id, found)
             if there and found >= save.must_at_issue.get(session_id, 0):
                 self.shown(session_id, found, there)
                 return
-        told = f"a save from version {conflict.expected} was refused for version {found}"
-        raise Broken("session-versions", f"{told}: nobody saved that, or it was made from another one")
+        told = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
+        raise Broken("session-versions", f"{told}; made from another version, or nobody saved that")
 
     def possible(self, session_id: str, version: int) -> list[Saved]:
         """Saves without an answer that may have become this version."""
+        under_way = [saved for save in self.open for saved in save.of(session_id, version)]
+        may = self.sessions[session_id].may
+        return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
+
+    def shown(self, session_id: str, version: int, kept: list[Saved]) -> None:
+        """A load, or a conflict, has shown this version, which is one of these."""
         session = self.sessions[session_id]
-        under_way = [saved for save in self.open for saved in save.as_version(session_id, version)]
-        return [saved for saved in session.may if saved.version == version] + under_way
+        session.must = max(session.must, version)
+        session.versions[version] = kept
+
+    def settle(self, session_id: str, kept: list[Twin]) -> None:
+        """A reply of one who loaded a version tells what it held, for everybody."""
+        session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
+        for version, found in session.versions.items():
+            if any(saved in left for saved in found):
+                for saved in found:
+                    saved.is_refuted = saved not in left
+                session.versions[version] = [saved for saved in found if saved in left]
+
+    def may_have_saved(self, save: OpenSave) -> None:
+        for saved in save.candidates:
+            session = self.sessions.get(saved.twin.session_id or "")
+            if session is not None:
+                session.may.append(saved)
+                session.may_members |= dict.fromkeys(save.hand_to)
 
     def begin_load(self, user: str, agent: str, session_id: str) -> OpenLoad:
         session = self.sessions.get(session_id)
@@ -191,27 +193,12 @@ class SessionOracle:
             told = f"{agent} is no member of {request.session_id} and loaded it"
             raise Broken("session-members-only", told)
         if done.version < load.must:
-            told = f"loaded version {done.version}, version {load.must} was acknowledged, or loaded before"
+            told = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
             raise Broken("acknowledged-is-durable", told)
         found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
         if not found:
             raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
         return found
-
-    def shown(self, session_id: str, version: int, kept: list[Saved]) -> None:
-        """A load, or a conflict, has shown this version, which is one of these."""
-        session = self.sessions[session_id]
-        session.must = max(session.must, version)
-        session.versions[version] = kept
-
-    def settle(self, session_id: str, kept: list[Twin]) -> None:
-        """A reply of one who loaded a version tells what it held, for everybody."""
-        session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
-        for version, found in session.versions.items():
-            if any(saved in left for saved in found):
-                for saved in found:
-                    saved.is_refuted = saved not in left
-                session.versions[version] = [saved for saved in found if saved in left]
 
     def not_found(self, request: LoadSession, load: OpenLoad) -> None:
         if load.is_member:

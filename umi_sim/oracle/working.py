@@ -28,7 +28,8 @@ ANY_TEXT: Final = object()
 class Twin:
     """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
 
-    `version` is that of its session as loaded or saved last; `origins` are the saves that it may come from.
+    `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
+    often a session was put in place. `origins` are the saves that it may come from.
     """
 
     config: Config
@@ -39,8 +40,9 @@ class Twin:
     interactions: int = 0
     last_input: str | None = None
     last_query: str | None = None
-    dead: dict[str, int] = attrs.field(factory=dict)
     version: int = 0
+    place: int = 0
+    dead: dict[str, int] = attrs.field(factory=dict)
     origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
 
     def copy(self) -> "Twin":
