@@ -15,6 +15,7 @@ from umi_core.config import OPTIONS, Config, check_option
 from umi_core.inputs import REQUESTS
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS
 from umi_core.values import Scope
+from umi_sim import equivalences
 from umi_sim.faults import KINDS
 from umi_sim.pools import NEIGHBOURS
 from umi_sim.prng import Stream
@@ -115,6 +116,7 @@ class Drawing:
             workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
+            equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
         )  # fmt: skip
 

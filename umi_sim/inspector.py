@@ -4,9 +4,10 @@ Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and wh
 raises Broken with the readable name of the first rule that does not hold.
 """
 
+from collections import Counter
 from typing import Final
 
-from umi_core.effects import AskModel, Reply
+from umi_core.effects import AskModel, Effect, Reply
 from umi_core.inputs import Answer, ModelReplied, Value
 from umi_core.invariants import (
     Before,
@@ -19,6 +20,7 @@ from umi_core.invariants import (
     check_tables,
 )
 from umi_core.memory import WORKING, Memory
+from umi_sim import equivalences
 from umi_sim.invariants import check_recovered, check_store
 from umi_sim.oracle.judge import Oracle
 from umi_sim.oracle.readings import check_reading
@@ -39,6 +41,10 @@ class Inspector:
         self.heard: dict[str, Reply] = {}
         self.issued = self.oracle.issued
         self.woken = self.oracle.read_clock
+        self.compared: Counter[str] = Counter()
+        self._lives = equivalences.Recorder()
+        self._is_recording = any(name in equivalences.OF_LIVES for name in config.equivalences)
+        self._reading_ms = 0
         self._before: Before | None = None
         self._replies: list[Reply] = []
         self._count = 0
@@ -57,17 +63,32 @@ class Inspector:
 
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
+        self.life_over(agent)
 
     def wiped(self) -> None:
         self.oracle.wiped()
 
-    def stepping(self, memory: Memory, value: Value) -> None:
+    def life_over(self, agent: str) -> None:
+        """A crash, or the end of the run: what was lived must be equal to what might have been."""
+        life = self._lives.over(agent)
+        if life is not None:
+            equivalences.check(life, self.oracle.config.equivalences, self.compared)
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
         """Before a step. A working request that meets no operation can change the working tier alone."""
         self._replies.clear()
+        if self._is_recording:
+            self._reading_ms = reading_ms
+            if memory.state.phase == "new":
+                self._lives.begin(agent)
         is_lone = value.__class__ in WORKING and not memory.state.operations
         self._before = None if is_lone else before_step(memory.state)
 
-    def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None:
+    def stepped(
+        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+    ) -> None:
+        if self._is_recording:
+            self._lives.stepped(agent, memory, self._reading_ms, value, effects)
         self._count += 1
         before = self._before
         try:

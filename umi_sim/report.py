@@ -78,6 +78,8 @@ def passed(verdict: Verdict, repeat: str) -> Iterator[str]:
     yield row("config", config_line(verdict.config))
     if not_plain := unusual(verdict.config):
         yield from rows("", f"not plain: {', '.join(not_plain)}")
+    if verdict.config.equivalences:
+        yield row("equal", ", ".join(f"{it} {met(verdict, it)}" for it in verdict.config.equivalences))
     yield from faults_rows(verdict)
     yield from rows("replies", replies_line(verdict))
     for loss in verdict.losses:
@@ -128,6 +130,11 @@ def unusual(config: RunConfig) -> list[str]:
 
 def differ(one: Ratio, other: Ratio) -> bool:
     return one[0] * other[1] != other[0] * one[1]
+
+
+def met(verdict: Verdict, name: str) -> int:
+    """How often the two ways of an equivalence were compared."""
+    return verdict.marks.get(f"equal: {name}", 0)
 
 
 def faults_rows(verdict: Verdict) -> Iterator[str]:

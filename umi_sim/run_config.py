@@ -30,7 +30,7 @@ class RunConfig:
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
     requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
-    0 is none, and no wipe.
+    0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.equivalences.
     Ratios are (n, d).
     """
 
@@ -65,3 +65,4 @@ class RunConfig:
     virtual_ms_max: int = 400 * 86_400_000
     off: tuple[str, ...] = ()
     everywhere: bool = False
+    equivalences: tuple[str, ...] = ()

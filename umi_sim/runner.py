@@ -7,17 +7,20 @@ must change nothing, two restarts that nobody may notice, and the audit again.
 
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Final
 
 import attrs
 
-from umi_core.effects import Done, Reply
+from umi_core.effects import Done, Outcome, Reply
+from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.results import Rebalanced
 from umi_core.tiers.session import RESERVED
 from umi_core.values import Address, Row
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
+from umi_sim import equivalences
 from umi_sim.agent import Agent
 from umi_sim.clock import SimClock
 from umi_sim.generator import Generator
@@ -96,7 +99,21 @@ class Run:
         self.restart_all()
         self.must_read_the_same(before, self.read_lasting())
         self.audit()
+        self.compare()
         self.enter("end")
+
+    def compare(self) -> None:
+        """What only a healed world answers is asked in two ways; then the last lives are over."""
+        for agent in self.world.agents.values():
+            if equivalences.FILTER in self.config.equivalences:
+                reads = self.inspector.oracle.watches[agent.name].archive.audit()
+                queries = [str(args["query"]) for name, args in reads if name == "recall"]
+                count = equivalences.filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
+                self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
+            self.inspector.life_over(agent.name)
+
+    def recall(self, agent: Agent, args: Args) -> Outcome:
+        return self.ask(agent, "audit", "recall", args).outcome
 
     def enter(self, phase: str) -> None:
         self.phase = phase
@@ -309,11 +326,12 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
     tally = world.tally
+    marks = tally.marks + live.inspector.compared
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
         ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
-        ordered(tally.excused), ordered(tally.marks), world.crash_count, world.now_ms,
+        ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
         tuple(loss.told for loss in world.services.atlas.losses),
     )  # fmt: skip

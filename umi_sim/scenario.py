@@ -17,6 +17,7 @@ from umi_core.config import OPTIONS, Config
 from umi_core.errors import Rejected, shown
 from umi_core.inputs import REQUESTS
 from umi_core.limits import DAY_MS, OP_COUNT_MAX
+from umi_sim import equivalences
 from umi_sim.drawing import LATENCIES, MODES, config_of, possible_kinds
 from umi_sim.faults import KINDS
 from umi_sim.run_config import PAUSE_MS_MAX, Ratio, RunConfig
@@ -202,6 +203,7 @@ class Scenario:
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
     off: tuple[str, ...] = key("run", names(HYPHENED), ())
+    equivalences: Sequence[str] | None = key("run", names(text("|".join(equivalences.NAMES))))
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)

@@ -7,7 +7,7 @@ from umi_core.config import OPTIONS, Config
 from umi_core.errors import Rejected
 from umi_core.inputs import REQUESTS
 from umi_core.values import Scope
-from umi_sim import item_json
+from umi_sim import equivalences, item_json
 from umi_sim.faults import KINDS
 from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
@@ -148,6 +148,7 @@ CONFIG_READERS: Final[dict[str, Reader]] = {
     "capacity_bytes": capacity, "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": read_planted, "off": listed(RULE, 100), "loss": flag,
+    "equivalences": listed(one_of(equivalences.NAMES, "equivalence"), len(equivalences.NAMES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(name for name in CONFIG_READERS if name != "loss")
 

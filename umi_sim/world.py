@@ -282,7 +282,7 @@ class World:
         memory = agent.memory
         assert memory is not None
         self.step_count += 1
-        self.judge.stepping(memory, value)
+        self.judge.stepping(agent.name, memory, value, reading_ms)
         effects = memory.step(reading_ms, value)
         for effect in effects:
             if isinstance(effect, Reply):
@@ -291,7 +291,7 @@ class World:
                 self.mail.send(agent, memory, effect)
         if memory.marks:
             self.tally.marks.update(memory.marks)
-        self.judge.stepped(agent.name, memory, self.services.storage, value)
+        self.judge.stepped(agent.name, memory, self.services.storage, value, effects)
         self.set_alarm(agent, memory)
         if self.step_count % STATE_EVERY == 0:
             self.trace.add(STATE, agent.name, digest := memory.digest())

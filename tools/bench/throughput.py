@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def report(name: str, operations: int) -> None:
-    config = attrs.evolve(draw(find(name), 1), operations_max=operations, faults={})
+    config = attrs.evolve(draw(find(name), 1), operations_max=operations, faults={}, equivalences=())
     verdict, _ = run_once(config)
     count = sum(verdict.operations.values())
     inputs = recorded(config)

@@ -45,6 +45,7 @@ STORE: Final = "umi_sim.invariants"
 JUDGE: Final = "umi_sim.oracle"
 RUNNER: Final = "umi_sim.runner"
 WORLD: Final = "umi_sim.world"
+TWICE: Final = "umi_sim.equivalences"
 NOBODY: Final = ""
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -140,7 +141,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("every-setting-counts", "I-CONFIG-LIVE", "every setting changes some trace", TEST, NONE, NOBODY),
     Rule("hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, NOBODY),
     Rule("cluster-members", "I-CLUSTER", "clusters hold their members", INSIDE, FULL, NOBODY),
-    Rule("filter-equals-whole", "I-FILTER", "filtered is the whole, filtered", EQUIVALENCE, NONE, NOBODY),
+    Rule("filter-equals-whole", "I-FILTER", "filtered is the whole, filtered", EQUIVALENCE, NONE, TWICE),
     # kelpie.md
     Rule("get-what-was-put", "KEL-1", "what was created is read", ORACLE, CHEAP, NOBODY),
     Rule("id-names-one-row", "KEL-2", "an id is never given twice", ORACLE, CHEAP, NOBODY),
@@ -179,12 +180,12 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("shrunk-same-failure", "ORA-3", "shrinking keeps the failure", HARNESS, NONE, NOBODY),
     Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE, NOBODY),
     Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE, NOBODY),
-    Rule("replay-inputs", "E-REPLAY", "recorded inputs, a fresh memory", EQUIVALENCE, NONE, NOBODY),
+    Rule("replay-inputs", "E-REPLAY", "recorded inputs, a fresh memory", EQUIVALENCE, NONE, TWICE),
     Rule("batch-or-single", "E-BATCH", "many at once, one by one", EQUIVALENCE, NONE, NOBODY),
     Rule("promote-or-write", "E-PROMOTE", "promoted, or written directly", EQUIVALENCE, NONE, NOBODY),
-    Rule("sweep-or-read", "E-EXPIRE", "expired by sweep, or by reading", EQUIVALENCE, NONE, NOBODY),
-    Rule("jump-or-steps", "E-JUMP", "one jump, or many steps", EQUIVALENCE, NONE, NOBODY),
-    Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE, NOBODY),
+    Rule("sweep-or-read", "E-EXPIRE", "expired by sweep, or by reading", EQUIVALENCE, NONE, TWICE),
+    Rule("jump-or-steps", "E-JUMP", "one jump, or many steps", EQUIVALENCE, NONE, TWICE),
+    Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE, TWICE),
     Rule("second-implementation", "E-SECOND", "another memory, the same replies", EQUIVALENCE, NONE, NOBODY),
 )
 

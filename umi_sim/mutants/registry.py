@@ -2,10 +2,12 @@
 
 from typing import Final
 
-from umi_sim.mutants import Mutant, core, language, machine, scope, storage, tiers
+from umi_sim.mutants import Mutant, core, equivalence, language, machine, scope, storage, tiers
 
 __all__ = ["MUTANTS"]
 
-ROWS: Final = (*tiers.ROWS, *core.ROWS, *storage.ROWS, *machine.ROWS, *scope.ROWS, *language.ROWS)
+ROWS: Final = (
+    *tiers.ROWS, *core.ROWS, *storage.ROWS, *machine.ROWS, *scope.ROWS, *language.ROWS, *equivalence.ROWS,
+)  # fmt: skip
 MUTANTS: Final[dict[str, Mutant]] = {mutant.name: mutant for mutant in ROWS}
 assert len(MUTANTS) == len(ROWS)

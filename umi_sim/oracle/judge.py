@@ -11,7 +11,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
-from umi_core.errors import SnapshotDamaged
+from umi_core.errors import SessionConflict, SnapshotDamaged
 from umi_core.inputs import (
     Answer,
     CoreRead,
@@ -34,7 +34,7 @@ from umi_core.values import cut
 from umi_sim.atlas import Atlas
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
-from umi_sim.oracle.sessions import OpenSave, SessionOracle, is_conflict_true
+from umi_sim.oracle.sessions import OpenLoad, OpenSave, Saved, SessionOracle
 from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.services import Services
@@ -57,7 +57,7 @@ class Watch:
     seen_ms: int = 0
     requests: dict[str, Request] = attrs.field(factory=dict)
     saves: dict[str, OpenSave] = attrs.field(factory=dict)
-    must: dict[str, int] = attrs.field(factory=dict)
+    loads: dict[str, OpenLoad] = attrs.field(factory=dict)
 
 
 class Oracle:
@@ -105,7 +105,8 @@ class Oracle:
             case SaveSession():
                 watch.saves[op_id] = self.sessions.begin_save(request, watch.twins, now_ms)
             case LoadSession(session_id=session_id):
-                watch.must[op_id] = self.sessions.must_of(session_id)
+                scope = watch.config.scope
+                watch.loads[op_id] = self.sessions.begin_load(scope.user, scope.agent, session_id)
             case SetBlock() | SetImportance() | RemoveBlock():
                 watch.core.issued(op_id, request)
             case Remember() | Recall() | Forget() | GetEntity() | Count():
@@ -126,6 +127,7 @@ class Oracle:
             self.sessions.ended(save)
             self.sessions.may_have_saved(save)
         watch.saves.clear()
+        watch.loads.clear()
         watch.requests.clear()
         watch.twins = [Twin(self.memory)]
         watch.seen_ms = 0
@@ -143,7 +145,7 @@ class Oracle:
         watch = self.watches[agent]
         now_ms, request, outcome = watch.seen_ms, watch.requests.pop(op_id), reply.outcome
         if request.__class__ in WORKING:
-            watch.twins = judge(watch.twins, request, outcome, now_ms, reading_ms)  # type: ignore[arg-type]
+            self.worked(watch, request, outcome, reading_ms)  # type: ignore[arg-type]  # one of those
             return
         self.must_be_fair(op_id, outcome)
         self.must_be_whole(op_id, request, outcome)
@@ -163,6 +165,18 @@ class Oracle:
                 self.spoken(watch, request, outcome)
             case _ if isinstance(request, CoreRead):
                 watch.core.judge(request, outcome)
+
+    def worked(self, watch: Watch, request: WorkingRequest, outcome: Outcome, reading_ms: int) -> None:
+        """Of several possible tiers those are left that explain the reply; so others who loaded learn it."""
+        if len(watch.twins) == 1:
+            watch.twins = judge(watch.twins, request, outcome, watch.seen_ms, reading_ms)
+            return
+        possible = [twin for twin in watch.twins if not is_refuted(twin)]
+        watch.twins = judge(possible or watch.twins, request, outcome, watch.seen_ms, reading_ms)
+        if len(watch.twins) < len(possible):
+            session_id = watch.twins[0].session_id
+            assert session_id is not None, "only a load makes several of one"
+            self.sessions.settle(session_id, watch.twins)
 
     def must_be_fair(self, op_id: str, outcome: Outcome) -> None:
         """In a plain world nothing fails, nothing is unknown, nothing degrades."""
@@ -214,39 +228,42 @@ class Oracle:
             watch.twins = self.sessions.saved(save, outcome.value, watch.twins, is_sure)
         elif isinstance(outcome, Unknown):
             self.sessions.may_have_saved(save)
-        elif not is_conflict_true(save, outcome) and not self.is_lost(save):
-            raise Broken("session-versions", "a session conflict without a newer version than was here")
+        elif self.is_lost(save):
+            return
+        elif isinstance(outcome, Refused) and isinstance(outcome.error, SessionConflict):
+            self.sessions.refused(save, outcome.error)
+        if isinstance(outcome, Refused | Failed):
+            self.sessions.failed(save)
 
     def is_lost(self, save: OpenSave) -> bool:
         """Whether a version of this session was told and is not there: then storage has an older one."""
         return any(self.atlas.explains(it.twin.session_id or "") for it in save.candidates)
 
     def loaded(self, watch: Watch, op_id: str, request: LoadSession, outcome: Outcome, now_ms: int) -> None:
-        must = watch.must.pop(op_id)
+        load = watch.loads.pop(op_id)
         scope = watch.config.scope
         if isinstance(outcome, Refused):
-            self.load_refused(watch, request, outcome, must)
+            self.load_refused(request, outcome, load)
         if not isinstance(outcome, Done):
             return
         assert isinstance(outcome.value, SessionLoaded)
-        candidates = self.sessions.loaded(scope.user, scope.agent, request, must, outcome.value)
+        version, told = outcome.value.version, outcome.value.expired_at_rest
+        candidates = self.sessions.loaded(scope.user, scope.agent, request, load, outcome.value)
         for twin in watch.twins:
             twin.expire(now_ms)
-        rested = [saved.at_load(now_ms) for saved in candidates]
-        fitting = [twin for twin, expired in rested if expired == outcome.value.expired_at_rest]
+        rested = [(saved, *saved.at_load(now_ms)) for saved in candidates]
+        fitting = [(saved, twin) for saved, twin, expired in rested if expired == told]
         if not fitting:
-            counts = sorted({expired for _, expired in rested})
-            raise Broken(
-                "rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts)
-            )
-        loaded = [attrs.evolve(twin, version=outcome.value.version) for twin in fitting]
+            counts = sorted({expired for _, _, expired in rested})
+            raise Broken("rest-time", f"load told {told} expired at rest", str(counts))
+        self.sessions.shown(request.session_id, version, [saved for saved, _ in fitting])
+        loaded = [attrs.evolve(twin, version=version, origins=(saved,)) for saved, twin in fitting]
         watch.twins = once([in_place(twin, old) for twin in loaded for old in watch.twins])
 
-    def load_refused(self, watch: Watch, request: LoadSession, outcome: Refused, must: int) -> None:
+    def load_refused(self, request: LoadSession, outcome: Refused, load: OpenLoad) -> None:
         name = type(outcome.error).__name__
-        scope = watch.config.scope
         if name == "SessionNotFound":
-            self.sessions.not_found(scope.user, scope.agent, request, must)
+            self.sessions.not_found(request, load)
         elif name.startswith("Snapshot") and "storage_bit_flip" not in self.config.faults:
             raise Broken("snapshot-guarded", f"load refused with {name} where no byte was ever damaged")
 
@@ -297,6 +314,14 @@ def once(twins: list[Twin]) -> list[Twin]:
     """Equal possibilities count once."""
     kept: list[Twin] = []
     for twin in twins:
-        if twin not in kept:
+        if twin in kept:
+            kept[kept.index(twin)].origins += twin.origins
+        else:
             kept.append(twin)
     return kept
+
+
+def is_refuted(twin: Twin) -> bool:
+    """None of the saves that it may come from was the one that was saved."""
+    found = [saved for saved in twin.origins if isinstance(saved, Saved)]
+    return bool(found) and all(saved.is_refuted for saved in found)

@@ -4,12 +4,13 @@ Law 1. Of two saves from one version at most one is acknowledged.
 Law 2. A save is told the version after the one that its memory loaded or saved last; what was loaded
        meanwhile is none the newer for it.
 Law 3. A load gives an acknowledged version or a later one that may have happened, never an older one, and
-       never to an agent that is no member.
+       never to an agent that is no member. What a load or a conflict has shown, no later reply takes back.
+Law 4. Versions order all saves; so every history that passes is linearizable, and one that is not breaks a
+       law at its first wrong reply (docs/decisions).
 """
 
 import attrs
 
-from umi_core.effects import Outcome, Refused
 from umi_core.errors import SessionConflict
 from umi_core.inputs import CreateSession, LoadSession, SaveSession
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
@@ -17,12 +18,13 @@ from umi_sim.oracle.working import Twin
 from umi_sim.verdict import Broken
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Saved:
-    """A working tier as it may have been saved: the twin, and the saving clock."""
+    """A working tier as it may have been saved: the twin, and the saving clock. `is_refuted`: it was not."""
 
     twin: Twin
     saved_ms: int
+    is_refuted: bool = False
 
     def at_load(self, now_ms: int) -> tuple[Twin, int]:
         """The tier after its rest, and how many entries expired meanwhile."""
@@ -41,12 +43,16 @@ class Saved:
 
 @attrs.define
 class Session:
-    """One session: what each version may hold, the newest acknowledged one, saves without an answer."""
+    """One session: what each version may hold, and saves without an answer.
+
+    `told`: versions that were acknowledged. `must`: the newest one that was acknowledged or shown.
+    """
 
     user: str
     versions: dict[int, list[Saved]]
     must: int
     members: dict[str, None]
+    told: dict[int, None]
     may: list[Saved] = attrs.field(factory=list)
     may_members: dict[str, None] = attrs.field(factory=dict)
 
@@ -62,6 +68,14 @@ class OpenSave:
     def of(self, session_id: str, version: int) -> list[Saved]:
         """What it may save as this version."""
         return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
+
+
+@attrs.frozen
+class OpenLoad:
+    """What was certain when a load was issued: the version that must be there, and whether it may be seen."""
+
+    must: int
+    is_member: bool
 
 
 @attrs.define
@@ -98,7 +112,10 @@ class SessionOracle:
         if known is not None and known.must:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
-        self.sessions[done.session_id] = Session(user, {1: [Saved(twin, now_ms)]}, int(is_sure), members)
+        told = {1: None} if is_sure else {}
+        self.sessions[done.session_id] = Session(
+            user, {1: [Saved(twin, now_ms)]}, int(is_sure), members, told
+        )
 
     def saved(
         self, save: OpenSave, done: SessionSaved, twins: list[Twin], is_sure: bool = True
@@ -111,19 +128,69 @@ class SessionOracle:
         if session is None or not any(it.twin.session_id == done.session_id for it in save.candidates):
             told = f"save_session told of {done.session_id}, which was not open here"
             raise Broken("session-or-error", told)
-        if version in session.versions or version <= save.must_at_issue.get(done.session_id, 0):
+        if version in session.told or version <= save.must_at_issue.get(done.session_id, 0):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
         if not (packed := save.of(done.session_id, version)):
             found = sorted({it.twin.version for it in save.candidates})
             raise Broken("session-versions", f"saved as version {version} what came from version {found}")
         if is_sure:
-            session.versions[version] = packed
+            shown = session.versions.get(version, packed)
+            session.versions[version] = packed = [saved for saved in packed if saved in shown]
+            if not packed:
+                told = f"version {version} was loaded as somebody else's, and then saved"
+                raise Broken("no-lost-update", told)
+            session.told[version] = None
             session.must = max(session.must, version)
             session.members |= dict.fromkeys(save.hand_to)
         else:
             self.may_have_saved(save)
         places = [saved.twin.place for saved in packed]
         return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
+
+    def failed(self, save: OpenSave) -> None:
+        """It changed nothing: no version is what it would have saved."""
+        for saved in save.candidates:
+            saved.is_refuted = True
+        for session in self.sessions.values():
+            for version, found in session.versions.items():
+                session.versions[version] = [saved for saved in found if not saved.is_refuted]
+                if not session.versions[version]:
+                    raise Broken("no-lost-update", f"version {version} was loaded, then its save failed")
+
+    def refused(self, save: OpenSave, conflict: SessionConflict) -> None:
+        """Somebody else's save came first: one that there was, and no older one than was certain."""
+        for saved in save.candidates:
+            session_id, found = saved.twin.session_id or "", conflict.found
+            session = self.sessions.get(session_id)
+            if session is None or not saved.twin.version == conflict.expected < found:
+                continue
+            there = session.versions.get(found) or self.possible(session_id, found)
+            if there and found >= save.must_at_issue.get(session_id, 0):
+                self.shown(session_id, found, there)
+                return
+        told = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
+        raise Broken("session-versions", f"{told}; made from another version, or nobody saved that")
+
+    def possible(self, session_id: str, version: int) -> list[Saved]:
+        """Saves without an answer that may have become this version."""
+        under_way = [saved for save in self.open for saved in save.of(session_id, version)]
+        may = self.sessions[session_id].may
+        return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
+
+    def shown(self, session_id: str, version: int, kept: list[Saved]) -> None:
+        """A load, or a conflict, has shown this version, which is one of these."""
+        session = self.sessions[session_id]
+        session.must = max(session.must, version)
+        session.versions[version] = kept
+
+    def settle(self, session_id: str, kept: list[Twin]) -> None:
+        """A reply of one who loaded a version tells what it held, for everybody."""
+        session, left = self.sessions[session_id], [saved for twin in kept for saved in twin.origins]
+        for version, found in session.versions.items():
+            if any(saved in left for saved in found):
+                for saved in found:
+                    saved.is_refuted = saved not in left
+                session.versions[version] = [saved for saved in found if saved in left]
 
     def may_have_saved(self, save: OpenSave) -> None:
         for saved in save.candidates:
@@ -132,8 +199,13 @@ class SessionOracle:
                 session.may.append(saved)
                 session.may_members |= dict.fromkeys(save.hand_to)
 
+    def begin_load(self, user: str, agent: str, session_id: str) -> OpenLoad:
+        session = self.sessions.get(session_id)
+        is_member = session is not None and session.user == user and agent in session.members
+        return OpenLoad(session.must if session else 0, is_member)
+
     def loaded(
-        self, user: str, agent: str, request: LoadSession, must_at_issue: int, done: SessionLoaded
+        self, user: str, agent: str, request: LoadSession, load: OpenLoad, done: SessionLoaded
     ) -> list[Saved]:
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
@@ -143,35 +215,20 @@ class SessionOracle:
         if agent not in (*session.members, *session.may_members, *may_members):
             told = f"{agent} is no member of {request.session_id} and loaded it"
             raise Broken("session-members-only", told)
-        if done.version < must_at_issue:
-            told = f"loaded version {done.version}, version {must_at_issue} was acknowledged"
+        if done.version < load.must:
+            told = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
             raise Broken("acknowledged-is-durable", told)
-        may = [*session.may, *(saved for save in self.open for saved in save.candidates)]
-        unsure = [saved for saved in may if saved.is_to_be(request.session_id, done.version)]
-        found = session.versions.get(done.version, unsure)
+        found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
         if not found:
             raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
         return found
 
-    def not_found(self, user: str, agent: str, request: LoadSession, must_at_issue: int) -> None:
-        session = self.sessions.get(request.session_id)
-        if session is not None and session.user == user and must_at_issue > 0 and agent in session.members:
+    def not_found(self, request: LoadSession, load: OpenLoad) -> None:
+        if load.is_member:
             told = f"session {request.session_id} was acknowledged and is not found"
             raise Broken("acknowledged-is-durable", told)
-
-    def must_of(self, session_id: str) -> int:
-        session = self.sessions.get(session_id)
-        return session.must if session else 0
 
 
 def as_members(value: object) -> tuple[str, ...]:
     """What a caller gave as agents; anything but a tuple is refused, and so hands over to nobody."""
     return value if isinstance(value, tuple) else ()
-
-
-def is_conflict_true(save: OpenSave, outcome: Outcome) -> bool:
-    """SessionConflict names a version that may have been here, and a newer one."""
-    if not isinstance(outcome, Refused) or not isinstance(outcome.error, SessionConflict):
-        return True
-    expected = outcome.error.expected
-    return outcome.error.found > expected and any(it.twin.version == expected for it in save.candidates)

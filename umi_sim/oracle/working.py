@@ -29,7 +29,7 @@ class Twin:
     """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
 
     `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
-    often a session was put in place.
+    often a session was put in place. `origins` are the saves that it may come from.
     """
 
     config: Config
@@ -43,6 +43,7 @@ class Twin:
     version: int = 0
     place: int = 0
     dead: dict[str, int] = attrs.field(factory=dict)
+    origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
 
     def copy(self) -> "Twin":
         return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))

@@ -5,7 +5,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Read
+from umi_core.effects import ByFilter, ByVector, ByWords, Commit, Query, Read, asked_for
 from umi_core.inputs import ReadDone
 from umi_core.values import Address, Row, SessionRow
 from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
@@ -149,21 +149,13 @@ def reply_lost(services: Services, call: Call, now_ms: int, args: Args) -> Handl
     return Flush(services.storage.arrive(call.effect, call.agent), str(args["told"]))
 
 
-def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
-    """Rows that may stand in the place of this one by mistake, in order: only what a reader can tell from it.
+def strays(storage: SimStorage, query: Query) -> list[Row]:
+    """Rows that may stand in the place of another by mistake, in order: only what a reader can tell from it.
 
     Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
     """
     known = (storage.rows[address] for address in sorted(storage.rows, key=address_order))
-    return [other for other in known if can_tell(query, row.address, other)]
-
-
-def can_tell(query: Query, own: Address, stray: Row) -> bool:
-    other = stray.address
-    if isinstance(query, ByIds):
-        return other not in query.addresses
-    is_alike = (own.scope, own.kind) == (other.scope, other.kind)
-    return not is_alike or (stray.body is not None and not query.where.admits(stray.body))
+    return [other for other in known if not asked_for(Read(query), (other,))]
 
 
 def with_rows(change: Callable[[Services, list[Row], Args], None]) -> Strike:
@@ -261,7 +253,7 @@ def misdirected_row(services: Services, call: Call, now_ms: int, args: Args) -> 
     assert isinstance(call.effect, Read)
     rows = list(answer.rows)
     index = whole(args, "index") % len(rows) if rows else 0
-    others = strays(services.storage, call.effect.query, rows[index]) if rows else []
+    others = strays(services.storage, call.effect.query) if rows else []
     if others:
         stray = others[whole(args, "other") % len(others)]
         rows[index] = attrs.evolve(stray, score_ppm=rows[index].score_ppm)

@@ -43,7 +43,7 @@ NO_FLOAT = "(floats and dates are not used)"
 BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
 AGENTS, RUN = (
     "known: count, users, scopes, in_flight",
-    "known: policy, revise_every, steps_max, marks, off, reason",
+    "known: policy, revise_every, steps_max, marks, off, equivalences, reason",
 )
 TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults"
 NAME = "expected a name of a-z 0-9 -, got"
@@ -117,7 +117,6 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
         ('[run]\npolicy = ["pct(6)"]',
          'run.policy: expected fifo, lifo, random, pct, or pct(1) to pct(5), got "pct(6)"'),
-        ("[run]\nequivalences = []", f"run.equivalences: unknown key; {RUN}"),
         ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
         ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
@@ -347,7 +346,7 @@ def test_all_that_is_promised_is_shipped() -> None:
     assert set(shipped()) >= set(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
         "transcripts conversation contradictions languages answers canary storm all_faults tiny crowd "
-        "tenants long_life revisions".split()
+        "tenants long_life revisions equivalences".split()
     )
 
 

@@ -1,0 +1,28 @@
+"""Goal: an equivalence earns its time. Without it, its bug goes through the same seed unseen."""
+
+import attrs
+import pytest
+
+from umi_sim.equivalences import NAMES, rule_of
+from umi_sim.mutants import Mutant
+from umi_sim.mutants.equivalence import ROWS
+from umi_sim.runner import run_once
+from umi_sim.scenario import draw, find
+
+SEED_COUNT = 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", ROWS, ids=lambda bug: bug.name)
+def test_only_the_equivalence_sees_the_bug(bug: Mutant) -> None:
+    only = tuple(name for name in NAMES if rule_of(name) == bug.rules[0])
+    for seed in range(SEED_COUNT):
+        config = attrs.evolve(draw(find(bug.scenario), seed), equivalences=only)
+        with_bug = attrs.evolve(config, planted=bug.name, off=bug.rules[1:])
+        verdict, _ = run_once(with_bug)
+        if verdict.failure is not None:
+            assert verdict.failure.rule == bug.rules[0]
+            unseen, _ = run_once(attrs.evolve(with_bug, equivalences=(), off=()))
+            assert unseen.failure is None
+            return
+    pytest.fail(f"{bug.name} was not found in {SEED_COUNT} seeds")

@@ -1,0 +1,189 @@
+"""Goal: two ways meet in a sound life, and are seen to part where a bug is planted in one of them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.worlds import QUIET, SCOPE, Pair, saying
+from umi_core.config import Config
+from umi_core.effects import Done, Reply
+from umi_core.inputs import Get, Incr, Recall, Remember, Set, Value, Wake
+from umi_core.memory import Memory
+from umi_core.results import Hit, Recalled, Resolution
+from umi_core.values import Turn
+from umi_sim import equivalences, seed_file
+from umi_sim.equivalences import NAMES, OF_LIVES, Life, Recorder, check, chosen, filtered
+from umi_sim.equivalences.lives import Step
+from umi_sim.mutants.registry import MUTANTS
+from umi_sim.report import lines
+from umi_sim.runner import run
+from umi_sim.scenario import draw, find
+from umi_sim.verdict import Broken
+
+HE = Recall("r", "Where does he live?", turns=(Turn("user", "Bob moved."),))
+
+
+class Told(Pair):
+    """A pair whose memory is recorded."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.recorder = Recorder()
+        self.recorder.begin("a")
+        step = self.memory.step
+
+        def recorded(now_ms: int, value: Value) -> Any:
+            effects = step(now_ms, value)
+            self.recorder.stepped("a", self.memory, now_ms, value, effects)
+            return effects
+
+        self.memory.step = recorded  # type: ignore[method-assign]  # what an inspector does from outside
+
+    def life(self) -> Life:
+        life = self.recorder.over("a")
+        assert life is not None
+        return life
+
+
+def a_life() -> Life:
+    """Entries that expire, a question whose answer never comes, a failure, a query that is resolved."""
+    pair = Told(model=saying(rewrite='"Where does Bob live?"'), now_ms=1_000)
+    pair.run()
+    for number, key in enumerate(("k1", "k2", "k3")):
+        pair.step(Set(number, key, b"v", 10))
+        pair.step(Incr(number + 10, f"n{key}"))
+    pair.step(Remember("one", "Alice likes tea"))
+    pair.now_ms += 50
+    pair.step(Remember("two", "Bob snores"))
+    pair.fail("unavailable")
+    pair.run()
+    pair.step(Recall("late", "tea"))
+    pair.pending.clear()
+    pair.step(HE)
+    pair.run()
+    pair.step(Get("end", "k1"))
+    return pair.life()
+
+
+def test_every_pair_of_ways_meets_in_a_sound_life_and_was_compared() -> None:
+    compared: Counter[str] = Counter()
+    check(a_life(), NAMES, compared)
+    assert [name for name in OF_LIVES if not compared[f"equal: {name}"]] == []
+
+
+@contextmanager
+def broken(rule: str) -> Iterator[None]:
+    with pytest.raises(Broken) as raised:
+        yield
+    assert raised.value.rule == rule, raised.value
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("E-RESTORE", "waiting-kept-outside-state"),
+        ("E-JUMP", "jump-wakes-one-only"),
+        ("E-EXPIRE", "expired-together-count-once"),
+        ("E-COMMUTE", "bytes-in-order-of-arrival"),
+        ("E-CACHE", "cached-rewrite-forgets-its-terms"),
+    ],
+)
+def test_a_bug_in_one_of_two_ways_is_seen(name: str, mutant: str) -> None:
+    rule = equivalences.rule_of(name)
+    with MUTANTS[mutant].plant():
+        life = a_life()
+        with broken(rule):
+            check(life, (name,), Counter())
+
+
+def test_a_life_that_was_told_otherwise_is_no_replay() -> None:
+    life = a_life()
+    steps = list(life.steps)
+    steps[-1] = steps[-1]._replace(effects=(Reply("end", Done(b"else")),))
+    with broken("replay-inputs"):
+        check(attrs.evolve(life, steps=tuple(steps)), ("E-REPLAY",), Counter())
+    with broken("replay-inputs"):
+        check(attrs.evolve(life, digest=b"another"), ("E-REPLAY",), Counter())
+
+
+def test_requests_that_compete_for_room_are_not_exchanged() -> None:
+    memory = Memory(SCOPE, attrs.evolve(QUIET, working_entry_count_max=1))
+    values: list[Value] = [Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")]
+    steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
+    life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+    assert OF_LIVES["E-COMMUTE"](life) == 0
+
+
+def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
+    memory = Memory(SCOPE, QUIET)
+    values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(400))]
+    steps = tuple(Step(n, value, memory.registry, memory.step(n, value)) for n, value in enumerate(values))
+    life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+    assert 20 < OF_LIVES["E-EXPIRE"](life) < 60
+
+
+# A filter.
+
+
+def a_hit(name: str, kind: str, time_ms: int) -> Hit:
+    return Hit(name, 1, kind, name, "fact", 500_000, 500_000, time_ms)
+
+
+def answering(whole: tuple[Hit, ...], forgets: str = "") -> Any:
+    """A search over these hits that, given one of the filters, finds nothing."""
+
+    def ask(args: Any) -> Done:
+        start_ms, end_ms = args.get("time_range") or (None, None)
+        hits = [
+            hit for hit in whole
+            if hit.type in args.get("types", (hit.type,))
+            and (start_ms is None or start_ms <= hit.time_ms) and (end_ms is None or hit.time_ms <= end_ms)
+        ]  # fmt: skip
+        found = () if forgets in args else tuple(hits)
+        return Done(Recalled(found, Resolution("clear", args["query"]), (args["query"],)))
+
+    return ask
+
+
+def test_a_filtered_result_is_the_whole_one_filtered() -> None:
+    whole = (a_hit("Alice", "person", 5), a_hit("Acme", "organization", 7))
+    assert filtered(answering(whole), ("tea",), 100) == 6
+    for forgotten in ("types", "time_range"):
+        with broken("filter-equals-whole"):
+            filtered(answering(whole, forgotten), ("tea",), 100)
+    assert filtered(answering(whole), ("tea",), 2) == 0  # it may have been cut
+
+
+# In a run.
+
+
+def test_plain_runs_restore_and_swarm_runs_draw_each_in_an_eighth_of_the_seeds() -> None:
+    assert chosen(None, 7, "plain") == ("E-RESTORE",)
+    assert chosen(["E-JUMP"], 7, "plain") == ("E-JUMP",)
+    drawn = Counter(name for seed in range(800) for name in chosen(None, seed, "swarm"))
+    assert {name: 60 < drawn[name] < 140 for name in NAMES} == dict.fromkeys(NAMES, True)
+
+
+def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> None:
+    config = attrs.evolve(draw(find("working"), 3), equivalences=("E-REPLAY", "E-EXPIRE"))
+    verdict = run(config)
+    told = next(line for line in lines(verdict, "") if "equal" in line)
+    assert f"E-REPLAY {verdict.steps}, E-EXPIRE " in told
+    again = seed_file.config_to_json(config)["equivalences"]
+    assert list(again) == ["E-REPLAY", "E-EXPIRE"]
+
+
+def test_a_memory_restarted_begins_another_life() -> None:
+    recorder = Recorder()
+    assert recorder.over("a") is None
+    for count in (1, 2):
+        memory = Memory(SCOPE, Config())
+        recorder.begin("a")
+        recorder.stepped("a", memory, 0, Wake(), memory.step(0, Wake()))
+        life = recorder.over("a")
+        assert life is not None
+        assert (life.number, len(life.steps)) == (count, 1)
