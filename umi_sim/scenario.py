@@ -19,6 +19,7 @@ from umi_core.errors import Rejected, shown
 from umi_core.inputs import REQUESTS
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS, OP_COUNT_MAX
 from umi_core.values import Scope
+from umi_sim.explore import table as exploring
 from umi_sim.faults import KINDS
 from umi_sim.prng import Stream
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
@@ -215,6 +216,7 @@ class Scenario:
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
+    explore: exploring.Alphabet | None = key("", exploring.read)
 
 
 def schema() -> dict[str, Reader]:
@@ -266,7 +268,9 @@ def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRI
     scenario = overridden(scenario, overrides) if overrides else scenario
     mode = scenario.swarm.get("mode", "any")
     drawn = "plain" if Stream(seed, "config", "scenario.swarm.mode").chance(1, 5) else "swarm"
-    return Draw(scenario, seed, drawn if mode == "any" else mode).config()
+    return exploring.explored(
+        Draw(scenario, seed, drawn if mode == "any" else mode).config(), scenario.explore
+    )
 
 
 @attrs.frozen

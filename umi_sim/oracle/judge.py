@@ -10,6 +10,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.errors import Conflict
 from umi_core.inputs import (
     Answer,
     CoreRead,
@@ -27,8 +28,9 @@ from umi_core.inputs import (
     SetImportance,
     WorkingRequest,
 )  # fmt: skip
+from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import cut
+from umi_core.values import cut, session_id
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
 from umi_sim.oracle.sessions import OpenSave, SessionOracle, is_conflict_true
@@ -128,7 +130,8 @@ class Oracle:
         if request.__class__ in WORKING:
             watch.twins = judge(watch.twins, request, outcome, now_ms, reading_ms)  # type: ignore[arg-type]
             return
-        self.must_be_fair(op_id, outcome)
+        if not (isinstance(request, CreateSession) and self.is_crowded(watch, outcome, now_ms)):
+            self.must_be_fair(op_id, outcome)
         match request:
             case CreateSession():
                 self.created(watch, request, outcome, now_ms)
@@ -159,6 +162,12 @@ class Oracle:
             )
 
     # Sessions.
+
+    def is_crowded(self, watch: Watch, outcome: Outcome, now_ms: int) -> bool:
+        """A create plans a limited number of times; then every id of this millisecond that it tried is taken."""
+        ids = [session_id(watch.config.scope, now_ms, n) for n in range(PLAN_COUNT_MAX)]
+        is_conflict = isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
+        return is_conflict and all(key in self.sessions.sessions for key in ids)
 
     def created(self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int) -> None:
         if not isinstance(outcome, Done):
