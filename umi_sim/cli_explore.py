@@ -68,7 +68,10 @@ def failed(found: "Explanation", as_json: bool, quiet: bool, no_color: bool) -> 
         say_json({**counts(found), "verdict": report.as_json(verdict), "repeat": repeat})
     elif not quiet:
         first, *rest = report.lines(verdict, repeat)
-        say([f"FAIL at depth {found.depth} (shortest): {first.removeprefix('FAIL ')}", *rest], is_colored(no_color))
+        say(
+            [f"FAIL at depth {found.depth} (shortest): {first.removeprefix('FAIL ')}", *rest],
+            is_colored(no_color),
+        )
     return EXIT_CODES[verdict.failure.kind]
 
 

@@ -145,6 +145,7 @@ OP: Final = table(
 WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
 FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
+EXPLORE: Final[Reader] = exploring.read
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
@@ -216,7 +217,7 @@ class Scenario:
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
-    explore: exploring.Alphabet | None = key("", exploring.read)
+    explore: exploring.Alphabet | None = key("", EXPLORE)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
 
 
 def schema() -> dict[str, Reader]:

@@ -49,7 +49,7 @@ def share(value: Any, memo: Memo) -> Any:
 
 def copier_of(cls: type) -> Copier:
     """How instances of a class are copied, looked up once."""
-    if cls.__hash__ not in (None, object.__hash__):
+    if has_own_hash(cls):
         return share
     slots = [name for base in cls.__mro__ for name in getattr(base, "__slots__", ())]
     names = tuple(name for name in slots if not name.startswith("__"))
@@ -60,7 +60,12 @@ def copier_of(cls: type) -> Copier:
     raise TypeError(f"{cls.__module__}.{cls.__qualname__} cannot be forked: say how in {__name__}")
 
 
-def slots_copier(cls: type, names: tuple[str, ...]) -> Copier:
+def has_own_hash(cls: type) -> bool:
+    own: object = cls.__hash__
+    return own is not None and own is not object.__hash__
+
+
+def slots_copier(cls: Any, names: tuple[str, ...]) -> Copier:
     def copy_slots(value: Any, memo: Memo) -> Any:
         made = memo.get(id(value))
         if made is None:
@@ -84,11 +89,11 @@ def copy_plain(value: Any, memo: Memo) -> Any:
 
 
 def copy_list(value: list[Any], memo: Memo) -> list[Any]:
-    made = memo.get(id(value))
+    made: list[Any] | None = memo.get(id(value))
     if made is None:
         made = memo[id(value)] = []
         made += [part if part.__class__ in SHARED else copy(part, memo) for part in value]
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def copy_deque(value: deque[Any], memo: Memo) -> deque[Any]:
@@ -131,5 +136,6 @@ def copy_possible(value: Possible, memo: Memo) -> Possible:
 
 COPIERS: Final[dict[type, Copier]] = {
     list: copy_list, dict: copy_dict, tuple: copy_tuple, deque: copy_deque, Counter: copy_counter,
-    defaultdict: copy_default, Untraced: share, Tally: share, MethodType: copy_method, Possible: copy_possible,
+    defaultdict: copy_default, MethodType: copy_method, Possible: copy_possible,
+    Untraced: share, Tally: share,  # they only watch
 }  # fmt: skip

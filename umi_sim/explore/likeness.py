@@ -1,7 +1,7 @@
 """Likeness: 16 bytes that two worlds share if nothing that may still happen can tell them apart.
 
 Law 1. All that decides the future is written: memories, services, what is under way, and the oracle.
-Law 2. Instants count from now. What only numbers things (requests, operations, commits) goes by first mention.
+Law 2. Instants count from now. What only numbers things (requests, operations) goes by first mention.
 Law 3. Keys, values and agents that the alphabet could exchange are renamed by first mention, so that of all
        worlds that differ by an exchange one stands for all.
 Law 4. When in doubt two worlds differ: that costs time, the other way round costs failures.
@@ -20,13 +20,13 @@ import attrs
 from umi_core.codec import pack
 from umi_core.config import Config
 from umi_core.tiers import session
-from umi_core.tiers.working import WorkingTier, i64
-from umi_core.values import Receipt, SessionRow
+from umi_core.tiers.working import WorkingTier
+from umi_core.values import SessionRow
 from umi_core.workflow import Registry
 from umi_sim.agent import Agent
-from umi_sim.explore.play import Explored, inspector_of, same_agents
+from umi_sim.explore.play import Explored, inspector_of
+from umi_sim.explore.symmetry import exchangeable, same_agents
 from umi_sim.explore.table import Alphabet, Known
-from umi_sim.items import Args
 from umi_sim.oracle.core import CoreOracle, Register
 from umi_sim.oracle.judge import Watch
 from umi_sim.oracle.sessions import OpenSave, Saved, Session, SessionOracle
@@ -36,7 +36,6 @@ from umi_sim.services import Call, Flush, Services
 from umi_sim.storage import Kept, SimStorage
 
 Plain = Any
-Requests = Sequence[tuple[str, Args]]
 
 DIGEST_BYTES: Final = 16
 ERA_MS: Final = 10 * 365 * 86_400_000  # a number so near to now is an instant; no size or share is as large
@@ -57,10 +56,6 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
 }
 CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry)
-WORKING: Final = frozenset(
-    "set get exists delete incr append touch sweep clear len bytes create_session save_session load_session"
-    .split()
-)  # fmt: skip
 
 
 class Likeness:
@@ -81,44 +76,6 @@ class Likeness:
         """The same for worlds that are alike."""
         told = min(pack(Writer(self, world, order).whole()) for order in self.orders)
         return blake2b(told, digest_size=DIGEST_BYTES).digest()
-
-
-def exchangeable(requests: Requests) -> Mapping[object, int]:
-    """Keys and values of working requests, with the number of those that each could be exchanged with."""
-    if not all(name in WORKING for name, _ in requests):
-        return {}
-    groups: dict[object, int] = {}
-    for token in candidates(requests):
-        other = next((it for it in groups if is_like(it, token) and is_closed(requests, it, token)), None)
-        groups[token] = len(groups) if other is None else groups[other]
-    return groups
-
-
-def candidates(requests: Requests) -> list[object]:
-    is_joined = any(name == "append" for name, _ in requests)
-    keys = [args["key"] for _, args in requests if "key" in args]
-    values = [args["value"] for _, args in requests if "value" in args and not is_joined]
-    plain_keys = [it for it in keys if isinstance(it, str) and not it.startswith("__")]
-    return list(dict.fromkeys((*plain_keys, *(it for it in values if isinstance(it, bytes) and i64(it) is None))))
-
-
-def is_like(one: object, other: object) -> bool:
-    """Of one type and one size."""
-    if isinstance(one, str) and isinstance(other, str):
-        return len(one.encode()) == len(other.encode())
-    return isinstance(one, bytes) and isinstance(other, bytes) and len(one) == len(other)
-
-
-def is_closed(requests: Requests, one: object, other: object) -> bool:
-    """Whether the same requests are left when the two are exchanged."""
-    swap = {one: other, other: one}
-    letters = [(name, dict(args)) for name, args in requests]
-    swapped = [(name, {key: swapped_in(swap, value) for key, value in args.items()}) for name, args in letters]
-    return all(letter in letters for letter in swapped)
-
-
-def swapped_in(swap: Mapping[object, object], value: object) -> object:
-    return swap.get(value, value) if isinstance(value, str | bytes) and not isinstance(value, Known) else value
 
 
 Rule = Callable[["Writer", Any], Plain]
@@ -148,10 +105,10 @@ class Writer:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
         queue = [[due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.queue)]
-        services = self.services(world.services)
         sessions = self.put(inspector_of(world).oracle.sessions)
+        services = self.services(world.services)
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))
-        told = [agents, queue, services, sessions, [self.mentions[it] for it in order]]
+        told = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
         if self.is_opaque:  # a name may stand where it cannot be exchanged: then it is told
             told.append([[repr(token), number] for token, number in self.mentions.items()])
         return told
@@ -167,7 +124,9 @@ class Writer:
 
     def services(self, services: Services) -> Plain:
         away = [[name, ms - self.now_ms] for name, ms in services.away_until_ms.items() if ms > self.now_ms]
-        heard = [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
+        heard = (
+            [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
+        )
         dead_ms = max(0, services.dead_until_ms - self.now_ms)
         return [self.put(services.storage), away, dead_ms, self.put(heard)]
 
@@ -177,7 +136,13 @@ class Writer:
         cls = value.__class__
         if cls is int:
             from_now = value - self.base_ms
-            return ["ms", from_now] if -ERA_MS < from_now < ERA_MS else value if abs(value) < 2**63 else str(value)
+            return (
+                ["ms", from_now]
+                if -ERA_MS < from_now < ERA_MS
+                else value
+                if abs(value) < 2**63
+                else str(value)
+            )
         if cls is str:
             return self.text(value)
         rule = RULES.get(cls)
@@ -334,11 +299,16 @@ def snapshot(writer: Writer, data: bytes) -> Plain:
 
 
 def on_storage(writer: Writer, storage: SimStorage) -> Plain:
+    """Rows have no order: storage gives them by kind and id."""
     pending = [[writer.number("ticket", it), writer.put(batch)] for it, batch in storage.pending.items()]
-    rows = [[writer.put(where), row.version, writer.put(row.body)] for where, row in storage.rows.items()
-            if where.kind != "receipt" or is_kept(writer, where.id)]  # fmt: skip
+    rows = [
+        [writer.put(where), row.version, writer.put(row.body)]
+        for where, row in storage.rows.items()
+        if where.kind != "receipt" or is_kept(writer, where.id)
+    ]
+    graves = [[writer.put(where), version] for where, version in storage.graves.items()]
     kept = [[writer.put(key), writer.put(it)] for key, it in storage.receipts.items() if is_kept(writer, key)]
-    return [pending, rows, writer.put(storage.graves), kept]
+    return [pending, sorted(rows, key=pack), sorted(graves, key=pack), kept]
 
 
 def is_kept(writer: Writer, key: str) -> bool:
@@ -408,11 +378,16 @@ def by_key(writer: Writer, known: Mapping[str | int, object] | None) -> Plain:
             for key, each in (known or {}).items()]  # fmt: skip
 
 
-KEYED: Final[dict[str, Rule]] = {"operations": by_number, "waiting": by_request, "by_key": by_key, "told": by_key}
+KEYED: Final[dict[str, Rule]] = {
+    "operations": by_number,
+    "waiting": by_request,
+    "by_key": by_key,
+    "told": by_key,
+}
 RULES: Final[dict[type, Rule]] = {
     bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: on_bytes,
-    WorkingTier: on_tier, Twin: on_twin, Saved: on_saved, OpenSave: on_open_save, Session: on_session, SessionRow: on_session_row,
-    SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
+    WorkingTier: on_tier, Twin: on_twin, Saved: on_saved, OpenSave: on_open_save, Session: on_session,
+    SessionRow: on_session_row, SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
     CoreOracle: on_core_oracle, Register: on_register, Watch: on_watch,
     SessionOracle: lambda writer, oracle: writer.put(oracle.sessions),
 }  # fmt: skip

@@ -5,7 +5,7 @@ Law 2. What is played is the world's own code; the items it leaves make the same
 Law 3. Time never passes an event that is due: in a replay it would be delivered first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -298,15 +298,3 @@ def known(world: Explored, agent: Agent, value: Known) -> object:
         return oracle.other_agents(agent.name)
     ids = oracle.session_ids(agent.name) if value.what == "session" else oracle.entity_ids(agent.name)
     return ids[value.number - 1] if len(ids) >= value.number else None
-
-
-def same_agents(config: RunConfig, requests: Sequence[tuple[str, Args]]) -> bool:
-    """Whether agents can be exchanged: of one user, with equal clocks, and named by no argument."""
-    users = dict.fromkeys((agent.scope.user, agent.skew_ms) for agent in config.agents)
-    names = [agent.scope.agent for agent in config.agents]
-    return len(users) == 1 and not any(is_named(args, names) for _, args in requests)
-
-
-def is_named(args: Mapping[str, object], names: Sequence[str]) -> bool:
-    return any(name in str(value) for value in args.values() for name in names)
-

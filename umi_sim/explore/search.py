@@ -1,7 +1,7 @@
 """Search: all lists of letters up to a depth, shortest first.
 
 Law 1. Breadth first visits each world once, so the first failure has as few letters as any.
-Law 2. A world is kept as the way to it: the one it came from, and a letter. Its digest says whether it is new.
+Law 2. A world is kept as the way to it: the one it came from, and a letter. Its likeness says if it is new.
 Law 3. Depth first, with rising depth, keeps only the path, and plays every list.
 Law 4. What failed must fail again when its items are replayed, or the harness is broken.
 """
@@ -43,7 +43,6 @@ SEED: Final = 0  # a list decides everything, so one seed does for all
 Result = Literal["complete", "failed", "stopped"]
 
 
-
 class Found(Exception):
     """A list failed; `world` is where it ended, `why` what was raised there."""
 
@@ -76,7 +75,7 @@ def explore(
     depth_first: bool = False,
     mutant: str | None = None,
 ) -> Explanation:
-    """Try every list of letters up to this depth. `mutant` plants a bug. Raises BadScenario, or Unrepeated."""
+    """Try every list of letters up to this depth; `mutant` plants a bug. Raises BadScenario, Unrepeated."""
     alphabet = scenario.explore
     if alphabet is None:
         raise BadScenario(f"{scenario.id}: explore: missing, so there are no letters to explore with")
@@ -99,7 +98,7 @@ class Unrepeated(Exception):
 
 
 def repeated(config: RunConfig, end: Explored) -> Verdict:
-    """The items of a failed list, lived as a run. One more request at its end keeps the world awake until then."""
+    """The items of a failed list, lived as a run. One more request at its end keeps the world awake."""
     items: list[Item] = list(hand_of(end).record)
     last = Op(hand_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
     for record in (items, [*items, last]):

@@ -17,7 +17,7 @@ from umi_sim.faults import KINDS
 from umi_sim.items import Args
 from umi_sim.run_config import RunConfig
 from umi_sim.strict_json import BadValue
-from umi_sim.toml_reader import Reader, Table, Wrong, as_list, as_table, fail, flag, names, table, text, whole
+from umi_sim.toml_reader import Reader, Wrong, as_list, as_table, fail, flag, names, table, text, whole
 
 REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
@@ -136,9 +136,8 @@ def explored(config: RunConfig, alphabet: Alphabet | None) -> RunConfig:
     """The configuration of a scenario that is explored: what a list decides is not drawn."""
     if alphabet is None:
         return config
-    rates = {kind: (1, 1) for kind in alphabet.faults}
+    rates = {kind: (1, 1) for kind in KINDS if kind in alphabet.faults}
     return attrs.evolve(
-        config, mode="plain", faults=rates, latency="instant", policy="random",
+        config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
         start_ms=max(config.start_ms, START_MS),
     )  # fmt: skip
-

@@ -164,7 +164,7 @@ class Oracle:
     # Sessions.
 
     def is_crowded(self, watch: Watch, outcome: Outcome, now_ms: int) -> bool:
-        """A create plans a limited number of times; then every id of this millisecond that it tried is taken."""
+        """A create plans a limited number of times; each id that it tried in this millisecond is taken."""
         ids = [session_id(watch.config.scope, now_ms, n) for n in range(PLAN_COUNT_MAX)]
         is_conflict = isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
         return is_conflict and all(key in self.sessions.sessions for key in ids)

@@ -57,7 +57,7 @@ COUNT = "agents.count: expected a whole number or [low, high], 1 to 4, got"
 NO_FLOAT = "(floats and dates are not used)"
 BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
 AGENTS, RUN = "known: count, share_user, in_flight", "known: policy, steps_max, marks, off, reason"
-TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults"
+TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults, explore"
 NAME = "expected a name of a-z 0-9 -, got"
 TIME = "expected a whole number from 0 to 4503599627370496, got"
 
@@ -66,7 +66,7 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
     ("body", "problem"),
     [
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
-        ("[explore]\ndepth = 1", f"explore: unknown key; {TABLES}"),
+        ("[sweep]\ndepth = 1", f"sweep: unknown key; {TABLES}"),
         ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode"),
         ('swarm = { mode = "one_kind" }', 'scenario.swarm.mode: expected any|plain|swarm, got "one_kind"'),
         ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
@@ -340,12 +340,15 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
-        "transcripts conversation contradictions languages answers canary".split()
+        "transcripts conversation contradictions languages answers canary "
+        "explore_working explore_snapshots explore_sessions explore_clocks explore_core explore_commit".split()
     )
 
 
-def test_only_the_canary_is_manual() -> None:
-    assert [name for name in shipped() if find(name).manual] == ["canary"]
+def test_the_canary_and_what_is_explored_are_manual() -> None:
+    explored = [name for name in shipped() if find(name).explore]
+    assert [name for name in shipped() if find(name).manual] == ["canary", *explored]
+    assert all(name.startswith("explore_") for name in explored)
     assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
 
 

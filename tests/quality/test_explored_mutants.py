@@ -1,0 +1,24 @@
+"""Planted bugs that exploring finds, each with as few letters as it takes: no shorter list was left out."""
+
+import pytest
+
+from umi_sim.explore.search import explore
+from umi_sim.scenario import find
+
+ROWS = [
+    ("get-alive-at-expiry", "explore_working", 3, "ttl-boundary"),  # set, a landing, get
+    ("overwrite-leaks-space", "explore_working", 2, "space-accounting"),  # set, set
+    ("snapshot-drops-an-entry", "explore_snapshots", 2, "snapshot-roundtrip"),  # set, set: seen from inside
+    ("rest-costs-nothing", "explore_snapshots", 5, "rest-time"),  # create, set, save, a landing, load
+    ("xml-unescaped", "explore_core", 1, "render-parse"),  # set_block
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mutant", "scenario", "depth", "rule"), ROWS)
+def test_a_planted_bug_is_found_at_its_least_depth(mutant: str, scenario: str, depth: int, rule: str) -> None:
+    found = explore(find(scenario), depth, mutant=mutant)
+    assert (found.result, found.depth) == ("failed", depth)
+    assert found.verdict is not None
+    assert found.verdict.failure is not None
+    assert found.verdict.failure.rule == rule
