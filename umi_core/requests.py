@@ -82,8 +82,7 @@ def bad_time(value: object, name: str = "event_time_ms") -> Error | None:
 
 def bad_metadata(pairs: object) -> Error | None:
     count, size_bytes = limits.METADATA_COUNT_MAX, limits.METADATA_BYTES_MAX
-    good = isinstance(pairs, tuple) and len(pairs) <= count and all(map(is_pair, pairs))
-    if good and len(dict(pairs)) == len(pairs):  # type: ignore[call-overload, arg-type]  # is_pair
+    if isinstance(pairs, tuple) and all(map(is_pair, pairs)) and len(dict(pairs)) == len(pairs) <= count:
         return None
     wanted = f"at most {count} pairs of texts of at most {size_bytes} bytes, keys unique"
     return errors.BadMetadata("metadata", shown(pairs), wanted)

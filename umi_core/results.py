@@ -86,6 +86,12 @@ class Forgotten:
     repeated: bool = False
 
 
+def as_repeated(value: object) -> Remembered | Forgotten:
+    """What the first request with this request key was told; only these two kinds have one."""
+    assert isinstance(value, Remembered | Forgotten), value
+    return attrs.evolve(value, repeated=True)
+
+
 @attrs.frozen
 class BlockSet:
     """Entities that left core to make room for authored text."""

@@ -1,9 +1,11 @@
 """Agents of a world, what is on its way between them and the services, and who watches.
 
-An agent is one memory with its clock and what it is about to do; it has no memory while it is down.
+An agent is one memory with its clock and what it is about to do. While it is down it has no memory; while it
+pauses nothing reaches it.
 """
 
 from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import attrs
@@ -12,10 +14,12 @@ from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
 from umi_sim.clock import SimClock
-from umi_sim.items import ClockMove, Op
+from umi_sim.items import Args, ClockMove, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.services import Call, Flush
 from umi_sim.storage import SimStorage
+from umi_sim.verdict import Broken
+from umi_sim.window import Window
 
 
 class Judge(Protocol):
@@ -32,7 +36,7 @@ class Judge(Protocol):
 
 @attrs.define
 class Agent:
-    """One memory with its clock and what it is about to do."""
+    """One memory with its clock and what it is about to do. `held`: what came while it paused."""
 
     name: str
     config: AgentConfig
@@ -45,24 +49,78 @@ class Agent:
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
+    entry_count_max: int | None = None  # of core, in this life; None: as the configuration says
+    resume_ms: int | None = None
+    is_clock_held: bool = False
+    window: Window = attrs.field(factory=Window)
+    held: list["Message | Op"] = attrs.field(factory=list)
+
+    def wants_items(self) -> bool:
+        """No operation is left; the end of a clock's window may be."""
+        return self.memory is not None and all(item.__class__ is ClockMove for item in self.pending)
+
+    def take_items(self, items: Sequence[Op | ClockMove]) -> None:
+        """In order of their times, then of the record."""
+        ordered = sorted((*self.pending, *items), key=lambda item: item.at_ms)
+        self.pending = deque(ordered)
+
+    def pause(self, now_ms: int, args: Args) -> None:
+        """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
+        for_ms = args["for_ms"]
+        assert isinstance(for_ms, int)
+        self.window.begin(now_ms, for_ms)
+        self.resume_ms = now_ms + for_ms
+        if args["clock"] == "stands" and not self.clock.is_frozen:
+            self.clock.freeze(now_ms)
+            self.is_clock_held = True
+
+    def resume(self, now_ms: int) -> list["Message | Op"]:
+        """It goes on; what came meanwhile, in order."""
+        if self.is_clock_held:
+            self.clock.thaw(now_ms, catch_up=True)
+        self.resume_ms, self.is_clock_held = None, False
+        held, self.held = self.held, []
+        return held
 
 
 @attrs.frozen
 class Message:
-    """Something on its way: a call to its service, its flush, or its answer back."""
+    """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
     event: str
     call: Call
     leg: str
     flush: Flush | None = None
     answer: Answer | None = None
+    is_copy: bool = False
+
+    def next(self, leg: str, flush: Flush | None = None, answer: Answer | None = None) -> "Message":
+        """What follows from this message."""
+        event = f"{self.call.event}/{leg}{'.2' if self.is_copy else ''}"
+        return Message(event, self.call, leg, flush, answer, self.is_copy)
+
+    def copy(self) -> "Message":
+        return attrs.evolve(self, event=f"{self.call.event}/{self.leg}.2", is_copy=True)
 
 
 def is_busy(agent: Agent) -> bool:
-    if agent.pending or agent.in_flight or agent.memory is None:
+    if agent.pending or agent.in_flight or agent.memory is None or agent.resume_ms is not None:
         return True
     state = agent.memory.state
     return bool(state.operations) or state.phase == "recovering"
+
+
+def must_be_quiet(agents: Iterable[Agent]) -> None:
+    """Nothing is due: then nothing may wait, but for a clock that stands until the world heals."""
+    for agent in agents:
+        if agent.clock.is_frozen:
+            continue
+        if agent.in_flight:
+            op_id, name = next(iter(agent.in_flight.items()))
+            raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
+        if agent.memory is not None and agent.memory.state.operations:
+            stuck = next(iter(agent.memory.state.operations.values()))
+            raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
 
 
 @attrs.define

@@ -79,6 +79,11 @@ class SimClock:
         self.jump(world_ms, forward_ms)
         return True
 
+    def heal(self, world_ms: int) -> None:
+        """From now on it runs at rate 1/1, from the present reading."""
+        self.thaw(world_ms, catch_up=False)
+        self.drift(world_ms, 1, 1)
+
     def _rebase(self, world_ms: int) -> None:
         reading_ms = self.reading(world_ms)
         if self.is_frozen:

@@ -2,6 +2,7 @@
 
 Law 1. A row here is the only declaration of a kind; docs and scenarios are checked against it.
 Law 2. A kind is active at a site or not, once per run; at an active site each event decides by its own name.
+A world with faults everywhere has them at every site: only there do several meet in one operation often.
 Law 3. Everything that a fault does is in its args, drawn when it fires and stored in its item.
 """
 
@@ -106,11 +107,24 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
      "a page shorter than asked for, with a cursor", "RET-1 RET-2 PRO-2"),
     ("storage_repeat_row", "Q", "storage.read", "a row twice", "RET-1 RET-2 PRO-2"),
     ("storage_shuffled", "Q", "storage.read", "rows in another order", "RET-1 RET-2 PRO-2"),
+    ("link_delay", "Q", "link.any", "a message takes ten times as long", "DET-4 STO-5"),
+    ("link_reorder", "Q", "link.any", "a message comes behind the next one of its link", "DET-4 STO-5"),
+    ("link_clog", "W", "link.any", "messages of one direction are held, then come together", "DET-4 STO-5"),
+    ("link_loss", "L", "link.any", "one message never comes", "IDEM-1 STO-7"),
+    ("link_partition", "W", "link.any", "no message of one direction comes", "IDEM-1 STO-7"),
+    ("link_duplicate", "Q", "link.any", "a message comes twice", "IDEM-1 DET-4"),
     ("agent_crash", "W", "agent.event",
      "memory and everything volatile are gone; a new life recovers later", "STO-1 SER-5 LIVE-4"),
     ("agent_crash_again", "W", "agent.event", "the same, during recovery", "LIVE-4 IDEM-1"),
+    ("agent_lower_limit", "W", "agent.event",
+     "a crash, and later lives have room for fewer entries in core", "CORE-2 STO-1 LIVE-4"),
+    ("agent_pause", "W", "agent.event",
+     "nothing reaches the agent for a while; its clock runs on, or stands and catches up", "TTL-1 DET-4"),
     ("clock_jump_forward", "Q", "agent.clock", "the clock jumps ahead", "TTL-1 STO-7"),
     ("clock_jump_back", "Q", "agent.clock", "the clock jumps back", "TTL-3 STO-7"),
+    ("clock_freeze", "W", "agent.clock",
+     "the clock stands for a while, then runs on or catches up", "TTL-1 STO-7"),
+    ("clock_drift", "W", "agent.clock", "the clock is fast or slow for a while", "TTL-2 SER-5"),
 )  # fmt: skip
 
 ACTIVE_SITES: Final = 4  # a kind is active at one site in so many
@@ -121,8 +135,9 @@ QUIRK_RATE: Final[Ratio] = (1, 4)
 class Dice:
     """Decides which kinds strike which events. The same event has the same luck whatever else happens."""
 
-    def __init__(self, seed: int, rates: Mapping[str, Ratio]) -> None:
+    def __init__(self, seed: int, rates: Mapping[str, Ratio], everywhere: bool = False) -> None:
         self._seed = seed
+        self._everywhere = everywhere
         self._rates = {name: rates[name] for name in KINDS if name in rates}
         self._at_site: dict[tuple[str, str], tuple[tuple[str, Keyed, int, int], ...]] = {}
 
@@ -143,7 +158,7 @@ class Dice:
             if kind.verb not in (verb, f"{verb.split('.')[0]}.any"):
                 continue
             draw = Keyed(stream_key(self._seed, ("site", name))).draw
-            if kind.group in EVERYWHERE or draw(site) % ACTIVE_SITES == 0:
+            if self._everywhere or kind.group in EVERYWHERE or draw(site) % ACTIVE_SITES == 0:
                 rate = QUIRK_RATE if kind.letter == "Q" and kind.group != "clock" else (n, d)
                 found.append((name, Keyed(stream_key(self._seed, ("fault", name, site))), *rate))
         return found

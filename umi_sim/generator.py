@@ -8,19 +8,20 @@ A question that is asked again may wait until a memory no longer knows what beca
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from umi_sim import clock_moves
 from umi_sim.clock import SimClock
 from umi_sim.faults import Dice
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.prng import Stream
 from umi_sim.run_config import RunConfig
 from umi_sim.source import ArgsMaker
+from umi_sim.window import Window
 from umi_sim.workloads import Known, Workload
 
 GAP_MS_MAX: Final = 2_000
 AT_ONCE: Final = (1, 2)
 LANDING_MS: Final = (-1, 0, 1)
 PATIENT: Final = (1, 4)
-JUMP_MS_MAX: Final = 30 * 86_400_000
 
 
 class Watched(Known, Protocol):
@@ -41,7 +42,7 @@ class Generator:
         self.record: list[Item] = []
         self._config = config
         self._known = known
-        self._dice = Dice(config.seed, config.faults)
+        self._dice = Dice(config.seed, config.faults, config.everywhere)
         self._schedule = Stream(config.seed, "schedule")
         names = [agent.name for agent in config.agents]
         self._workloads = {name: Workload(config, name, known) for name in names}
@@ -50,7 +51,8 @@ class Generator:
         self._counts = {"o": 0, "f": 0, "s": 0, "c": 0}
         self._is_transcript = config.workload == "transcript"
         self._origins: dict[str, int] = {}  # when the transcript began; its turns keep their distances
-        self._has_jumps = any(name.startswith("clock_") for name in config.faults)
+        self._windows = {name: Window() for name in names}  # of clocks
+        self._landings: dict[str, int] = {}  # readings that the next op must see, and time alone would skip
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
         if in_flight >= self._config.in_flight_max or agent in self._done:
@@ -61,7 +63,7 @@ class Generator:
             return ()
         at_ms = self._next_at(agent, now_ms)
         op = Op(self._next_id("o"), at_ms, agent, *drawn)
-        moves = self._moves(agent, op) if self._has_jumps else ()
+        moves = self._moves(agent, op)
         items: tuple[Op | ClockMove, ...] = (*moves, op)
         self.record.extend(items)
         return items
@@ -103,17 +105,26 @@ class Generator:
     def _landed(self, agent: str, now_ms: int, at_ms: int) -> int:
         """World time near that instant of the agent's clock; now if it is past."""
         wanted_ms = at_ms + self._pauses[agent].pick(LANDING_MS)
-        landed_ms = self._known.clock(agent).world_at(wanted_ms, now_ms)
-        return now_ms if landed_ms is None else landed_ms
+        clock = self._known.clock(agent)
+        landed_ms = clock.world_at(wanted_ms, now_ms)
+        if landed_ms is None:
+            return now_ms
+        if landed_ms > now_ms and clock.reading(landed_ms) > wanted_ms:  # a fast clock leaves readings out
+            self._landings[agent] = wanted_ms
+            return landed_ms - 1
+        return landed_ms
 
     def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
-        """A clock jump just before the op, if one strikes it."""
+        """Moves of the clock just before the op, and the end of those that last."""
+        to_ms = self._landings.pop(agent, None)
+        moves: clock_moves.Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
         site = "agent.clock"
         kind = self._dice.struck(site, site, op.id)
-        if kind is None:
-            return ()
-        draw = self._dice.draw(kind, site, op.id)
-        bits = 1 + draw("bits", JUMP_MS_MAX.bit_length() - 1)
-        by_ms = (1 << (bits - 1)) + draw("by_ms", 1 << (bits - 1))
-        signed_ms = by_ms if kind == "clock_jump_forward" else -by_ms
-        return (ClockMove(self._next_id("c"), op.at_ms, agent, "jump", {"by_ms": signed_ms}),)
+        if kind is not None:
+            draw, window = self._dice.draw(kind, site, op.id), self._windows[agent]
+            reading_ms = self._known.clock(agent).reading(op.at_ms)
+            remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
+            moves += clock_moves.drawn(kind, draw, window, op.at_ms, remaining)
+        return tuple(
+            ClockMove(self._next_id("c"), op.at_ms + in_ms, agent, move, args) for in_ms, move, args in moves
+        )

@@ -61,7 +61,6 @@ class Inspector:
         self._before = None if is_lone else before_step(memory.state)
 
     def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None:
-        self.oracle.stepped(agent)
         self._count += 1
         try:
             if self._before is not None:

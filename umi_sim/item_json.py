@@ -17,9 +17,11 @@ import attrs
 
 from umi_core.inputs import REQUESTS
 from umi_core.values import Turn
+from umi_sim.clock import RATE_FACTOR_MAX
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
 from umi_sim.faults import KINDS
 from umi_sim.items import ITEM_KINDS, Args, ClockMove, Fault, Item, Op
+from umi_sim.prng import DENOMINATOR_MAX
 from umi_sim.strict_json import (
     DIGITS_MAX,
     BadValue,
@@ -27,6 +29,7 @@ from umi_sim.strict_json import (
     as_object,
     check_size,
     fail,
+    flag,
     listed,
     one_of,
     table,
@@ -312,7 +315,20 @@ AT_MS: Final = whole(0, AT_MS_MAX)
 EVENT: Final = text(rf"(?s).{{1,{EVENT_CHARS_MAX}}}", f"1 to {EVENT_CHARS_MAX} characters")
 AGENT: Final = text("[a-z][a-z0-9_]{0,15}", "the name of an agent")
 
-MOVES: Final[dict[str, Reader]] = {"jump": table({"by_ms": whole(-AT_MS_MAX, AT_MS_MAX)}, "by_ms")}
+
+def drift_args(value: Json, path: str) -> Json:
+    args = table(dict.fromkeys(("num", "den"), whole(1, DENOMINATOR_MAX)), "num", "den")(value, path)
+    is_near = args["num"] <= RATE_FACTOR_MAX * args["den"] and args["den"] <= RATE_FACTOR_MAX * args["num"]
+    return args if is_near else fail(path, "a rate between 1/2 and 2/1", f"{args['num']}/{args['den']}")
+
+
+MOVES: Final[dict[str, Reader]] = {
+    "jump": table({"by_ms": whole(-AT_MS_MAX, AT_MS_MAX)}, "by_ms"),
+    "drift": drift_args,
+    "freeze": table({}),
+    "thaw": table({"catch_up": flag}, "catch_up"),
+    "land": table({"to_ms": AT_MS}, "to_ms"),
+}
 READERS: Final[dict[str, Reader]] = {
     kind: table({"id": ID, "kind": WORDS, **fields}, "id", *fields)
     for kind, fields in {
@@ -345,6 +361,10 @@ FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "storage_damaged": ROW, "storage_misdirected": ROW, "storage_repeat_row": ROW,
     "storage_bit_flip": {"byte": COUNT, "bit": COUNT}, "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
+    "agent_lower_limit": {"core_entry_count_max": COUNT, **DOWN},
+    "link_delay": {"delay_ms": COUNT}, "link_reorder": {"wait_ms": COUNT}, "link_duplicate": AFTER,
+    "link_clog": FOR, "link_partition": FOR,
+    "agent_pause": {"clock": one_of(("runs", "stands"), "value"), **FOR},
 }  # fmt: skip
 CONTENT_ARGS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("text", "before", "after", "json", "key", "members", "path", "other"), of_type(str)),

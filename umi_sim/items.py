@@ -39,7 +39,7 @@ class Deviation:
 
 @attrs.frozen
 class ClockMove:
-    """A move of one agent's clock: jump (by_ms) or land (to_ms)."""
+    """A move of an agent's clock: jump (by_ms), drift (num, den), freeze, thaw (catch_up), land (to_ms)."""
 
     id: str
     at_ms: int

@@ -1,14 +1,15 @@
 """Reached: which answers the rows of all workflows have met in a sweep, and which they never did.
 
 The engine marks every answer as `workflow.step: kind`. What can come at all follows from the tables: a row
-asks one service, and each service has its kinds of answers.
+asks one service, each service has its kinds of answers, and whether an answer may be unusable is said by the
+type of what the row takes from it.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, get_args, get_type_hints
 
 from umi_core.effects import Asked, AskModel, Commit, Embed, Read
-from umi_core.workflow import Workflow
+from umi_core.workflow import Step, Unusable, Workflow
 from umi_core.workflows import WORKFLOWS
 
 KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
@@ -17,14 +18,19 @@ KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
     Read: ("ok", "timeout", "unavailable"),
     Commit: ("ok", "conflict", "refused", "full", "unknown", "unavailable"),
 }
-NEVER: Final = ("recall.resolve: unusable",)  # any reply to it has a verdict, `resolution: ...`
 
 
 def possible(workflows: Iterable[Workflow] = WORKFLOWS) -> tuple[str, ...]:
     """Every mark that an answer can leave, in the order of the tables."""
     rows = [(flow.name, step) for flow in workflows for step in flow.steps if step.effect is not None]
-    marks = [f"{name}.{step.id}: {kind}" for name, step in rows for kind in KINDS[step.effect or Read]]
-    return tuple(mark for mark in marks if mark not in NEVER)
+    return tuple(f"{name}.{step.id}: {kind}" for name, step in rows for kind in kinds_of(step))
+
+
+def kinds_of(step: Step) -> tuple[str, ...]:
+    """The kinds of answers that this row can meet."""
+    assert step.effect is not None
+    can_refuse = Unusable in get_args(get_type_hints(step.take)["return"])
+    return tuple(kind for kind in KINDS[step.effect] if kind != "unusable" or can_refuse)
 
 
 def unreached(marks: Mapping[str, int]) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ class RunConfig:
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
-    input, or none. `off`: names of rules that are not checked. Ratios are (n, d).
+    input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
+    active at all of its sites, not at a drawn share of them. Ratios are (n, d).
     """
 
     scenario: str
@@ -52,3 +53,4 @@ class RunConfig:
     steps_max: int = 100_000
     virtual_ms_max: int = 400 * 86_400_000
     off: tuple[str, ...] = ()
+    everywhere: bool = False

@@ -103,7 +103,7 @@ class Run:
 
     @property
     def step_max(self) -> int:
-        return self.world.step_count + 20 * len(self.world.queue) + 10_000
+        return self.world.step_count + 20 * len(self.world.mail.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
         """A request of a phase, answered."""

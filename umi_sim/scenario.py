@@ -146,6 +146,7 @@ WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
 FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
 EXPLORE: Final[Reader] = exploring.read
+SWARM: Final = {"mode": text("any|plain|swarm"), "sites": text("some|all")}
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
@@ -192,7 +193,7 @@ class Scenario:
     target: str = key("scenario", text("umi_core"), "umi_core")
     manual: bool = key("scenario", flag, False)
     mutant: str | None = key("scenario", HYPHENED)
-    swarm: Mapping[str, str] = key("scenario", table({"mode": text("any|plain|swarm")}), {})
+    swarm: Mapping[str, str] = key("scenario", table(SWARM), {})
     count: tuple[int, int] | None = key("agents", span(1, 4))
     share_user: bool | None = key("agents", flag)
     in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX))
@@ -297,6 +298,7 @@ class Draw:
             policy=self.choice("run.policy", ("fifo", "random", "random")),
             flush_ms=scenario.flush_ms, workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
+            everywhere=scenario.swarm.get("sites") == "all",
             steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
         )  # fmt: skip
 

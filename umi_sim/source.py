@@ -59,8 +59,11 @@ class Replay:
         return tuple(self._queues.pop(agent, ()))
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        waiting = self._faults.get(event)
-        return waiting.popleft() if waiting and strikes(waiting[0].fault, verb) else None
+        waiting = self._faults.get(event, ())
+        fault = next((fault for fault in waiting if strikes(fault.fault, verb)), None)
+        if fault is not None:
+            self._faults[event].remove(fault)
+        return fault
 
     def choose(self, ready: Sequence[str]) -> int:
         for deviation in self._deviations.get(ready[0], ()):

@@ -8,31 +8,28 @@ Law 3. A run is a function of configuration and items. The world asks its source
 Law 4. Every input makes a record of the trace before the memory sees it.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from heapq import heappop, heappush
 from typing import Final
 
 import attrs
 
 from umi_core.codec import plain_parts
 from umi_core.config import Config
-from umi_core.effects import Asked, Reply
-from umi_core.inputs import REQUESTS, Answer, Value, Wake
+from umi_core.effects import Reply
+from umi_core.inputs import REQUESTS, Value, Wake
 from umi_core.memory import Memory
-from umi_core.state import Operation
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
-from umi_sim import strikes
-from umi_sim.agent import Agent, Judge, Message, Tally, is_busy
-from umi_sim.clock import SimClock
-from umi_sim.crashes import crash_args, may_crash
-from umi_sim.items import Args, ClockMove
-from umi_sim.links import latency_of
-from umi_sim.records import answer_fields, effect_fields, outcome_fields, short, shown_args
+from umi_sim import clock_moves, crashes
+from umi_sim.agent import Agent, Judge, Message, Tally, is_busy, must_be_quiet
+from umi_sim.clock import READING_MS_MAX, SimClock
+from umi_sim.items import Args, ClockMove, Op
+from umi_sim.mail import Entry, Mail
+from umi_sim.records import answer_fields, outcome_fields, short, shown_args
 from umi_sim.run_config import RunConfig
-from umi_sim.services import Call, Flush, Later, Services
+from umi_sim.services import Services
 from umi_sim.source import Source
 from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import Broken, Event
@@ -42,7 +39,7 @@ RESTORE_EVERY: Final = 64
 SPIN_MAX: Final = 3
 STORY_COUNT_MAX: Final = 400
 
-OP, STEP, EFFECT, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.STATE
+OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
 
 Ready = tuple[str, Callable[[], None]]
 
@@ -64,9 +61,8 @@ class World:
     lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
-    latency: Callable[[str], int] = attrs.field(init=False)
+    mail: Mail = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
-    queue: list[tuple[int, int, Message]] = attrs.field(init=False, factory=list)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
@@ -74,19 +70,16 @@ class World:
     crash_count: int = attrs.field(init=False, default=0)
     tally: Tally = attrs.field(init=False, factory=Tally)
     story: deque[Event] = attrs.field(init=False, factory=partial(deque, maxlen=STORY_COUNT_MAX))
-    sent_count: int = attrs.field(init=False, default=0)
-    names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
-    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # background operations
 
     def __attrs_post_init__(self) -> None:
         config = self.config
-        self.latency = latency_of(config)
-        self.may_crash = may_crash(config, self.source)
+        self.may_crash = crashes.may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
+        self.mail = Mail(self)
 
     def begin(self) -> None:
         """The first life of every agent."""
@@ -106,14 +99,18 @@ class World:
 
     def refill(self) -> None:
         for agent in self.agents.values():
-            if not agent.pending and agent.memory is not None:
-                agent.pending.extend(self.source.next_items(agent.name, self.now_ms, len(agent.in_flight)))
+            if agent.wants_items():
+                items = self.source.next_items(agent.name, self.now_ms, len(agent.in_flight))
+                if items:
+                    agent.take_items(items)
 
     def deliver_lone_item(self) -> bool:
         """The short way for the commonest case: one agent, nothing under way or due before its next item."""
         agent = self.lone
-        is_alone = not self.queue and len(self.agents) == 1
-        if not is_alone or not agent.pending or agent.wake_ms is not None or agent.memory is None:
+        is_alone = not self.mail.queue and len(self.agents) == 1
+        if not is_alone or not agent.pending or agent.wake_ms is not None:
+            return False
+        if agent.memory is None or agent.resume_ms is not None:
             return False
         self.set_time(max(agent.pending[0].at_ms, self.now_ms))
         self.deliver_item(agent)
@@ -123,11 +120,11 @@ class World:
         """Deliver one of the ready events; False when the world is quiet."""
         due_ms = self.next_due()
         if due_ms is None:
-            self.must_be_quiet()
+            must_be_quiet(self.agents.values())
             return False
         self.set_time(due_ms)
-        if self.config.policy == "fifo" and self.queue and self.queue[0][0] <= due_ms:
-            self.deliver_message(heappop(self.queue)[2])
+        if self.config.policy == "fifo" and self.mail.next_due() == due_ms:
+            self.deliver_message(self.mail.take_first())
             return True
         ready = list(self.ready(due_ms))
         index = 0 if self.config.policy == "fifo" or len(ready) == 1 else self.choose(ready)
@@ -146,7 +143,7 @@ class World:
 
     def next_due(self) -> int | None:
         """The time of the next event; None when only idle agents are left."""
-        due_ms = self.queue[0][0] if self.queue else None
+        due_ms = self.mail.next_due()
         is_awake = self.is_busy()
         for agent in self.agents.values():
             for at_ms in (self.wake_at(agent, is_awake), self.item_at(agent)):
@@ -156,47 +153,58 @@ class World:
 
     def ready(self, due_ms: int) -> Iterator[Ready]:
         """Everything due now, oldest first, each with what delivers it."""
-        for entry in sorted(entry for entry in self.queue if entry[0] <= due_ms):
-            yield entry[2].event, partial(self.deliver_queued, entry)
+        for entry in self.mail.due(due_ms):
+            yield entry[2].event, partial(self.deliver_entry, entry)
         is_awake = self.is_busy()
         for agent in self.agents.values():
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
-                yield f"{agent.name}/wake#{agent.wake_count + 1}", partial(self.deliver_wake, agent)
+                yield wake_name(agent), partial(self.deliver_wake, agent)
         with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
         for agent in sorted(with_item, key=place_in_record):
             yield agent.pending[0].id, partial(self.deliver_item, agent)
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
-        """When the agent is woken or restarted; a world at rest wakes nobody for background work."""
+        """When the agent is woken, restarted or goes on; a world at rest wakes nobody for background work."""
         if agent.memory is None:
             return agent.restart_ms
+        if agent.resume_ms is not None:
+            return agent.resume_ms
         return agent.wake_ms if is_awake else None
 
     def item_at(self, agent: Agent) -> int | None:
-        return max(agent.pending[0].at_ms, self.now_ms) if agent.pending else None
+        is_still = not agent.pending or agent.resume_ms is not None
+        return None if is_still else max(agent.pending[0].at_ms, self.now_ms)
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
-        return bool(self.queue) or any(is_busy(agent) for agent in self.agents.values())
+        return bool(self.mail.queue) or any(is_busy(agent) for agent in self.agents.values())
 
     # Deliveries.
 
-    def deliver_queued(self, entry: tuple[int, int, Message]) -> None:
-        self.queue.remove(entry)
-        self.queue.sort()  # a sorted list is a heap
-        self.deliver_message(entry[2])
+    def deliver_entry(self, entry: Entry) -> None:
+        self.deliver_message(self.mail.take(entry))
 
     def deliver_item(self, agent: Agent) -> None:
-        item = agent.pending.popleft()
+        item = agent.pending[0]
         self.item = item.id
+        agent.pending.popleft()
         if isinstance(item, ClockMove):
             self.move_clock(agent, item)
-        elif agent.memory is None or (self.may_crash and self.is_struck(agent, item.id)):
-            self.tally.skipped["op of an agent that is down"] += 1
-            self.trace.add(Tag.SKIPPED, item.id, "down")
         else:
-            self.issue(agent, item.id, item.name, item.args)
+            self.deliver_op(agent, item)
+
+    def deliver_op(self, agent: Agent, op: Op) -> None:
+        if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
+            agent.held.append(op)
+        elif agent.memory is None:
+            self.skip(op.id, "op of an agent that is down", "down")
+        else:
+            self.issue(agent, op.id, op.name, op.args)
+
+    def skip(self, item_id: str, what: str, why: str) -> None:
+        self.tally.skipped[what] += 1
+        self.trace.add(Tag.SKIPPED, item_id, why)
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
         """Hand a request to the memory."""
@@ -214,6 +222,9 @@ class World:
         if agent.memory is None:
             self.start(agent)
             return
+        if agent.resume_ms is not None:
+            self.resume(agent)
+            return
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
         if not self.is_struck(agent, event):
@@ -230,41 +241,22 @@ class World:
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
-            self.arrive(message.call)
+            self.mail.arrive(message)
         elif message.flush is not None:
-            self.answer_later(message.call, self.services.flush(message.call, message.flush, self.now_ms))
+            self.mail.flush(message, message.flush)
         else:
-            assert message.answer is not None
-            self.deliver_answer(message.call, message.answer)
+            self.deliver_answer(message)
 
-    def arrive(self, call: Call) -> None:
-        """The call reaches its service, where a fault may be waiting."""
-        services, fault = self.services, None
-        luck = services.luck(call)
-        if not self.is_healed and not services.is_away(call, self.now_ms):
-            fault = self.source.fault(
-                call.verb, call.site, call.event, luck, strikes.args_for(services, call)
-            )
-        if fault is None:
-            handled = services.handle(call, self.now_ms)
-        else:
-            self.strike(fault.id, fault.fault, call.event)
-            handled = strikes.strike(services, call, self.now_ms, fault.fault, fault.args)
-        if isinstance(handled, Flush):
-            self.post(self.config.flush_ms, Message(f"{call.event}/flush", call, "flush", flush=handled))
-        else:
-            self.answer_later(call, handled)
-
-    def answer_later(self, call: Call, later: Later | None) -> None:
-        if later is not None:
-            event = f"{call.event}/answer"
-            delay_ms = max(0, later.at_ms - self.now_ms) + self.latency(event)
-            self.post(delay_ms, Message(event, call, "answer", answer=later.answer))
-
-    def deliver_answer(self, call: Call, answer: Answer) -> None:
-        agent, event = self.agents[call.agent], f"{call.event}/answer"
+    def deliver_answer(self, message: Message) -> None:
+        call, answer, event = message.call, message.answer, message.event
+        assert answer is not None
+        agent = self.agents[call.agent]
         memory = agent.memory
-        if memory is None or agent.life != call.life or self.is_struck(agent, event):
+        if memory is None or agent.life != call.life:
+            return
+        if agent.resume_ms is not None or self.is_struck(agent, event):
+            if agent.resume_ms is not None:
+                agent.held.append(message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
@@ -290,7 +282,7 @@ class World:
             if isinstance(effect, Reply):
                 self.reply(agent, effect, reading_ms)
             else:
-                self.send(agent, memory, effect)
+                self.mail.send(agent, memory, effect)
         if memory.marks:
             self.tally.marks.update(memory.marks)
         self.judge.stepped(agent.name, memory, self.services.storage, value)
@@ -323,35 +315,6 @@ class World:
         self.tally.replied(outcome)
         self.judge.replied(agent.name, op_id, reply, reading_ms)
 
-    def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
-        """Name the effect and put it on its way."""
-        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
-        step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
-        owner = self.owner_of(agent, operation)
-        place = f"{owner}/{step}"
-        self.names[place] += 1
-        event = f"{place}#{self.names[place]}"
-        self.trace.add(EFFECT, event, *effect_fields(effect))
-        if self.keep_story:
-            self.tell(event, short(effect))
-        call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.now_ms)
-        self.post(self.latency(event), Message(event, call, "request"))
-
-    def owner_of(self, agent: Agent, operation: Operation) -> str:
-        """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
-        if operation.op_id is not None:
-            return str(operation.op_id)
-        key = (agent.name, agent.life, operation.number)
-        if key not in self.owners:
-            kind = f"{agent.name}:{operation.workflow}"
-            self.names[kind] += 1
-            self.owners[key] = f"{kind}:{self.names[kind]}"
-        return self.owners[key]
-
-    def post(self, delay_ms: int, message: Message) -> None:
-        self.sent_count += 1
-        heappush(self.queue, (self.now_ms + delay_ms, self.sent_count, message))
-
     # Faults and lives.
 
     def strike(self, item_id: str, kind: str, event: str) -> None:
@@ -361,24 +324,39 @@ class World:
             self.tell(event, f"FAULT {item_id} {kind}")
 
     def is_struck(self, agent: Agent, event: str) -> bool:
-        """An agent may crash before any event that would reach it."""
+        """An agent may crash or pause before any event that would reach it."""
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        fault = self.source.fault(
-            "agent.event", f"agent.event.{place}", event, event, partial(crash_args, place)
-        )
+        make_args = partial(crashes.args_for, agent, self.services.storage, place, self.now_ms)
+        fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, make_args)
         if fault is None:
             return False
-        down_ms = fault.args["down_ms"]
-        assert isinstance(down_ms, int)
         self.strike(fault.id, fault.fault, event)
-        self.crash(agent, down_ms)
+        if fault.fault == "agent_pause":
+            self.trace.add(Tag.LIFE, "pause", agent.name)
+            agent.pause(self.now_ms, fault.args)
+        else:
+            self.crash(agent, crashes.down_ms(agent, fault.args))
         return True
+
+    def resume(self, agent: Agent) -> None:
+        """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
+        self.trace.add(Tag.LIFE, "resume", agent.name)
+        held = agent.resume(self.now_ms)
+        assert agent.memory is not None
+        self.set_alarm(agent, agent.memory)
+        for each in held:
+            if isinstance(each, Op):
+                self.deliver_op(agent, each)
+            else:
+                self.deliver_answer(each)
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
-        agent.memory = Memory(agent.config.scope, Config(**self.config.memory), self.registry)  # type: ignore[arg-type]
+        cores = crashes.cores(agent, self.services.storage, self.mail.queue)
+        config = crashes.config_of(agent, self.config.memory, cores)
+        agent.memory = Memory(agent.config.scope, config, self.registry)
         agent.life += 1
         agent.restart_ms = None
         self.trace.add(Tag.LIFE, "start", agent.name)
@@ -390,34 +368,44 @@ class World:
         self.trace.add(Tag.LIFE, "crash", agent.name)
         self.tally.excused["crashed"] += len(agent.in_flight)
         agent.in_flight.clear()
+        agent.resume(self.now_ms)
         agent.memory = agent.wake_ms = None
         agent.restart_ms = self.now_ms + down_ms
         self.judge.crashed(agent.name)
 
     def move_clock(self, agent: Agent, item: ClockMove) -> None:
-        by_ms = item.args["by_ms"]
-        assert isinstance(by_ms, int)
-        agent.clock.jump(self.now_ms, by_ms)
-        self.tally.fired["clock_jump_forward" if by_ms > 0 else "clock_jump_back"] += 1
+        if not clock_moves.make(agent.clock, item, self.now_ms, self.free_ms(agent), self.tally):
+            self.skip(item.id, "landing that is too late or too far", item.move)
+            return
         self.trace.add(Tag.CLOCK, agent.name, item.move, agent.clock.reading(self.now_ms))
         if agent.memory is not None:
             self.set_alarm(agent, agent.memory)
 
+    def free_ms(self, agent: Agent) -> int:
+        """How long nothing happens but what this agent's user does."""
+        others = (self.item_at(other) for other in self.agents.values() if other is not agent)
+        wakes = (self.wake_at(other, True) for other in self.agents.values())
+        dues = [due_ms for due_ms in (self.mail.next_due(), *others, *wakes) if due_ms is not None]
+        return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
+
     # Phases.
 
     def heal(self) -> None:
-        """No new faults; windows end; links are instant; agents restart; clocks that fell behind catch up."""
+        """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
         self.is_healed = True
-        self.latency = no_delay
+        self.mail.heal()
         self.services.heal()
         for agent in self.agents.values():
+            if agent.resume_ms is not None:
+                self.resume(agent)
+            agent.clock.heal(self.now_ms)
             if agent.memory is None:
                 self.start(agent)
             assert agent.memory is not None
             behind_ms = agent.memory.state.seen_ms - agent.clock.reading(self.now_ms)
             if behind_ms > 0:
                 agent.clock.jump(self.now_ms, behind_ms)
-                self.set_alarm(agent, agent.memory)
+            self.set_alarm(agent, agent.memory)
 
     def ask(self, agent: Agent, op_id: str, name: str, args: Args, step_max: int) -> None:
         """Issue a request of a phase and run until it is answered."""
@@ -425,24 +413,17 @@ class World:
         self.issue(agent, op_id, name, args)
         self.run_until_quiet(step_max)
 
-    def must_be_quiet(self) -> None:
-        """Nothing is due: then nothing may wait."""
-        for agent in self.agents.values():
-            if agent.in_flight:
-                op_id, name = next(iter(agent.in_flight.items()))
-                raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
-            if agent.memory is not None and agent.memory.state.operations:
-                stuck = next(iter(agent.memory.state.operations.values()))
-                raise Broken(
-                    "progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it"
-                )
-
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
 
 
-def no_delay(event: str) -> int:
-    return 0
+def wake_name(agent: Agent) -> str:
+    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
+    if agent.memory is None:
+        return f"{agent.name}/start#{agent.life + 1}"
+    return (
+        f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
+    )
 
 
 def place_in_record(agent: Agent) -> int:

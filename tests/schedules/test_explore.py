@@ -1,4 +1,4 @@
-"""The clean core under every short list of a small alphabet. Deeper by command: `umi-sim explore NAME --depth N`."""
+"""The clean core under every short list of a small alphabet. Deeper by command: `umi-sim explore`."""
 
 import pytest
 

@@ -13,11 +13,13 @@ from umi_core.inputs import (
     Answer,
     CreateSession,
     Forget,
+    Get,
     LoadSession,
     Rebalance,
     Remember,
     Request,
     SaveSession,
+    Set,
     SetBlock,
 )
 from umi_core.invariants import before_step, check_memory, check_step
@@ -269,6 +271,28 @@ def test_of_two_saves_from_one_version_one_succeeds() -> None:
         assert (done.value.version, refused in outcomes) == (2, True)
         winners.append(outcomes.index(done))
     assert set(winners) == {0, 1}
+
+
+def test_who_loads_while_a_save_is_under_way_saves_over_nothing_it_has_not_seen() -> None:
+    def begin() -> Stage:
+        pair = Pair().run()
+        pair.ask(CreateSession(100))
+        pair.ask(SaveSession(101))
+        pair.ask(Set(102, "plan", b"tea"))
+        pair.step(SaveSession(1))
+        pair.step(LoadSession(2, pair.memory.state.tiers.session.session_id or ""))
+        return Stage([pair])
+
+    ends = set()
+    for stage in every_schedule(begin):
+        (pair,) = stage.pairs
+        plan = pair.ask(Get(3, "plan"))
+        last = pair.ask(SaveSession(4))
+        is_saved = isinstance(last, Done)
+        assert is_saved or last == Refused(SessionConflict(2, 3))
+        assert plan == (Done(b"tea") if is_saved else Done(None))
+        ends.add(is_saved)
+    assert ends == {True, False}  # the new version was loaded, or the old one
 
 
 # Crash points.

@@ -6,6 +6,7 @@ from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find, shipped
 
 SEEDS = range(4)
+DOUBT_SEEDS_MAX = 60  # a dozen are enough, nearly always
 SCENARIOS = sorted(name for name in shipped() if not find(name).manual)
 
 
@@ -30,3 +31,14 @@ def test_a_run_without_faults_degrades_nothing() -> None:
     verdict, _ = run_once(draw(find("calm"), 1))
     assert verdict.degraded == {}
     assert verdict.fired == {}
+
+
+@pytest.mark.slow
+def test_doubt_soon_meets_reads_that_settle_and_their_failures() -> None:
+    wanted = ("recover.settle: ok", "settle: timeout", "settle: unavailable", "an earlier plan won")
+    lacking, seed = list(wanted), 0
+    while lacking:
+        assert seed < DOUBT_SEEDS_MAX, lacking
+        verdict, _ = run_once(draw(find("doubt"), seed))
+        lacking = [mark for mark in lacking if not any(met.endswith(mark) for met in verdict.marks)]
+        seed += 1

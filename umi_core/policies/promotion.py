@@ -31,17 +31,8 @@ def score_ppm(record: AccessRecord, now_ms: int) -> int:
     """S of an entity at this instant: one score for promotion, eviction and displacement."""
     recency = recency_ppm(now_ms - record.last_ms)
     frequency = frequency_ppm(record.count, record.first_ms, now_ms)
-    return blend_ppm(record.importance_ppm, recency, frequency, record.type)
-
-
-def unrecorded_score_ppm(importance_ppm: int, entity_type: str) -> int:
-    """S of an entity without an access record: recency and frequency are 0."""
-    return blend_ppm(importance_ppm, 0, 0, entity_type)
-
-
-def blend_ppm(importance_ppm: int, recency: int, frequency: int, entity_type: str) -> int:
-    assert 0 <= importance_ppm <= PPM
-    of_entity = 400_000 * importance_ppm + 100_000 * TYPE_PPM[entity_type]
+    assert 0 <= record.importance_ppm <= PPM
+    of_entity = 400_000 * record.importance_ppm + 100_000 * TYPE_PPM[record.type]
     return (of_entity + 300_000 * recency + 200_000 * frequency) // PPM
 
 

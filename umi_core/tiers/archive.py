@@ -18,6 +18,7 @@ from umi_core.values import AccessRecord, Address, Entity, Scope
 class AccessTable:
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
+    `cursor` is what the head row said under its version `head_version`, 0 if there was none.
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
@@ -26,6 +27,7 @@ class AccessTable:
     records: Mapping[str, AccessRecord] = {}
     unsaved: Mapping[str, None] = {}
     cursor: str = ""
+    head_version: int = 0
     is_due: bool = False
     ran_ms: int = 0
     touch_count: int = 0
@@ -80,7 +82,8 @@ class AccessTable:
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
 
-        A commit that was answered before the forget may have landed after it, and put the record back.
+        A commit that was answered before the forget, or the scan, may have landed after it, and put the
+        record back.
         """
         if not entity_ids:
             return self
@@ -98,6 +101,11 @@ class AccessTable:
         return tuple(
             key for key, record in sorted(self.records.items()) if record.last_ms < old and key not in in_core
         )
+
+    def scan_at(self, cursor: str, head_version: int) -> "AccessTable":
+        """Where the head row says the scan stands; an older head takes nothing back."""
+        is_newer = head_version > self.head_version
+        return attrs.evolve(self, cursor=cursor, head_version=head_version) if is_newer else self
 
     def after(self, cursor: str, count: int) -> tuple[tuple[AccessRecord, ...], str]:
         """The next records of the fair scan, by id, and the new cursor: empty when the end was reached."""

@@ -29,7 +29,11 @@ VERSION: Final = 1
 
 @attrs.frozen
 class SessionInfo:
-    """What is known of the session. `version`, its row's as loaded or saved last, is in no snapshot."""
+    """What is known of the session.
+
+    In no snapshot: `version`, its row's as loaded or saved last, and `load_count`, how often this life has
+    put a session in place, so that the answer to a save can tell whether what was saved is still here.
+    """
 
     session_id: str | None = None
     started_ms: int | None = None
@@ -40,6 +44,7 @@ class SessionInfo:
     version: int = 0
     creator: str = ""
     members: tuple[str, ...] = ()
+    load_count: int = 0
 
     def reserved(self, key: str) -> bytes | None:
         """What a reserved key shows; None if there is no such key or its value is not known."""

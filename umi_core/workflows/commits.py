@@ -16,11 +16,24 @@ from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.errors import KeyReused
 from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.policies.promotion import score_ppm
+from umi_core.results import as_repeated
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
-from umi_core.values import Address, Body, Core, Entity, Receipt, RoutingDecision, Row, Scope, commit_key
+from umi_core.values import (
+    AccessRecord,
+    Address,
+    Body,
+    Core,
+    Entity,
+    Head,
+    Receipt,
+    RoutingDecision,
+    Row,
+    Scope,
+    commit_key,
+)
 from umi_core.workflow import Learned, Refuse, Step, Taken, degrade, nothing, retry
 
 
@@ -35,7 +48,7 @@ class Plan:
     value: object = None
     accessed: tuple[Entity, ...] = ()
     forgotten: tuple[str, ...] = ()
-    pruned: tuple[str, ...] = ()
+    pruned: tuple[AccessRecord, ...] = ()  # as they were when they were planned to go
     decisions: tuple[RoutingDecision, ...] | None = None
     spoken: tuple[str, tuple[str, ...]] | None = None  # last input and names, for the reserved keys
     cursor: str | None = None
@@ -69,6 +82,12 @@ def core_of(rows: Mapping[Address, Row], scope: Scope) -> CoreTier:
         return CoreTier()
     assert isinstance(row.body, Core)
     return CoreTier(row.body.blocks, row.version)
+
+
+def head_of(rows: Mapping[Address, Row], scope: Scope) -> tuple[str, int]:
+    """Where the fair scan stands as storage has it, under which row version; absent is the start under 0."""
+    row = rows.get(address(scope, "head"))
+    return (row.body.cursor, row.version) if row and isinstance(row.body, Head) else ("", 0)
 
 
 def adopt(view: View, core: CoreTier) -> None:
@@ -167,7 +186,7 @@ def learn_lost(plan: Plan, view: View) -> None:
 
 def first_value(receipt: Receipt, view: View) -> object:
     """Of an earlier plan of ours, or of the first request with this request key: then this one repeats it."""
-    return receipt.value if is_ours(receipt, view) else attrs.evolve(receipt.value, repeated=True)  # type: ignore[misc]
+    return receipt.value if is_ours(receipt, view) else as_repeated(receipt.value)
 
 
 def is_ours(receipt: Receipt, view: View) -> bool:
@@ -188,8 +207,9 @@ def learn_plan(plan: Plan, view: View) -> None:
     tiers = view.tiers
     access = tiers.access
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
-    access = access.without(plan.pruned).saved(plan.writes)
-    tiers.access = access.gone_for_good(plan.forgotten if plan.writes else ())
+    pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
+    access = access.without(pruned).saved(plan.writes)  # who was named again meanwhile stays
+    tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

@@ -2,8 +2,9 @@
 
 Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2. The entry is built from the
 row as it is now, not as a scan once saw it. Law 3. Nothing to write, no commit; a moved cursor is something.
-Law 4. It is due again while anything is left: records touched since its scan, or that storage lacks, the rest
-of a scan, vectors that are or may be missing.
+Law 4. A cursor moves on from where its scan began, and from nowhere else: of two runs that began at one place
+the first moves it. Law 5. It is due again while anything is left: records touched since its scan, or that
+storage lacks, the rest of a scan, vectors that are or may be missing.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 import attrs
 
 from umi_core.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Where, Write
-from umi_core.inputs import Answer, Embedded, ReadDone
+from umi_core.inputs import Answer, Committed, Embedded, ReadDone
 from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.policies.promotion import score_ppm
 from umi_core.policies.similarity import sound_vectors
@@ -31,6 +32,7 @@ from umi_core.workflows.commits import (
     core_of,
     entity_ids,
     found,
+    head_of,
     scores_of,
     take_commit,
 )  # fmt: skip
@@ -49,6 +51,7 @@ def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     view.tiers.access = attrs.evolve(access, ran_ms=view.now_ms)
     return Learned(
         {
+            "begin": access.cursor,
             "candidates": candidates,
             "others": others,
             "cursor": cursor,
@@ -60,7 +63,7 @@ def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 def ask_rows(facts: Facts, view: View) -> Read:
     entities = (address(view.scope, "entity", key) for key in looked_at(facts))
-    return Read(ByIds((address(view.scope, "core"), *entities)))
+    return Read(ByIds((address(view.scope, "core"), address(view.scope, "head"), *entities)))
 
 
 def looked_at(facts: Facts) -> tuple[str, ...]:
@@ -74,6 +77,7 @@ def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
+    view.tiers.access = view.tiers.access.scan_at(*head_of(rows, view.scope))
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
     gone = tuple(key for key in looked_at(facts) if key not in there)
     candidates = facts["candidates"]
@@ -125,20 +129,29 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     access = pruned(facts, view)
     after, promoted, evicted = promotions(rows, core, access, view)
     repairs, repaired = repair_writes(facts, view)
-    head = (Write(address(view.scope, "head"), Head(cursor)),) if cursor != view.tiers.access.cursor else ()
     scanned = facts["scanned"]
     assert isinstance(scanned, int)
-    gone = tuple(sorted(key for key in view.tiers.access.records if key not in access.records))
-    value = Rebalanced(promoted, evicted, repaired, gone, cursor, scanned)
+    before = view.tiers.access.records
+    gone = tuple(before[key] for key in sorted(before) if key not in access.records)
+    gone_ids = tuple(record.entity_id for record in gone)
+    value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, scanned)
     expects = tuple(Expect(row.address, row.version) for row in lacking(facts) if row.address.id in repaired)
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
-        view.now_ms, (*repairs, *access.writes(view.scope), *head), once(expects + current),
-        after if after.blocks != core.blocks else None, value, pruned=gone, cursor=cursor,
+        view.now_ms, (*repairs, *access.writes(view.scope)), once(expects + current),
+        after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
+    plan = moving(plan, cursor, view) if access.cursor == facts["begin"] != cursor else plan
     lacking_count = len(lacking(facts))
     missing = not facts["looked"] or lacking_count > len(repaired) or lacking_count == REPAIR_COUNT_MAX
     return Learned({"plan": plan, "missing": missing})
+
+
+def moving(plan: Plan, cursor: str, view: View) -> Plan:
+    """The plan that also moves the cursor."""
+    head, version = address(view.scope, "head"), view.tiers.access.head_version
+    writes, expects = (*plan.writes, Write(head, Head(cursor))), (*plan.expects, Expect(head, version))
+    return attrs.evolve(plan, writes=writes, expects=expects, cursor=cursor)
 
 
 def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
@@ -193,10 +206,11 @@ def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
     learned, plan = take_commit(facts, answer, view), facts["plan"]
     assert isinstance(plan, Plan)
     access, lost = view.tiers.access, learned.facts["lost"]
-    cursor = access.cursor if lost else plan.cursor or ""
+    if isinstance(answer, Committed) and plan.cursor is not None and not lost:
+        access = access.scan_at(plan.cursor, dict(answer.versions)[address(view.scope, "head")])
     is_touched = access.touch_count != facts["touches"]
-    is_due = bool(is_touched or access.unsaved or cursor or facts["missing"] or lost)
-    view.tiers.access = attrs.evolve(access, cursor=cursor, is_due=is_due)
+    is_due = bool(is_touched or access.unsaved or access.cursor or facts["missing"] or lost)
+    view.tiers.access = attrs.evolve(access, is_due=is_due)
     return learned
 
 
@@ -204,7 +218,7 @@ REBALANCE = Workflow(
     "rebalance",
     given=("request",),
     steps=(
-        Step("scan", produces=("candidates", "others", "cursor", "scanned", "touches"),
+        Step("scan", produces=("begin", "candidates", "others", "cursor", "scanned", "touches"),
              take=take_scan),
         Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone"),
              effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3)),
@@ -215,7 +229,7 @@ REBALANCE = Workflow(
              effect=Embed, ask=ask_vectors, take=take_vectors,
              on_failure=retry(2, then=Degrade("none", no_vectors))),
         Step("plan", produces=("plan", "missing"), take=take_plan,
-             requires=("cursor", "scanned", "core", "rows", "gone", "lacking", "looked", "vectors")),
+             requires=("begin", "cursor", "scanned", "core", "rows", "gone", "lacking", "looked", "vectors")),
         Step("commit", requires=("plan", "missing", "touches"), produces=("stored", "lost"),
              effect=Commit, ask=ask_commit, take=take_done, on_failure=retry(3, replan="rows")),
         SETTLE,

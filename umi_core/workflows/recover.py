@@ -16,7 +16,7 @@ from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, fit
-from umi_core.values import AccessRecord, Epoch, Head
+from umi_core.values import AccessRecord, Epoch
 from umi_core.workflow import Learned, Step, Workflow, forever
 from umi_core.workflows.commits import (
     REPLY,
@@ -27,6 +27,7 @@ from umi_core.workflows.commits import (
     ask_commit,
     core_of,
     found,
+    head_of,
     scores_of,
     take_commit,
 )
@@ -38,9 +39,8 @@ def ask_head(facts: Facts, view: View) -> Read:
 
 def take_head(facts: Facts, answer: Answer | None, view: View) -> Learned:
     rows = found(answer)
-    epoch, head = rows.get(address(view.scope, "epoch")), rows.get(address(view.scope, "head"))
-    cursor = head.body.cursor if head and isinstance(head.body, Head) else ""
-    return Learned({"before": epoch.version if epoch else 0, "cursor": cursor})
+    epoch = rows.get(address(view.scope, "epoch"))
+    return Learned({"before": epoch.version if epoch else 0, "head": head_of(rows, view.scope)})
 
 
 def ask_claim(facts: Facts, view: View) -> Commit:
@@ -72,9 +72,9 @@ def ask_access(facts: Facts, view: View) -> Read:
 def take_access(facts: Facts, answer: Answer | None, view: View) -> Learned:
     assert isinstance(answer, ReadDone)
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
-    cursor = facts["cursor"]
-    assert isinstance(cursor, str)
-    view.tiers.access = AccessTable(records, {}, cursor, is_due=True, ran_ms=view.now_ms)
+    head = facts["head"]
+    assert isinstance(head, tuple)
+    view.tiers.access = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*head)
     return Learned({"loaded": len(records)})
 
 
@@ -91,9 +91,18 @@ def take_fit(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def ask_fit(facts: Facts, view: View) -> Commit | None:
+    return ask_commit(facts, claimed(facts, view))
+
+
+def take_fitted(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return take_commit(facts, answer, claimed(facts, view))
+
+
+def claimed(facts: Facts, view: View) -> View:
+    """The epoch of this life, which the memory itself learns at the end: receipts name it already."""
     epoch = facts["epoch"]
     assert isinstance(epoch, int)
-    return ask_commit(facts, attrs.evolve(view, epoch=epoch))
+    return attrs.evolve(view, epoch=epoch)
 
 
 def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
@@ -104,17 +113,17 @@ RECOVER = Workflow(
     "recover",
     given=(),
     steps=(
-        Step("head", produces=("before", "cursor"),
+        Step("head", produces=("before", "head"),
              effect=Read, ask=ask_head, take=take_head, on_failure=forever()),
         Step("claim", requires=("before",), produces=("epoch",),
              effect=Commit, ask=ask_claim, take=take_claim, on_failure=forever(replan="head")),
         Step("load", produces=("core",), effect=Read, ask=ask_core, take=take_core, on_failure=forever()),
-        Step("access", requires=("cursor",), produces=("loaded",),
+        Step("access", requires=("head",), produces=("loaded",),
              effect=Read, ask=ask_access, take=take_access, on_failure=forever()),
         Step("fit", requires=("core", "loaded"), produces=("plan", "fits"), take=take_fit),
         Step("commit", requires=("plan", "epoch"), produces=("stored", "lost"),
-             effect=Commit, ask=ask_fit, take=take_commit, on_failure=forever(replan="load")),
-        SETTLE,
+             effect=Commit, ask=ask_fit, take=take_fitted, on_failure=forever(replan="load")),
+        attrs.evolve(SETTLE, on_failure=forever()),  # else a core that lacks room would stay
         Step("done", requires=("epoch", "fits"), produces=("outcome",), take=take_done),
     ),
 )  # fmt: skip

@@ -20,7 +20,7 @@ from umi_core.language.routing import parse_routes
 from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import sound_vectors
-from umi_core.results import Remembered, Stored
+from umi_core.results import Remembered, Stored, as_repeated
 from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier
 from umi_core.values import (
@@ -314,7 +314,7 @@ def take_reply(facts: Facts, answer: Answer | None, view: View) -> Learned:
     if receipt is None:
         return Learned({"outcome": Done(facts["stored"])})
     assert isinstance(receipt, Receipt)
-    return Learned({"outcome": Done(attrs.evolve(receipt.value, repeated=True))})  # type: ignore[misc]
+    return Learned({"outcome": Done(as_repeated(receipt.value))})
 
 
 REPLY = Step("reply", requires=("receipt", "stored"), produces=("outcome",), take=take_reply)

@@ -3,6 +3,11 @@
 Law 1. A save names the version it was made from; of two saves from one version at most one succeeds.
 Law 2. A load checks everything before anything changes; a missing or foreign session is an error.
 Law 3. A session lies in a scope of its own, (user, session id): no search, count or other memory meets it.
+Law 4. A memory holds the version that it loaded or saved last; a save that is answered after a load says
+       nothing of what was loaded:
+
+    save    pack version 2 ............................ told: version 3; what is here comes from 2
+    load                read version 2   put in place
 """
 
 import attrs
@@ -53,16 +58,16 @@ def take_created(facts: Facts, answer: Answer | None, view: View) -> Learned:
     drop_expired(tiers.working, view.now_ms)
     dropped_count = len(tiers.working.entries)
     tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
-    tiers.session = attrs.evolve(
-        info_of(facts), session_id=stored.session_id, started_ms=stored.started_ms, version=1
-    )
+    info = attrs.evolve(info_of(facts), session_id=stored.session_id, started_ms=stored.started_ms, version=1)
+    tiers.session = put_in_place(info, view)
     return Learned({**learned.facts, "stored": attrs.evolve(stored, dropped_count=dropped_count)})
 
 
-# save: the tier as it is now, expecting the version this memory loaded or saved last.
+# save: the tier as it is at the begin, expecting the version this memory loaded or saved last. Packed once:
+# each plan sends the same, so whichever of them wins, it is known which version was saved.
 
 
-def take_saved(facts: Facts, answer: Answer | None, view: View) -> Taken:
+def take_packed(facts: Facts, answer: Answer | None, view: View) -> Taken:
     request, info = facts["request"], view.tiers.session
     assert isinstance(request, SaveSession)
     if info.session_id is None:
@@ -72,16 +77,25 @@ def take_saved(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Refuse(members)
     saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
     info = attrs.evolve(info, members=members)
-    return Learned({"plan": plan_of(info, view.tiers.working, saved, view), "info": info})
+    return Learned({"packed": plan_of(info, view.tiers.working, saved, view), "info": info})
+
+
+def take_saved(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned({"plan": facts["packed"]})
 
 
 def take_save(facts: Facts, answer: Answer | None, view: View) -> Learned:
     learned, info = take_commit(facts, answer, view), info_of(facts)
     stored = learned.facts["stored"]
     assert isinstance(stored, SessionSaved)
-    if view.tiers.session.session_id == stored.session_id:
+    if view.tiers.session.load_count == info.load_count:
         view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version, members=info.members)
     return learned
+
+
+def put_in_place(info: SessionInfo, view: View) -> SessionInfo:
+    """Another session than before, or another version of it."""
+    return attrs.evolve(info, load_count=view.tiers.session.load_count + 1)
 
 
 def plan_of(
@@ -135,9 +149,8 @@ def take_session(facts: Facts, answer: Answer | None, view: View) -> Taken:
     drop_expired(view.tiers.working, view.now_ms)  # what has expired is counted, whatever takes its place
     loaded.tier.expired_count = view.tiers.working.expired_count
     view.tiers.working = loaded.tier
-    view.tiers.session = attrs.evolve(
-        loaded.info, version=row.version, creator=body.creator, members=body.members
-    )
+    info = attrs.evolve(loaded.info, version=row.version, creator=body.creator, members=body.members)
+    view.tiers.session = put_in_place(info, view)
     return Learned({"outcome": Done(SessionLoaded(row.version, loaded.expired_at_rest))})
 
 
@@ -156,7 +169,8 @@ SAVE_SESSION = Workflow(
     "save_session",
     given=("request",),
     steps=(
-        Step("plan", requires=("request",), produces=("plan", "info"), take=take_saved),
+        Step("pack", requires=("request",), produces=("packed", "info"), take=take_packed),
+        Step("plan", requires=("packed",), produces=("plan",), take=take_saved),
         Step("commit", requires=("plan", "info"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
              take=take_save, on_failure=retry(3, replan="plan", conflict_error=changed_by_another)),
         REPLY,

@@ -17,6 +17,7 @@ import attrs
 from umi_sim.agent import Tally
 from umi_sim.explore.play import Untraced
 from umi_sim.oracle.worlds import World as Possible
+from umi_sim.prng import Keyed
 
 Memo = dict[int, Any]
 Copier = Callable[[Any, Memo], Any]
@@ -137,5 +138,5 @@ def copy_possible(value: Possible, memo: Memo) -> Possible:
 COPIERS: Final[dict[type, Copier]] = {
     list: copy_list, dict: copy_dict, tuple: copy_tuple, deque: copy_deque, Counter: copy_counter,
     defaultdict: copy_default, MethodType: copy_method, Possible: copy_possible,
-    Untraced: share, Tally: share,  # they only watch
+    Untraced: share, Tally: share, Keyed: share,  # they only watch, or only say what they always say
 }  # fmt: skip

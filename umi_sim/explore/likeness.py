@@ -104,7 +104,7 @@ class Writer:
     def whole(self) -> Plain:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
-        queue = [[due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.queue)]
+        queue = [[due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.mail.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))
@@ -119,7 +119,7 @@ class Writer:
         self.tick = watch.archive.tick
         down = None if agent.restart_ms is None else agent.restart_ms - self.now_ms
         state = None if agent.memory is None else self.put(agent.memory.state)
-        clock = [self.reading_ms - self.base_ms, agent.clock.num, agent.clock.den, agent.clock.is_frozen]
+        clock = [self.reading_ms - self.base_ms, agent.clock.num, agent.clock.den]
         return [state, clock, down, agent.spin_count, self.put(agent.in_flight), self.put(watch)]
 
     def services(self, services: Services) -> Plain:

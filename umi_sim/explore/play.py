@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.workflow import Registry
-from umi_sim.agent import Agent
+from umi_sim.agent import Agent, must_be_quiet
 from umi_sim.explore.table import JUMPS, Alphabet, Known
 from umi_sim.inspector import Inspector
 from umi_sim.items import Args, ClockMove, Deviation, Fault, Item, Op
@@ -234,7 +234,7 @@ def play(world: Explored, letter: Letter, alphabet: Alphabet) -> None:
     if not alphabet.interleave and letter.kind != "wait":
         settle(world)
     if world.next_due() is None:
-        world.must_be_quiet()
+        must_be_quiet(world.agents.values())
 
 
 def crash_way(agent: Agent) -> Way:

@@ -23,8 +23,9 @@ REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
 START_MS: Final = 1_700_000_000_000
 STRUCK: Final = (
-    "model.ask", "embedder.embed", "storage.any", "storage.read", "storage.commit", "agent.event",
+    "model.ask", "embedder.embed", "storage.any", "storage.read", "storage.commit",
 )  # fmt: skip
+CRASHES: Final = ("agent_crash", "agent_crash_again")
 JUMPS: Final = ("clock_jump_forward", "clock_jump_back")
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
@@ -113,10 +114,10 @@ def known_of(value: object) -> Known | None:
 
 
 def fault(value: object) -> str:
-    """A kind that strikes a named event of a service or an agent, or a jump; others are no letters yet."""
+    """A kind that strikes a call of a service, a crash or a jump; others are no letters yet."""
     name: str = text("|".join(KINDS), "the name of a fault kind")(value)
-    is_letter = name in JUMPS or KINDS[name].verb in STRUCK
-    return name if is_letter else fail("a fault of a service or an agent, or a jump of a clock", value)
+    is_letter = name in (*CRASHES, *JUMPS) or KINDS[name].verb in STRUCK
+    return name if is_letter else fail("a fault of a service, a crash, or a jump of a clock", value)
 
 
 def waits(value: object) -> tuple[int, ...]:

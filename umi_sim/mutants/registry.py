@@ -15,7 +15,7 @@ from umi_core.tiers import core, rendering, session, working
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import Entry
 from umi_core.workflow import Learned, Registry, Step, retry
-from umi_core.workflows import commits
+from umi_core.workflows import commits, recover
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import Mutant, language
 
@@ -63,6 +63,10 @@ def neighbour_replaced(original: Original) -> Original:
         return original(core.without(tier, others) if others else tier, kind, entry)
 
     return put_entry
+
+
+def nothing_leaves(original: Original) -> Original:
+    return lambda core, scores, config: (core, ())
 
 
 def self_is_a_victim(original: Original) -> Original:
@@ -163,6 +167,8 @@ ROWS: Final = (
            attribute="put_entry", wrong=neighbour_replaced),
     Mutant("evicts-self", "eviction", "when room is needed, an entry of type self leaves core",
            ("self-stays", "fewest-victims"), "core", owner=core, attribute="victims", wrong=self_is_a_victim),
+    Mutant("lowered-limit-ignored", "core", "after a restart core keeps what its new limit has no room for",
+           ("core-limits",), "doubt", owner=recover, attribute="fit", wrong=nothing_leaves),
     Mutant("route-to-system-obeyed", "routing", "a route that names the system block is followed",
            ("system-is-authored", "route-per-entity"), "answers", owner=route_replies,
            attribute="refusal", wrong=system_obeyed),

@@ -209,7 +209,8 @@ class ArchiveOracle(Searches):
             mentions = [(it.id, doer.mentions.get(it.id)) for it in changed]
             entities = tuple(bare(key, mention, 0) for key, mention in mentions if mention is not None)
             self.judge_partial(op, names, entities)
-        self.judge_relations(doer, value, names, is_own)
+        # Without its receipt an earlier attempt may have stored what is no news now.
+        self.judge_relations(doer, value, names, is_own and self.is_kept(op))
         if is_own:
             self.judge_causes(op, names, len(changed) if op.request.embed else 0)
             self.fill(op, changed, value.routing, "embed:no_vectors" not in names)

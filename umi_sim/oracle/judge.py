@@ -104,14 +104,6 @@ class Oracle:
             )  # a row may be made at this step, and its reply lost
             watch.archive.answered(op_id, step, answer)
 
-    def stepped(self, agent: str) -> None:
-        """After any step: what the memory may be packing right now."""
-        watch = self.watches[agent]
-        if not watch.saves:
-            return
-        for save in watch.saves.values():
-            self.sessions.also(save, watch.twins, watch.seen_ms)
-
     def crashed(self, agent: str) -> None:
         watch = self.watches[agent]
         for save in watch.saves.values():
@@ -179,20 +171,20 @@ class Oracle:
         if done.dropped_count not in [len(twin.entries) for twin in watch.twins]:
             raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
         scope = watch.config.scope
-        self.sessions.created(scope.user, scope.agent, request, done, watch.twins[0], now_ms)
-        fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms)
-        watch.twins = [attrs.evolve(fresh, expired=twin.expired, entries={}, dead={}) for twin in watch.twins]
+        fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms, version=1)
+        self.sessions.created(scope.user, scope.agent, request, done, fresh, now_ms)
+        watch.twins = [in_place(fresh, twin) for twin in watch.twins]
 
     def saved(self, watch: Watch, op_id: str, outcome: Outcome) -> None:
         save = watch.saves.pop(op_id)
         self.sessions.ended(save)
         if isinstance(outcome, Done):
             assert isinstance(outcome.value, SessionSaved)
-            self.sessions.saved(save, outcome.value)
+            watch.twins = self.sessions.saved(save, outcome.value, watch.twins)
         elif isinstance(outcome, Unknown):
             self.sessions.may_have_saved(save)
-        elif not is_conflict_true(outcome):
-            raise Broken("session-versions", "a session conflict names one version twice")
+        elif not is_conflict_true(save, outcome):
+            raise Broken("session-versions", "a session conflict without a newer version than was here")
 
     def loaded(self, watch: Watch, op_id: str, request: LoadSession, outcome: Outcome, now_ms: int) -> None:
         must = watch.must.pop(op_id)
@@ -212,9 +204,8 @@ class Oracle:
             raise Broken(
                 "rest-time", f"load told {outcome.value.expired_at_rest} expired at rest", str(counts)
             )
-        watch.twins = once(
-            [attrs.evolve(twin.copy(), expired=old.expired) for twin in fitting for old in watch.twins]
-        )
+        loaded = [attrs.evolve(twin, version=outcome.value.version) for twin in fitting]
+        watch.twins = once([in_place(twin, old) for twin in loaded for old in watch.twins])
 
     def load_refused(self, watch: Watch, request: LoadSession, outcome: Refused, must: int) -> None:
         name = type(outcome.error).__name__
@@ -260,6 +251,11 @@ class Oracle:
     def expiries(self, agent: str) -> Sequence[int]:
         """Deadlines of live entries, on the agent's own clock."""
         return tuple(expires_ms for _, expires_ms in self.watches[agent].twins[0].entries.values())
+
+
+def in_place(twin: Twin, old: Twin) -> Twin:
+    """A session put in place of what there was; what has expired stays counted."""
+    return attrs.evolve(twin.copy(), expired=old.expired, place=old.place + 1)
 
 
 def once(twins: list[Twin]) -> list[Twin]:

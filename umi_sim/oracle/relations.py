@@ -87,7 +87,7 @@ class Relations(Evidence):
     # What is told.
 
     def judge_relations(self, op: Operation, value: Remembered, names: list[str], is_own: bool) -> None:
-        """`is_own`: nobody else may have done it."""
+        """`is_own`: no other attempt may have done it unheard."""
         relations = value.relations
         of_versions = [it for it in relations if it.source[0] == it.target[0]]
         others = [it for it in relations if it.source[0] != it.target[0]]

@@ -1,19 +1,20 @@
 """What saved sessions may hold: acknowledged versions must be there, unanswered saves may be.
 
 Law 1. Of two saves from one version at most one is acknowledged.
-Law 2. A load gives an acknowledged version or a later one that may have happened, never an older one, and
+Law 2. A save is told the version after the one that its memory loaded or saved last; what was loaded
+       meanwhile is none the newer for it.
+Law 3. A load gives an acknowledged version or a later one that may have happened, never an older one, and
        never to an agent that is no member.
 """
 
 import attrs
 
 from umi_core.effects import Outcome, Refused
+from umi_core.errors import SessionConflict
 from umi_core.inputs import CreateSession, LoadSession, SaveSession
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_sim.oracle.working import Twin
 from umi_sim.verdict import Broken
-
-CANDIDATE_COUNT_MAX = 256
 
 
 @attrs.frozen
@@ -34,6 +35,9 @@ class Saved:
         alive_count = sum(self.saved_ms < expires_ms for _, expires_ms in self.twin.entries.values())
         return attrs.evolve(self.twin, entries=live, dead={}), alive_count - len(live)
 
+    def is_to_be(self, session_id: str, version: int) -> bool:
+        return (self.twin.session_id, self.twin.version + 1) == (session_id, version)
+
 
 @attrs.define
 class Session:
@@ -49,14 +53,15 @@ class Session:
 
 @attrs.define
 class OpenSave:
-    """A save on its way; the memory packs its session at the begin, or again after a conflict."""
+    """A save on its way, and what it may have packed at its begin."""
 
     must_at_issue: dict[str, int]
     hand_to: tuple[str, ...]
-    candidates: list[Saved] = attrs.field(factory=list)
+    candidates: list[Saved]
 
-    def of(self, session_id: str) -> list[Saved]:
-        return [saved for saved in self.candidates if saved.twin.session_id == session_id]
+    def of(self, session_id: str, version: int) -> list[Saved]:
+        """What it may save as this version."""
+        return [saved for saved in self.candidates if saved.is_to_be(session_id, version)]
 
 
 @attrs.define
@@ -68,8 +73,7 @@ class SessionOracle:
 
     def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
         must = {key: session.must for key, session in self.sessions.items()}
-        save = OpenSave(must, as_members(request.hand_to))
-        self.also(save, twins, now_ms)
+        save = OpenSave(must, as_members(request.hand_to), [Saved(twin.copy(), now_ms) for twin in twins])
         self.open.append(save)
         return save
 
@@ -77,31 +81,30 @@ class SessionOracle:
         """It was answered, or its agent crashed."""
         self.open = [other for other in self.open if other is not save]
 
-    def also(self, save: OpenSave, twins: list[Twin], now_ms: int) -> None:
-        """The tier as it is now may be what is saved."""
-        if len(save.candidates) < CANDIDATE_COUNT_MAX:
-            save.candidates += [Saved(twin.copy(), now_ms) for twin in twins]
-
     def created(
         self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int
     ) -> None:
         if done.session_id in self.sessions:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
-        saved = Saved(Twin(twin.config, session_id=done.session_id, started_ms=done.started_ms), now_ms)
-        self.sessions[done.session_id] = Session(user, {1: [saved]}, 1, members)
+        self.sessions[done.session_id] = Session(user, {1: [Saved(twin, now_ms)]}, 1, members)
 
-    def saved(self, save: OpenSave, done: SessionSaved) -> None:
-        session, candidates = self.sessions.get(done.session_id), save.of(done.session_id)
-        if session is None or not candidates:
+    def saved(self, save: OpenSave, done: SessionSaved, twins: list[Twin]) -> list[Twin]:
+        """The tiers as they may be now: one that was packed, and is still in place, has the new version."""
+        session, version = self.sessions.get(done.session_id), done.version
+        if session is None or not any(it.twin.session_id == done.session_id for it in save.candidates):
             told = f"save_session told of {done.session_id}, which was not open here"
             raise Broken("session-or-error", told)
-        version = done.version
         if version in session.versions or version <= save.must_at_issue.get(done.session_id, 0):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
-        session.versions[version] = candidates
+        if not (packed := save.of(done.session_id, version)):
+            found = sorted({it.twin.version for it in save.candidates})
+            raise Broken("session-versions", f"saved as version {version} what came from version {found}")
+        session.versions[version] = packed
         session.must = max(session.must, version)
         session.members |= dict.fromkeys(save.hand_to)
+        places = [saved.twin.place for saved in packed]
+        return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
 
     def may_have_saved(self, save: OpenSave) -> None:
         for saved in save.candidates:
@@ -124,8 +127,9 @@ class SessionOracle:
         if done.version < must_at_issue:
             told = f"loaded version {done.version}, version {must_at_issue} was acknowledged"
             raise Broken("acknowledged-is-durable", told)
-        under_way = [saved for save in self.open for saved in save.of(request.session_id)]
-        found = session.versions.get(done.version, session.may + under_way)
+        may = [*session.may, *(saved for save in self.open for saved in save.candidates)]
+        unsure = [saved for saved in may if saved.is_to_be(request.session_id, done.version)]
+        found = session.versions.get(done.version, unsure)
         if not found:
             raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
         return found
@@ -146,8 +150,9 @@ def as_members(value: object) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-def is_conflict_true(outcome: Outcome) -> bool:
-    """SessionConflict names two different versions."""
-    if not isinstance(outcome, Refused) or type(outcome.error).__name__ != "SessionConflict":
+def is_conflict_true(save: OpenSave, outcome: Outcome) -> bool:
+    """SessionConflict names a version that may have been here, and a newer one."""
+    if not isinstance(outcome, Refused) or not isinstance(outcome.error, SessionConflict):
         return True
-    return getattr(outcome.error, "expected", 0) != getattr(outcome.error, "found", 0)
+    expected = outcome.error.expected
+    return outcome.error.found > expected and any(it.twin.version == expected for it in save.candidates)

@@ -26,7 +26,11 @@ ANY_TEXT: Final = object()
 
 @attrs.define
 class Twin:
-    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong."""
+    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
+
+    `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
+    often a session was put in place.
+    """
 
     config: Config
     entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
@@ -36,6 +40,8 @@ class Twin:
     interactions: int = 0
     last_input: str | None = None
     last_query: str | None = None
+    version: int = 0
+    place: int = 0
     dead: dict[str, int] = attrs.field(factory=dict)
 
     def copy(self) -> "Twin":

@@ -5,6 +5,7 @@ planned on has changed; on all of its ids or none: what one id shows holds for a
 WORLD_COUNT_MAX worlds is undecided: it is counted, and nothing is demanded of it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -110,7 +111,7 @@ class Track:
     is_bound: bool = False
 
 
-class Worlds:
+class Worlds(ABC):
     """What may be, by id: narrowed by claims and reads, widened by what nobody knows for certain."""
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
@@ -176,9 +177,9 @@ class Worlds:
         kinds = self.kinds(op, key, world) if world.entity and op.mentions[key] is not None else ("extend",)
         return list(dict.fromkeys(self.after(op, world, key, kind) for kind in kinds))
 
+    @abstractmethod
     def kinds(self, op: Operation, key: str, world: World) -> tuple[str, ...]:
         """What a next version may do to the one before."""
-        raise NotImplementedError
 
     def after(self, op: Operation, world: World, key: str, kind: str) -> World:
         mention, request = op.mentions[key], op.request

@@ -1,13 +1,14 @@
 """Goal: what holds is left alone, and what is broken on purpose is caught under the name of its rule."""
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, saying, verdict
 from umi_core.config import Config
 from umi_core.effects import AskModel, Commit, Embed, Failed, Read, Refused, Write
 from umi_core.errors import SnapshotDamaged
@@ -41,14 +42,15 @@ from umi_core.invariants import (
     check_step,
     check_tables,
 )
-from umi_core.invariants.plans import check_scope
+from umi_core.invariants.plans import check_relations, check_scope
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.policies import promotion
-from umi_core.results import Remembered
+from umi_core.results import Remembered, Resolution
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
+from umi_core.tiers.rewrites import Rewrite, RewriteCache
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import (
@@ -58,6 +60,7 @@ from umi_core.values import (
     Core,
     Entity,
     Entry,
+    Relation,
     RoutingDecision,
     Row,
     Scope,
@@ -137,6 +140,11 @@ def too_many_records(state: State) -> None:
     state.tiers.access = AccessTable({str(n): record for n in range(10_001)})
 
 
+def too_many_rewrites(state: State) -> None:
+    kept = tuple(Rewrite(bytes([n // 256, n % 256]), 5, Resolution("unchanged", "q")) for n in range(257))
+    state.tiers.rewrites = RewriteCache(kept)
+
+
 def spend(**changes: object) -> Callable[[State], None]:
     def change(state: State) -> None:
         for name, value in changes.items():
@@ -164,6 +172,7 @@ BREAKS: list[tuple[str, Callable[[State], None]]] = [
     ("tables-bounded", put_key("\ud800")),
     ("tables-bounded", put_key("big", b"x" * 65_537)),
     ("tables-bounded", too_many_records),
+    ("tables-bounded", too_many_rewrites),
     ("tables-bounded", lambda state: setattr(state, "queue", (Recall(1, "x"),) * 65)),
     ("core-bijection", put_core(HUMAN, HUMAN)),
     ("core-bijection", put_core(Block("human"))),
@@ -194,7 +203,7 @@ def test_a_broken_state_is_caught_by_name(rule: str, change: Callable[[State], N
     assert broken(lambda: check_memory(state)) == rule
 
 
-@pytest.mark.parametrize("change", [spend(used_bytes=-1), too_many_records])
+@pytest.mark.parametrize("change", [spend(used_bytes=-1), too_many_records, too_many_rewrites])
 def test_totals_are_seen_by_the_cheap_check(change: Callable[[State], None]) -> None:
     state = lived().memory.state
     change(state)
@@ -760,6 +769,19 @@ def test_a_new_commit_is_judged_in_its_step() -> None:
     strange = Write(Address(Scope("u1", "other"), "entity", BOB), None)
     operation.asked = attrs.evolve(operation.asked, writes=(strange,))
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
+
+
+def test_a_relation_that_nobody_asked_about_is_caught() -> None:
+    pair = Pair(model=saying(evolve=verdict("contradict"))).run()
+    pair.ask(Remember(1, "Carol snores"))
+    pair.step(Remember(2, "Bob snores", embed=False))
+    writes = pair.until(Commit).writes
+    (operation,) = pair.memory.state.operations.values()
+    check_relations(writes, operation.facts)
+    (told,) = [write.body for write in writes if isinstance(write.body, Relation)]
+    for lie in (attrs.evolve(told, source=(ALICE, 1)), attrs.evolve(told, target=(BOB, 2))):
+        write = Write(Address(SCOPE, "relation", told.id), lie)
+        assert broken(partial(check_relations, (write,), operation.facts)) == "relation-ends"
 
 
 def test_a_session_may_lie_in_a_scope_of_its_own() -> None:

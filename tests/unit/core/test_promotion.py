@@ -11,7 +11,6 @@ from umi_core.policies.promotion import (
     frequency_ppm,
     recency_ppm,
     score_ppm,
-    unrecorded_score_ppm,
 )
 from umi_core.values import ENTITY_TYPES, AccessRecord
 
@@ -79,12 +78,6 @@ def test_so_many_accesses_within_a_day_make_an_entity_eligible(kind: str, count:
 def test_one_access_suffices_from_this_importance(kind: str, importance: int) -> None:
     assert score_ppm(record(kind, importance - 3), 0) < 700_000
     assert score_ppm(record(kind, importance), 0) == 700_000
-
-
-def test_without_a_record_only_importance_and_type_count() -> None:
-    assert unrecorded_score_ppm(500_000, "person") == 270_000
-    assert unrecorded_score_ppm(0, "note") == 40_000
-    assert unrecorded_score_ppm(PPM, "self") == 500_000
 
 
 def test_every_type_has_a_weight() -> None:

@@ -7,7 +7,18 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.effects import AskModel, Commit, Degraded, Done, Embed, Failed, Outcome, Read
+from umi_core.effects import (
+    AskModel,
+    Commit,
+    Degraded,
+    Done,
+    Embed,
+    Failed,
+    Outcome,
+    Read,
+    Unknown,
+    Write,
+)
 from umi_core.errors import Conflict, StorageFailed
 from umi_core.inputs import Embedded, Forget, InCore, Rebalance, Recall, Remember, RemoveBlock, Wake
 from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
@@ -130,6 +141,28 @@ def test_a_crash_does_not_starve_the_tail() -> None:
     assert rebalanced(later.ask(Rebalance(1))).cursor == "e199"
 
 
+def test_of_two_runs_from_one_place_the_late_one_does_not_take_the_cursor_back() -> None:
+    pair = many(250)
+    pair.step(Rebalance(1))
+    pair.hold(Commit)
+    assert [rebalanced(pair.ask(Rebalance(n))).cursor for n in (2, 3)] == ["e099", "e199"]
+    assert rebalanced(pair.release().replies[1].outcome).scanned_count == 100
+    (head,) = pair.rows("head")
+    assert head.body == Head("e199")
+    assert rebalanced(pair.ask(Rebalance(4))).cursor == ""
+
+
+def test_a_run_that_nobody_heard_of_is_known_by_its_head() -> None:
+    pair = many(250)
+    pair.step(Rebalance(1))
+    for _ in range(3):
+        pair.land(pair.until(Commit))
+        pair.fail("unknown")
+        _ = pair.pending or 1 in pair.replies or pair.wake()
+    assert pair.replies[1].outcome == Unknown()
+    assert [rebalanced(pair.ask(Rebalance(n))).cursor for n in (2, 3)] == ["e099", "e199"]
+
+
 def test_while_a_round_is_not_over_it_stays_due() -> None:
     timed = many(150)
     timed.ask(Rebalance(1))
@@ -172,6 +205,17 @@ def test_a_record_that_is_stale_or_whose_row_is_gone_leaves() -> None:
     assert rebalanced(easy.ask(Rebalance(2))).pruned == (ALICE,)
 
 
+def test_a_record_that_an_older_commit_puts_back_leaves_again() -> None:
+    pair = many(1)
+    old = pair.rows("access")[0]
+    pair.now_ms = ACCESS_PRUNE_MS + 1
+    pair.ask(Rebalance(1))
+    pair.land(Commit((Write(old.address, old.body),), (), "planned before the scan"))
+    assert pair.memory.state.tiers.access.is_due
+    assert rebalanced(pair.ask(Rebalance(2))) == Rebalanced()
+    assert (pair.rows("access"), pair.memory.state.tiers.access.is_due) == ([], False)
+
+
 def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
     pair = Pair(config=EASY).run()
     pair.ask(Remember(1, "Alice likes tea"))
@@ -181,6 +225,20 @@ def test_who_is_forgotten_during_the_scan_is_not_promoted() -> None:
     pair.release()
     assert rebalanced(pair.replies[2].outcome).promoted == ()
     assert (pair.rows("access"), pair.memory.state.tiers.core.blocks) == ([], ())
+
+
+def test_who_is_named_again_while_its_old_record_is_pruned_keeps_the_new_one() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.now_ms = ACCESS_PRUNE_MS + 1
+    pair.step(Rebalance(2))
+    pair.hold(Commit)
+    pair.ask(Remember(3, "Alice naps"))
+    (record,) = pair.memory.state.tiers.access.records.values()
+    assert rebalanced(pair.release().replies[2].outcome).pruned == (ALICE,)
+    assert pair.memory.state.tiers.access.records == {ALICE: record}
+    pair.ask(Rebalance(4))
+    assert [row.body for row in pair.rows("access")] == [record]
 
 
 # Vectors.

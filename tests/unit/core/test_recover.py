@@ -24,6 +24,7 @@ from umi_core.inputs import (
     Wake,
 )
 from umi_core.values import AccessRecord, Address, Core, Epoch, Row, entity_id
+from umi_core.workflows.recover import RECOVER
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
@@ -200,6 +201,23 @@ def test_a_fit_whose_answer_is_lost_is_done_once() -> None:
     assert later.memory.state.phase == "ready"
 
 
+def test_a_fit_that_an_earlier_plan_won_is_read_again() -> None:
+    pair = lived()
+    pair.ask(SetBlock(10, "goals", "x" * 4_070))
+    later = Pair(storage=pair.storage, config=SMALL)
+    later.step(Wake())
+    later.until(Commit)
+    later.answer()
+    later.land(later.until(Commit))
+    later.fail("unknown")
+    later.wake()
+    later.fail("conflict")
+    later.run()
+    assert later.memory.state.phase == "ready"
+    assert later.memory.state.tiers.core.guard_version == later.rows("core")[0].version
+    assert later.ask(InCore(1, ALICE)) == Done(False)
+
+
 def test_what_waited_is_answered_in_order_when_recovery_ends() -> None:
     later = Pair(storage=lived().storage)
     for request in (CoreBytes(1), Recall(2, "Alice"), InCore(3, UMI)):
@@ -208,3 +226,10 @@ def test_what_waited_is_answered_in_order_when_recovery_ends() -> None:
     assert list(later.replies) == [1, 3, 2]
     assert all(isinstance(reply.outcome, Done) for reply in later.replies.values())
     assert later.replies[2].outcome != Unknown()
+
+
+def test_recovery_asks_without_end_at_every_row() -> None:
+    rows = [step for step in RECOVER.steps if step.on_failure is not None]
+    assert {row.id: row.on_failure.attempts for row in rows if row.on_failure} == {
+        "head": 0, "claim": 0, "load": 0, "access": 0, "commit": 0, "settle": 0,
+    }  # fmt: skip

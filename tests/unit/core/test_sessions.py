@@ -80,6 +80,18 @@ def test_of_two_saves_from_one_version_one_succeeds_whoever_comes_first() -> Non
     assert session_row(a, key).saved_by == "a2"
 
 
+def test_a_save_that_is_answered_after_a_later_version_was_loaded_takes_nothing_back() -> None:
+    a, b = two()
+    key = created(a.ask(CreateSession(1, ("a2",))))
+    a.step(SaveSession(2))
+    a.land(a.hold(Commit))
+    b.ask(LoadSession(1, key))
+    assert saved(b.ask(SaveSession(2))) == 3
+    assert a.ask(LoadSession(3, key)) == Done(SessionLoaded(3, 0))
+    assert saved(a.release().replies[2].outcome) == 2
+    assert saved(a.ask(SaveSession(4))) == 4
+
+
 # Create.
 
 
@@ -247,6 +259,37 @@ def test_a_conflict_that_names_no_row_is_planned_again() -> None:
     pair.until(Commit)
     pair.fail("conflict")
     assert saved(pair.run().replies[2].outcome) == 2
+
+
+def test_a_save_that_is_planned_again_sends_what_it_packed_at_the_begin() -> None:
+    a, b = two()
+    key = created(a.ask(CreateSession(1, ("a2",))))
+    a.ask(Set(2, "plan", b"tea"))
+    a.step(SaveSession(3))
+    a.until(Commit)
+    a.step(Set(4, "plan", b"coffee"))
+    a.fail("conflict")
+    assert saved(a.run().replies[3].outcome) == 2
+    b.ask(LoadSession(1, key))
+    assert b.ask(Get(2, "plan")) == Done(b"tea")
+
+
+def test_a_save_in_doubt_that_is_planned_again_after_a_load_says_nothing_of_what_was_loaded() -> None:
+    """Storage has it from the first attempt on; the old version was read before."""
+    pair = Pair().run()
+    key = created(pair.ask(CreateSession(1)))
+    pair.ask(Set(2, "plan", b"tea"))
+    pair.step(SaveSession(3))
+    first = pair.hold(Commit)
+    pair.ask(LoadSession(4, key))
+    pair.land(first)
+    pair.pending, pair.held = pair.held, []
+    pair.fail("unknown")
+    pair.wake()
+    pair.fail("conflict")
+    assert saved(pair.run().replies[3].outcome) == 2
+    assert pair.ask(Get(5, "plan")) == Done(None)
+    assert pair.ask(SaveSession(6)) == Refused(SessionConflict(1, 2))
 
 
 def test_a_save_that_ends_after_a_new_session_began_does_not_touch_it() -> None:

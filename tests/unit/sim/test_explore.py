@@ -81,7 +81,7 @@ def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
 
 def test_what_cannot_be_copied_for_sure_is_refused() -> None:
     with pytest.raises(TypeError, match="generator cannot be forked"):
-        fork([one for one in (iter(x for x in ()),)])
+        fork([(letter for letter in "ab")])
 
 
 # Likeness.
@@ -203,11 +203,11 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
         ("advance_ms = [1]", "explore.requests: missing"),
         ("requests = []", "explore.requests: expected 1 to 64 combinations of arguments in all, got 0"),
         ('requests = [{ name = "gte" }]', "explore.requests.0.name: expected the name of a request, got"),
-        ('requests = [{ name = "get", args = { key = "k" } }]', "0.args.key: expected a list of at least one"),
-        ('requests = [{ name = "get", args = { key = [1] } }]', "0.args.key: expected text, got the integer 1"),
+        ('requests = [{ name = "get", args = { key = "k" } }]', "0.args.key: expected a list of at"),
+        ('requests = [{ name = "get", args = { key = [1] } }]', "args.key: expected text, got the integer 1"),
         ('requests = [{ name = "get" }]', "explore.requests.0.args: key is missing"),
-        ('requests = [{ name = "len" }]\nfaults = ["storage_lots"]', "explore.faults: expected the name of a"),
-        ('requests = [{ name = "len" }]\nadvance_ms = [0]', "explore.advance_ms: expected a whole number from 1"),
+        ('requests = [{ name = "len" }]\nfaults = ["storage_lots"]', "explore.faults: expected the name"),
+        ('requests = [{ name = "len" }]\nadvance_ms = [0]', "explore.advance_ms: expected a whole number"),
         ('requests = [{ name = "len" }]\ndepth = 3', "explore.depth: unknown key"),
     ],
 )  # fmt: skip

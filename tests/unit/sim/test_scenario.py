@@ -67,7 +67,7 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
     [
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
         ("[sweep]\ndepth = 1", f"sweep: unknown key; {TABLES}"),
-        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode"),
+        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode, sites"),
         ('swarm = { mode = "one_kind" }', 'scenario.swarm.mode: expected any|plain|swarm, got "one_kind"'),
         ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
         ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
@@ -340,8 +340,9 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert list(shipped()) == sorted(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
-        "transcripts conversation contradictions languages answers canary "
-        "explore_working explore_snapshots explore_sessions explore_clocks explore_core explore_commit".split()
+        "transcripts conversation contradictions languages answers canary clock_storm link_storm doubt "
+        "explore_working explore_snapshots explore_sessions explore_clocks explore_core "
+        "explore_commit".split()
     )
 
 

@@ -254,7 +254,7 @@ def test_of_a_search_that_took_long_any_answer_may_have_come_too_late() -> None:
 
 LIES = [
     {"query": "What did John say?"},
-    {"query": "What did Theo say about the migration?"},
+    {"query": "What did Theo say about that plan?"},
     {"outcome": "unchanged"},
 ]
 

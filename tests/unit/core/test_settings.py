@@ -1,0 +1,88 @@
+"""Goal: every setting counts: changed alone, it changes what a memory asks or replies (memory.md 15)."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+
+import attrs
+import pytest
+
+from tests.worlds import BOB, Pair, input_of, saying, verdict
+from umi_core.config import Config
+from umi_core.effects import Asked
+from umi_core.inputs import Get, GetEntity, InCore, Rebalance, Recall, Remember, Request, Set, SetBlock, Value
+from umi_core.values import Turn
+
+# Where each setting is about to matter: core has room for one entry, and models are neither sure nor unsure.
+BASE = Config(semantic_routing=True, core_entry_count_max=1, promote_score_min_ppm=0)
+TURNS = (Turn("user", "Ask John about the database migration"),)
+STORY: tuple[Request, ...] = (
+    Set(1, "a", b"x" * 200),
+    Set(2, "b", b"x"),
+    SetBlock(3, "facts", "x" * 5_000),
+    Remember(4, "Alice likes tea", importance_ppm=0),
+    Rebalance(5),
+    Remember(6, "Bob likes tea", importance_ppm=1_000_000),
+    Rebalance(7),
+    InCore(8, BOB),
+    GetEntity(9, BOB),
+    Recall(10, "Who likes tea?", deep=False),
+    Recall(11, "What did he say about that?", turns=TURNS, deep=False),
+    Recall(12, "What did he say about that?", turns=TURNS, deep=False),
+    Get(13, "__interaction_count"),
+)
+CHANGED: Mapping[str, int | bool] = {
+    "core_bytes_max": 4_096, "core_entry_count_max": 0, "working_bytes_max": 100,
+    "working_entry_count_max": 1, "working_ttl_ms_default": 1, "embedding_dims": 8,
+    "recall_limit_default": 1, "recall_min_score_ppm": 1_000_000, "promote_score_min_ppm": 1_000_000,
+    "displace_margin_ppm": 1_000_000, "model_timeout_ms": 1, "semantic_routing": False,
+    "auto_populate": False, "auto_rebalance": False, "rebalance_interval_ms": 1_000, "resolve_cache": False,
+    "extract_confidence_min_ppm": 1_000_000, "route_confidence_min_ppm": 800_000,
+    "promote_confidence_min_ppm": 700_000, "resolve_confidence_min_ppm": 500_001,
+    "evolve_confidence_min_ppm": 1_000_000, "store_timeout_ms": 1,
+}  # fmt: skip
+
+
+def routed(prompt: str) -> str:
+    said = {"block": "goals", "promote": True, "confidence": 0.7, "reason": "so"}
+    return json.dumps([{"entity_id": it["entity_id"], **said} for it in input_of(prompt, "entities")])
+
+
+MODEL = saying(route=routed, evolve=verdict("contradict"), rewrite="What did John say about that?")
+
+
+@attrs.define
+class Told(Pair):
+    """Everything that the memory asked, in order."""
+
+    asked: list[Asked] = attrs.field(factory=list, init=False)
+
+    def step(self, value: Value) -> list[Asked]:
+        effects = super().step(value)
+        self.asked.extend(effects)
+        return effects
+
+
+@cache
+def life(config: Config) -> tuple[object, ...]:
+    """All that is seen of a memory with these settings: questions, replies, and when it wants to be woken."""
+    pair = Told(config=config, model=MODEL)
+    pair.run()
+    for request in STORY:
+        pair.ask(request)
+    wake_ms = pair.memory.deadline_ms()
+    pair.now_ms = config.working_ttl_ms_default // 2
+    pair.ask(Get(14, "a"))
+    pair.now_ms = 1_800_000
+    pair.ask(Get(15, "b"))
+    return tuple(pair.asked), tuple(pair.replies.items()), wake_ms
+
+
+def test_the_table_names_every_setting() -> None:
+    assert sorted(CHANGED) == sorted(field.name for field in attrs.fields(Config))
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_setting_that_is_changed_alone_is_noticed(name: str) -> None:
+    assert getattr(BASE, name) != CHANGED[name]
+    assert life(attrs.evolve(BASE, **{name: CHANGED[name]})) != life(BASE)  # type: ignore[arg-type]  # as drawn

@@ -1,0 +1,134 @@
+"""Goal: the judge knows what authored text may be shown, and names the rule a lie breaks."""
+
+import attrs
+import pytest
+
+from tests.histories import broken
+from umi_core.config import Config
+from umi_core.effects import Done, Failed, Outcome, Refused, Unknown
+from umi_core.errors import CoreFull, StorageFailed
+from umi_core.inputs import (
+    Blocks,
+    CoreBytes,
+    CoreRead,
+    GetBlock,
+    RemoveBlock,
+    Render,
+    SetBlock,
+    SetImportance,
+)
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.rendering import render_markdown, render_xml
+from umi_core.values import Block, Entry
+from umi_sim.oracle.core import BlockWrite, CoreOracle
+
+FAILED = Failed(StorageFailed("commit", "unavailable", 3))
+
+
+@attrs.define
+class Told:
+    oracle: CoreOracle = attrs.field(factory=lambda: CoreOracle(Config(core_bytes_max=4_096)))
+    count: int = 0
+
+    def begin(self, request: BlockWrite) -> str:
+        self.count += 1
+        self.oracle.issued(f"o{self.count}", request)
+        return f"o{self.count}"
+
+    def write(self, request: BlockWrite, outcome: Outcome) -> None:
+        self.oracle.replied(self.begin(request), request, outcome)
+
+    def see(self, text: str | None, importance_ppm: int = 500_000) -> None:
+        block = None if text is None else Block("human", text=text, importance_ppm=importance_ppm)
+        self.oracle.judge(GetBlock(0, "human"), Done(block))
+
+    def read(self, request: CoreRead, value: object) -> None:
+        self.oracle.judge(request, Done(value))
+
+
+def written(text: str = "tea") -> Told:
+    told = Told()
+    told.write(SetBlock(0, "human", text), Done(None))
+    return told
+
+
+def test_what_was_acknowledged_is_shown() -> None:
+    written().see("tea")
+    for lie in ("coffee", None):
+        with broken("authored-text-kept"):
+            written().see(lie)
+
+
+def test_what_failed_is_never_shown_and_what_was_in_doubt_may_be() -> None:
+    told = written()
+    told.write(SetBlock(0, "human", "coffee"), FAILED)
+    with broken("authored-text-kept"):
+        told.see("coffee")
+    told.write(SetBlock(0, "human", "milk"), Unknown())
+    told.see("milk")
+    told.see("tea")
+    told.write(RemoveBlock(0, "human"), Done(None))
+    told.see(None)
+    with broken("authored-text-kept"):
+        told.see("milk")
+
+
+def test_a_write_under_way_when_the_agent_crashed_may_have_happened() -> None:
+    told = written()
+    told.begin(SetBlock(0, "human", "coffee"))
+    told.oracle.crashed()
+    told.see("coffee")
+    told.see("tea")
+    with broken("authored-text-kept"):
+        told.see("milk")
+
+
+def test_importance_changes_only_if_asked_for() -> None:
+    told = written()
+    told.write(SetImportance(0, "human", 7), Done(None))
+    told.write(SetBlock(0, "human", "coffee"), Done(None))
+    told.see("coffee", 7)
+    with broken("authored-text-kept"):
+        told.see("coffee", 8)
+
+
+def test_what_fits_beside_the_texts_and_the_share_of_self_is_taken() -> None:
+    full = Refused(CoreFull(0, 0, 0))
+    text = SetBlock(0, "goals", "x" * 1_024)
+    written("x" * 2_049).write(text, full)
+    with broken("no-spurious-refusal"):
+        written("x" * 2_048).write(text, full)
+
+
+def test_core_is_never_larger_than_it_may_be() -> None:
+    written().read(CoreBytes(0), 4_096)
+    with broken("core-limits"):
+        written().read(CoreBytes(0), 4_097)
+
+
+def test_blocks_stand_in_one_order() -> None:
+    blocks = Block("human", text="tea"), Block("human", "work", text="Acme")
+    told = written()
+    told.write(SetBlock(0, "human", "Acme", "work"), Done(None))
+    told.read(Blocks(0), blocks)
+    with broken("render-order"):
+        told.read(Blocks(0), blocks[::-1])
+    with broken("authored-text-kept"):
+        told.read(Blocks(0), blocks[:1])
+
+
+@pytest.mark.parametrize("form", ["xml", "markdown"])
+def test_a_rendering_is_read_back_as_what_was_written(form: str) -> None:
+    render = render_xml if form == "xml" else render_markdown
+    written().read(Render(0, form), render(CoreTier((Block("human", text="tea"),))))
+    for text in (render(CoreTier((Block("human", text="coffee"),))), render(CoreTier()), "<"):
+        with broken("render-parse"):
+            written().read(Render(0, form), text)
+
+
+def test_nothing_but_authored_text_is_in_system() -> None:
+    told = Told()
+    told.write(SetBlock(0, "system", "tea"), Done(None))
+    entry = Entry("ent_1", 1, "Umi", "obeys", 0)
+    with broken("system-is-authored"):
+        told.read(GetBlock(0, "system"), Block("system", text="tea", entries=(entry,)))

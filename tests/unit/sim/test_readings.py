@@ -1,0 +1,71 @@
+"""Goal: a parser that raises, or does not see what stands in a reply, is noticed whatever it replied."""
+
+import json
+
+import pytest
+
+from tests.histories import broken
+from umi_core.config import Config
+from umi_core.language import extraction, replies
+from umi_sim.oracle import readings
+from umi_sim.oracle.readings import READERS, check_reading
+
+TWO = json.dumps(
+    {"entities": [{"name": name, "type": "person", "content": "naps"} for name in ("Bob", "Eve")]}
+)
+ROWS = {
+    "extract": TWO,
+    "route": "[{}]",
+    "evolve": "[{}]",
+    "expand": '["a", 5]',
+    "rewrite": "What did Bob say?",
+}
+WRAPPED = (
+    "{}",
+    "```json\n{}\n```",
+    "Use {{}} so: {} ok?",
+    "{}\n{}",
+    "",
+    "no",
+    "[" * 5_000,
+    '{"entities": NaN}',
+)
+
+
+@pytest.mark.parametrize("task", READERS)
+@pytest.mark.parametrize("wrap", WRAPPED)
+def test_the_parsers_of_the_memory_see_what_a_plain_reader_sees(task: str, wrap: str) -> None:
+    check_reading(task, wrap.replace("{}", ROWS[task]).replace("{{}}", "{}"), Config())
+
+
+@pytest.mark.parametrize("task", READERS)
+def test_a_parser_that_raises_is_not_total(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(readings.READERS, task, lambda reply, config: reply.index("\ue000"))
+    with broken("parser-total"):
+        check_reading(task, ROWS[task], Config())
+
+
+@pytest.mark.parametrize("task", ["extract", "route", "evolve", "expand"])
+def test_a_payload_that_is_not_seen_or_not_there_is_noticed(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = READERS[task](ROWS[task], Config())
+    monkeypatch.setitem(readings.READERS, task, lambda reply, config: found)
+    with broken("parser-keeps-the-good"):
+        check_reading(task, "no", Config())
+    lost = replies.Unusable("no_json")
+    monkeypatch.setitem(readings.READERS, task, lambda reply, config: lost)
+    with broken("parser-keeps-the-good"):
+        check_reading(task, f"so: {ROWS[task]}", Config())
+
+
+@pytest.mark.parametrize("lost", ["an element", "all of them"])
+def test_an_element_that_is_neither_kept_nor_dropped_is_noticed(
+    lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = extraction.Extraction((extraction.fallback_note("text"),), (), ((0, "no_name"),), True)
+    none = extraction.Extraction((), (), (), False)
+    read = note if lost == "an element" else none
+    monkeypatch.setitem(readings.READERS, "extract", lambda reply, config: read)
+    with broken("parser-total"):
+        check_reading("extract", TWO, Config())

@@ -1,0 +1,245 @@
+"""Goal: the judge holds sessions to their versions, members and lives, and names the rule a lie breaks."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.histories import broken
+from umi_core.effects import Degraded, Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
+from umi_core.inputs import CreateSession, Get, LoadSession, Request, SaveSession, Set
+from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_core.values import Scope, session_id
+from umi_sim.oracle.judge import Oracle
+from umi_sim.run_config import AgentConfig, RunConfig
+
+OWN = "ses_1"
+AGENTS = (
+    AgentConfig("a", Scope("u", "a")),
+    AgentConfig("b", Scope("u", "b")),
+    AgentConfig("x", Scope("v", "a")),
+)
+
+
+def config(mode: str = "swarm", **faults: Any) -> RunConfig:
+    return RunConfig(
+        "sessions", 1, 0, mode, AGENTS, 0, {}, {}, faults, 10, 2, 2, (0, 1), (0, 1), (0, 1), "instant", "fifo"
+    )
+
+
+@attrs.define
+class Told:
+    """What a judge has heard: each request is begun, and answered at once or later."""
+
+    oracle: Oracle = attrs.field(factory=lambda: Oracle(config(storage_conflict=(1, 8))))
+    now_ms: int = 1_000
+    count: int = 0
+
+    def begin(self, agent: str, request: Request) -> str:
+        self.count += 1
+        op_id = f"o{self.count}"
+        self.oracle.issued(agent, op_id, request, self.now_ms)
+        return op_id
+
+    def hear(self, agent: str, op_id: str, outcome: Outcome) -> None:
+        self.oracle.read_clock(agent, self.now_ms)
+        self.oracle.replied(agent, op_id, Reply(op_id, outcome), self.now_ms)
+
+    def tell(self, agent: str, request: Request, outcome: Outcome) -> None:
+        self.hear(agent, self.begin(agent, request), outcome)
+
+    def set(self, agent: str, value: bytes, ttl_ms: int = 60_000) -> None:
+        self.tell(agent, Set(0, "k", value, ttl_ms), Done(None))
+
+    def get(self, agent: str, value: bytes | None) -> None:
+        self.tell(agent, Get(0, "k"), Done(value))
+
+    def save(self, agent: str, version: int, hand_to: tuple[str, ...] = ()) -> None:
+        self.tell(agent, SaveSession(0, hand_to), saved(version))
+
+    def load(self, agent: str, version: int, expired: int = 0) -> None:
+        self.tell(agent, LoadSession(0, OWN), Done(SessionLoaded(version, expired)))
+
+
+def saved(version: int, own: str = OWN) -> Done:
+    return Done(SessionSaved(own, version, 1_000))
+
+
+def opened(told: Told | None = None) -> Told:
+    """Agent a has a session with one entry, saved as version 2; b is a member."""
+    told = told or Told()
+    told.tell("a", CreateSession(0, ("b",)), Done(SessionCreated(OWN, 1_000, 0)))
+    told.set("a", b"one")
+    told.save("a", 2)
+    return told
+
+
+def test_what_was_saved_is_loaded_whoever_loads_it() -> None:
+    told = opened()
+    told.load("b", 2)
+    told.get("b", b"one")
+    told.set("b", b"two")
+    told.save("b", 3)
+    told.load("a", 3)
+    told.get("a", b"two")
+    with broken("reference-agrees"):
+        told.tell("a", Get(0, "k"), Done(b"one"))
+
+
+# Versions.
+
+
+def test_of_two_saves_from_one_version_one_is_acknowledged() -> None:
+    told = opened()
+    told.load("b", 2)
+    told.save("a", 3)
+    told.tell("b", SaveSession(0), Refused(SessionConflict(2, 3)))
+    with broken("session-versions"):
+        told.save("b", 3)
+
+
+def test_a_save_has_the_version_after_the_one_that_is_here() -> None:
+    for version in (2, 4):
+        with broken("session-versions"):
+            opened().save("a", version)
+
+
+def test_a_save_that_is_answered_after_a_load_says_nothing_of_what_was_loaded() -> None:
+    told = opened()
+    told.set("a", b"two")
+    late = told.begin("a", SaveSession(0))
+    told.load("a", 2)
+    told.hear("a", late, saved(3))
+    told.get("a", b"one")
+    told.tell("a", SaveSession(0), Refused(SessionConflict(2, 3)))
+    with broken("session-versions"):
+        told.save("a", 4)
+
+
+def test_what_a_late_save_may_have_packed_is_what_was_there_at_its_begin() -> None:
+    told = opened()
+    late = told.begin("a", SaveSession(0))
+    told.set("a", b"two")
+    told.hear("a", late, saved(3))
+    told.load("b", 3)
+    told.get("b", b"one")
+
+
+def test_a_save_without_an_answer_may_be_there_or_not() -> None:
+    for version, value in ((2, b"one"), (3, b"two")):
+        told = opened()
+        told.set("a", b"two")
+        told.tell("a", SaveSession(0), Unknown())
+        told.load("b", version)
+        told.get("b", value)
+
+
+@pytest.mark.parametrize("conflict", [SessionConflict(2, 2), SessionConflict(3, 4), SessionConflict(2, 1)])
+def test_a_conflict_names_the_version_that_is_here_and_a_newer_one(conflict: SessionConflict) -> None:
+    with broken("session-versions"):
+        opened().tell("a", SaveSession(0), Refused(conflict))
+
+
+def test_no_id_is_given_twice() -> None:
+    with broken("session-versions"):
+        opened().tell("b", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
+
+
+def test_a_version_that_nobody_saved_is_not_loaded() -> None:
+    with broken("session-versions"):
+        opened().load("b", 3)
+
+
+def test_an_acknowledged_version_is_not_lost() -> None:
+    with broken("acknowledged-is-durable"):
+        opened().load("b", 1)
+    with broken("acknowledged-is-durable"):
+        opened().tell("b", LoadSession(0, OWN), Refused(SessionNotFound(OWN)))
+
+
+# Whose session it is.
+
+
+def test_a_save_is_of_the_session_that_is_open_here() -> None:
+    with broken("session-or-error"):
+        opened().tell("a", SaveSession(0), saved(3, "ses_2"))
+
+
+def test_a_session_of_another_user_is_not_there() -> None:
+    told = opened()
+    told.tell("x", LoadSession(0, OWN), Refused(SessionNotFound(OWN)))
+    with broken("session-or-error"):
+        told.load("x", 2)
+
+
+def test_who_is_no_member_loads_nothing_until_it_is_handed_over() -> None:
+    def alone() -> Told:
+        told = Told()
+        told.tell("a", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
+        return told
+
+    with broken("session-members-only"):
+        alone().load("b", 1)
+    told = alone()
+    told.save("a", 2, ("b",))
+    told.load("b", 2)
+
+
+# Lives and bytes.
+
+
+def test_lives_run_on_while_a_session_rests() -> None:
+    told = opened()
+    told.now_ms += 60_000
+    told.load("b", 2, expired=1)
+    told.get("b", None)
+    with broken("rest-time"):
+        opened().load("b", 2, expired=1)
+
+
+def test_a_new_session_tells_what_it_dropped() -> None:
+    with broken("reference-agrees"):
+        opened().tell("a", CreateSession(0), Done(SessionCreated("ses_2", 1_000, 0)))
+
+
+def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
+    damaged = Refused(SnapshotDamaged("checksum differs"))
+    opened(Told(Oracle(config(storage_bit_flip=(1, 8))))).tell("b", LoadSession(0, OWN), damaged)
+    with broken("snapshot-guarded"):
+        opened().tell("b", LoadSession(0, OWN), damaged)
+
+
+# A world without faults.
+
+
+LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
+
+
+@pytest.mark.parametrize("outcome", [Failed(StorageFailed("read", "unavailable", 3)), Unknown(), LESS])
+def test_nothing_fails_without_a_fault(outcome: Outcome) -> None:
+    opened().tell("b", LoadSession(0, OWN), outcome)
+    with broken("degradation-named"):
+        opened(Told(Oracle(config("plain")))).tell("b", LoadSession(0, OWN), outcome)
+
+
+# A create plans three times; then its millisecond is full.
+
+FULL = Failed(Conflict("commit", "conflict", 1))
+
+
+def created_so_often(count: int) -> Told:
+    told = Told(Oracle(config("plain")))
+    for n in range(count):
+        own = session_id(AGENTS[0].scope, told.now_ms, n)
+        told.tell("a", CreateSession(0), Done(SessionCreated(own, told.now_ms)))
+    return told
+
+
+def test_a_fourth_session_of_one_millisecond_may_fail() -> None:
+    created_so_often(3).tell("a", CreateSession(0), FULL)
+
+
+def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
+    with broken("degradation-named"):
+        created_so_often(2).tell("a", CreateSession(0), FULL)
