@@ -9,9 +9,23 @@ import pytest
 
 from tests.worlds import BOB, Pair, input_of, saying, verdict
 from umi_core.config import Config
-from umi_core.effects import Asked
-from umi_core.inputs import Get, GetEntity, InCore, Rebalance, Recall, Remember, Request, Set, SetBlock, Value
+from umi_core.effects import Asked, Embed
+from umi_core.inputs import (
+    Answer,
+    Embedded,
+    Get,
+    GetEntity,
+    InCore,
+    Rebalance,
+    Recall,
+    Remember,
+    Request,
+    Set,
+    SetBlock,
+    Value,
+)
 from umi_core.values import Turn
+from umi_sim.embedder import embed
 
 # Where each setting is about to matter: core has room for one entry, and models are neither sure nor unsure.
 BASE = Config(semantic_routing=True, core_entry_count_max=1, promote_score_min_ppm=0)
@@ -53,7 +67,7 @@ MODEL = saying(route=routed, evolve=verdict("contradict"), rewrite="What did Joh
 
 @attrs.define
 class Told(Pair):
-    """Everything that the memory asked, in order."""
+    """Everything that the memory asked, in order. The embedder is the same, whatever the memory is told."""
 
     asked: list[Asked] = attrs.field(factory=list, init=False)
 
@@ -61,6 +75,11 @@ class Told(Pair):
         effects = super().step(value)
         self.asked.extend(effects)
         return effects
+
+    def world(self, effect: Asked) -> Answer:
+        if not isinstance(effect, Embed):
+            return super().world(effect)
+        return Embedded(effect.request_id, tuple(embed(text, BASE.embedding_dims) for text in effect.texts))
 
 
 @cache
