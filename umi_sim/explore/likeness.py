@@ -227,8 +227,8 @@ def on_bytes(writer: Writer, value: bytes) -> Plain:
 
 
 def expiry(writer: Writer, expires_ms: int) -> Plain:
-    """No clock goes back, so what is over is over; how long ago says nothing."""
-    is_over = not writer.is_exact and expires_ms <= writer.reading_ms
+    """No clock goes back, so what is over is over; how long ago says nothing once 1 ms after it has come."""
+    is_over = not writer.is_exact and expires_ms < writer.reading_ms
     return "over" if is_over else writer.put(expires_ms)
 
 

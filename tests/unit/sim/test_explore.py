@@ -132,6 +132,14 @@ def test_worlds_with_other_lives_left_are_not_alike() -> None:
     assert likeness.digest(fresh) != likeness.digest(older)
 
 
+def test_how_long_an_entry_has_been_over_says_nothing_once_its_last_landing_is_past() -> None:
+    likeness, now = after("explore_working", SET_1, Letter("wait", "", 10))
+    _, just_now = after("explore_working", SET_1, Letter("wait", "", 11))
+    _, long_ago = after("explore_working", SET_1, Letter("wait", "", 16))
+    assert likeness.digest(now) != likeness.digest(just_now)
+    assert likeness.digest(just_now) == likeness.digest(long_ago)
+
+
 def test_keys_that_the_alphabet_could_exchange_are_alike() -> None:
     likeness, one = after("explore_working", SET_1)
     _, other = after("explore_working", SET_2)
