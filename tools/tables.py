@@ -95,8 +95,23 @@ def scenarios() -> str:
     )
 
 
+def marks() -> str:
+    rows = (
+        (f"`{mark}`", f"`{name}`", f"{n}/{d}")
+        for name in sorted(shipped())
+        for mark, (n, d) in find(name).marks.items()
+    )
+    return (
+        "# Marks, and their floors\n\n"
+        "A sweep of at least 1,000 seeds of a scenario must reach each of its marks in this share of the\n"
+        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. Each floor is\n"
+        "at most half of what was measured.\n\n" + table(("mark", "scenario", "floor"), rows)
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
+    "marks.md": marks,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ pauses nothing reaches it.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 import attrs
@@ -13,6 +13,7 @@ import attrs
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
+from umi_core.results import BlockSet, Rebalanced
 from umi_sim.clock import SimClock
 from umi_sim.items import Args, ClockMove, Op
 from umi_sim.run_config import AgentConfig
@@ -57,12 +58,15 @@ class Agent:
 
     def wants_items(self) -> bool:
         """No operation is left; the end of a clock's window may be."""
-        return self.memory is not None and all(item.__class__ is ClockMove for item in self.pending)
+        pending = self.pending
+        is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
+        return self.memory is not None and not is_busy
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """In order of their times, then of the record."""
-        ordered = sorted((*self.pending, *items), key=lambda item: item.at_ms)
-        self.pending = deque(ordered)
+        if self.pending or len(items) > 1:
+            items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
+        self.pending = deque(items)
 
     def pause(self, now_ms: int, args: Args) -> None:
         """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
@@ -123,6 +127,20 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
             raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
 
 
+def wake_name(agent: Agent) -> str:
+    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
+    if agent.memory is None:
+        return f"{agent.name}/start#{agent.life + 1}"
+    return (
+        f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
+    )
+
+
+def place_in_record(agent: Agent) -> int:
+    """Items are numbered in the order of the record."""
+    return int(agent.pending[0].id[1:])
+
+
 @attrs.define
 class Tally:
     """What happened how often in a run, by name."""
@@ -142,8 +160,17 @@ class Tally:
         if isinstance(outcome, Done):
             for item in outcome.degraded:
                 self.degraded[item.name] += item.count
+            self.marks.update(rare(outcome.value))
         elif isinstance(outcome, Refused | Failed):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
+
+
+def rare(value: object) -> Iterator[str]:
+    """What a reply tells that seldom happens: entries that left core to make room."""
+    if isinstance(value, BlockSet) and value.evicted:
+        yield "core: an entry left for a text"
+    elif isinstance(value, Rebalanced) and value.evicted:
+        yield "core: an entry left for a better one"
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {

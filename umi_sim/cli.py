@@ -57,7 +57,9 @@ def main() -> None:
 @click.option(
     "--seed", type=seed_of, metavar="S", help="What everything is drawn from. Default: fresh, and printed."
 )
-@click.option("--mode", type=click.Choice(["plain", "swarm"]), help="How the configuration is drawn.")
+@click.option(
+    "--mode", type=click.Choice(["plain", "swarm", "one_kind"]), help="How the configuration is drawn."
+)
 @click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of the scenario.")
 @click.option("--transcript", metavar="FILE", help="A conversation to live through, as JSON Lines.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")

@@ -1,4 +1,4 @@
-"""Commands that look at worlds without running them: check, scenarios, faults."""
+"""Commands that look at worlds without running them: check, scenarios, faults, marks."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -141,6 +141,25 @@ def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
     return 0
 
 
+@click.command()
+@output_options
+def marks(as_json: bool, quiet: bool, no_color: bool) -> int:
+    """List the rare places that a sweep must reach: mark, scenario, floor (the share of its runs).
+
+    \b
+    umi-sim marks
+    """
+    from umi_sim import scenario
+
+    found = [scenario.load(path) for path in scenario.shipped().values()]
+    rows = [(mark, each.id, f"{n}/{d}") for each in found for mark, (n, d) in each.marks.items()]
+    if as_json:
+        say_json([{"mark": mark, "scenario": name, "floor": floor} for mark, name, floor in rows])
+    elif not quiet:
+        say(f"{mark:48}{name:16}{floor}" for mark, name, floor in rows)
+    return 0
+
+
 # What other commands read in the same way.
 
 
@@ -170,4 +189,4 @@ def readable(file: str) -> "SeedFile":
         refuse(error)
 
 
-COMMANDS: Final = (check, scenarios, faults)
+COMMANDS: Final = (check, scenarios, faults, marks)

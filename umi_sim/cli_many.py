@@ -145,12 +145,16 @@ def trace_in_child(scenario: str, seeds: range, out: str | None) -> int:
 
 @click.command()
 @click.option("--only", metavar="NAME", help="One mutant.")
+@click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
 @output_options
-def mutants(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
+def mutants(only: str | None, area: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
     """Plant each known bug and run its scenario until a rule sees it. Exit 4 if one is not found.
+
+    Each line: the rule that saw it, seeds and milliseconds until then, items of the failing run.
 
     \b
     umi-sim mutants --only get-alive-at-expiry
+    umi-sim mutants --area storage
     """
     import attrs
 
@@ -159,8 +163,11 @@ def mutants(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int
 
     if only and only not in MUTANTS:
         refuse(f"{only}: no such mutant; known: {', '.join(MUTANTS)}")
+    areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
+    if area and area not in areas:
+        refuse(f"{area}: no such area; known: {', '.join(areas)}")
     found = []
-    for mutant in [MUTANTS[only]] if only else MUTANTS.values():
+    for mutant in [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]:
         found.append(sweeps.hunt(mutant))
         if not as_json and not quiet:
             say([sweeps.hunt_line(found[-1])], is_colored(no_color))

@@ -70,6 +70,15 @@ def config_of(agent: Agent, usual: Mapping[str, int | bool], cores: Iterator[Cor
     return Config(**{**usual, LIMIT: limit})  # type: ignore[arg-type]
 
 
+def marks_of(agent: Agent) -> Iterator[str]:
+    """The rare instants at which this crash may come."""
+    if agent.memory is not None and agent.memory.state.phase == "recovering":
+        yield "crash: during recovery"
+    operations = agent.memory.state.operations.values() if agent.memory else ()
+    if any(isinstance(operation.sent, Commit) for operation in operations):
+        yield "crash: a commit was on its way"
+
+
 def stored_core(agent: Agent, storage: SimStorage) -> Core | None:
     row = storage.rows.get(Address(agent.config.scope, "core", "core"))
     return row.body if row and isinstance(row.body, Core) else None

@@ -135,9 +135,9 @@ QUIRK_RATE: Final[Ratio] = (1, 4)
 class Dice:
     """Decides which kinds strike which events. The same event has the same luck whatever else happens."""
 
-    def __init__(self, seed: int, rates: Mapping[str, Ratio], everywhere: bool = False) -> None:
+    def __init__(self, seed: int, rates: Mapping[str, Ratio], *, is_everywhere: bool = False) -> None:
         self._seed = seed
-        self._everywhere = everywhere
+        self._is_everywhere = is_everywhere
         self._rates = {name: rates[name] for name in KINDS if name in rates}
         self._at_site: dict[tuple[str, str], tuple[tuple[str, Keyed, int, int], ...]] = {}
 
@@ -158,7 +158,8 @@ class Dice:
             if kind.verb not in (verb, f"{verb.split('.')[0]}.any"):
                 continue
             draw = Keyed(stream_key(self._seed, ("site", name))).draw
-            if self._everywhere or kind.group in EVERYWHERE or draw(site) % ACTIVE_SITES == 0:
+            is_active = self._is_everywhere or kind.group in EVERYWHERE
+            if is_active or draw(site) % ACTIVE_SITES == 0:
                 rate = QUIRK_RATE if kind.letter == "Q" and kind.group != "clock" else (n, d)
                 found.append((name, Keyed(stream_key(self._seed, ("fault", name, site))), *rate))
         return found

@@ -14,11 +14,11 @@ from umi_sim.faults import Dice
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.prng import Stream
 from umi_sim.run_config import RunConfig
+from umi_sim.schedule import policy_of
 from umi_sim.source import ArgsMaker
 from umi_sim.window import Window
 from umi_sim.workloads import Known, Workload
 
-GAP_MS_MAX: Final = 2_000
 AT_ONCE: Final = (1, 2)
 LANDING_MS: Final = (-1, 0, 1)
 PATIENT: Final = (1, 4)
@@ -42,8 +42,8 @@ class Generator:
         self.record: list[Item] = []
         self._config = config
         self._known = known
-        self._dice = Dice(config.seed, config.faults, config.everywhere)
-        self._schedule = Stream(config.seed, "schedule")
+        self._dice = Dice(config.seed, config.faults, is_everywhere=config.everywhere)
+        self._schedule = policy_of(config)
         names = [agent.name for agent in config.agents]
         self._workloads = {name: Workload(config, name, known) for name in names}
         self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
@@ -78,7 +78,7 @@ class Generator:
         return fault
 
     def choose(self, ready: Sequence[str]) -> int:
-        index = self._schedule.below(len(ready))
+        index = self._schedule.choose(ready)
         if index:
             self.record.append(Deviation(self._next_id("s"), ready[index], ready[0]))
         return index
@@ -100,7 +100,8 @@ class Generator:
             deadlines = self._known.deadlines(agent)
             if deadlines:
                 return self._landed(agent, now_ms, stream.pick(deadlines))
-        return now_ms if stream.chance(*AT_ONCE) else now_ms + stream.log_between(1, GAP_MS_MAX)
+        is_at_once = stream.chance(*AT_ONCE)
+        return now_ms if is_at_once else now_ms + stream.log_between(1, self._config.pause_ms_max)
 
     def _landed(self, agent: str, now_ms: int, at_ms: int) -> int:
         """World time near that instant of the agent's clock; now if it is past."""

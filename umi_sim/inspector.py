@@ -14,11 +14,12 @@ from umi_core.invariants import (
     before_step,
     check_cheap,
     check_memory,
+    check_replies,
     check_step,
     check_tables,
 )
 from umi_core.memory import WORKING, Memory
-from umi_sim.invariants import check_store
+from umi_sim.invariants import check_recovered, check_store
 from umi_sim.oracle.judge import Oracle
 from umi_sim.oracle.readings import check_reading
 from umi_sim.run_config import RunConfig
@@ -39,6 +40,7 @@ class Inspector:
         self.issued = self.oracle.issued
         self.woken = self.oracle.read_clock
         self._before: Before | None = None
+        self._replies: list[Reply] = []
         self._count = 0
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
@@ -50,6 +52,7 @@ class Inspector:
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:
             self.heard[op_id] = reply
+        self._replies.append(reply)
         self.oracle.replied(agent, op_id, reply, reading_ms)
 
     def crashed(self, agent: str) -> None:
@@ -57,17 +60,22 @@ class Inspector:
 
     def stepping(self, memory: Memory, value: Value) -> None:
         """Before a step. A working request that meets no operation can change the working tier alone."""
+        self._replies.clear()
         is_lone = value.__class__ in WORKING and not memory.state.operations
         self._before = None if is_lone else before_step(memory.state)
 
     def stepped(self, agent: str, memory: Memory, storage: SimStorage, value: Value) -> None:
         self._count += 1
+        before = self._before
         try:
-            if self._before is not None:
-                check_step(self._before, value, memory.state)
+            if before is not None:
+                check_step(before, value, memory.state)
+                check_replies(before, value, memory.state, self._replies)
             check_cheap(memory.state)
         except BrokenRule as broken:
             raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None
+        if before is not None and before.phase == "recovering" != memory.state.phase:
+            check_recovered(storage, memory.state)
         if self._count % CHECK_EVERY == 0:
             self.check(memory, storage)
 

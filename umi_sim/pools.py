@@ -263,6 +263,22 @@ HOSTILE_MEMBERS: Final[Pool] = {
     "type": (None, "a", ("a", None), (7,), (b"a",), 7),
 }
 
+# Scopes that are easily taken for each other, (user, agent), four at a time.
+
+NEIGHBOURS: Final[Sequence[Sequence[tuple[str, str]]]] = (
+    (("a", "bc"), ("ab", "c"), ("abc", "a"), ("a", "b")),
+    (("u|a", "b"), ("u", "a|b"), ("u/a", "b"), ("u", "a/b")),
+    (("Ann", "x"), ("ann", "x"), ("ANN", "x"), ("Ａnn", "x")),
+    (("u ", "a"), ("u", " a"), ("u", "a"), (" ", " ")),
+    (("u", "a"), ("u", "a1"), ("u1", "a"), ("u1", "a1")),
+    (("Zoë", "x"), ("Zoe\u0308", "x"), ("Zoe", "x"), ("Zoë\u200b", "x")),
+    (("*", "%"), ("_", "*"), ("u", "*"), ("..", "../u")),
+    (("x", "y"), ("y", "x"), ("x", "x"), ("y", "y")),
+    (("None", "0"), ("0", "None"), ("null", "False"), ("False", "null")),
+    (("n" * limits.SCOPE_PART_BYTES_MAX, "n"), ("n" * (limits.SCOPE_PART_BYTES_MAX - 1), "n"),
+     ("n", "n" * limits.SCOPE_PART_BYTES_MAX), ("n", "n")),
+)  # fmt: skip
+
 # Options.
 
 HOSTILE_FLAGS: Final[Pool] = {"type": NO_FLAGS}

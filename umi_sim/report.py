@@ -15,7 +15,7 @@ from umi_core.values import Turn
 from umi_sim import fingerprint
 from umi_sim.item_json import runs
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.run_config import RunConfig
+from umi_sim.run_config import Ratio, RunConfig
 from umi_sim.seed_fields import PLAIN
 from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
@@ -99,11 +99,12 @@ def headline(verdict: Verdict) -> str:
 
 
 def config_line(config: RunConfig) -> str:
-    scopes = dict.fromkeys((agent.scope.user, agent.scope.agent) for agent in config.agents)
+    users = dict.fromkeys(agent.scope.user for agent in config.agents)
     counts = (
-        plural(len(config.agents), "agent"), plural(len(scopes), "scope"), plural(config.key_count, "key"),
+        plural(len(config.agents), "agent"), plural(len(users), "user"), plural(config.key_count, "key"),
     )  # fmt: skip
-    return f"{config.mode}; {', '.join(counts)}, latency {config.latency}, schedule {config.policy}"
+    mode = " ".join(("one_kind", *config.faults)) if config.mode == "one_kind" else config.mode
+    return f"{mode}; {', '.join(counts)}, latency {config.latency}, schedule {config.policy}"
 
 
 def unusual(config: RunConfig) -> list[str]:
@@ -111,11 +112,18 @@ def unusual(config: RunConfig) -> list[str]:
     shares = [(name, getattr(config, name)) for name in ("adversarial", "land", "repeat")]
     return [
         *(f"{name} {word(value)}" for name, value in config.memory.items()),
-        *(f"{name} {n}/{d}" for name, (n, d) in shares if (n, d) != getattr(PLAIN, name)),
+        *((f"in_flight {config.in_flight_max}",) if config.in_flight_max != PLAIN.in_flight_max else ()),
+        *((f"start {config.start_ms} ms",) if config.start_ms != PLAIN.start_ms else ()),
+        *(f"{name} {n}/{d}" for name, (n, d) in shares if differ((n, d), getattr(PLAIN, name))),
         *(f"clock {agent.name} {duration(agent.skew_ms)}" for agent in config.agents if agent.skew_ms),
+        *((f"revisions every {config.revise_every}",) if config.revise_every else ()),
         *(f"without {name}" for name in config.off),
         *((f"bug {config.planted}",) if config.planted else ()),
     ]
+
+
+def differ(one: Ratio, other: Ratio) -> bool:
+    return one[0] * other[1] != other[0] * one[1]
 
 
 def faults_rows(verdict: Verdict) -> Iterator[str]:

@@ -8,6 +8,8 @@ from umi_core.values import Scope
 
 Ratio = tuple[int, int]
 
+PAUSE_MS_MAX = 2_000
+
 
 @attrs.frozen
 class AgentConfig:
@@ -25,7 +27,9 @@ class RunConfig:
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
     input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
-    active at all of its sites, not at a drawn share of them. Ratios are (n, d).
+    active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
+    requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
+    Ratios are (n, d).
     """
 
     scenario: str
@@ -46,6 +50,9 @@ class RunConfig:
     latency: str
     policy: str
     flush_ms: int = 1
+    revise_every: int = 0
+    pause_ms_max: int = PAUSE_MS_MAX
+    alike: bool = False
     workload: str = "generated"
     script: tuple[Mapping[str, object], ...] = ()
     transcript: str | None = None

@@ -14,6 +14,7 @@ import attrs
 
 from umi_core.effects import Done, Reply
 from umi_core.results import Rebalanced
+from umi_core.tiers.session import RESERVED
 from umi_core.values import Address, Row
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
@@ -139,8 +140,14 @@ class Run:
             for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
+            self.audit_reserved(agent)
         for agent in self.world.agents.values():
             self.audit_sessions(agent)
+
+    def audit_reserved(self, agent: Agent) -> None:
+        """What the reserved keys tell of the session that is open."""
+        for key in RESERVED:
+            self.ask(agent, "audit", "get", {"key": key})
 
     def read_lasting(self) -> dict[str, object]:
         """What reads say that leave no trace, by agent and request."""
@@ -157,6 +164,7 @@ class Run:
             self.ask(agent, "audit", "load_session", {"session_id": session_id})
             for key in self.inspector.oracle.keys(agent.name):
                 self.ask(agent, "audit", "get", {"key": key})
+            self.audit_reserved(agent)
             for name in ("len", "bytes"):
                 self.ask(agent, "audit", name, {})
             self.audit_rows += 1

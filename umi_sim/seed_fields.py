@@ -11,6 +11,7 @@ from umi_sim import item_json
 from umi_sim.faults import KINDS
 from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.schedule import POLICIES
 from umi_sim.strict_json import (
     BadValue,
     Reader,
@@ -143,7 +144,7 @@ CONFIG_READERS: Final[dict[str, Reader]] = {
     "faults": mapped(tuple(KINDS), "fault", read_ratio), "operations_max": COUNT, "in_flight_max": COUNT,
     "key_count": COUNT, "adversarial": read_ratio, "land": read_ratio, "repeat": read_ratio,
     "latency": one_of(("instant", "short", "spread"), "latency"),
-    "policy": one_of(("fifo", "random"), "policy"), "flush_ms": whole(0, 60_000),
+    "policy": one_of(POLICIES, "policy"), "flush_ms": whole(0, 60_000), "revise_every": COUNT,
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": read_planted, "off": listed(RULE, 100), "loss": no_loss,
 }  # fmt: skip

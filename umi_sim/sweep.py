@@ -19,11 +19,13 @@ from typing import Final
 
 import attrs
 
-from umi_sim import fingerprint, mutants, reached, scenario, seed_file
+from umi_sim import fingerprint, floors, mutants, reached, scenario, seed_file
+from umi_sim.console import HARNESS
 from umi_sim.faults import KINDS
+from umi_sim.floors import Missed, Summary
 from umi_sim.replay import severest
 from umi_sim.report import counted, cut, escaped, plural, row, rows
-from umi_sim.runner import run
+from umi_sim.runner import run, run_once
 from umi_sim.scenario import Scenario
 from umi_sim.trace import write_whole
 from umi_sim.verdict import EXIT_CODES, FailureKind, Verdict
@@ -59,7 +61,7 @@ class Found:
 
 @attrs.define
 class Totals:
-    """Counts over runs; `found` and `hits` by fingerprint."""
+    """Counts over runs; `found` and `hits` by fingerprint, `summaries` by scenario."""
 
     runs: int = 0
     steps: int = 0
@@ -72,6 +74,7 @@ class Totals:
     marks: Counter[str] = attrs.field(factory=Counter)
     hits: Counter[str] = attrs.field(factory=Counter)
     found: dict[str, Found] = attrs.field(factory=dict)
+    summaries: dict[str, Summary] = attrs.field(factory=dict)
 
     def add(self, other: "Totals") -> None:
         """Add the counts of other runs."""
@@ -82,6 +85,8 @@ class Totals:
             getattr(self, name).update(getattr(other, name))
         for found in other.found.values():
             self.keep(found)
+        for name, summary in other.summaries.items():
+            self.summaries.setdefault(name, Summary()).add(summary)
 
     def keep(self, found: Found) -> None:
         best = self.found.get(found.fingerprint, found)
@@ -91,8 +96,14 @@ class Totals:
         """The failures, the most frequent first."""
         return sorted(self.found.values(), key=lambda each: (-self.hits[each.fingerprint], each.fingerprint))
 
+    def missed(self) -> list[Missed]:
+        """What these runs should have met and did not."""
+        files = {name: loaded(name) for name in self.summaries}
+        return floors.missed(files, self.summaries, floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
+
     def exit_code(self) -> int:
-        return severest(EXIT_CODES[found.kind] for found in self.found.values())
+        codes = [EXIT_CODES[found.kind] for found in self.found.values()]
+        return severest([*codes, HARNESS] if self.missed() else codes)
 
 
 COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks")
@@ -122,6 +133,7 @@ def count(totals: Totals, name: str, verdict: Verdict) -> None:
     totals.steps += verdict.steps
     for counter in COUNTS:
         getattr(totals, counter).update(getattr(verdict, counter))
+    totals.add(Totals(summaries={name: floors.summary_of(loaded(name), verdict)}))
     if verdict.failure is not None:
         totals.failed += 1
         totals.hits[fingerprint.of(verdict.failure)] += 1
@@ -271,7 +283,8 @@ def bar(run_count: int) -> Iterator[Tell]:
 
 def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], kinds: Sequence[str]) -> Iterator[str]:
     """The verdict first, what happened, then one row for each failure with the command that repeats it."""
-    word = "FAIL" if totals.found else "PASS"
+    missed = totals.missed()
+    word = "FAIL" if totals.found or missed else "PASS"
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
     swept = f"{plural(len(names), 'scenario')}, seeds {seeds[0]}..{seeds[-1]}"
     yield f"{word} sweep of {swept}: {runs}, {failures(totals)}"
@@ -288,6 +301,9 @@ def lines(totals: Totals, names: Sequence[str], seeds: Sequence[int], kinds: Seq
     yield row("marks", f"{len(totals.marks)} reached")
     lacking = reached.unreached(totals.marks)
     yield row("answers", f"{len(reached.possible()) - len(lacking)} of {len(reached.possible())} met by rows")
+    if missed:
+        yield row("missed", f"{len(missed)} that so many runs must meet")
+        yield from (f"  {missed_line(each)}" for each in missed)
     for found in totals.in_order():
         yield ""
         yield from found_lines(found, totals.hits[found.fingerprint])
@@ -297,6 +313,10 @@ def failures(totals: Totals) -> str:
     if not totals.found:
         return "every promise kept"
     return f"{totals.failed} failed, {len(totals.found)} different"
+
+
+def missed_line(missed: Missed) -> str:
+    return f"{missed.scenario or 'all'}: {missed.what}"
 
 
 def in_order(counts: Mapping[str, int]) -> dict[str, int]:
@@ -317,10 +337,11 @@ def repeat_of(found: Found) -> str:
 
 def as_json(totals: Totals) -> dict[str, object]:
     return {
-        "result": "fail" if totals.found else "pass",
+        "result": "fail" if totals.found or totals.missed() else "pass",
         "runs": totals.runs, "steps": totals.steps, "failed": totals.failed,
         **{name: in_order(getattr(totals, name)) for name in COUNTS},
         "answers_never_met": list(reached.unreached(totals.marks)),
+        "missed": [{"scenario": each.scenario, "what": each.what} for each in totals.missed()],
         "failures": [
             {
                 "kind": each.kind, "rule": each.rule, "fingerprint": each.fingerprint,
@@ -337,13 +358,17 @@ def as_json(totals: Totals) -> dict[str, object]:
 
 @attrs.frozen
 class Hunt:
-    """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds."""
+    """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
+
+    `items`: how many the failing run has.
+    """
 
     name: str
     rule: str
     expected: tuple[str, ...]
     seeds: int
     ms: int
+    items: int = 0
 
     @property
     def is_found(self) -> bool:
@@ -351,18 +376,26 @@ class Hunt:
 
 
 def hunt(mutant: mutants.Mutant) -> Hunt:
-    """Run seeds from 0 on until something is broken, at most as many as the mutant is granted."""
+    """Run seeds from 0 on until one of its rules is broken, at most as many as the mutant is granted.
+
+    Another rule may be broken sooner; it is told if none of the expected ones is.
+    """
     started = time.monotonic_ns()
-    rule, seeds = "", 0
-    while not rule and seeds < mutant.seeds_max:
+    rule, seeds, items = "", 0, 0
+    while rule not in mutant.rules and seeds < mutant.seeds_max:
         config = scenario.draw(loaded(mutant.scenario), seeds)
-        failure = run(attrs.evolve(config, planted=mutant.name)).failure
-        rule, seeds = failure.rule if failure else "", seeds + 1
-    return Hunt(mutant.name, rule, mutant.rules, seeds, (time.monotonic_ns() - started) // 1_000_000)
+        verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]
+        seeds += 1
+        if verdict.failure is not None:
+            rule, items = verdict.failure.rule, len(verdict.items)
+    took_ms = (time.monotonic_ns() - started) // 1_000_000
+    return Hunt(mutant.name, rule, mutant.rules, seeds, took_ms, items)
 
 
 def hunt_line(done: Hunt) -> str:
     note = "" if done.is_found else f"   expected {' or '.join(done.expected)}"
+    count = f"{done.items:>4} items" if done.items else ""
     return (
-        f"{done.name:32} {done.rule or 'NOT FOUND':28} {plural(done.seeds, 'seed'):>9} {done.ms:>7} ms{note}"
+        f"{done.name:32} {done.rule or 'NOT FOUND':24} {plural(done.seeds, 'seed'):>9} {done.ms:>7} ms"
+        f"{count:>13}{note}".rstrip()
     )

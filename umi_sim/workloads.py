@@ -66,7 +66,8 @@ class Workload:
         self._user = User(config, agent, known)
         self._names, self._bounds = choices(config.weights)
         self._lines = LINES[config.workload](config, agent)
-        self._stream = Sections(config.seed, "agent", agent, "workload")
+        path = ("workload",) if config.alike else ("agent", agent, "workload")
+        self._stream = Sections(config.seed, *path)
         self._count = 0
         self._last: Drawn | None = None
 

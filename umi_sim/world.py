@@ -23,11 +23,12 @@ from umi_core.memory import Memory
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim import clock_moves, crashes
-from umi_sim.agent import Agent, Judge, Message, Tally, is_busy, must_be_quiet
+from umi_sim.agent import Agent, Judge, Message, Tally, is_busy, must_be_quiet, place_in_record, wake_name
 from umi_sim.clock import READING_MS_MAX, SimClock
 from umi_sim.items import Args, ClockMove, Op
 from umi_sim.mail import Entry, Mail
 from umi_sim.records import answer_fields, outcome_fields, short, shown_args
+from umi_sim.revisions import Revisions
 from umi_sim.run_config import RunConfig
 from umi_sim.services import Services
 from umi_sim.source import Source
@@ -62,6 +63,7 @@ class World:
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
     mail: Mail = attrs.field(init=False)
+    revisions: Revisions = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
@@ -73,6 +75,7 @@ class World:
 
     def __attrs_post_init__(self) -> None:
         config = self.config
+        self.revisions = Revisions(config.revise_every)
         self.may_crash = crashes.may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
         self.services = Services({agent.name: dims for agent in config.agents})
@@ -200,6 +203,7 @@ class World:
         elif agent.memory is None:
             self.skip(op.id, "op of an agent that is down", "down")
         else:
+            self.revise(op.id)
             self.issue(agent, op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
@@ -367,6 +371,7 @@ class World:
         self.crash_count += 1
         self.trace.add(Tag.LIFE, "crash", agent.name)
         self.tally.excused["crashed"] += len(agent.in_flight)
+        self.tally.marks.update(crashes.marks_of(agent))
         agent.in_flight.clear()
         agent.resume(self.now_ms)
         agent.memory = agent.wake_ms = None
@@ -387,6 +392,18 @@ class World:
         wakes = (self.wake_at(other, True) for other in self.agents.values())
         dues = [due_ms for due_ms in (self.mail.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
+
+    def revise(self, op_id: str) -> None:
+        """Workflows may change before an op; what is in flight ends on the revision it began with."""
+        registry = self.revisions.reached(op_id, self.registry)
+        if registry is not self.registry:
+            self.registry = registry
+            self.trace.add(Tag.MARK, f"new revisions before {op_id}")
+            for agent in self.agents.values():
+                if agent.memory is not None:
+                    agent.memory.use(registry)
+                if agent.in_flight:
+                    self.tally.marks["revision: under an operation"] += 1
 
     # Phases.
 
@@ -415,17 +432,3 @@ class World:
 
     def tell(self, event: str, what: str) -> None:
         self.story.append(Event(self.step_count, self.now_ms, event, what))
-
-
-def wake_name(agent: Agent) -> str:
-    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
-    if agent.memory is None:
-        return f"{agent.name}/start#{agent.life + 1}"
-    return (
-        f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
-    )
-
-
-def place_in_record(agent: Agent) -> int:
-    """Items are numbered in the order of the record."""
-    return int(agent.pending[0].id[1:])

@@ -10,6 +10,16 @@ ROWS = [
     ("overwrite-leaks-space", "explore_working", 2, "space-accounting"),  # set, set
     ("snapshot-drops-an-entry", "explore_snapshots", 2, "snapshot-roundtrip"),  # set, set: seen from inside
     ("rest-costs-nothing", "explore_snapshots", 5, "rest-time"),  # create, set, save, a landing, load
+    ("ttl-zero-is-forever", "explore_working", 1, "ttl-range"),
+    ("dead-entries-hold-space", "explore_working", 3, "no-spurious-refusal"),  # set, a landing, set
+    ("incr-shortens-life", "explore_working", 4, "ttl-contract"),  # set, incr, a landing, get
+    ("missing-session-succeeds", "explore_snapshots", 1, "session-or-error"),
+    ("snapshot-in-arrival-order", "explore_snapshots", 2, "snapshot-canonical"),
+    ("checksum-unread", "explore_snapshots", 2, "snapshot-guarded"),  # create, load with a flipped byte
+    ("load-clears-first", "explore_snapshots", 3, "load-or-nothing"),  # create, set, load with a flipped byte
+    ("load-merges", "explore_snapshots", 3, "snapshot-roundtrip"),  # create, set, load
+    ("session-last-writer-wins", "explore_sessions", 2, "session-versions"),  # create, create
+    ("clock-back-revives", "explore_clocks", 4, "reference-agrees"),  # a jump back, set, a landing, create
     ("xml-unescaped", "explore_core", 1, "render-parse"),  # set_block
 ]
 

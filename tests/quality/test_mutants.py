@@ -3,6 +3,7 @@
 import attrs
 import pytest
 
+from umi_sim.invariants import rule_named
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find
@@ -26,6 +27,22 @@ def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
 
 
 def test_a_place_that_has_gone_is_an_error() -> None:
-    lost = attrs.evolve(MUTANTS["evicts-self"], attribute="no_such_function")
+    mutant = MUTANTS["evicts-self"]
+    lost = attrs.evolve(mutant, patches=(attrs.evolve(mutant.patches[0], attribute="no_such_function"),))
     with pytest.raises(AttributeError), lost.plant():
         pass
+
+
+def test_afterwards_everything_is_as_it_was() -> None:
+    for mutant in MUTANTS.values():
+        before = [getattr(patch.owner, patch.attribute) for patch in mutant.patches]
+        with mutant.plant():
+            planted = [getattr(patch.owner, patch.attribute) for patch in mutant.patches]
+        assert [getattr(patch.owner, patch.attribute) for patch in mutant.patches] == before
+        assert all(now != then for now, then in zip(planted, before, strict=True)), mutant.name
+
+
+def test_every_mutant_changes_something_and_names_rules_that_somebody_checks() -> None:
+    for mutant in MUTANTS.values():
+        assert mutant.patches or mutant.tables, mutant.name
+        assert any(rule_named(rule).is_checked for rule in mutant.rules), mutant.name

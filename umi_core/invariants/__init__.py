@@ -3,6 +3,7 @@
     tiers.py        working tier, snapshots, core tier, renderings, scores
     operations.py   operations in flight, alone and against their tables
     steps.py        a memory before and after one step
+    accesses.py     what counts as an access, what a scan looks at
     plans.py        commits as they are planned: who enters core, who leaves, and why
     broken.py       how a rule is broken
 
@@ -14,7 +15,7 @@ from umi_core import limits
 from umi_core.invariants.broken import BrokenRule
 from umi_core.invariants.operations import check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
-from umi_core.invariants.steps import Before, before_step, check_self_stays, check_step
+from umi_core.invariants.steps import Before, before_step, check_replies, check_self_stays, check_step
 from umi_core.invariants.tiers import (
     check_core,
     check_core_limits,
@@ -27,8 +28,8 @@ from umi_core.state import State
 
 __all__ = [
     "Before", "BrokenRule", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
-    "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_scores", "check_self_stays",
-    "check_snapshot", "check_step", "check_tables", "check_working",
+    "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_replies",
+    "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_working",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from umi_core.config import Config
 from umi_core.effects import Commit, Write
 from umi_core.inputs import Forget, RemoveBlock
+from umi_core.invariants.accesses import check_recorded
 from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.walk import Seat, Walk
@@ -99,6 +100,7 @@ def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTab
     check_named(change, facts.get("request"))
     check_leaving(change, writes)
     check_entering(change)
+    check_recorded(plan.accessed, writes)
     faults = [walk_fault(change, facts, table, config) for table in tables]
     if faults[0] is not None and None not in faults:
         raise faults[0]

@@ -10,21 +10,28 @@ Law 8. Nothing is judged while interceptors are in use: they may answer in place
 """
 
 import json
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import attrs
 
-from umi_core.effects import Asked, AskModel, Commit
+from umi_core.effects import Asked, AskModel, Commit, Reply
 from umi_core.errors import Error
 from umi_core.inputs import Committed, ReadDone, Remember, Value, request_name
+from umi_core.invariants.accesses import (
+    check_access_source,
+    check_counted,
+    check_scan,
+    check_session_source,
+)
 from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.invariants.plans import check_new_plan
 from umi_core.invariants.tiers import check_equal_entries
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX, TEXT_BYTES_MAX
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.state import Operation, State
+from umi_core.state import Operation, Phase, State
 from umi_core.tiers import session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
@@ -57,6 +64,7 @@ def stand_of(operation: Operation) -> Stand:
 class Before:
     """What a step is compared with: the state as the step before has left it."""
 
+    phase: Phase
     core: CoreTier
     access: AccessTable
     session: SessionInfo
@@ -73,7 +81,7 @@ def before_step(state: State) -> Before:
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
     counts = state.operation_count, state.request_count
-    return Before(tiers.core, tiers.access, tiers.session, working, size, *counts, stands)
+    return Before(state.phase, tiers.core, tiers.access, tiers.session, working, size, *counts, stands)
 
 
 @attrs.define
@@ -94,12 +102,25 @@ def check_step(before: Before, value: Value, state: State) -> None:
     check_late(before, told, state)
     check_stands(before, told, state)
     check_core_source(before, told, state.tiers.core)
-    check_access_source(before, told, state.tiers.access)
+    check_access_source(before.access, state.tiers.access, value, told.heard)
+    check_session_source(before.session, state.tiers.session, value, told.heard)
     check_load(before, told, state)
     for operation in state.operations.values():
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
             check_prompt(operation)
             check_new_plan(operation, state, before.access)
+            check_scan(operation, (before.access, state.tiers.access), ids_in_core(before.core, state))
+
+
+def check_replies(before: Before, value: Value, state: State, replies: Iterable[Reply]) -> None:
+    """The rules about what a step has replied."""
+    if not has_interceptors(before, state):
+        check_counted(before.access, state.tiers.access, heard_by(before, value), replies)
+
+
+def ids_in_core(before: CoreTier, state: State) -> list[str]:
+    """Who was in core before the step or is now: a scan passes them over."""
+    return [entry.entity_id for core in (before, state.tiers.core) for _, entry in core.entries()]
 
 
 def heard_by(before: Before, value: Value) -> Stand | None:
@@ -205,22 +226,6 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
     holds = not gone or cause in MAY_LEAVE
     demand(holds, "self-stays", f"a self entry left core by {cause}", mine, there)
 
-
-# Where accesses came from.
-
-
-def check_access_source(before: Before, told: Told, access: AccessTable) -> None:
-    """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
-    was, now = before.access.records, access.records
-    if now is was or now == was:
-        return
-    workflow = told.heard.pinned[0] if told.heard else ""
-    is_read = isinstance(told.value, ReadDone) and workflow in LEARN_BY_READING
-    holds = is_read or (workflow != "" and isinstance(told.value, Committed))
-    demand(holds, "access-truth", "accesses changed, and nothing was learnt", was, now)
-
-
-LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 
 # Questions.
 

@@ -52,7 +52,7 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "Receipt": frozenset({"by"}),
     "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
     "CoreOracle": frozenset({"clock"}),
-    "ArchiveOracle": frozenset({"off", "tick", "world_ms"}),
+    "ArchiveOracle": frozenset({"off", "tick", "world_ms", "is_elsewhere"}),
     "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
 }
 CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry)

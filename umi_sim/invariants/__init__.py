@@ -6,6 +6,9 @@ store.py      all rows, and against the core tier
 """
 
 from umi_sim.invariants.rules import ALIASES, RULES, Rule, id_of, rule_named
-from umi_sim.invariants.store import check_core_rows, check_store, check_xml
+from umi_sim.invariants.store import check_core_rows, check_recovered, check_store, check_xml
 
-__all__ = ["ALIASES", "RULES", "Rule", "check_core_rows", "check_store", "check_xml", "id_of", "rule_named"]
+__all__ = [
+    "ALIASES", "RULES", "Rule", "check_core_rows", "check_recovered", "check_store", "check_xml", "id_of",
+    "rule_named",
+]  # fmt: skip

@@ -159,6 +159,13 @@ def check_core_rows(rows: Rows, core: CoreTier) -> None:
             check_shown(block, entry, rows)
 
 
+def check_recovered(storage: SimStorage, state: State) -> None:
+    """A life that has just recovered has read the core row if there is one; nothing is no substitute."""
+    row = storage.rows.get(Address(state.scope, "core", "core"))
+    stored, guard = row.version if row else 0, state.tiers.core.guard_version
+    demand(guard > 0 or stored == 0, "no-defaults-over-data", "core after recovery", stored, guard)
+
+
 def check_shown(block: Block, entry: Entry, rows: Rows) -> None:
     """An entry shows the current version of its entity, cut or whole."""
     key, entity = entry.entity_id, rows.entities.get(entry.entity_id)

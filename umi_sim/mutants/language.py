@@ -1,6 +1,6 @@
 """Mutants of what the model says (extraction, routing, rewriting, evolution) and of how a recall searches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -9,6 +9,7 @@ from umi_core import engine
 from umi_core.effects import Read, Where
 from umi_core.inputs import Answer, ReadDone
 from umi_core.language import evolution, extraction, prompts
+from umi_core.language import routing as route_replies
 from umi_core.language.pronouns import TERMS
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import TRIGGERS, clean_line, collapsed
@@ -22,15 +23,7 @@ from umi_core.values import Entity, norm, size
 from umi_core.workflow import Learned, Registry, Step, retry
 from umi_core.workflows import evolving, recall, remember
 from umi_core.workflows.drafting import Drafted
-from umi_sim.mutants import Mutant
-
-Original = Callable[..., Any]
-
-
-def row_of(registry: Registry, workflow: str, step_id: str) -> Step:
-    steps = registry.at(workflow).steps
-    return next(step for step in steps if step.id == step_id)
-
+from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 # Extraction.
 
@@ -86,6 +79,18 @@ def stranger_followed(original: Original) -> Original:
         return routes if is_self else Routes((first, *routes.decisions[1:]), routes.degraded)
 
     return parse_routes
+
+
+def system_obeyed(original: Original) -> Original:
+    def refusal(entity: Any, row: Any, config: Any) -> object:
+        return None if read_any_block(row) == "system" else original(entity, row, config)
+
+    return refusal
+
+
+def read_any_block(row: Any) -> str:
+    block = row.get("block")
+    return block.strip().casefold() if isinstance(block, str) else ""
 
 
 def all_or_none(original: Original) -> Original:
@@ -245,58 +250,58 @@ def triggers_inside_words(original: Original) -> Original:
 
 ROWS: Final = (
     Mutant("fenced-answer-lost", "extraction", "an answer inside a Markdown fence is not understood",
-           ("parser-keeps-the-good",), "conversation", owner=extraction, attribute="find_json",
-           wrong=fences_unread),
+           ("parser-keeps-the-good",), "conversation",
+           patches=(Patch(extraction, "find_json", fences_unread),)),
     Mutant("missing-name-raises", "extraction", "an element without a name raises instead of being dropped",
-           ("parser-total",), "answers", owner=extraction, attribute="read_mention",
-           wrong=name_must_be_there),
+           ("parser-total",), "answers", patches=(Patch(extraction, "read_mention", name_must_be_there),)),
     Mutant("filter-after-substitute", "extraction", "the filter on confidence removes the substitute note",
-           ("text-never-lost",), "model_storm", owner=remember, attribute="parse_extraction",
-           wrong=filtered_late),
+           ("text-never-lost",), "model_storm",
+           patches=(Patch(remember, "parse_extraction", filtered_late),)),
     Mutant("placeholder-in-text-filled", "extraction", "a text that holds a placeholder gets it filled in",
-           ("prompt-inputs",), "retries", owner=prompts, attribute="prompt", wrong=filled_again),
+           ("prompt-inputs",), "retries", patches=(Patch(prompts, "prompt", filled_again),)),
     Mutant("routing-failure-loses-text", "routing", "when the question about routes fails, nothing is stored",
            ("text-never-lost",), "model_storm", tables=aborts_without_routes),
+    Mutant("route-to-system-obeyed", "routing", "a route that names the system block is followed",
+           ("system-is-authored", "route-per-entity"), "answers",
+           patches=(Patch(route_replies, "refusal", system_obeyed),)),
     Mutant("unknown-id-promoted", "routing", "a route for an id that was not asked about is followed",
-           ("route-known-only", "route-per-entity"), "answers", owner=remember, attribute="parse_routes",
-           wrong=stranger_followed),
+           ("route-known-only", "route-per-entity"), "answers",
+           patches=(Patch(remember, "parse_routes", stranger_followed),)),
     Mutant("one-bad-route-drops-all", "routing", "one malformed row sends every entity back to the table",
-           ("route-per-entity",), "model_storm", owner=remember, attribute="parse_routes", wrong=all_or_none),
+           ("route-per-entity",), "model_storm", patches=(Patch(remember, "parse_routes", all_or_none),)),
     Mutant("pronoun-found-inside-word", "rewriting", "a sound rewrite is rejected for the `he` in `the`",
-           ("reference-agrees",), "conversation", owner=recall, attribute="judged", wrong=found_inside_words),
+           ("reference-agrees",), "conversation", patches=(Patch(recall, "judged", found_inside_words),)),
     Mutant("meaningless-rewrite-adopted", "rewriting", "a rewrite that keeps none of the words is adopted",
-           ("rewrite-gate",), "conversation", owner=recall, attribute="judged", wrong=adopted_unseen),
+           ("rewrite-gate",), "conversation", patches=(Patch(recall, "judged", adopted_unseen),)),
     Mutant("asks-without-need", "rewriting", "the model is asked to resolve what refers to nothing",
-           ("rewrite-only-if-needed",), "conversation", owner=recall, attribute="detected",
-           wrong=always_asked),
+           ("rewrite-only-if-needed",), "conversation", patches=(Patch(recall, "detected", always_asked),)),
     Mutant("rewrite-reused-elsewhere", "rewriting", "a rewrite is used again after other turns",
-           ("cache-invisible", "rewrite-gate"), "conversation", owner=recall, attribute="rewrite_key",
-           wrong=turns_left_out),
+           ("cache-invisible", "rewrite-gate"), "conversation",
+           patches=(Patch(recall, "rewrite_key", turns_left_out),)),
     Mutant("ambiguous-words-in-set-order", "rewriting", "the references are listed in the order of a set",
-           ("same-seed-same-trace", "reference-agrees"), "conversation", owner=recall, attribute="detected",
-           wrong=terms_in_set_order),
+           ("same-seed-same-trace", "reference-agrees"), "conversation",
+           patches=(Patch(recall, "detected", terms_in_set_order),)),
     Mutant("unasked-pair-related", "evolution", "a row about a pair that was not asked about is stored",
-           ("relation-ends",), "conversation", owner=evolving, attribute="parse_evolution",
-           wrong=all_pairs_asked),
+           ("relation-ends",), "conversation",
+           patches=(Patch(evolving, "parse_evolution", all_pairs_asked),)),
     Mutant("second-fact-overwrites", "evolution", "a second text leaves neither the old one nor a version",
-           ("version-chain", "reference-agrees"), "contradictions", owner=remember, attribute="rows_of",
-           wrong=leaves_no_version),
+           ("version-chain", "reference-agrees"), "contradictions",
+           patches=(Patch(remember, "rows_of", leaves_no_version),)),
     Mutant("reasserted-fact-stays-expired", "evolution", "after A, then B, then A again, B is current",
-           ("reference-agrees", "once-only"), "contradictions", owner=remember, attribute="drafted",
-           wrong=told_once_for_all),
+           ("reference-agrees", "once-only"), "contradictions",
+           patches=(Patch(remember, "drafted", told_once_for_all),)),
     Mutant("reason-limit-mixed-up", "evolution", "a long reason is cut by characters and checked by bytes",
-           ("parser-total",), "contradictions", owner=evolution, attribute="read_reason",
-           wrong=cut_by_characters),
+           ("parser-total",), "contradictions",
+           patches=(Patch(evolution, "read_reason", cut_by_characters),)),
     Mutant("filter-after-cut", "retrieval", "filters are applied to the hits that are left after the cut",
            ("filter-before-cut", "error-is-not-empty", "fusion-rule"), "calm", tables=filters_after_cut),
     Mutant("ties-by-arrival", "retrieval", "hits of equal score come in the order of storage",
-           ("hits-ordered", "fusion-rule"), "calm", owner=ranking, attribute="order",
-           wrong=unordered_ties),
+           ("hits-ordered", "fusion-rule"), "calm", patches=(Patch(ranking, "order", unordered_ties),)),
     Mutant("read-error-is-empty", "retrieval", "a recall whose read failed replies success without hits",
-           ("error-is-not-empty", "filter-before-cut"), "storage_storm", owner=engine.Engine,
-           attribute="give_up", wrong=nothing_found),
+           ("error-is-not-empty", "filter-before-cut"), "storage_storm",
+           patches=(Patch(engine.Engine, "give_up", nothing_found),)),
     Mutant("fusion-of-one-list", "retrieval", "the one list that there is gets fused all the same",
-           ("fusion-rule",), "model_storm", owner=recall, attribute="fused", wrong=always_fused),
+           ("fusion-rule",), "model_storm", patches=(Patch(recall, "fused", always_fused),)),
     Mutant("trigger-inside-word", "retrieval", "whole foods start a deep search, for the `how` in `show`",
-           ("deep-by-trigger",), "calm", owner=recall, attribute="is_deep", wrong=triggers_inside_words),
+           ("deep-by-trigger",), "calm", patches=(Patch(recall, "is_deep", triggers_inside_words),)),
 )  # fmt: skip

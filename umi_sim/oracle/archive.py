@@ -306,6 +306,8 @@ class ArchiveOracle(Searches):
         kept = tuple(world for world in worlds if fits(world, number, value, self.latest_ms))
         versions, got = [shown(world, number) for world in worlds], value.version if value else 0
         rule = rule_of(track, worlds, versions, got)
+        own_id = value.id if isinstance(value, Entity) else value.entity_id if value else ""
+        rule = "scope-apart" if own_id != track.id and self.is_elsewhere(own_id) else rule
         self.must(track, kept, rule, f"shows version {got}" if got else "is not there", worlds[:3], value)
         if number is None and isinstance(value, Entity):
             self.judge_contradicts(op, value.id, value.version, value.contradicts)

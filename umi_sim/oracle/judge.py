@@ -4,6 +4,7 @@ It sees what users and services see, never the faults behind it. Inside checks a
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import attrs
@@ -66,6 +67,12 @@ class Oracle:
         self.sessions = SessionOracle()
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
+        for watch in self.watches.values():
+            watch.archive.is_elsewhere = partial(self.is_elsewhere, watch)
+
+    def is_elsewhere(self, watch: Watch, key: str) -> bool:
+        """Whether an id is known to another agent than this one."""
+        return any(key in other.archive.known for other in self.watches.values() if other is not watch)
 
     def watch(self, agent: AgentConfig) -> Watch:
         archive = ArchiveOracle(agent.scope, self.memory, self.config.off)

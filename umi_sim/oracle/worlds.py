@@ -6,7 +6,7 @@ WORLD_COUNT_MAX worlds is undecided: it is counted, and nothing is demanded of i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -103,12 +103,16 @@ class World:
 
 @attrs.define(eq=False)
 class Track:
-    """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last."""
+    """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last.
+
+    `told`: when each version was acknowledged.
+    """
 
     id: str
     base: tuple[World, ...] = (World(),)
     open: dict[Operation, None] = attrs.field(factory=dict)
     is_bound: bool = False
+    told: dict[int, int] = attrs.field(factory=dict)
 
 
 class Worlds(ABC):
@@ -121,6 +125,7 @@ class Worlds(ABC):
         self.known: dict[str, None] = {}  # ids that are stored, or may be
         self.flying: dict[str, Operation] = {}
         self.by_key: dict[str | int, list[Operation]] = {}
+        self.is_elsewhere: Callable[[str], bool] = lambda key: False  # whether another scope has this id
 
     def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
         if not holds and rule not in self.off:
@@ -296,8 +301,12 @@ class Worlds(ABC):
             rule = "deleted-stays-deleted"
         elif claim[1] == "unchanged" and claim[0] in versions:
             rule = "once-only"  # what it found is what it had made itself
+        elif claim[1] in CHANGES and track.told.get(claim[0], -1) > op.began:
+            rule = "no-lost-update"  # another one, under way at the same time, was told the same version
         self.must(track, kept, rule, f"was {claim[1]} with version {claim[0]}", did, claim)
         self.root(track, kept)
+        if claim[1] in CHANGES and op.ended is not None:
+            track.told[claim[0]] = op.ended
         return doers_of(worlds)
 
 

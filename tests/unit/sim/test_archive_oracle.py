@@ -168,8 +168,26 @@ def test_two_remembers_in_flight_do_not_take_one_version() -> None:
     told = two_known()
     first, second = told.tell((ALICE, "left"), embed=False), told.tell((ALICE, "back"), embed=False)
     told.reply(first, remembered((ALICE, 2, "updated")))
-    with broken("acknowledged-is-durable"):
+    with broken("no-lost-update"):
         told.reply(second, remembered((ALICE, 2, "updated")))
+
+
+def test_a_version_that_was_told_before_is_no_update_that_was_lost() -> None:
+    told = two_known()
+    told.store((ALICE, "left"), change="updated", version=2)
+    with broken("acknowledged-is-durable"):
+        told.store((ALICE, "back"), change="updated", version=2)
+
+
+def test_what_belongs_to_another_scope_is_not_shown() -> None:
+    told = two_known()
+    told.oracle.is_elsewhere = lambda key: key == "ent_theirs"
+    with broken("scope-apart"):
+        told.get(ALICE, attrs.evolve(entity(ALICE, "likes tea"), id="ent_theirs"))
+    with broken("scope-apart"):
+        told.recall("tea", attrs.evolve(hit(ALICE, "likes tea", 600_000), id="ent_theirs"))
+    with broken("acknowledged-is-durable"):
+        told.get(ALICE, None)
 
 
 @pytest.mark.parametrize("order", ["left\nback", "back\nleft"])

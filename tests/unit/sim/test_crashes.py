@@ -61,7 +61,7 @@ def test_entries_of_self_that_may_still_land_have_room() -> None:
 
 def test_everywhere_means_every_site() -> None:
     sites = [f"storage.commit.{name}.commit" for name in ("remember", "forget", "recover", "rebalance")]
-    dice = [Dice(1, {"storage_lost": (1, 1)}, everywhere) for everywhere in (True, False)]
+    dice = [Dice(1, {"storage_lost": (1, 1)}, is_everywhere=each) for each in (True, False)]
     struck = [[it.struck("storage.commit", site, "o1/commit#1") for site in sites] for it in dice]
     assert struck[0] == ["storage_lost"] * 4
     assert None in struck[1]

@@ -7,9 +7,9 @@ import attrs
 
 from umi_core.values import Scope
 from umi_sim.clock import SimClock
-from umi_sim.generator import GAP_MS_MAX, Generator
+from umi_sim.generator import Generator
 from umi_sim.items import Op
-from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.run_config import PAUSE_MS_MAX, AgentConfig, RunConfig
 
 START_MS: Final = 1_700_000_000_000
 LAPSE_MS: Final = 300_000
@@ -37,7 +37,8 @@ CONFIG: Final = RunConfig(
 class Life:
     """A world in which a rewrite runs out, and a deadline stands, so long after the start."""
 
-    def __init__(self, lapses: Sequence[int] = (), deadlines: Sequence[int] = ()) -> None:
+    def __init__(self, lapses: Sequence[int] = (), deadlines: Sequence[int] = (), num: int = 1) -> None:
+        self.num = num  # how fast its clock is
         self.instants = {"lapses": lapses, "deadlines": deadlines}
 
     def lapses(self, agent: str) -> Sequence[int]:
@@ -47,7 +48,7 @@ class Life:
         return [START_MS + ms for ms in self.instants["deadlines"]]
 
     def clock(self, agent: str) -> SimClock:
-        return SimClock(START_MS, 0)
+        return SimClock(START_MS, 0, num=self.num)
 
     def nothing(self, agent: str) -> Sequence[str]:
         return ()
@@ -64,22 +65,44 @@ def asked(life: Life, **changes: Any) -> list[Op]:
 
 def test_pauses_are_short() -> None:
     times = [op.at_ms for op in asked(Life())]
-    assert max(times) <= GAP_MS_MAX
+    assert max(times) <= PAUSE_MS_MAX
     assert 0.4 < times.count(0) / len(times) < 0.6
 
 
+def test_pauses_are_as_long_as_the_configuration_says() -> None:
+    times = [op.at_ms for op in asked(Life(), pause_ms_max=3_600_000)]
+    assert 1_800_000 < max(times) <= 3_600_000
+
+
 def test_a_question_asked_again_may_wait_until_its_rewrite_lapses() -> None:
-    late = [op for op in asked(Life(lapses=[LAPSE_MS])) if op.at_ms > GAP_MS_MAX]
+    late = [op for op in asked(Life(lapses=[LAPSE_MS])) if op.at_ms > PAUSE_MS_MAX]
     assert {op.at_ms for op in late} == {LAPSE_MS - 1, LAPSE_MS, LAPSE_MS + 1}
     assert {op.name for op in late} == {"recall"}
     assert all(op.args["turns"] for op in late)
 
 
 def test_a_lapse_that_is_past_is_not_waited_for() -> None:
-    assert max(op.at_ms for op in asked(Life(lapses=[-9]))) <= GAP_MS_MAX
+    assert max(op.at_ms for op in asked(Life(lapses=[-9]))) <= PAUSE_MS_MAX
 
 
 def test_any_operation_may_land_on_a_deadline() -> None:
     landed = asked(Life(deadlines=[50_000]), land=(1, 1))
     assert {op.at_ms for op in landed} == {49_999, 50_000, 50_001}
     assert {op.name for op in landed} == {"remember", "recall"}
+
+
+def test_a_fast_clock_is_made_to_show_a_reading_that_it_would_leave_out() -> None:
+    generator = Generator(attrs.evolve(CONFIG, land=(1, 1)), Life(deadlines=[50_000], num=2))
+    drawn = [generator.next_items("a", 0, 0) for _ in range(CONFIG.operations_max)]
+    told = {(items[-1].at_ms, *(str(move.args) for move in items[:-1])) for items in drawn if items}
+    assert told == {
+        (24_999, str({"to_ms": START_MS + 49_999})), (25_000,), (25_000, str({"to_ms": START_MS + 50_001})),
+    }  # fmt: skip
+
+
+def test_what_lasts_is_recorded_with_its_end_before_the_operation_that_it_strikes() -> None:
+    generator = Generator(attrs.evolve(CONFIG, faults={"clock_freeze": (1, 1)}), Life())
+    freeze, thaw, op = generator.next_items("a", 0, 0)
+    assert [getattr(item, "move", "") for item in (freeze, thaw, op)] == ["freeze", "thaw", ""]
+    assert freeze.at_ms == op.at_ms < thaw.at_ms
+    assert generator.record == [freeze, thaw, op]

@@ -31,7 +31,7 @@ from umi_core.values import (
     Version,
     entity_id,
 )
-from umi_sim.invariants import ALIASES, RULES, check_store, check_xml, id_of, rule_named
+from umi_sim.invariants import ALIASES, RULES, check_recovered, check_store, check_xml, id_of, rule_named
 from umi_sim.verdict import Broken
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
@@ -343,6 +343,15 @@ def test_what_does_not_agree_is_caught_by_name(rule: str, spoil: Callable[[Pair]
     with pytest.raises(Broken) as caught:
         check_store(pair.storage, pair.memory.state)
     assert caught.value.rule == rule
+
+
+def test_a_life_that_recovered_has_read_the_core_row() -> None:
+    pair = lived()
+    check_recovered(pair.storage, pair.memory.state)
+    pair.memory.state.tiers.core = CoreTier()
+    with pytest.raises(Broken, match="no-defaults-over-data"):
+        check_recovered(pair.storage, pair.memory.state)
+    check_recovered(pair.storage, Pair(scope=Scope("u1", "nobody")).memory.state)
 
 
 def test_a_person_in_persona_is_caught() -> None:

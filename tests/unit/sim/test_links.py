@@ -9,6 +9,7 @@ import pytest
 from umi_core.effects import Read
 from umi_core.inputs import ReadDone
 from umi_sim.agent import Message
+from umi_sim.inspector import Inspector
 from umi_sim.items import Args, Fault, Item, Op
 from umi_sim.links import Links, lane_of
 from umi_sim.runner import run_once
@@ -18,6 +19,7 @@ from umi_sim.source import ArgsMaker, Replay
 from umi_sim.trace import Tag, decode
 from umi_sim.verdict import Verdict
 from umi_sim.window import Window
+from umi_sim.world import World
 
 CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4)
 TIMEOUT_MS: Final = 10_000
@@ -124,6 +126,18 @@ def test_link_and_service_faults_of_one_event_both_strike_in_any_order_of_the_re
     for faults in (pair, pair[::-1]):
         verdict, _ = lived(session(1), *faults)
         assert verdict.fired == {"link_delay": 1, "storage_reply_lost": 1}
+
+
+def test_what_a_clog_holds_is_due_when_the_world_heals() -> None:
+    items = session(1), session(2, 1_100), fault("link_clog", f"{FIRST}/answer", for_ms=60_000)
+    world = World(CONFIG, Replay(items), Inspector(CONFIG))
+    world.begin()
+    while world.now_ms < 1_101:
+        world.refill()
+        assert world.deliver_next()
+    assert [due_ms for due_ms, _, _ in world.mail.queue] == [61_001] * 2
+    world.heal()
+    assert [due_ms for due_ms, _, _ in world.mail.queue] == [1_101] * 2
 
 
 # Windows.

@@ -14,7 +14,7 @@ from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
 
 SCOPE = Scope("u1", "a1")
-CONFIG = attrs.evolve(PLAIN, scenario="storage_storm", seed=45, mode="swarm", start_ms=1_000)
+CONFIG = attrs.evolve(PLAIN, scenario="storage_storm", seed=45, mode="swarm")
 ITEMS: tuple[Item, ...] = (
     Op("o1", 0, "a", "set", {"key": "k", "value": b"\xff", "ttl_ms": None}),
     Op("o3", 250, "a", "remember", {"text": "Alice works at Acme."}),
@@ -55,7 +55,7 @@ def test_a_run_that_passed() -> None:
         "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
         "  repeat   umi-sim run storage_storm --seed 45",
         "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
-        "  config   swarm; 2 agents, 1 scope, 4 keys, latency spread, schedule random",
+        "  config   swarm; 2 agents, 1 user, 4 keys, latency spread, schedule random",
         "           not plain: working_entry_count_max 4, semantic_routing true, land 3/8, clock b -1 d",
         "  faults   fired storage_lost 3",
         "           silent storage_full; blunt model_truncated 1",
@@ -63,6 +63,17 @@ def test_a_run_that_passed() -> None:
         "  phases   33 min of virtual time, healed at step 371, audit 19 rows, "
         "second drain empty, restart equal",
         "  marks    1 reached",
+    ]
+
+
+def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
+    config = attrs.evolve(
+        CONFIG, mode="one_kind", faults={"storage_torn": (1, 4)}, in_flight_max=3, start_ms=0, repeat=(0, 16),
+        revise_every=5,
+    )  # fmt: skip
+    assert report.lines(verdict(config=config), "umi-sim run")[3:5] == [
+        "  config   one_kind storage_torn; 1 agent, 1 user, 4 keys, latency instant, schedule fifo",
+        "           not plain: in_flight 3, start 0 ms, revisions every 5",
     ]
 
 

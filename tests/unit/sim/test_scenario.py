@@ -2,33 +2,18 @@
 
 import os
 import pickle
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_core.config import OPTIONS, Config
+from umi_core.config import Config
 from umi_core.inputs import REQUESTS
-from umi_core.values import Scope
+from umi_sim.drawing import MODES
 from umi_sim.faults import KINDS
 from umi_sim.run_config import RunConfig
-from umi_sim.scenario import (
-    FLOORS,
-    START_MS,
-    TINY,
-    BadScenario,
-    Scenario,
-    draw,
-    find,
-    load,
-    parse,
-    shipped,
-)
+from umi_sim.scenario import BadScenario, Scenario, draw, find, load, parse, shipped
 from umi_sim.toml_reader import FILE_BYTES_MAX, NESTING_MAX
 
 HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
@@ -56,7 +41,10 @@ RATIO = 'expected a ratio "n/d" with n <= d <= 10^9, got'
 COUNT = "agents.count: expected a whole number or [low, high], 1 to 4, got"
 NO_FLOAT = "(floats and dates are not used)"
 BOUNDED = "is not allowed, expected at least route_confidence_min_ppm"
-AGENTS, RUN = "known: count, share_user, in_flight", "known: policy, steps_max, marks, off, reason"
+AGENTS, RUN = (
+    "known: count, users, scopes, in_flight",
+    "known: policy, revise_every, steps_max, marks, off, reason",
+)
 TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults, explore"
 NAME = "expected a name of a-z 0-9 -, got"
 TIME = "expected a whole number from 0 to 4503599627370496, got"
@@ -67,8 +55,16 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
     [
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
         ("[sweep]\ndepth = 1", f"sweep: unknown key; {TABLES}"),
-        ("swarm = { pin = {} }", "scenario.swarm.pin: unknown key; known: mode, sites"),
-        ('swarm = { mode = "one_kind" }', 'scenario.swarm.mode: expected any|plain|swarm, got "one_kind"'),
+        ("swarm = { pun = {} }", "scenario.swarm.pun: unknown key; did you mean pin?"),
+        ('swarm = { mode = "none" }', 'scenario.swarm.mode: expected any|plain|one_kind|swarm, got "none"'),
+        ('swarm = { mode = "one_kind" }\n[faults]',
+         "scenario.swarm.mode: one_kind needs a kind of fault that may be on"),
+        ('swarm = { pin = { kind = "model_slow" } }\n[faults]\nstorage = true',
+         "scenario.swarm.pin.kind: model_slow is off in [faults]"),
+        ('swarm = { pin = { kind = "model" } }',
+         'scenario.swarm.pin.kind: expected the name of a kind of fault, got "model"'),
+        ('[agents]\nscopes = "hostile"\nusers = 2',
+         "agents.users: hostile scopes say themselves who is whose user"),
         ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
         ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
         ("version = true", "scenario.version: expected a whole number from 1 to 1000000, got true"),
@@ -110,7 +106,8 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[run]\noff = ["a", "a"]\nreason = "r"', "run.off: expected different names, got ['a', 'a']"),
         ('[services]\nlatency = ["far"]', 'services.latency: expected instant|short|spread, got "far"'),
         ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
-        ('[run]\npolicy = ["pct"]', 'run.policy: expected fifo|random, got "pct"'),
+        ('[run]\npolicy = ["pct(6)"]',
+         'run.policy: expected fifo, lifo, random, pct, or pct(1) to pct(5), got "pct(6)"'),
         ("[run]\nequivalences = []", f"run.equivalences: unknown key; {RUN}"),
         ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
@@ -249,7 +246,9 @@ def test_a_damaged_file_is_refused_or_draws(data: st.DataObject) -> None:
 def test_an_unknown_name_is_refused_with_its_neighbour() -> None:
     with pytest.raises(BadScenario, match=r"^storage_strom: no such scenario; did you mean storage_storm\?$"):
         find("storage_strom")
-    with pytest.raises(BadScenario, match=r"^x: no such scenario; known: answers, calm, canary, "):
+    with pytest.raises(
+        BadScenario, match=r"^x: no such scenario; known: all_faults, answers, calm, canary, "
+    ):
         find("x")
 
 
@@ -329,8 +328,8 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
         ]
         assert list(config.faults) == [kind for kind in KINDS if kind in config.faults]
         assert all(1 <= n <= d for n, d in config.faults.values())
-        assert config.mode in ("plain", "swarm")
-        assert config.mode == "swarm" or not config.faults
+        assert config.mode in MODES
+        assert len(config.faults) <= {"plain": 0, "one_kind": 1, "swarm": len(KINDS)}[config.mode]
         assert 1 <= len(config.agents) <= 4
         assert config == draw(scenario, seed)
 
@@ -338,15 +337,15 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
 def test_all_that_is_promised_is_shipped() -> None:
     assert set(shipped()) >= set(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
-        "transcripts conversation contradictions languages answers canary clock_storm link_storm doubt "
-        "explore_working explore_snapshots explore_sessions explore_clocks explore_core "
-        "explore_commit".split()
+        "transcripts conversation contradictions languages answers canary storm all_faults tiny crowd "
+        "tenants long_life revisions explore_working explore_snapshots explore_sessions explore_clocks "
+        "explore_core explore_commit".split()
     )
 
 
-def test_the_canary_and_what_is_explored_are_manual() -> None:
+def test_the_canary_what_takes_minutes_and_what_is_explored_are_manual() -> None:
     explored = [name for name in shipped() if find(name).explore]
-    assert [name for name in shipped() if find(name).manual] == ["canary", *explored]
+    assert [name for name in shipped() if find(name).manual] == ["canary", *explored, "long_life"]
     assert all(name.startswith("explore_") for name in explored)
     assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
 
@@ -357,265 +356,6 @@ def test_smoke_reaches_every_request_and_every_fault() -> None:
     assert {name for config in configs for name in config.weights} == set(REQUESTS)
     assert {name for config in configs for name in config.faults} == set(KINDS)
     assert {KINDS[name].group for config in configs for name in config.faults} == GROUPS
-
-
-# Drawn.
-
-
-def test_golden_draw() -> None:
-    """A changed number here means that every seed of every scenario means something else."""
-    config = draw(made(), 42)
-    assert (config.mode, config.start_ms, config.latency, config.policy) == (
-        "swarm",
-        START_MS,
-        "instant",
-        "random",
-    )
-    assert [(each.name, each.scope, each.skew_ms) for each in config.agents] == [
-        ("a", Scope("u1", "a1"), 1_644_268_257)
-    ]
-    assert config.memory == {
-        "core_bytes_max": 4_096, "core_entry_count_max": 3,
-        "working_bytes_max": 400, "working_entry_count_max": 3,
-        "semantic_routing": True, "auto_populate": False, "auto_rebalance": False,
-    }  # fmt: skip
-    assert (config.operations_max, config.in_flight_max, config.key_count) == (353, 6, 5)
-    assert (config.adversarial, config.land, config.repeat) == ((1, 8), (4, 8), (0, 16))
-    assert list(config.weights.items())[:3] == [("get", 18), ("touch", 13), ("sweep", 2)]
-    assert config.faults["storage_lost"] == (23, 1_024)
-
-
-def test_a_plain_run_takes_no_chances() -> None:
-    config = drawn("", "plain")
-    assert config.agents[0].scope == Scope("u1", "a1")
-    assert config == RunConfig(
-        scenario="x", version=1, seed=1, mode="plain", agents=config.agents[:1], start_ms=START_MS,
-        memory={}, weights=config.weights, faults={}, operations_max=50, in_flight_max=1, key_count=4,
-        adversarial=(1, 4), land=(1, 4), repeat=(0, 1), latency="instant", policy="fifo", steps_max=70_000,
-    )  # fmt: skip
-    assert list(config.weights) == list(REQUESTS)
-    assert sum(config.weights.values()) == 64
-
-
-def test_a_plain_run_stays_within_what_the_file_says() -> None:
-    config = drawn(
-        "[agents]\ncount = [2, 3]\nin_flight = [3, 5]\nshare_user = false\n"
-        '[workload]\noperations = [5, 9]\nkeys = 7\nweights = { get = 2, set = 3 }\nrepeat = "1/2"\n'
-        '[clock]\nskew = true\nland = "0/1"\nstart_ms = 5\n'
-        '[services]\nlatency = ["spread", "short"]\n[run]\npolicy = ["random", "fifo"]\nsteps_max = 7\n'
-        "[memory]\ncore_entry_count_max = 3\nauto_rebalance = false\n[faults]\nmodel = true",
-        "plain",
-    )
-    assert [agent.scope for agent in config.agents] == [Scope("u1", "a1"), Scope("u2", "a2")]
-    assert [agent.skew_ms for agent in config.agents] == [0, 0]
-    assert (config.in_flight_max, config.operations_max, config.key_count) == (3, 9, 7)
-    assert (config.weights, config.faults, config.repeat) == ({"set": 3, "get": 2}, {}, (1, 2))
-    assert (config.land, config.start_ms, config.steps_max) == ((0, 1), 5, 7)
-    assert (config.latency, config.policy) == ("spread", "fifo")
-    assert config.memory == {"core_entry_count_max": 3, "auto_rebalance": False}
-
-
-def test_given_weights_stay_in_proportion_up_to_a_factor() -> None:
-    base = {"set": 100, "get": 1}
-    for seed in range(50):
-        weights = drawn("[workload]\nweights = { get = 1, set = 100 }", seed=seed).weights
-        assert list(weights) == ["set", "get"]
-        assert all(
-            weight in range(base[name], 20 * base[name] + 1, base[name]) for name, weight in weights.items()
-        )
-
-
-def test_an_alphabet_has_something_to_write_and_something_to_read() -> None:
-    for seed in range(60):
-        weights = drawn("", seed=seed).weights
-        for floor, row in FLOORS.items():
-            assert any(name in weights for name in row), (seed, floor)
-    assert all(name in REQUESTS for row in FLOORS.values() for name in row)
-
-
-def test_the_most_special_word_about_a_fault_counts() -> None:
-    body = '[clock]\njumps = true\n[faults]\nmodel = "1/7"\nmodel_slow = false\n'
-    body += 'storage = false\nstorage_lost = "0/5"\nstorage_torn = "2/3"'
-    for seed in range(20):
-        faults = drawn(body, seed=seed).faults
-        models = [name for name, kind in KINDS.items() if kind.group == "model" and name != "model_slow"]
-        assert {name: rate for name, rate in faults.items() if not name.startswith("clock")} == {
-            **dict.fromkeys(models, (1, 7)), "storage_torn": (2, 3),
-        }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("body", "groups"),
-    [
-        ("", GROUPS),
-        ("[faults]", set()),
-        ("[clock]\njumps = false", GROUPS - {"clock"}),
-        ("[clock]\njumps = true\n[faults]", {"clock"}),
-        ("[clock]\njumps = true\n[faults]\nclock = false\nembed = true", {"embed"}),
-    ],
-)
-def test_a_table_of_faults_holds_all_of_them(body: str, groups: set[str]) -> None:
-    seen = {KINDS[name].group for seed in range(60) for name in drawn(body, seed=seed).faults}
-    assert seen == groups
-
-
-def test_agents_share_a_user_or_not() -> None:
-    shared = drawn("[agents]\ncount = 4\nshare_user = true\n[clock]\nskew = false").agents
-    apart = drawn("[agents]\ncount = 4\nshare_user = false\n[clock]\nskew = true").agents
-    assert [(agent.name, agent.scope.user, agent.scope.agent) for agent in shared] == [
-        ("a", "u1", "a1"), ("b", "u1", "a2"), ("c", "u1", "a3"), ("d", "u1", "a4"),
-    ]  # fmt: skip
-    assert [agent.scope.user for agent in apart] == ["u1", "u2", "u3", "u4"]
-    assert [agent.skew_ms for agent in shared] == [0] * 4
-    assert len({agent.skew_ms for agent in apart}) == 4
-
-
-def test_a_script_is_kept_as_it_is() -> None:
-    op = '{ at_ms = 5, agent = "a", name = "set", args = { key = "k", value = { hex = "ff00" } } }'
-    config = drawn(
-        f'[workload]\nkind = "script"\nscript = [{op}, {{ at_ms = 5, agent = "a", name = "len" }}]'
-    )
-    assert config.script == (
-        {"at_ms": 5, "agent": "a", "name": "set", "args": {"key": "k", "value": {"hex": "ff00"}}},
-        {"at_ms": 5, "agent": "a", "name": "len", "args": {}},
-    )
-    assert (config.workload, config.operations_max, config.weights) == ("script", 2, {})
-
-
-def test_what_else_the_file_says_arrives() -> None:
-    config = drawn(
-        'mutant = "a-bug"\nversion = 3\n[run]\noff = ["a-rule"]\nreason = "r"\n[services]\nflush_ms = 9'
-    )
-    assert (config.planted, config.version, config.off, config.flush_ms) == ("a-bug", 3, ("a-rule",), 9)
-    assert made('[run]\nmarks = { "a: b" = "1/100" }').marks == {"a: b": (1, 100)}
-
-
-OPTION_BODIES = {
-    "agents": "[agents]\ncount = 4\nshare_user = true\n[clock]\nskew = true",
-    "in_flight_max": "[agents]\nin_flight = 64",
-    "operations_max": "[workload]\noperations = 1000",
-    "key_count": "[workload]\nkeys = 99",
-    "weights": "[workload]\nweights = { set = 99 }",
-    "adversarial": '[workload]\nadversarial = "1/99"',
-    "repeat": '[workload]\nrepeat = "1/99"',
-    "memory": "[memory]\nembedding_dims = 99",
-    "start_ms": "[clock]\nstart_ms = 99",
-    "land": '[clock]\nland = "1/99"',
-    "faults": '[faults]\nmodel_slow = "1/99"',
-    "flush_ms": "[services]\nflush_ms = 99",
-}
-
-
-@pytest.mark.parametrize("option", OPTION_BODIES)
-def test_an_option_that_is_pinned_moves_no_other(option: str) -> None:
-    for seed in range(20):
-        free, pinned = (
-            draw(made(body + "\n[run]\nsteps_max = 9"), seed) for body in ("", OPTION_BODIES[option])
-        )
-        assert attrs.evolve(pinned, **{option: getattr(free, option)}) == free
-        assert getattr(pinned, option) != getattr(free, option) or pinned.mode == "plain"
-
-
-def test_a_pinned_setting_moves_no_other_setting() -> None:
-    for seed in range(20):
-        free, pinned = (
-            drawn("", seed=seed).memory,
-            drawn("[memory]\ncore_entry_count_max = 9", seed=seed).memory,
-        )
-        assert {**free, "core_entry_count_max": 9} == {**pinned, "core_entry_count_max": 9}
-
-
-def test_the_order_of_the_file_means_nothing() -> None:
-    rows = [
-        "[memory]\nauto_populate = 'any'\n",
-        "[faults]\nstorage = true\nmodel = true\n",
-        "[agents]\ncount = [1, 4]\n",
-    ]
-    for seed in range(10):
-        assert draw(made("".join(rows)), seed) == draw(made("".join(reversed(rows))), seed)
-
-
-# Every setting takes about the share that the spec gives it, over 400 seeds.
-
-
-@cache
-def configs(mode: str) -> list[RunConfig]:
-    return [drawn("", mode, seed) for seed in range(400)]
-
-
-def must_share(values: Iterable[object], parts: Mapping[object, int]) -> None:
-    """Each value at least half and at most twice as often as its part says, and no other."""
-    counts = Counter(values)
-    assert set(counts) == set(parts)
-    for value, part in parts.items():
-        taken, due = counts[value] * sum(parts.values()), part * counts.total()
-        assert due <= 2 * taken <= 4 * due, (value, counts)
-
-
-def must_halve(values: Iterable[str], names: Iterable[str]) -> None:
-    """Each name in about half of the runs."""
-    counts = Counter(values)
-    assert {name: counts[name] for name in names if not 150 <= counts[name] <= 250} == {}
-
-
-EIGHT = dict.fromkeys(range(1, 9), 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mode", "setting", "parts"),
-    [
-        ("any", "mode", {"plain": 1, "swarm": 4}),
-        ("any", "start_ms", {0: 1, START_MS: 15}),
-        ("swarm", "in_flight_max", EIGHT),
-        ("swarm", "key_count", EIGHT),
-        ("swarm", "adversarial", {(n, 8): 1 for n in range(1, 8)}),
-        ("swarm", "land", {(n, 8): 1 for n in range(1, 5)}),
-        ("swarm", "repeat", {(0, 16): 4, (1, 16): 1, (2, 16): 1, (3, 16): 1, (4, 16): 1}),
-        ("swarm", "latency", {"instant": 1, "short": 1, "spread": 1}),
-        ("swarm", "policy", {"fifo": 1, "random": 2}),
-    ],
-)
-def test_settings_take_their_shares(mode: str, setting: str, parts: Mapping[object, int]) -> None:
-    must_share([getattr(config, setting) for config in configs(mode)], parts)
-
-
-@pytest.mark.slow
-def test_agents_take_their_shares() -> None:
-    casts = [config.agents for config in configs("swarm")]
-    must_share([len(cast) for cast in casts], {1: 4, 2: 3, 3: 2, 4: 1})
-    must_share([cast[1].scope.user for cast in casts if len(cast) > 1], {"u1": 1, "u2": 1})
-    skews = [cast[0].skew_ms for cast in casts]
-    must_share([(skew > 0) - (skew < 0) for skew in skews], {0: 2, 1: 1, -1: 1})
-
-
-@pytest.mark.slow
-def test_sizes_are_drawn_by_their_logarithm() -> None:
-    must_share(
-        [config.operations_max.bit_length() for config in configs("swarm")], dict.fromkeys(range(4, 10), 1)
-    )
-    rates = [n.bit_length() for config in configs("swarm") for n, d in config.faults.values() if d == 1_024]
-    must_share(rates, dict.fromkeys(range(1, 10), 1))
-    must_share(
-        [n for config in configs("swarm") for n in config.weights.values()], dict.fromkeys(range(1, 21), 1)
-    )
-
-
-@pytest.mark.slow
-def test_half_of_all_kinds_and_requests_are_on() -> None:
-    must_halve([name for config in configs("swarm") for name in config.faults], KINDS)
-    must_halve([name for config in configs("swarm") for name in config.weights], REQUESTS)
-
-
-@pytest.mark.slow
-def test_half_of_the_memories_are_tiny_and_half_of_the_flags_are_turned() -> None:
-    memories = [config.memory for config in configs("swarm")]
-    flags = [name for name, allowed in OPTIONS.items() if allowed is None]
-    must_halve([name for memory in memories for name in memory], [*TINY, *flags])
-    assert {name for memory in memories for name in memory} == {*TINY, *flags}
-    assert {TINY.keys() <= memory.keys() or not TINY.keys() & memory.keys() for memory in memories} == {True}
-    counts = [memory["working_entry_count_max"] for memory in memories if "working_entry_count_max" in memory]
-    must_share(counts, {1: 4, 2: 2, 3: 2, 4: 1, 5: 1, 6: 1, 7: 1, 8: 4})
 
 
 # Overrides.
@@ -651,7 +391,7 @@ def test_an_override_survives_a_shell_that_takes_its_quotes(key: str, text: str)
         ("agents.count", "1\nx = 2", "agents.count: expected one value, got 1\\nx = 2"),
         ("agents.count.low", "1", "agents.count.low: unknown key"),
         ("agents", "1", "agents: expected a table, got 1"),
-        ("agents.", "1", "agents: unknown key; known: count, share_user, in_flight"),
+        ("agents.", "1", "agents: unknown key; known: count, users, scopes, in_flight"),
         ("clock.land", "inf", f"clock.land: {RATIO} inf {NO_FLOAT}"),
     ],
 )  # fmt: skip

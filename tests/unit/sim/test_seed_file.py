@@ -78,14 +78,18 @@ def args_of(fault: str) -> dict[str, object]:
     if fault in CONTENT_KINDS:
         return dict(CONTENT)
     readers = item_json.FAULT_ARGS.get(fault, {})
-    return {name: {"told": "unknown", "text": "\udfff"}.get(name, 7) for name in readers}
+    return {name: {"told": "unknown", "clock": "runs", "text": "\udfff"}.get(name, 7) for name in readers}
 
 
 FAULTS = st.builds(
     lambda kind, event: Fault("f1", kind, event, args_of(kind)), st.sampled_from(sorted(KINDS)), EVENTS
 )
 DEVIATIONS = st.builds(Deviation, st.just("s1"), EVENTS, EVENTS)
-MOVES = st.builds(lambda at, by: ClockMove("c1", at, "a", "jump", {"by_ms": by}), TIMES, st.integers(-9, 9))
+MOVE_ARGS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("jump", {"by_ms": -9}), ("drift", {"num": 1, "den": 2}), ("freeze", {}), ("thaw", {"catch_up": True}),
+    ("land", {"to_ms": 9}),
+)  # fmt: skip
+MOVES = st.builds(lambda at, of: ClockMove("c1", at, "a", *of), TIMES, st.sampled_from(MOVE_ARGS))
 
 
 def there_and_back(item: Item) -> Item:
@@ -133,7 +137,7 @@ def test_a_resolved_configuration_survives_its_file() -> None:
         PLAIN, scenario="smoke", seed=2**64 - 1, mode="swarm", memory={"semantic_routing": True},
         agents=(AgentConfig("a", Scope("u", "\ud800"), -5), AgentConfig("b", Scope("u", "b"))),
         weights={"set": 3}, faults={"storage_lost": (3, 1024)}, planted="get-alive-at-expiry",
-        off=("ttl-boundary",), policy="random", steps_max=77,
+        off=("ttl-boundary",), policy="pct(4)", revise_every=9, steps_max=77,
     )  # fmt: skip
     seed = SeedFile(config, (), Expect("pass", prefix=(b"\x01\x02",)))
     assert loads(text_of(seed).encode(), "x").config == config
@@ -200,6 +204,18 @@ def set_args(**args: object) -> bytes:
     return op(name="set", args={"key": "k", "value": "v", **args})
 
 
+def move(name: str, **args: object) -> bytes:
+    made = {"id": "c1", "kind": "clock", "at_ms": 0, "agent": "a", "move": name, "args": args}
+    return changed(OP, json.dumps(made))
+
+
+def struck(fault: str, **args: object) -> bytes:
+    return changed(
+        '"fault":"storage_lost","at":"o3/commit#1","args":{}',
+        f'"fault":"{fault}","at":"o3/commit#1","args":{json.dumps(args)}',
+    )
+
+
 HOSTILE: list[tuple[bytes, str]] = [
     (b"", "line 1, column 1: not JSON"),
     (b"[]", "the file: expected an object, got a list"),
@@ -247,6 +263,19 @@ HOSTILE: list[tuple[bytes, str]] = [
     (op(name="recall", args={"query": "q", "turns": [["user"]]}), "args.turns[0]: expected [role, text]"),
     (changed('"storage_lost"', '"storage_los"'), 'unknown fault "storage_los"; did you mean storage_lost?'),
     (changed('#1","args":{}', '#1","args":{"told":"all"}'), 'items[1].args.told: unknown value "all"'),
+    (move("leap"), 'items[0].move: unknown move "leap"; known: jump, drift, freeze, thaw, land'),
+    (move("jump"), "items[0].args: by_ms is missing"),
+    (move("drift", num=1, den=0), "items[0].args.den: expected an integer from 1 to 1000000000, got"),
+    (move("drift", num=5, den=2), 'items[0].args: expected a rate between 1/2 and 2/1, got text "5/2"'),
+    (move("drift", num=2, den=5), 'items[0].args: expected a rate between 1/2 and 2/1, got text "2/5"'),
+    (move("freeze", for_ms=1), 'items[0].args: unknown field "for_ms"'),
+    (move("thaw", catch_up=1), "items[0].args.catch_up: expected true or false, got the integer 1"),
+    (move("land", to_ms=-1), "items[0].args.to_ms: expected an integer from 0"),
+    (struck("link_delay"), "items[1].args: delay_ms is missing"),
+    (struck("link_clog", for_ms="long"), 'items[1].args.for_ms: expected an integer, got text "long"'),
+    (struck("link_loss", for_ms=1), 'items[1].args: unknown field "for_ms"'),
+    (struck("link_duplicate", after_ms=-1), "items[1].args.after_ms: expected an integer from 0"),
+    (struck("agent_pause", for_ms=1, clock="melts"), 'items[1].args.clock: unknown value "melts"'),
     (changed('"kind":"safety"', '"kind":"odd"'), 'failure.kind: unknown kind "odd"'),
     (changed('"prefix":[]', '"prefix":["zz"]'), "expect.prefix[0]: expected hex digits"),
     (changed('"hits":17', '"hits":true'), "history.hits: expected an integer, got true"),

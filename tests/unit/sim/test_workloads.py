@@ -110,6 +110,12 @@ def drawn_by(workload: Workload) -> list[Drawn]:
     return list(iter(workload.next, None))
 
 
+def test_users_who_are_alike_say_the_same() -> None:
+    told = [drawn_by(workload(agent, alike=True)) for agent in "ab"]
+    assert told[0] == told[1]
+    assert told[0] != drawn_by(workload("a"))
+
+
 def requests(agent: str = "a", **changes: Any) -> list[tuple[str, dict[str, Any]]]:
     return list(drawn_by(workload(agent, **changes)))
 

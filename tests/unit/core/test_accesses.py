@@ -1,0 +1,186 @@
+"""Goal: accesses and the session change for a reason and by what was told; a scan looks at its whole page."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from umi_core.effects import Asked, Commit, Done, Read, Reply, Write
+from umi_core.inputs import CreateSession, Rebalance, Recall, Remember, SetBlock, Value, Wake
+from umi_core.invariants import Before, BrokenRule, before_step, check_replies, check_step
+from umi_core.invariants.accesses import check_recorded, check_scan
+from umi_core.limits import SCAN_COUNT_MAX
+from umi_core.results import Recalled, Resolution
+from umi_core.state import State
+from umi_core.tiers.archive import AccessTable
+from umi_core.values import AccessRecord, Address, Entity
+
+
+def caught(check: Callable[[], None]) -> str:
+    """The rule under which it is caught."""
+    with pytest.raises(BrokenRule) as broken:
+        check()
+    return broken.value.rule
+
+
+class Watched(Pair):
+    """Every step and what it replied are judged; `before` is how the last one found the memory."""
+
+    before: Before
+    value: Value
+    said: Sequence[Reply]
+
+    def step(self, value: Value) -> list[Asked]:
+        self.before, self.value, known = before_step(self.memory.state), value, list(self.replies)
+        asked = super().step(value)
+        self.said = [reply for op_id, reply in self.replies.items() if op_id not in known]
+        self.judge()
+        return asked
+
+    def judge(self) -> None:
+        check_step(self.before, self.value, self.memory.state)
+        check_replies(self.before, self.value, self.memory.state, self.said)
+
+
+def watched(**config: int) -> Watched:
+    pair = Watched(config=attrs.evolve(QUIET, **config))  # type: ignore[arg-type]
+    pair.run()
+    return pair
+
+
+def count(pair: Pair, key: str, more: int) -> None:
+    """Somebody counts accesses that nobody told of, or forgets some."""
+    tiers = pair.memory.state.tiers
+    record = tiers.access.records[key]
+    records = {**tiers.access.records, key: attrs.evolve(record, count=record.count + more)}
+    tiers.access = attrs.evolve(tiers.access, records=records)
+
+
+def test_a_life_counts_what_it_tells() -> None:
+    pair = watched(promote_score_min_ppm=0)
+    pair.ask(Remember(1, "Alice likes tea. Bob snores", request_key="r"))
+    pair.ask(Remember(2, "Alice likes tea. Bob snores", request_key="r"))
+    pair.ask(Recall(3, "tea"))
+    pair.ask(Rebalance(4))
+    pair.ask(CreateSession(5))
+    pair.ask(SetBlock(6, "human", "x"))
+    assert pair.memory.state.tiers.access.records[ALICE].count == 2
+    assert pair.memory.state.tiers.access.records[BOB].count == 1
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+@pytest.mark.parametrize("request_", [Remember(2, "Alice likes coffee"), Recall(2, "tea")])
+def test_each_hit_and_each_name_counts_once(request_: Remember | Recall, more: int) -> None:
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.ask(request_)
+    count(pair, ALICE, more)
+    assert caught(pair.judge) == "access-truth"
+
+
+def test_nobody_else_counts() -> None:
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.ask(Recall(2, "tea"))
+    count(pair, BOB, 1)
+    assert caught(pair.judge) == "access-truth"
+
+
+def test_a_lost_plan_counts_before_its_reply() -> None:
+    """Two attempts, the first one wins: the memory learns with the second answer, and reads core before it
+    replies."""
+    pair = watched()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.land(pair.until(Commit))
+    pair.fail("unknown")
+    pair.run()
+    assert isinstance(pair.replies[1].outcome, Done)
+
+
+def test_what_was_forgotten_meanwhile_counts_no_more() -> None:
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Recall(2, "tea"))
+    tiers = pair.memory.state.tiers
+    tiers.access = attrs.evolve(tiers.access, records={}, forgotten={ALICE: None})
+    pair.judge()
+
+
+def test_an_outcome_without_a_value_tells_of_no_access() -> None:
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Recall(2, "tea"))
+    pair.said = [Reply(2, Done(Recalled((), Resolution("clear", "tea"), ("tea",))))]
+    assert caught(pair.judge) == "access-truth"
+    pair.said = []
+    pair.judge()  # not at its end yet
+
+
+def test_the_session_changes_when_something_was_learnt_and_never_else() -> None:
+    pair = watched()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.before, pair.value, pair.said = before_step(pair.memory.state), Wake(), []
+    session = pair.memory.state.tiers.session
+    pair.memory.state.tiers.session = attrs.evolve(session, interaction_count=1)
+    assert caught(pair.judge) == "session-keys-true"
+
+
+# What the score needs.
+
+
+def named(importance_ppm: int, kind: str = "person") -> Entity:
+    return Entity(ALICE, kind, "Alice", "x", 1, importance_ppm, 500_000, "human", 0, 0)
+
+
+def test_a_record_has_the_importance_that_was_told() -> None:
+    where = Address(SCOPE, "access", ALICE)
+    writes = [Write(where, AccessRecord(ALICE, "person", 900_000, 1, 0, 0)), Write(where, None)]
+    check_recorded([named(900_000)], writes)
+    check_recorded([], writes)
+    assert caught(lambda: check_recorded([named(500_000)], writes)) == "promotion-fair"
+    assert caught(lambda: check_recorded([named(900_000, "task")], writes)) == "promotion-fair"
+
+
+# Scans.
+
+
+def crowd(count: int, cursor: str = "") -> AccessTable:
+    ids = [f"ent_{n:03}" for n in range(count)]
+    return AccessTable({key: AccessRecord(key, "person", 0, 1, 0, 0) for key in ids}, {}, cursor)
+
+
+def scanning(table: AccessTable) -> State:
+    """A rebalance has just asked for the rows of its page."""
+    pair = Pair().run()
+    pair.memory.state.tiers.access = table
+    pair.step(Rebalance(1))
+    pair.until(Read)
+    return pair.memory.state
+
+
+def judged(state: State, inside: tuple[str, ...] = ()) -> None:
+    (operation,) = state.operations.values()
+    check_scan(operation, (state.tiers.access,), inside)
+
+
+@pytest.mark.parametrize("cursor", ["", "ent_050"])
+def test_a_scan_looks_at_the_next_page(cursor: str) -> None:
+    judged(scanning(crowd(SCAN_COUNT_MAX + 60, cursor)))
+
+
+def test_a_scan_that_passes_over_a_record_is_caught() -> None:
+    state = scanning(crowd(3))
+    (operation,) = state.operations.values()
+    operation.facts["others"] = ("ent_000", "ent_001")
+    assert caught(lambda: judged(state)) == "promotion-fair"
+    judged(state, inside=("ent_002",))
+    operation.plan_count = 2  # planned again, of the records as they were
+    judged(state)
+
+
+def test_a_scan_that_begins_anew_too_soon_is_caught() -> None:
+    state = scanning(crowd(SCAN_COUNT_MAX + 1))
+    (operation,) = state.operations.values()
+    operation.facts["cursor"] = ""
+    assert caught(lambda: judged(state)) == "promotion-fair"

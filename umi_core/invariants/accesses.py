@@ -1,0 +1,113 @@
+"""Accesses and sessions: what was counted, and why; which records a scan looks at.
+
+Law 1. A hit of an answered recall and a name in a committed remember count once each, and nothing else does.
+Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the next page, all of it.
+Law 4. What the reserved keys tell changes when something was learnt, and at no other time.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+from umi_core.effects import Asked, Commit, Done, Outcome, Reply, Write
+from umi_core.inputs import Committed, ReadDone, Value
+from umi_core.invariants.broken import demand
+from umi_core.limits import SCAN_COUNT_MAX
+from umi_core.results import Recalled, Remembered
+from umi_core.state import Operation
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.session import SessionInfo
+from umi_core.values import AccessRecord, Entity
+
+LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
+SPEAK_BY_READING: Final = ("recall", "load_session")
+SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
+
+
+class Heard(Protocol):
+    """The operation that waited for the value of a step."""
+
+    @property
+    def pinned(self) -> tuple[str, int, int]: ...
+    @property
+    def asked(self) -> Asked | None: ...
+    @property
+    def request(self) -> object: ...
+
+
+def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard: Heard | None) -> None:
+    """A look at a candidate is no access; what is forgotten or pruned leaves with the commit that says so."""
+    if now.records is was.records or now.records == was.records:
+        return
+    workflow = heard.pinned[0] if heard else ""
+    is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
+    holds = is_read or (workflow != "" and isinstance(value, Committed))
+    demand(holds, "access-truth", "accesses changed, and nothing was learnt", was.records, now.records)
+
+
+def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:
+    if now is was or now == was:
+        return
+    workflow = heard.pinned[0] if heard else ""
+    is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
+    is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
+    demand(is_read or is_commit, "session-keys-true", "the session changed, and nothing was learnt", was, now)
+
+
+def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
+    """`replies` are those of the step that was given what the operation had waited for."""
+    if heard is None or heard.pinned[0] not in ("recall", "remember"):
+        return
+    op_id = getattr(heard.request, "op_id", None)
+    outcome = next((reply.outcome for reply in replies if reply.op_id == op_id), None)
+    if outcome is None:
+        return  # not at its end yet; a remember whose earlier plan won reads core before it replies
+    expected = {key: count for key, count in accessed(heard, outcome).items() if key not in now.forgotten}
+    got = {key: more for key, record in now.records.items() if (more := record.count - count_of(was, key))}
+    demand(got == expected, "access-truth", "how often each was accessed", expected, got)
+
+
+def count_of(table: AccessTable, key: str) -> int:
+    record = table.records.get(key)
+    return record.count if record else 0
+
+
+def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
+    """What an outcome tells that was accessed in the step that brought it."""
+    value = outcome.value if isinstance(outcome, Done) else None
+    if isinstance(value, Recalled):
+        return Counter(hit.id for hit in value.hits)
+    if isinstance(value, Remembered) and isinstance(heard.asked, Commit) and not value.repeated:
+        return Counter(stored.id for stored in value.entities)
+    return {}
+
+
+def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
+    """The records that are written with a remember have importance and type of what it tells."""
+    told = {entity.id: (entity.importance_ppm, entity.type) for entity in entities}
+    for body in (write.body for write in writes if write.address.id in told):
+        if isinstance(body, AccessRecord):
+            wanted, got = told[body.entity_id], (body.importance_ppm, body.type)
+            demand(wanted == got, "promotion-fair", f"what the score of {body.entity_id} needs", wanted, got)
+
+
+def check_scan(operation: Operation, tables: Sequence[AccessTable], inside: Sequence[str]) -> None:
+    """A scan that has just asked for the rows of its page; one of the tables is what it saw."""
+    facts = operation.facts
+    candidates, others = facts.get("candidates"), facts.get("others")
+    is_new = operation.plan_count == 1 and "rows" not in facts
+    if not isinstance(candidates, tuple) or not isinstance(others, tuple) or not is_new:
+        return
+    looked, cursor = (*candidates, *others), facts["cursor"]
+    pages = [page_of(table) for table in tables]
+    missing = [[key for key in page if key not in looked and key not in inside] for page, _ in pages]
+    demand([] in missing, "promotion-fair", "records of its page that a scan passed over", pages, looked)
+    cursors = [end for _, end in pages]
+    demand(cursor in cursors, "promotion-fair", "where the next scan begins", cursors, cursor)
+
+
+def page_of(table: AccessTable) -> tuple[list[str], str]:
+    """The records that are next, and where the page after them begins."""
+    later = sorted(key for key in table.records if key > table.cursor)
+    page = later[:SCAN_COUNT_MAX]
+    return page, page[-1] if len(later) > len(page) else ""

@@ -1,0 +1,96 @@
+"""Mutants of the workflow engine: facts, attempts, waiting, what is told of less."""
+
+from typing import Any, Final
+
+import attrs
+
+from umi_core import codec
+from umi_core.engine import Engine
+from umi_core.inputs import Answer
+from umi_core.state import Facts, Operation, View
+from umi_core.workflow import Learned, Registry, Step
+from umi_sim.mutants import Mutant, Original, Patch
+
+
+def fact_left_out(registry: Registry) -> Registry:
+    """A row of a user's making, which does not do what it declares; the engine must refuse it."""
+    forgetful = Step("forgetful", take=says_nothing, produces=("promised",))
+    return registry.insert_before("recall", "embed", forgetful)
+
+
+def says_nothing(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned()
+
+
+def lacking_let_through(original: Original) -> Original:
+    def is_sound(self: Engine, operation: Operation, row: Step, facts: Any) -> object:
+        there = tuple(name for name in row.produces if name in facts)
+        return original(self, operation, attrs.evolve(row, produces=there), facts)
+
+    return is_sound
+
+
+def on_the_latest(original: Original) -> Original:
+    def proceed(self: Engine, operation: Operation) -> None:
+        operation.revision = self.registry.latest(operation.workflow)
+        original(self, operation)
+
+    return proceed
+
+
+def counted_only(original: Original) -> Original:
+    def degraded(self: Engine, operation: Operation, *rest: Any) -> None:
+        before = operation.degraded
+        original(self, operation, *rest)
+        operation.degraded = before
+
+    return degraded
+
+
+def at_once(original: Original) -> Original:
+    def sleep(self: Engine, operation: Operation, row: Step, failure: Any) -> None:
+        original(self, operation, row, attrs.evolve(failure, retry_after_ms=0))
+
+    return sleep
+
+
+def waits_for_nothing(original: Original) -> Original:
+    def load_state(data: bytes) -> object:
+        prints, state = original(data)
+        state.waiting.clear()
+        for operation in state.operations.values():
+            operation.waiting = operation.due_ms = None
+        return prints, state
+
+    return load_state
+
+
+def one_of_many(original: Original) -> Original:
+    def handle_due(self: Engine) -> None:
+        first = self.next_due()
+        for operation in self.state.operations.values():
+            if operation is not first and (operation.due_ms or self.state.seen_ms + 1) <= self.state.seen_ms:
+                operation.due_ms = None
+        original(self)
+
+    return handle_due
+
+
+ROWS: Final = (
+    Mutant("produces-unchecked", "workflow engine", "a row that leaves out a fact it declares is let through",
+           ("workflow-contract",), "calm", (Patch(Engine, "is_sound", lacking_let_through),),
+           tables=fact_left_out),
+    Mutant("running-operation-changes-revision", "workflow engine",
+           "an operation goes on with rows of a revision made after it began",
+           ("revision-pinned", "workflow-contract"), "revisions",
+           (Patch(Engine, "proceed", on_the_latest),)),
+    Mutant("degraded-without-saying", "workflow engine", "a row degrades, and the reply does not name it",
+           ("degradation-named",), "model_storm", (Patch(Engine, "degraded", counted_only),)),
+    Mutant("rate-limit-wait-ignored", "workflow engine", "the next attempt comes before the time it was told",
+           ("backoff",), "model_storm", (Patch(Engine, "sleep", at_once),)),
+    Mutant("waiting-kept-outside-state", "workflow engine", "a decoded memory never asks again",
+           ("copied-state-continues", "progress"), "smoke", (Patch(codec, "load_state", waits_for_nothing),)),
+    Mutant("jump-wakes-one-only", "workflow engine", "of several things due one is done, the rest dropped",
+           ("jump-or-steps", "progress", "workflow-contract"), "storage_storm",
+           (Patch(Engine, "handle_due", one_of_many),)),
+)  # fmt: skip

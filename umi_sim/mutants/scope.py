@@ -1,0 +1,69 @@
+"""Mutants of scope: whose rows are read, accepted and named."""
+
+from typing import Final
+
+import attrs
+
+from umi_core import engine
+from umi_core.effects import ByIds, Read
+from umi_core.inputs import Answer, Remember
+from umi_core.state import Facts, View
+from umi_core.values import Address, Row, Scope
+from umi_core.workflow import Learned, Registry, Taken
+from umi_core.workflows import drafting
+from umi_core.workflows.commits import Plan
+from umi_sim.mutants import Mutant, Original, Patch, row_of
+
+
+def by_user(original: Original) -> Original:
+    return lambda asked, rows: original(
+        asked, tuple(as_own(row, asked, row.address.scope.user) for row in rows)
+    )
+
+
+def by_nobody(original: Original) -> Original:
+    return lambda asked, rows: original(asked, tuple(as_own(row, asked, own_of(asked).user) for row in rows))
+
+
+def own_of(asked: Read) -> Scope:
+    query = asked.query
+    return query.addresses[0].scope if isinstance(query, ByIds) else query.scope
+
+
+def as_own(row: Row, asked: Read, user: str) -> Row:
+    """The row as if it belonged to whoever asks, if that is the user."""
+    own, of = own_of(asked), row.address
+    return attrs.evolve(row, address=Address(own, of.kind, of.id)) if own.user == user else row
+
+
+def nobodys(original: Original) -> Original:
+    return lambda scope, *rest: original(Scope("", ""), *rest)
+
+
+def known_to_anybody(registry: Registry) -> Registry:
+    row, told = row_of(registry, "remember", "plan"), dict[str, Scope]()
+
+    def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        taken, request = row.take(facts, answer, view), facts["request"]
+        assert isinstance(taken, Learned)
+        assert isinstance(request, Remember)
+        if told.setdefault(request.text, view.scope) == view.scope:
+            return taken
+        plan = taken.facts["plan"]
+        assert isinstance(plan, Plan)
+        return Learned({"plan": Plan(plan.at_ms, value=plan.value)})
+
+    return registry.replace("remember", "plan", attrs.evolve(row, take=take))
+
+
+ROWS: Final = (
+    Mutant("agent-half-ignored", "scope", "two agents of one user see each other's rows",
+           ("scope-apart",), "neighbours", (Patch(engine, "asked_for", by_user),)),
+    Mutant("strangers-row-accepted", "scope", "a row of another scope in an answer is used like any other",
+           ("scope-apart",), "neighbours", (Patch(engine, "asked_for", by_nobody),)),
+    Mutant("scope-left-out-of-ids", "scope", "equal names of two scopes get one id",
+           ("equal-names-apart", "reference-agrees"), "calm", (Patch(drafting, "entity_id", nobodys),)),
+    Mutant("duplicate-across-users", "scope", "a text that any scope has told is taken for known",
+           ("equal-names-apart", "acknowledged-is-durable", "error-is-not-empty"), "conversation",
+           tables=known_to_anybody),
+)  # fmt: skip
