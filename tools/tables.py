@@ -21,7 +21,18 @@ LETTERS = {
     "S": "shape: the answer is malformed",
     "M": "meaning: the answer is well formed and wrong",
     "Q": "quirk: legal, but rare",
+    "D": "destroys: something is gone for good, and listed",
 }
+
+
+NOT_SIMULATED = """
+What is destroyed is chosen by an atlas: without loss only what can be made again (vectors), with it at most
+three keys, or everything once ([what that looks like](decisions/018-what-loss-looks-like.md)).
+
+Not simulated: damage that neither storage nor the row itself notices, writes that land in another row, damage
+to what a memory needs before it can answer (epoch, head, core, access records), a forget or a core row that
+is told too early, a store that is wiped under memories that go on, real vectors and their rounding.
+"""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -36,7 +47,7 @@ def faults() -> str:
     return (
         "# Fault kinds\n\n"
         "A fault is bound to a named event, such as `o7/commit#2`: "
-        "the second commit attempt of operation o7.\n\n" + letters + "\n" + table(head, rows)
+        "the second commit attempt of operation o7.\n\n" + letters + "\n" + table(head, rows) + NOT_SIMULATED
     )
 
 

@@ -12,7 +12,16 @@ from umi_core.errors import Error
 from umi_core.values import Address, Body, Entity, Relation, Row, Scope, Version
 
 FailureKind = Literal[
-    "timeout", "unavailable", "rate_limited", "refused", "too_long", "full", "conflict", "unknown", "unusable"
+    "timeout",
+    "unavailable",
+    "rate_limited",
+    "refused",
+    "too_long",
+    "full",
+    "conflict",
+    "unknown",
+    "unusable",
+    "damaged",
 ]
 
 

@@ -172,7 +172,7 @@ class Engine:
         kind = answer.kind if isinstance(answer, EffectFailed) else "ok"
         self.marks.append(f"{operation.workflow}.{row.id}: {kind}")
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
-            answer = self.checked_rows(operation, asked, answer)
+            answer = self.checked_rows(operation, row, asked, answer)
         if isinstance(answer, EffectFailed):
             self.failed(operation, row, answer)
         elif isinstance(answer, ReadDone) and self.has_more(operation, answer):
@@ -372,15 +372,20 @@ class Engine:
 
     # Answers to reads.
 
-    def checked_rows(self, operation: Operation, asked: Read, answer: ReadDone) -> ReadDone | EffectFailed:
-        """Whole rows that were asked for: a search goes on without the others, any other read has failed."""
+    def checked_rows(
+        self, operation: Operation, row: Step, asked: Read, answer: ReadDone
+    ) -> ReadDone | EffectFailed:
+        """Rows that were asked for: a search goes on without the others, any other read has failed."""
         sound = asked_for(asked, answer.rows)
-        whole = tuple([found for found in sound if found.body is not None])
-        foreign_count, damaged_count = len(answer.rows) - len(sound), len(sound) - len(whole)
+        whole = tuple(
+            [found for found in sound if found.body is not None or found.address.kind in row.spares]
+        )
+        damaged = [found for found in sound if found.body is None]
+        foreign_count, damaged_count = len(answer.rows) - len(sound), len(damaged)
         if foreign_count or damaged_count:
             self.marks.append(f"read: {'foreign' if foreign_count else 'damaged'} row")
-            if not isinstance(asked.query, ByVector | ByWords):
-                return EffectFailed(answer.request_id, "unavailable")
+            if not isinstance(asked.query, ByVector | ByWords) and len(whole) < len(answer.rows):
+                return EffectFailed(answer.request_id, "unavailable" if foreign_count else "damaged")
         if foreign_count:
             self.degraded(operation, "read:foreign_rows", "foreign", foreign_count)
         if damaged_count:

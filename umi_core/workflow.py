@@ -109,7 +109,8 @@ class Step:
     """A row. `effect`, `ask` and `on_failure` are given together or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
-    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`.
+    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
+    kind that is in `spares` reaches `take` without a body; any other one makes the read fail.
     """
 
     id: str
@@ -123,6 +124,7 @@ class Step:
     when: Callable[[Facts], bool] | None = None
     otherwise: Mapping[str, object] | None = None
     skips_to: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
     config: tuple[tuple[str, str | int | bool], ...] = ()
 
 
@@ -146,7 +148,7 @@ def describe(step: Step) -> tuple[object, ...]:
     return (
         step.id, sorted(step.requires), sorted(step.produces), sorted(step.otherwise or ()), effect,
         qualified(step.ask), qualified(step.take), qualified(step.when), step.each, step.skips_to,
-        step.config, *(describe_failure(step.on_failure) if step.on_failure else ()),
+        step.spares, step.config, *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
 
 

@@ -109,6 +109,7 @@ class Drawing:
             land=self.share("clock.land", (1, 4), 8, (1, 4)),
             repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),
             latency=self.latency(), policy=self.policy(), flush_ms=scenario.flush_ms,
+            capacity_bytes=scenario.storage.get("capacity_bytes"), loss_max=self.loss_max(),
             revise_every=self.revise_every(),
             pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
             workload=scenario.kind, script=scenario.script,
@@ -256,15 +257,28 @@ class Drawing:
         return self.stream(f"workload.weights.{name}.factor").between(1, 20) if self.is_swarm else 1
 
     def faults(self) -> dict[str, Ratio]:
-        """Kind by kind; of one alone, unless the file has a rate for it, at a rate of its own."""
+        """Kind by kind; of one alone, unless the file has a rate for it, at a rate of its own.
+
+        Nothing that destroys is on in a world without loss.
+        """
         if self.is_plain:
             return {}
         if not self.is_swarm:
             name = self.only_kind()
             wanted = wish(self.scenario, name)
             return {name: ONE_KIND_RATE if isinstance(wanted, bool) else wanted}
-        rates = {name: self.rate(name) for name in KINDS}
+        kinds = [name for name, kind in KINDS.items() if kind.letter != "D" or self.loss_max()]
+        rates = {name: self.rate(name) for name in kinds}
         return {name: rate for name, rate in rates.items() if rate[0]}
+
+    def loss_max(self) -> int:
+        """How many keys may be lost: none in seven of eight swarm runs; with one kind, if that destroys."""
+        stream = self.stream("loss")
+        is_lossy, count = stream.chance(1, 8), stream.between(1, 3)
+        if not self.is_plain and not self.is_swarm:
+            is_lossy = KINDS[self.only_kind()].letter == "D"
+        pinned: bool | None = self.scenario.pin.get("loss")
+        return count if not self.is_plain and (is_lossy if pinned is None else pinned) else 0
 
     def only_kind(self) -> str:
         pinned: str | None = self.scenario.pin.get("kind")

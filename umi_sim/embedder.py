@@ -19,8 +19,8 @@ CACHED_WORDS_MAX: Final = 8_192
 SIXTEEN: Final = struct.Struct(">8H8B")
 
 
-def embed(text: str, dims: int) -> tuple[int, ...]:
-    """The vector of a text; shape (dims,)."""
+def embed(text: str, dims: int, turn: int = 0) -> tuple[int, ...]:
+    """The vector of a text; shape (dims,). A model of another version turns it by so many components."""
     assert 1 <= dims <= DIMS_MAX
     sums = [0] * dims
     for word in tokens(text) or [""]:
@@ -29,7 +29,8 @@ def embed(text: str, dims: int) -> tuple[int, ...]:
             sums[place] += 1
         for place in down:
             sums[place] -= 1
-    return scaled(sums)
+    vector, at = scaled(sums), -turn % dims
+    return vector[at:] + vector[:at]
 
 
 @lru_cache(maxsize=CACHED_WORDS_MAX)

@@ -20,7 +20,10 @@ Draw = Callable[[str, int], int]
 
 @attrs.frozen
 class Kind:
-    """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning or Quirk. `verb`: the call it strikes."""
+    """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning, Quirk or Destroys.
+
+    `verb`: the call it strikes.
+    """
 
     name: str
     letter: str
@@ -79,11 +82,18 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("embed_timeout", "B", "embedder.embed",
      "no vectors; the failure comes before the memory's own time-out", "EXT-3 WF-1"),
     ("embed_unavailable", "W", "embedder.embed", "every call fails for a while", "EXT-3 WF-1"),
+    ("embed_rate_limited", "B", "embedder.embed", "refused for now, with a time to wait", "BND-1 WF-1"),
     ("embed_reply_lost", "A", "embedder.embed", "the vectors are lost on the way", "EXT-3 WF-1"),
     ("embed_zero", "S", "embedder.embed", "a vector of zeros", "STO-4 WF-1"),
     ("embed_wrong_dims", "S", "embedder.embed", "a vector of another length", "STO-4 WF-1"),
     ("embed_short", "S", "embedder.embed", "one vector too few or too many", "STO-4 WF-1"),
-    ("embed_not_finite", "S", "embedder.embed", "a component that is no whole number", "STO-4 RET-1"),
+    ("embed_not_finite", "S", "embedder.embed", "a component that is no number", "STO-4 RET-1"),
+    ("embed_out_of_range", "S", "embedder.embed", "a component too large, too small or not whole",
+     "STO-4 RET-1"),
+    ("embed_drift", "M", "embedder.embed",
+     "a new version of the model: from now on every vector is turned by one component", "RET-1 STO-4"),
+    ("embed_collision", "M", "embedder.embed", "two texts of a batch get one vector", "RET-1 STO-4"),
+    ("embed_permuted", "M", "embedder.embed", "the vectors of a batch in another order", "RET-1 STO-4"),
     ("storage_unavailable", "W", "storage.any",
      "commits and reads fail for a while, definitely", "STO-2 RET-4"),
     ("storage_refused", "B", "storage.commit", "one commit is refused", "STO-2 RET-4"),
@@ -94,19 +104,28 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("storage_crash", "W", "storage.any",
      "what was not durable vanishes; no answers until it is back", "STO-1 STO-7"),
     ("storage_conflict", "B", "storage.commit", "a conflict although the versions agree", "STO-5 STO-7"),
-    ("storage_full", "B", "storage.commit", "no room for this batch", "CAP-3 STO-2"),
+    ("storage_full", "W", "storage.commit",
+     "for a while there is room for no more than there is, or for one byte less than a batch needs",
+     "CAP-3 STO-2"),
     ("storage_slow", "Q", "storage.any",
      "the answer just before, at or just after the time-out", "DET-4 IDEM-1"),
     ("storage_read_failed", "B", "storage.read", "one read fails", "RET-4"),
-    ("storage_damaged", "B", "storage.read", "one row comes back as damaged", "STO-6 RET-4"),
+    ("storage_damaged", "B", "storage.read",
+     "one row comes back as damaged: once, or for good if the atlas allows it", "STO-6 RET-4"),
     ("storage_bit_flip", "S", "storage.read",
-     "one byte of a saved session is another one in this answer", "SER-4 SER-2"),
+     "one bit of a saved session is another one: in this answer, or for good under loss", "SER-4 SER-2"),
     ("storage_misdirected", "M", "storage.read",
      "one row of the answer is another row of the store", "ISO-1 WF-1"),
+    ("storage_index_lag", "W", "storage.read",
+     "for a while searches do not know what was told lately", "RET-1 STO-4"),
     ("storage_short_page", "Q", "storage.read",
      "a page shorter than asked for, with a cursor", "RET-1 RET-2 PRO-2"),
     ("storage_repeat_row", "Q", "storage.read", "a row twice", "RET-1 RET-2 PRO-2"),
     ("storage_shuffled", "Q", "storage.read", "rows in another order", "RET-1 RET-2 PRO-2"),
+    ("storage_ack_early", "D", "storage.commit",
+     "only with loss: storage says that a batch is durable, and dies before it is", "STO-6 RET-4"),
+    ("storage_wiped", "D", "storage.any",
+     "only with loss: storage restarts empty, and every memory with it", "STO-6 RET-4"),
     ("link_delay", "Q", "link.any", "a message takes ten times as long", "DET-4 STO-5"),
     ("link_reorder", "Q", "link.any", "a message comes behind the next one of its link", "DET-4 STO-5"),
     ("link_clog", "W", "link.any", "messages of one direction are held, then come together", "DET-4 STO-5"),

@@ -82,6 +82,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.planting = planted(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
         self.world = World(self.config, self.source, inspector, registry)
+        inspector.oracle.meet(lambda: self.world.now_ms, self.world.services)
         self.run_ = Run(self.config, self.world, self.source, inspector)
         self.has_failed = False
         self.world.begin()

@@ -58,6 +58,9 @@ class Inspector:
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
 
+    def wiped(self) -> None:
+        self.oracle.wiped()
+
     def stepping(self, memory: Memory, value: Value) -> None:
         """Before a step. A working request that meets no operation can change the working tier alone."""
         self._replies.clear()

@@ -16,6 +16,7 @@ from typing import Any, Final, get_args, get_origin
 import attrs
 
 from umi_core.inputs import REQUESTS
+from umi_core.limits import DAY_MS
 from umi_core.values import Turn
 from umi_sim.clock import RATE_FACTOR_MAX
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
@@ -193,8 +194,10 @@ def fault_args(kind: str, args: Json, path: str) -> Args:
     """The arguments of a fault; what strikes without drawing has none."""
     if kind in CONTENT_KINDS:
         return dict(table(CONTENT_ARGS)(args, path))
-    readers, plain = FAULT_ARGS.get(kind, {}), TOLD_PLAIN if FAULT_ARGS.get(kind) is TOLD else {}
-    return {**plain, **table(readers, *(key for key in readers if key not in plain))(args, path)}
+    readers = FAULT_ARGS.get(kind, {})
+    plain = {name: value for name, value in PLAIN_ARGS.items() if name in readers}
+    given: dict[str, Json] = table(readers, *(key for key in readers if key not in plain))(args, path)
+    return given | {name: value for name, value in plain.items() if name not in given}
 
 
 def of_type(due: object) -> Reader:
@@ -345,26 +348,32 @@ ARGS_OF: Final[dict[str, Callable[[dict[str, Json], str], Args]]] = {
 }
 
 COUNT: Final = whole(0, 2**53 - 1)
+DAY: Final = whole(0, DAY_MS)  # the world goes on while a link holds something, so it must end
 AFTER: Final = {"after_ms": COUNT}
 FOR: Final = {"for_ms": COUNT}
 TOLD: Final = {"told": one_of(("nothing", "unknown"), "value")}
-TOLD_PLAIN: Final = {"told": "nothing"}
+PLAIN_ARGS: Final = {"told": "nothing", "latent": False}  # what a file need not say
 VECTOR: Final = {"index": COUNT, "choice": COUNT}
 ROW: Final = {"index": COUNT, "other": COUNT}
 DOWN: Final = {"down_ms": COUNT}
 FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "model_timeout": AFTER, "embed_timeout": AFTER, "model_slow": AFTER, "storage_slow": AFTER,
-    "model_rate_limited": {"retry_after_ms": COUNT}, "model_misdirected": {"text": of_type(str)},
+    "model_rate_limited": {"retry_after_ms": COUNT}, "embed_rate_limited": {"retry_after_ms": COUNT},
+    "model_misdirected": {"text": of_type(str)},
     "model_unavailable": FOR, "embed_unavailable": FOR, "storage_unavailable": FOR, "storage_crash": FOR,
     "storage_torn": {"count": COUNT, **FOR}, "storage_lost": TOLD, "storage_reply_lost": TOLD,
     "embed_zero": VECTOR, "embed_wrong_dims": VECTOR, "embed_short": VECTOR, "embed_not_finite": VECTOR,
-    "storage_damaged": ROW, "storage_misdirected": ROW, "storage_repeat_row": ROW,
-    "storage_bit_flip": {"byte": COUNT, "bit": COUNT}, "storage_short_page": {"count": COUNT},
+    "embed_out_of_range": VECTOR, "embed_collision": ROW, "embed_permuted": {"turn": COUNT},
+    "storage_full": {"spare_bytes": COUNT, **FOR}, "storage_index_lag": {"lag_ms": COUNT, **FOR},
+    "storage_damaged": {"index": COUNT, "latent": flag}, "storage_ack_early": FOR, "storage_wiped": FOR,
+    "storage_misdirected": ROW, "storage_repeat_row": ROW,
+    "storage_bit_flip": {"byte": COUNT, "bit": COUNT, "latent": flag},
+    "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
     "agent_lower_limit": {"core_entry_count_max": COUNT, **DOWN},
-    "link_delay": {"delay_ms": COUNT}, "link_reorder": {"wait_ms": COUNT}, "link_duplicate": AFTER,
-    "link_clog": FOR, "link_partition": FOR,
-    "agent_pause": {"clock": one_of(("runs", "stands"), "value"), **FOR},
+    "link_delay": {"delay_ms": DAY}, "link_reorder": {"wait_ms": DAY}, "link_duplicate": {"after_ms": DAY},
+    "link_clog": {"for_ms": DAY}, "link_partition": {"for_ms": DAY},
+    "agent_pause": {"clock": one_of(("runs", "stands"), "value"), "for_ms": DAY},
 }  # fmt: skip
 CONTENT_ARGS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("text", "before", "after", "json", "key", "members", "path", "other"), of_type(str)),

@@ -156,10 +156,10 @@ class Mail:
             self.arrive_again(message)
             return
         world, services, fault = self.world, self.world.services, None
-        luck = services.luck(call)
+        luck = services.arrived(call, world.now_ms)
         if not world.is_healed and not services.is_away(call, world.now_ms):
             fault = world.source.fault(
-                call.verb, call.site, call.event, luck, strikes.args_for(services, call)
+                call.verb, call.site, call.event, luck, strikes.args_for(services, call, world.tally.blunt)
             )
         if fault is None:
             handled = services.handle(call, world.now_ms)
@@ -173,6 +173,7 @@ class Mail:
     def arrive_again(self, message: Message) -> None:
         """A service that failed the first copy for sure, or is away, does not even look at the second."""
         call, services, now_ms = message.call, self.world.services, self.world.now_ms
+        services.turn_to(now_ms)
         if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
             self.handled(message, services.handle(call, now_ms))
 

@@ -80,6 +80,8 @@ def passed(verdict: Verdict, repeat: str) -> Iterator[str]:
         yield from rows("", f"not plain: {', '.join(not_plain)}")
     yield from faults_rows(verdict)
     yield from rows("replies", replies_line(verdict))
+    for loss in verdict.losses:
+        yield from rows("lost", loss)
     yield row("phases", phases_line(verdict))
     yield row("marks", f"{len(verdict.marks)} reached")
     if verdict.skipped:
@@ -116,6 +118,8 @@ def unusual(config: RunConfig) -> list[str]:
         *((f"start {config.start_ms} ms",) if config.start_ms != PLAIN.start_ms else ()),
         *(f"{name} {n}/{d}" for name, (n, d) in shares if differ((n, d), getattr(PLAIN, name))),
         *(f"clock {agent.name} {duration(agent.skew_ms)}" for agent in config.agents if agent.skew_ms),
+        *((f"may lose {config.loss_max}",) if config.loss_max else ()),
+        *((f"capacity {config.capacity_bytes} bytes",) if config.capacity_bytes else ()),
         *((f"revisions every {config.revise_every}",) if config.revise_every else ()),
         *(f"without {name}" for name in config.off),
         *((f"bug {config.planted}",) if config.planted else ()),
@@ -382,6 +386,7 @@ def as_json(verdict: Verdict) -> dict[str, object]:
         "steps": verdict.steps,
         "items": len(verdict.items),
         **{name: dict(getattr(verdict, name)) for name in counts},
+        "losses": list(verdict.losses),
         "crashes": verdict.crashes,
         "virtual_ms": verdict.virtual_ms,
         "healed_at_step": verdict.healed_at_step,

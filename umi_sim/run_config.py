@@ -29,6 +29,8 @@ class RunConfig:
     input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
     requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
+    `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
+    0 is none, and no wipe.
     Ratios are (n, d).
     """
 
@@ -50,6 +52,8 @@ class RunConfig:
     latency: str
     policy: str
     flush_ms: int = 1
+    capacity_bytes: int | None = None
+    loss_max: int = 0
     revise_every: int = 0
     pause_ms_max: int = PAUSE_MS_MAX
     alike: bool = False

@@ -252,7 +252,7 @@ def run_once(
         if keep_trace:
             world.trace = Trace(keep_all=True)
         known.world = world
-        inspector.oracle.world_ms = lambda: world.now_ms
+        inspector.oracle.meet(lambda: world.now_ms, world.services)
         live = Run(config, world, source, inspector)
         try:
             world.begin()
@@ -315,6 +315,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
         ordered(tally.excused), ordered(tally.marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
+        tuple(loss.told for loss in world.services.atlas.losses),
     )  # fmt: skip
 
 

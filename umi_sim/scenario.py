@@ -125,9 +125,12 @@ SWARM: Final = table(
     {
         "mode": text("|".join(("any", *MODES))),
         "sites": text("some|all"),
-        "pin": table({"kind": text("|".join(KINDS), "the name of a kind of fault"), "tiny": flag}),
+        "pin": table(
+            {"kind": text("|".join(KINDS), "the name of a kind of fault"), "tiny": flag, "loss": flag}
+        ),
     }
 )
+STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
@@ -195,6 +198,7 @@ class Scenario:
     jumps: bool | None = key("clock", flag)
     latency: Sequence[str] = key("services", names(text("|".join(LATENCIES))), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
+    storage: Mapping[str, int] = key("services", STORAGE, {})
     policy: Sequence[str] = key("run", names(POLICY), ())
     revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
     steps_max: int | None = key("run", whole(1, 10_000_000))
@@ -229,6 +233,9 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
             yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
+    if scenario.pin.get("loss") is False:
+        for name in [name for name in scenario.faults or {} if name in KINDS and KINDS[name].letter == "D"]:
+            yield f"faults.{name}", "destroys, and scenario.swarm.pin.loss is false"
     possible = possible_kinds(scenario)
     if scenario.swarm.get("mode") == "one_kind" and not possible:
         yield "scenario.swarm.mode", "one_kind needs a kind of fault that may be on"

@@ -110,8 +110,8 @@ def read_planted(value: Json, path: str) -> str | None:
     return one_of(tuple(MUTANTS), "mutant")(value, path)  # type: ignore[no-any-return]
 
 
-def no_loss(value: Json, path: str) -> bool:
-    return False if flag(value, path) is False else fail(path, "false, since nothing is destroyed yet", value)
+def capacity(value: Json, path: str) -> int | None:
+    return None if value is None else whole(1, 2**40)(value, path)
 
 
 def capped(cap: int) -> Reader:
@@ -145,8 +145,9 @@ CONFIG_READERS: Final[dict[str, Reader]] = {
     "key_count": COUNT, "adversarial": read_ratio, "land": read_ratio, "repeat": read_ratio,
     "latency": one_of(("instant", "short", "spread"), "latency"),
     "policy": one_of(POLICIES, "policy"), "flush_ms": whole(0, 60_000), "revise_every": COUNT,
+    "capacity_bytes": capacity, "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
-    "planted": read_planted, "off": listed(RULE, 100), "loss": no_loss,
+    "planted": read_planted, "off": listed(RULE, 100), "loss": flag,
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(name for name in CONFIG_READERS if name != "loss")
 

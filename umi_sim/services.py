@@ -1,10 +1,10 @@
 """The services that agents share: model, embedder and storage.
 
 A service answers from its state at the instant a call arrives; a commit is durable one flush later. What a
-fault does to a call stands in strikes.py.
+fault does to a call stands in strikes/.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.effects import Asked, AskModel, Commit, Embed, FailureKind, Read
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied
+from umi_sim.atlas import Atlas
 from umi_sim.embedder import embed
 from umi_sim.items import Args
 from umi_sim.model import truth
@@ -71,19 +72,44 @@ class Flush:
 Handled = Later | Flush | None
 
 
+@attrs.frozen
+class Tight:
+    """Storage has this capacity for a while."""
+
+    until_ms: int
+    capacity_bytes: int
+
+
+@attrs.frozen
+class Lag:
+    """Meanwhile searches did not know what was younger than `lag_ms`."""
+
+    until_ms: int
+    lag_ms: int
+
+
 class Services:
     """Model, embedder and storage of one world."""
 
-    def __init__(self, dims: Mapping[str, int]) -> None:
-        self.storage = SimStorage()
+    def __init__(self, dims: Mapping[str, int], capacity_bytes: int | None = None, loss_max: int = 0) -> None:
+        self.atlas = Atlas(loss_max)
+        self.wiped_ms = -1
+        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
+        self.storage = SimStorage(capacity_bytes=capacity_bytes)
+        self.capacity_bytes = capacity_bytes
+        self.tight: Tight | None = None
+        self.lags: list[Lag] = []
+        self.now_ms = 0
         self.away_until_ms: dict[str, int] = {}
         self.dead_until_ms = 0
         self.last_text = ""
+        self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
 
-    def luck(self, call: Call) -> str:
+    def arrived(self, call: Call, now_ms: int) -> str:
         """What a keyed draw about this call is about: for model and embedder the question, else its name."""
+        self.turn_to(now_ms)
         if isinstance(call.effect, AskModel | Embed):
             key = self._question(call)
             self._attempts[key] = self._attempts.get(key, 0) + 1
@@ -103,9 +129,22 @@ class Services:
     def is_away(self, call: Call, now_ms: int) -> str:
         """Why the service strikes every call right now: dead, away, or not at all."""
         service = SERVICE_OF[type(call.effect)]
-        if service == "storage" and now_ms < self.dead_until_ms:
+        is_cut_off = call.sent_ms <= self.wiped_ms
+        if service == "storage" and (now_ms < self.dead_until_ms or is_cut_off):
             return "dead"
         return "away" if now_ms < self.away_until_ms.get(service, 0) else ""
+
+    def turn_to(self, now_ms: int) -> None:
+        """It is now this time: windows that change storage itself begin or end."""
+        self.now_ms = now_ms
+        tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
+        self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
+        lags = [lag.lag_ms for lag in self.lags if now_ms < lag.until_ms]
+        self.storage.horizon_ms = now_ms - max(lags) if lags else None
+
+    def lag_since(self, at_ms: int) -> int:
+        """The longest lag that searches have had since then, in milliseconds."""
+        return max((lag.lag_ms for lag in self.lags if at_ms < lag.until_ms), default=0)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
         """What comes of a call that arrives now and that no fault strikes."""
@@ -125,13 +164,15 @@ class Services:
                 return ModelReplied(effect.request_id, self.last_text)
             case Embed():
                 dims = self._dims[call.agent]
-                return Embedded(effect.request_id, tuple(embed(text, dims) for text in effect.texts))
+                vectors = tuple(embed(text, dims, self.vector_turn) for text in effect.texts)
+                return Embedded(effect.request_id, vectors)
             case Read():
                 return self.storage.read(effect.request_id, effect.query)
         raise AssertionError(effect)
 
     def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
         """The batch becomes durable, if storage has not died since; what the sender is told of it."""
+        self.turn_to(now_ms)
         answer = self.storage.flush(flush.ticket, now_ms)
         if answer is None or flush.told == "nothing":
             return None
@@ -140,9 +181,19 @@ class Services:
             answer = EffectFailed(call.effect.request_id, "unknown")
         return Later(answer, flush.told if isinstance(flush.told, int) else now_ms)
 
-    def heal(self) -> None:
+    def wipe(self, now_ms: int, for_ms: int) -> None:
+        """Storage is empty after it was away for a while, and whoever used it begins anew."""
+        self.storage.wipe()
+        self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
+        self.on_wipe(max(1, for_ms))
+
+    def heal(self, now_ms: int) -> None:
+        """All windows end, and there is room for everything. What the embedder has become it stays."""
         self.away_until_ms.clear()
         self.dead_until_ms = 0
+        self.capacity_bytes = self.tight = None
+        self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]
+        self.turn_to(now_ms)
 
 
 def question(effect: AskModel | Embed) -> tuple[str, str]:

@@ -5,6 +5,8 @@ Law 2. Each write of an address takes its next version; a version is never reuse
 Law 3. A known idempotency key is answered from its first batch and changes nothing, whatever the batch says.
 Law 4. A read is one instant of the durable rows of its scope; conditions hold before any cut; order is total.
 Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before anybody can read.
+Law 6. A batch that would need more than the capacity changes nothing; one that does not grow the store always
+fits.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -25,20 +27,32 @@ from umi_core.effects import (
     CountRows,
     Expect,
     Query,
-    Where,
     Write,
 )
 from umi_core.inputs import Committed, EffectFailed, ReadDone
 from umi_core.language.words import words
-from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
-from umi_core.values import Address, Body, Entity, Relation, Row, Scope, Vector, Version
+from umi_core.values import Address, Body, Entity, Row, Scope, Vector
+from umi_sim.stored import (
+    Position,
+    address_order,
+    bytes_of,
+    cursor_at,
+    flipped,
+    hit_order,
+    is_version_of,
+    matches,
+    place_read,
+    position,
+    receipt_of,
+    rows_at_most,
+)
 
 if TYPE_CHECKING:
     from umi_sim.search_index import SearchIndex
 
 Versions = tuple[tuple[Address, int], ...]
-Position = tuple[str, str]  # (kind, id): where a scan stands
 
 START: Final = ("", "")
 INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
@@ -68,17 +82,24 @@ class SimStorage:
     """Rows are frozen values shared by reference, so a read copies nothing.
 
     A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
-    on; it says what a scan says.
+    on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
+    when that was, for each version of an entity and each vector.
     """
 
     indexed_count_min: int = INDEXED_COUNT_MIN
+    capacity_bytes: int | None = None
+    horizon_ms: int | None = attrs.field(default=None, init=False)
     rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
     graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
     shelves: dict[Scope, dict[str, list[str]]] = attrs.field(factory=dict, init=False)  # ids of rows, by kind
     receipts: dict[str, Kept] = attrs.field(factory=dict, init=False)  # oldest first
     pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
     ticket_last: int = attrs.field(default=0, init=False)
+    rotten: dict[Address, tuple[int, int] | None] = attrs.field(factory=dict, init=False)  # which bit, or all
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
+    fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
+    _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
 
     # Commits: arrive, then flush, crash or tear.
 
@@ -90,7 +111,7 @@ class SimStorage:
 
     def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None:
         """Make the batch durable, or say why not; None if a crash took it."""
-        pending = self.pending.pop(ticket, None)
+        pending, self._now_ms = self.pending.pop(ticket, None), now_ms
         return None if pending is None else self._decide(pending.commit, now_ms)
 
     def crash(self) -> None:
@@ -100,27 +121,40 @@ class SimStorage:
     def torn(self, ticket: int, count: int) -> None:
         """Write the first `count` rows of the batch, die, and undo them at restart: nothing has happened."""
         writes = self.pending.pop(ticket).commit.writes[:count]
-        rows, graves = dict(self.rows), dict(self.graves)
-        before = [(write.address, rows.get(write.address)) for write in writes]
-        for write in writes:
-            self._apply(write)
-        for address, row in reversed(before):
-            self._restore(address, row, graves.get(address))
-        assert self.rows == rows
-        assert self.graves == graves
+        self._try(writes)
         self.check()
+
+    def foretold(self, commit: Commit, now_ms: int) -> Committed | None:
+        """What the batch would be answered now, without making it durable; None if it would fail."""
+        if not self.is_due(commit, now_ms) or not self.has_room(commit):
+            return None
+        return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
+
+    def wipe(self) -> None:
+        """Restart empty: versions begin anew, and no key is known."""
+        self.crash()
+        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten, self.fresh_ms):
+            table.clear()
+        self.index, self._used_bytes = None, None
+
+    def rot(self, address: Address, bit: tuple[int, int] | None = None) -> None:
+        """From now on this row is damaged, or one bit of its snapshot is, until it is written again."""
+        assert address in self.rows
+        self.rotten[address] = bit
 
     # Reads.
 
     def read(self, request_id: int, query: Query) -> ReadDone:
         """Answer from this instant of the durable rows. Never fails, whatever is asked."""
         if isinstance(query, ByIds):
-            return ReadDone(request_id, self._by_ids(query))
-        if isinstance(query, ByFilter):
-            return self._page(request_id, query)
-        if isinstance(query, CountRows):
-            return ReadDone(request_id, count=sum(1 for _ in self._matching(query)))
-        return ReadDone(request_id, self._ranked(query))
+            answer = ReadDone(request_id, self._by_ids(query))
+        elif isinstance(query, ByFilter):
+            answer = self._page(request_id, query)
+        elif isinstance(query, CountRows):
+            answer = ReadDone(request_id, count=sum(1 for _ in self._matching(query)))
+        else:
+            answer = ReadDone(request_id, self._ranked(query))
+        return self._as_it_is_read(query, answer) if self.rotten else answer
 
     def live_rows(self, scope: Scope) -> Iterator[Row]:
         """All rows of a scope in order (kind, id), for those who judge."""
@@ -134,6 +168,29 @@ class SimStorage:
             version = self.graves[address] if row is None else row.version
             hashed.update(encode((address, version, None if row is None else row.body)))
         return hashed.digest()
+
+    def used_bytes(self) -> int:
+        """What all rows take, in whole blocks."""
+        if self._used_bytes is None:
+            self._used_bytes = sum(bytes_of(row.address, row.body) for row in self.rows.values())
+        return self._used_bytes
+
+    def growth_bytes(self, commit: Commit) -> int:
+        """By how much the batch would grow the store."""
+        last = {write.address: write.body for write in commit.writes}
+        old = [self.rows.get(address) for address in last]
+        after = sum(bytes_of(address, body) for address, body in last.items())
+        return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
+
+    def is_due(self, commit: Commit, now_ms: int) -> bool:
+        """Whether the batch would be made durable now, if there is room: its key is new, its expects hold."""
+        return self._kept(commit.key, now_ms) is None and not self._changed(commit.expects)
+
+    def has_room(self, commit: Commit) -> bool:
+        if self.capacity_bytes is None:
+            return True
+        growth_bytes = self.growth_bytes(commit)
+        return growth_bytes <= 0 or self.used_bytes() + growth_bytes <= self.capacity_bytes
 
     def check(self) -> None:
         """Assert what must hold between any two calls. Cost grows with the number of rows."""
@@ -153,6 +210,8 @@ class SimStorage:
             changed = self._changed(commit.expects)
             if changed:
                 return EffectFailed(commit.request_id, "conflict", changed=changed)
+            if not self.has_room(commit):
+                return EffectFailed(commit.request_id, "full")
             kept = self._make_durable(commit, now_ms)
         return Committed(commit.request_id, kept.versions, kept.receipt)
 
@@ -172,8 +231,7 @@ class SimStorage:
 
     def _make_durable(self, commit: Commit, now_ms: int) -> Kept:
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
-        receipt = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
-        kept = Kept(versions, receipt, now_ms)
+        kept = Kept(versions, receipt_of(commit), now_ms)
         if commit.key:  # a batch without a key is always a new one
             self.receipts[commit.key] = kept
         return kept
@@ -190,6 +248,7 @@ class SimStorage:
 
     def _put(self, address: Address, body: Body) -> int:
         row = self.rows.get(address)
+        self._note(row, address, body)
         if row is not None:
             address, version = row.address, row.version + 1  # the address it has: found again by identity
         else:
@@ -204,11 +263,36 @@ class SimStorage:
         row = self.rows.pop(address, None)
         if row is None:
             return self.graves.get(address, 0)
+        self._note(row, address, None)
         self._unshelve(address)
         self.graves[address] = row.version + 1
         if self.index is not None:
             self.index.changed(address)
         return row.version + 1
+
+    def _note(self, row: Row | None, address: Address, body: Body | None) -> None:
+        """Before a row changes: it is whole again; what it will take; since when searches could know it."""
+        self.rotten.pop(address, None)
+        if self._used_bytes is not None:
+            old_bytes = 0 if row is None else bytes_of(row.address, row.body)
+            self._used_bytes += bytes_of(address, body) - old_bytes
+        if body is None:
+            self.fresh_ms.pop(address, None)
+        elif isinstance(body, Vector) or (isinstance(body, Entity) and not is_version_of(row, body)):
+            self.fresh_ms[address] = self._now_ms
+
+    def _try(self, writes: tuple[Write, ...]) -> Versions:
+        """Do the writes and undo them; the versions that they had."""
+        rows, graves = dict(self.rows), dict(self.graves)
+        fresh_ms, rotten = dict(self.fresh_ms), dict(self.rotten)
+        before = [(write.address, rows.get(write.address)) for write in writes]
+        versions = tuple([(write.address, self._apply(write)) for write in writes])
+        for address, row in reversed(before):
+            self._restore(address, row, graves.get(address))
+        self.fresh_ms, self.rotten, self._used_bytes = fresh_ms, rotten, None
+        assert self.rows == rows
+        assert self.graves == graves
+        return versions
 
     def _restore(self, address: Address, row: Row | None, grave: int | None) -> None:
         self._delete(address)
@@ -229,6 +313,17 @@ class SimStorage:
         del ids[bisect_left(ids, address.id)]
 
     # Detail of reads.
+
+    def _as_it_is_read(self, query: Query, answer: ReadDone) -> ReadDone:
+        """Rows without the bodies that are known to be damaged, and with the bits that nobody knows of."""
+        rows = tuple([self._rotten_as(row, place_read(query, row.address)) for row in answer.rows])
+        return attrs.evolve(answer, rows=rows)
+
+    def _rotten_as(self, row: Row, address: Address) -> Row:
+        if address not in self.rotten:
+            return row
+        bit = self.rotten[address]
+        return attrs.evolve(row, body=None if bit is None else flipped(row.body, *bit))
 
     def _by_ids(self, query: ByIds) -> tuple[Row, ...]:
         found = [self.rows.get(address) for address in query.addresses]
@@ -258,12 +353,14 @@ class SimStorage:
     def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
         ids = self.shelves.get(query.scope, {}).get("entity", [])
-        hits = self._scanned(query) if len(ids) < self.indexed_count_min else self._looked_up(query, ids)
+        is_small = len(ids) < self.indexed_count_min or self.horizon_ms is not None
+        hits = self._scanned(query) if is_small else self._looked_up(query, ids)
         return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
 
     def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
         score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
         found = [row for row in self._scan(query.scope, ("entity",), START) if matches(query.where, row.body)]
+        found = [row for row in found if self._is_known(row.address)]
         scored = [(score_of(row), row) for row in found]
         hits = sorted([hit for hit in scored if hit[0] >= max(1, query.min_score_ppm)], key=hit_order)
         return hits[: rows_at_most(query.limit)]
@@ -280,9 +377,14 @@ class SimStorage:
     def _vector_score(self, query: ByVector) -> Callable[[Row], int]:
         def score(row: Row) -> int:
             found = self.rows.get(Address(query.scope, "vector", row.address.id))
-            return 0 if found is None else vector_score(query.vector, found.body)
+            is_known = found is not None and self._is_known(found.address)
+            return vector_score(query.vector, found.body) if found is not None and is_known else 0
 
         return score
+
+    def _is_known(self, address: Address) -> bool:
+        """Whether searches know this row already."""
+        return self.horizon_ms is None or self.fresh_ms.get(address, 0) <= self.horizon_ms
 
 
 def words_score(query: ByWords) -> Callable[[Row], int]:
@@ -301,81 +403,3 @@ def words_score(query: ByWords) -> Callable[[Row], int]:
 def vector_score(query: tuple[int, ...], body: Body | None) -> int:
     """Relevance of a vector row; one of another dimension scores 0."""
     return vector_relevance_ppm(query, body.components) if isinstance(body, Vector) else 0
-
-
-# Conditions: one that the body has no field for does not hold.
-
-
-def matches(where: Where, body: Body | None) -> bool:
-    """True if all conditions hold."""
-    return (
-        (where.types is None or (isinstance(body, Entity) and body.type in where.types))
-        and ((where.start_ms is None and where.end_ms is None) or in_time(where, body))
-        and (where.vector_missing is None or has_mark(body, where.vector_missing))
-        and (where.touches is None or touches(body, where.touches))
-        and not (where.without and getattr(body, "id", None) in where.without)
-    )
-
-
-def in_time(where: Where, body: Body | None) -> bool:
-    """Both ends belong to the range."""
-    if not isinstance(body, Entity):
-        return False
-    after_start = where.start_ms is None or where.start_ms <= body.time_ms
-    return after_start and (where.end_ms is None or body.time_ms <= where.end_ms)
-
-
-def has_mark(body: Body | None, vector_missing: bool) -> bool:
-    return isinstance(body, Entity) and body.vector_missing == vector_missing
-
-
-def touches(body: Body | None, entity_id: str) -> bool:
-    """Versions of this entity, and relations with it at either end."""
-    if isinstance(body, Relation):
-        return entity_id in (body.source[0], body.target[0])
-    return isinstance(body, Version) and body.entity_id == entity_id
-
-
-# Order, cursors, bytes.
-
-
-def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
-    """Rows that may stand in the place of this one by mistake, in order: only what a reader can tell from it.
-
-    Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
-    """
-    known = (storage.rows[address] for address in sorted(storage.rows, key=address_order))
-    return [other for other in known if can_tell(query, row.address, other)]
-
-
-def can_tell(query: Query, own: Address, stray: Row) -> bool:
-    other = stray.address
-    if isinstance(query, ByIds):
-        return other not in query.addresses
-    is_alike = (own.scope, own.kind) == (other.scope, other.kind)
-    return not is_alike or (stray.body is not None and not query.where.admits(stray.body))
-
-
-def address_order(address: Address) -> tuple[str, str, str, str]:
-    return address.scope.user, address.scope.agent, address.kind, address.id
-
-
-def hit_order(hit: tuple[int, Row]) -> tuple[int, str]:
-    return -hit[0], hit[1].address.id
-
-
-def rows_at_most(limit: int | None) -> int:
-    """A page is never longer than 1000 rows; who wants all follows the cursor."""
-    return PAGE_ROW_COUNT_MAX if limit is None else min(max(0, limit), PAGE_ROW_COUNT_MAX)
-
-
-def cursor_at(row: Row) -> str:
-    """The last key of a page. Kinds are plain words, so the first slash is the border."""
-    assert "/" not in row.address.kind
-    return f"{row.address.kind}/{row.address.id}"
-
-
-def position(cursor: str) -> Position:
-    """Where a cursor points; total, so any text is a place in the order."""
-    kind, _, row_id = cursor.partition("/")
-    return kind, row_id

@@ -75,3 +75,4 @@ class Verdict:
     audit_rows: int
     state_digest: str
     tail: tuple[Event, ...] = ()
+    losses: tuple[str, ...] = ()  # what storage destroyed, a line each

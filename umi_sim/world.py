@@ -78,7 +78,9 @@ class World:
         self.revisions = Revisions(config.revise_every)
         self.may_crash = crashes.may_crash(config, self.source)
         dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
-        self.services = Services({agent.name: dims for agent in config.agents})
+        memories = {agent.name: dims for agent in config.agents}
+        self.services = Services(memories, config.capacity_bytes, config.loss_max)
+        self.services.on_wipe = self.crash_all
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
@@ -378,6 +380,13 @@ class World:
         agent.restart_ms = self.now_ms + down_ms
         self.judge.crashed(agent.name)
 
+    def crash_all(self, down_ms: int) -> None:
+        """Storage is empty: whoever used it begins anew."""
+        for agent in self.agents.values():
+            if agent.memory is not None:
+                self.crash(agent, down_ms)
+        self.judge.wiped()
+
     def move_clock(self, agent: Agent, item: ClockMove) -> None:
         if not clock_moves.make(agent.clock, item, self.now_ms, self.free_ms(agent), self.tally):
             self.skip(item.id, "landing that is too late or too far", item.move)
@@ -411,7 +420,7 @@ class World:
         """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
         self.is_healed = True
         self.mail.heal()
-        self.services.heal()
+        self.services.heal(self.now_ms)
         for agent in self.agents.values():
             if agent.resume_ms is not None:
                 self.resume(agent)

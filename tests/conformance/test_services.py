@@ -31,6 +31,11 @@ def test_the_simulated_storage_keeps_the_contract_when_it_looks_everything_up() 
 
 
 @pytest.mark.slow
+def test_the_simulated_storage_keeps_the_contract_when_it_counts_bytes() -> None:
+    run_storage_conformance(lambda: SimStorage(capacity_bytes=2**40))
+
+
+@pytest.mark.slow
 def test_the_simulated_model_keeps_the_contract() -> None:
     run_model_conformance(truth)
 
@@ -155,6 +160,22 @@ class TiesTurned(SimStorage):
         return attrs.evolve(answer, rows=tuple(rows))
 
 
+class SearchesLag(SimStorage):
+    """Searches do not know what was told just now."""
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        self.horizon_ms = self._now_ms - 1
+        return super().read(request_id, query)
+
+
+class TooSmall(SimStorage):
+    """Has room for eight rows, whatever they say."""
+
+    def flush(self, ticket: int, now_ms: int) -> Answer:
+        self.capacity_bytes = 8 * 64
+        return super().flush(ticket, now_ms)
+
+
 BROKEN = {
     NotAtomic: "a batch with a conflict changes nothing",
     VersionsReused: "versions grow by one per write and are never reused",
@@ -166,6 +187,8 @@ BROKEN = {
     FilterAfterCut: "hits are of one scope, filtered, then ordered",
     OtherScope: "rows come in the order asked for|a durable batch is visible",
     CursorCounts: "a walk is in order, each row once|a walk misses no row",
+    SearchesLag: "hits are of one scope, filtered, then ordered",
+    TooSmall: "versions grow by one per write and are never reused",
     TiesTurned: "hits are of one scope, filtered, then ordered",
 }
 

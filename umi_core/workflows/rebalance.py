@@ -4,7 +4,8 @@ Law 1. Every record is looked at within ceil(n / SCAN_COUNT_MAX) + 1 runs. Law 2
 row as it is now, not as a scan once saw it. Law 3. Nothing to write, no commit; a moved cursor is something.
 Law 4. A cursor moves on from where its scan began, and from nowhere else: of two runs that began at one place
 the first moves it. Law 5. It is due again while anything is left: records touched since its scan, or that
-storage lacks, the rest of a scan, vectors that are or may be missing.
+storage lacks, the rest of a scan, vectors that are or may be missing. Law 6. A damaged entity keeps no other
+from what it deserves.
 """
 
 from collections.abc import Mapping
@@ -79,7 +80,7 @@ def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
     adopt(view, core)
     view.tiers.access = view.tiers.access.scan_at(*head_of(rows, view.scope))
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
-    gone = tuple(key for key in looked_at(facts) if key not in there)
+    gone = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
     candidates = facts["candidates"]
     assert isinstance(candidates, tuple)
     eligible = tuple(there[key] for key in candidates if key in there)
@@ -221,9 +222,9 @@ REBALANCE = Workflow(
         Step("scan", produces=("begin", "candidates", "others", "cursor", "scanned", "touches"),
              take=take_scan),
         Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone"),
-             effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3)),
+             effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3), spares=("entity",)),
         Step("unembedded", produces=("lacking", "looked"),
-             effect=Read, ask=ask_unembedded, take=take_unembedded,
+             effect=Read, ask=ask_unembedded, take=take_unembedded, spares=("entity",),
              on_failure=retry(2, then=degrade("none", lacking=(), looked=False))),
         Step("embed", requires=("lacking",), produces=("vectors",), config=(("profile", "default"),),
              effect=Embed, ask=ask_vectors, take=take_vectors,

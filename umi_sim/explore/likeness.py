@@ -11,8 +11,10 @@ Left out: what only watches or counts, and by which rule the oracle would name a
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import permutations
+from types import FunctionType, MethodType
 from typing import Any, Final
 
 import attrs
@@ -55,7 +57,7 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "ArchiveOracle": frozenset({"off", "tick", "world_ms", "is_elsewhere"}),
     "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
 }
-CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry)
+CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, MethodType, partial)
 
 
 class Likeness:

@@ -25,6 +25,7 @@ START_MS: Final = 1_700_000_000_000
 STRUCK: Final = (
     "model.ask", "embedder.embed", "storage.any", "storage.read", "storage.commit",
 )  # fmt: skip
+UNTOLD: Final = ("storage_full", "storage_index_lag", "embed_drift")  # what they leave, no likeness tells
 CRASHES: Final = ("agent_crash", "agent_crash_again")
 JUMPS: Final = ("clock_jump_forward", "clock_jump_back")
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
@@ -116,7 +117,9 @@ def known_of(value: object) -> Known | None:
 def fault(value: object) -> str:
     """A kind that strikes a call of a service, a crash or a jump; others are no letters yet."""
     name: str = text("|".join(KINDS), "the name of a fault kind")(value)
-    is_letter = name in (*CRASHES, *JUMPS) or KINDS[name].verb in STRUCK
+    kind = KINDS[name]
+    is_known = kind.verb in STRUCK and kind.letter != "D" and name not in UNTOLD
+    is_letter = is_known or name in (*CRASHES, *JUMPS)
     return name if is_letter else fail("a fault of a service, a crash, or a jump of a clock", value)
 
 

@@ -43,8 +43,8 @@ class ArchiveOracle(Searches):
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
-        self.world_ms = 0
         self.told: dict[str | int, tuple[Operation, object]] = {}  # by key: who was acknowledged, with what
+        self.restless: dict[Track, None] = {}  # what may have changed since the last life ended
 
     # What happens.
 
@@ -99,6 +99,9 @@ class ArchiveOracle(Searches):
     def replied(self, op_id: str, outcome: Outcome, now_ms: int) -> None:
         self.tick += 1
         self.saw(now_ms)
+        for track in self.restless:
+            track.moved_ms = self.world_ms
+        self.restless.clear()
         op = self.flying.pop(op_id)
         self.end(op)
         if isinstance(outcome, Refused | Failed):
@@ -121,8 +124,16 @@ class ArchiveOracle(Searches):
         self.flying.clear()
         self.rewrites.clear()
         self.seen_ms = 0  # the next life has a clock of its own
-        for op in {op: None for track in self.tracks.values() for op in track.open}:
+        self.restless |= {track: None for track in self.tracks.values() if track.open}
+        for op in {op: None for track in self.restless for op in track.open}:
             self.close(op)
+        for track in self.restless:
+            track.moved_ms = None  # what was on its way may land until the next life has recovered
+
+    def wiped(self) -> None:
+        """Nothing is there any more; what was known is asked about all the same."""
+        for table in (self.tracks, self.by_key, self.told, self.restless, self.told_links, self.told_denied):
+            table.clear()
 
     def end(self, op: Operation) -> None:
         op.ended = self.tick

@@ -11,7 +11,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
-from umi_core.errors import Conflict
+from umi_core.errors import Conflict, SnapshotDamaged
 from umi_core.inputs import (
     Answer,
     CoreRead,
@@ -32,15 +32,18 @@ from umi_core.inputs import (
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
 from umi_core.values import cut, session_id
+from umi_sim.atlas import Atlas
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
 from umi_sim.oracle.sessions import OpenSave, SessionOracle, is_conflict_true
 from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.services import Services
 from umi_sim.verdict import Broken
 
 WORKING: Final = frozenset(WorkingRequest.__args__)
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
+PHASES: Final = ("drain:", "audit:")
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 
@@ -66,6 +69,7 @@ class Oracle:
         self.memory = Config(**config.memory)  # type: ignore[arg-type]
         self.sessions = SessionOracle()
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
+        self.atlas = Atlas()
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
         for watch in self.watches.values():
             watch.archive.is_elsewhere = partial(self.is_elsewhere, watch)
@@ -73,6 +77,12 @@ class Oracle:
     def is_elsewhere(self, watch: Watch, key: str) -> bool:
         """Whether an id is known to another agent than this one."""
         return any(key in other.archive.known for other in self.watches.values() if other is not watch)
+
+    def meet(self, world_ms: Callable[[], int], services: Services) -> None:
+        """The world's time, and what services own up to: what is lost, how far searches lie behind."""
+        self.world_ms, self.atlas = world_ms, services.atlas
+        for watch in self.watches.values():
+            watch.archive.lag_since = services.lag_since
 
     def watch(self, agent: AgentConfig) -> Watch:
         archive = ArchiveOracle(agent.scope, self.memory, self.config.off)
@@ -123,6 +133,13 @@ class Oracle:
         watch.core.crashed()
         watch.archive.crashed()
 
+    def wiped(self) -> None:
+        """Storage is empty and every life has ended: nothing that was promised is there, or comes back."""
+        self.sessions = SessionOracle()
+        for watch in self.watches.values():
+            watch.core = CoreOracle(self.memory)
+            watch.archive.wiped()
+
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         watch = self.watches[agent]
         now_ms, request, outcome = watch.seen_ms, watch.requests.pop(op_id), reply.outcome
@@ -131,18 +148,20 @@ class Oracle:
             return
         if not (isinstance(request, CreateSession) and self.is_crowded(watch, outcome, now_ms)):
             self.must_be_fair(op_id, outcome)
+        self.must_be_whole(op_id, request, outcome)
+        is_sure = not self.atlas.has_struck(op_id)
         match request:
             case CreateSession():
-                self.created(watch, request, outcome, now_ms)
+                self.created(watch, request, outcome, now_ms, is_sure)
             case SaveSession():
-                self.saved(watch, op_id, outcome)
+                self.saved(watch, op_id, outcome, is_sure)
             case LoadSession():
                 self.loaded(watch, op_id, request, outcome, now_ms)
             case SetBlock() | SetImportance() | RemoveBlock():
                 watch.core.replied(op_id, request, outcome)
             case Remember() | Recall() | Forget() | GetEntity() | Count():
                 watch.archive.saw(now_ms, self.world_ms())
-                watch.archive.replied(op_id, outcome, now_ms)
+                watch.archive.replied(op_id, outcome if is_sure else Unknown(), now_ms)
                 self.spoken(watch, request, outcome)
             case _ if isinstance(request, CoreRead):
                 watch.core.judge(request, outcome)
@@ -160,6 +179,17 @@ class Oracle:
                 "degradation-named", f"{op_id} degraded {outcome.degraded[0].name} in a world without faults"
             )
 
+    def must_be_whole(self, op_id: str, request: Request, outcome: Outcome) -> None:
+        """In a healed world all succeeds, but for what is lost: of that it is said that it is damaged."""
+        error = getattr(outcome, "error", None)
+        is_damaged = isinstance(error, SnapshotDamaged) or getattr(error, "kind", "") == "damaged"
+        if not op_id.startswith(PHASES) or not (is_damaged or isinstance(outcome, Failed | Unknown)):
+            return
+        key = getattr(request, "entity_id", getattr(request, "session_id", ""))
+        if not (is_damaged and self.atlas.explains(str(key))):
+            told = f"{op_id} {type(request).__name__} fails in a healed world"
+            raise Broken("acknowledged-is-durable", told, "an answer, or damage", str(outcome))
+
     # Sessions.
 
     def is_crowded(self, watch: Watch, outcome: Outcome, now_ms: int) -> bool:
@@ -168,7 +198,9 @@ class Oracle:
         is_conflict = isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
         return is_conflict and all(key in self.sessions.sessions for key in ids)
 
-    def created(self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int) -> None:
+    def created(
+        self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int, is_sure: bool
+    ) -> None:
         if not isinstance(outcome, Done):
             return
         done = outcome.value
@@ -179,19 +211,23 @@ class Oracle:
             raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
         scope = watch.config.scope
         fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms, version=1)
-        self.sessions.created(scope.user, scope.agent, request, done, fresh, now_ms)
+        self.sessions.created(scope.user, scope.agent, request, done, fresh, now_ms, is_sure)
         watch.twins = [in_place(fresh, twin) for twin in watch.twins]
 
-    def saved(self, watch: Watch, op_id: str, outcome: Outcome) -> None:
+    def saved(self, watch: Watch, op_id: str, outcome: Outcome, is_sure: bool) -> None:
         save = watch.saves.pop(op_id)
         self.sessions.ended(save)
         if isinstance(outcome, Done):
             assert isinstance(outcome.value, SessionSaved)
-            watch.twins = self.sessions.saved(save, outcome.value, watch.twins)
+            watch.twins = self.sessions.saved(save, outcome.value, watch.twins, is_sure)
         elif isinstance(outcome, Unknown):
             self.sessions.may_have_saved(save)
-        elif not is_conflict_true(save, outcome):
+        elif not is_conflict_true(save, outcome) and not self.is_lost(save):
             raise Broken("session-versions", "a session conflict without a newer version than was here")
+
+    def is_lost(self, save: OpenSave) -> bool:
+        """Whether a version of this session was told and is not there: then storage has an older one."""
+        return any(self.atlas.explains(it.twin.session_id or "") for it in save.candidates)
 
     def loaded(self, watch: Watch, op_id: str, request: LoadSession, outcome: Outcome, now_ms: int) -> None:
         must = watch.must.pop(op_id)

@@ -3,16 +3,17 @@
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. An id whose relevance is certain is among the hits if it is
 due. Law 3. One list keeps its scores; several are fused by the rule, which stands here a second time.
+Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Final
 
 import attrs
 
 from umi_core import limits
 from umi_core.config import Config
-from umi_core.inputs import Answer, EffectFailed, ModelReplied, Recall
+from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
@@ -26,15 +27,16 @@ from umi_core.language.rewriting import (
 from umi_core.language.words import words
 from umi_core.results import Hit, Recalled, Resolution
 from umi_core.values import Scope, Turn
-from umi_sim.oracle.evidence import STORAGE_MADE
 from umi_sim.oracle.reads import is_shown, relevance_of, shown, wants
 from umi_sim.oracle.relations import Relations
-from umi_sim.oracle.worlds import Operation, rule_of
+from umi_sim.oracle.worlds import Operation, Track, rule_of
 
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
+FOREIGN: Final = "read:foreign_rows"
+DAMAGED: Final = "read:damaged_rows"
 RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
 
 
@@ -61,6 +63,7 @@ class Searches(Relations):
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         super().__init__(scope, config, off)
         self.rewrites: dict[Asked, list[Rewrite]] = {}
+        self.lag_since: Callable[[int], int] = lambda at_ms: 0  # how far searches have lain behind since then
 
     def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
         request, hits = op.request, value.hits
@@ -195,9 +198,11 @@ class Searches(Relations):
             if count > 1:
                 return  # some variants have vectors and some have not
         is_certain = vectors == vectors[:1] * len(vectors)
-        if any(name in STORAGE_MADE for name in names) or not is_certain:
-            return
+        damaged = damaged_ids(op) if DAMAGED in names else {}
+        if FOREIGN in names or not is_certain or len(damaged) > limit:
+            return  # of two times the limit that storage is asked for, no more than the limit is missing
         relevances = self.relevances(op, request, value.variants, vectors[0] if vectors else (None,) * count)
+        relevances |= dict.fromkeys(damaged)
         if count == 1:
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
             return
@@ -221,9 +226,15 @@ class Searches(Relations):
                 tuple(relevance_of(world, request, text, vector, floor_ppm) for text, vector in pairs): None
                 for world in self.seen(track, op)
             }
-            only = next(iter(told)) if len(told) == 1 else (None,)
+            only = next(iter(told)) if len(told) == 1 and self.is_indexed(track, op) else (None,)
             found[track.id] = None if None in only else tuple(it or 0 for it in only)
         return found
+
+    def is_indexed(self, track: Track, op: Operation) -> bool:
+        """Whether every search of this recall knows what this id was when it was asked."""
+        lag_ms = self.lag_since(op.asked_ms)
+        is_at_rest = track.moved_ms is not None and not track.open
+        return not lag_ms or (is_at_rest and (track.moved_ms or 0) + lag_ms <= op.asked_ms)
 
     def judge_cut(self, hits: tuple[Hit, ...], relevances: dict[str, int | None], limit: int) -> None:
         """Of one list: each id that is certain is there with its relevance if due, and else it is not."""
@@ -259,6 +270,13 @@ class Searches(Relations):
         expected = sorted((-score, key) for key, score in scored.items())[:limit]
         got = [(-hit.score_ppm, hit.id) for hit in hits]
         self.demand(got == expected, "fusion-rule", "the lists are fused otherwise", expected, got)
+
+
+def damaged_ids(op: Operation) -> dict[str, None]:
+    """Hits that came without a body in any of its searches."""
+    answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
+    rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
+    return {row.address.id: None for row in rows if row.body is None}
 
 
 def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:

@@ -82,15 +82,31 @@ class SessionOracle:
         self.open = [other for other in self.open if other is not save]
 
     def created(
-        self, user: str, agent: str, request: CreateSession, done: SessionCreated, twin: Twin, now_ms: int
+        self,
+        user: str,
+        agent: str,
+        request: CreateSession,
+        done: SessionCreated,
+        twin: Twin,
+        now_ms: int,
+        is_sure: bool = True,
     ) -> None:
-        if done.session_id in self.sessions:
+        """`is_sure`: it is there from now on; else it may be, and the id may be another one's."""
+        known = self.sessions.get(done.session_id)
+        if known is not None and not is_sure:
+            return
+        if known is not None and known.must:
             raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
-        self.sessions[done.session_id] = Session(user, {1: [Saved(twin, now_ms)]}, 1, members)
+        self.sessions[done.session_id] = Session(user, {1: [Saved(twin, now_ms)]}, int(is_sure), members)
 
-    def saved(self, save: OpenSave, done: SessionSaved, twins: list[Twin]) -> list[Twin]:
-        """The tiers as they may be now: one that was packed, and is still in place, has the new version."""
+    def saved(
+        self, save: OpenSave, done: SessionSaved, twins: list[Twin], is_sure: bool = True
+    ) -> list[Twin]:
+        """The tiers as they may be now: one that was packed, and is still in place, has the new version.
+
+        `is_sure`: it is stored from now on; else it may be.
+        """
         session, version = self.sessions.get(done.session_id), done.version
         if session is None or not any(it.twin.session_id == done.session_id for it in save.candidates):
             told = f"save_session told of {done.session_id}, which was not open here"
@@ -100,9 +116,12 @@ class SessionOracle:
         if not (packed := save.of(done.session_id, version)):
             found = sorted({it.twin.version for it in save.candidates})
             raise Broken("session-versions", f"saved as version {version} what came from version {found}")
-        session.versions[version] = packed
-        session.must = max(session.must, version)
-        session.members |= dict.fromkeys(save.hand_to)
+        if is_sure:
+            session.versions[version] = packed
+            session.must = max(session.must, version)
+            session.members |= dict.fromkeys(save.hand_to)
+        else:
+            self.may_have_saved(save)
         places = [saved.twin.place for saved in packed]
         return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
 

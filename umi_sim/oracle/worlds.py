@@ -105,13 +105,15 @@ class World:
 class Track:
     """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last.
 
-    `told`: when each version was acknowledged.
+    `told`: when each version was acknowledged. `moved_ms`: world time by which its last change was over; None
+    until the next life of a memory replies.
     """
 
     id: str
     base: tuple[World, ...] = (World(),)
     open: dict[Operation, None] = attrs.field(factory=dict)
     is_bound: bool = False
+    moved_ms: int | None = 0
     told: dict[int, int] = attrs.field(factory=dict)
 
 
@@ -120,7 +122,7 @@ class Worlds(ABC):
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         self.scope, self.config, self.off = scope, config, off
-        self.undecided = 0
+        self.undecided = self.world_ms = 0
         self.tracks: dict[str, Track] = {}
         self.known: dict[str, None] = {}  # ids that are stored, or may be
         self.flying: dict[str, Operation] = {}
@@ -160,6 +162,12 @@ class Worlds(ABC):
                 self.root(track, kept)
             if track.base == (World(),) and not track.open and track.id not in self.known:
                 del self.tracks[track.id]
+
+    def moved(self, track: Track, op: Operation) -> None:
+        """It has changed this id by now, if it ever will."""
+        if op in track.open:
+            del track.open[op]
+            track.moved_ms = self.world_ms
 
     def possible(self, track: Track) -> tuple[World, ...]:
         """Every world this id may be in right now; none if undecided."""
@@ -251,7 +259,7 @@ class Worlds(ABC):
         tracks = self.tracks_of(op)
         for track in tracks:
             self.root(track, self.possible(track))
-            track.open.pop(op, None)
+            self.moved(track, op)
         changes = [claim[1] for track in tracks for world in track.base for claim in world.claims(op)]
         if op.key in self.by_key or (len(tracks) > 1 and any(change in CHANGES for change in changes)):
             self.agree((op,))
@@ -261,7 +269,7 @@ class Worlds(ABC):
     def strip(self, op: Operation) -> None:
         """Nobody needs to tell the worlds with and without this operation apart any more."""
         for track in self.tracks_of(op):
-            track.open.pop(op, None)
+            self.moved(track, op)
             claims = dict.fromkeys(claim for world in track.base for claim in world.claims(op))
             op.did |= {track.id: tuple(claims)} if claims else {}
             track.base = tuple(dict.fromkeys(without(world, op) for world in track.base))

@@ -591,7 +591,8 @@ def test_any_other_read_with_a_bad_row_has_failed(read: Read, bad: Row) -> None:
     run.answer(ReadDone(0, (bad,)))
     run.at(100)
     run.answer(ReadDone(0, (bad,)))
-    assert run.outcome == Failed(StorageFailed("a", "unavailable", 2))
+    kind = "damaged" if bad.body is None else "unavailable"
+    assert run.outcome == Failed(StorageFailed("a", kind, 2))
 
 
 # What hosts see.

@@ -20,7 +20,17 @@ from umi_core.effects import (
     Write,
 )
 from umi_core.errors import Conflict, StorageFailed
-from umi_core.inputs import Embedded, Forget, InCore, Rebalance, Recall, Remember, RemoveBlock, Wake
+from umi_core.inputs import (
+    Embedded,
+    Forget,
+    GetEntity,
+    InCore,
+    Rebalance,
+    Recall,
+    Remember,
+    RemoveBlock,
+    Wake,
+)
 from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
 from umi_core.results import Rebalanced
 from umi_core.values import AccessRecord, Address, Entity, Entry, Head, Row, Vector, entity_id
@@ -72,6 +82,25 @@ def test_the_entry_is_built_from_the_row_as_it_is_now() -> None:
     shown = entry(pair)
     assert shown is not None
     assert (shown.version, shown.text) == (2, "likes tea\nlikes coffee")
+
+
+def test_a_damaged_entity_keeps_no_other_out_and_stays_known() -> None:
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.storage.rot(Address(SCOPE, "entity", ALICE))
+    outcome = pair.ask(Rebalance(2))
+    assert isinstance(outcome, Done)
+    assert [item.name for item in outcome.degraded] == ["read:damaged_rows"]
+    assert (rebalanced(outcome).promoted, rebalanced(outcome).pruned) == ((BOB,), ())
+    assert pair.ask(GetEntity(3, ALICE)) == Failed(StorageFailed("read", "damaged", 3))
+
+
+def test_a_damaged_core_row_is_never_taken_for_an_empty_one() -> None:
+    pair = Pair(config=EASY).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Rebalance(2))
+    pair.storage.rot(Address(SCOPE, "core", "core"))
+    assert pair.ask(Rebalance(3)) == Failed(StorageFailed("rows", "damaged", 3))
 
 
 def test_the_higher_score_comes_first_and_a_refusal_is_no_error() -> None:

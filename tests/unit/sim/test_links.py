@@ -71,7 +71,8 @@ def test_an_answer_that_comes_twice_is_late() -> None:
 
 @pytest.mark.parametrize("kind", ["storage_refused", "storage_full", "storage_conflict"])
 def test_a_definite_failure_holds_for_the_copy_too(kind: str) -> None:
-    _, answers = lived(session(1), fault("link_duplicate", after_ms=500), fault(kind))
+    struck = fault(kind, for_ms=100, spare_bytes=0) if kind == "storage_full" else fault(kind)
+    _, answers = lived(session(1), fault("link_duplicate", after_ms=500), struck)
     assert f"{FIRST}/answer.2" not in [event for _, event in answers]
 
 

@@ -66,6 +66,11 @@ def test_a_run_that_passed() -> None:
     ]
 
 
+def test_what_was_lost_is_listed() -> None:
+    lost = "everything by storage_wiped at o3/read#1, 12 ms"
+    assert f"  lost     {lost}" in report.lines(verdict(losses=(lost,)), "umi-sim run loss --seed 1")
+
+
 def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
     config = attrs.evolve(
         CONFIG, mode="one_kind", faults={"storage_torn": (1, 4)}, in_flight_max=3, start_ms=0, repeat=(0, 16),

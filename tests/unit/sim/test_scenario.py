@@ -56,6 +56,15 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
         ("[sweep]\ndepth = 1", f"sweep: unknown key; {TABLES}"),
         ("swarm = { pun = {} }", "scenario.swarm.pun: unknown key; did you mean pin?"),
+        ("swarm = { pin = { lost = true } }", "scenario.swarm.pin.lost: unknown key; did you mean loss?"),
+        (
+            'swarm = { pin = { loss = false } }\n[faults]\nstorage_wiped = "1/9"',
+            "faults.storage_wiped: destroys, and scenario.swarm.pin.loss is false",
+        ),
+        (
+            "[services]\nstorage = { capacity_bytes = 0 }",
+            "services.storage.capacity_bytes: expected a whole number from 1 to 1099511627776, got 0",
+        ),
         ('swarm = { mode = "none" }', 'scenario.swarm.mode: expected any|plain|one_kind|swarm, got "none"'),
         ('swarm = { mode = "one_kind" }\n[faults]',
          "scenario.swarm.mode: one_kind needs a kind of fault that may be on"),
@@ -343,9 +352,9 @@ def test_all_that_is_promised_is_shipped() -> None:
     )
 
 
-def test_the_canary_what_takes_minutes_and_what_is_explored_are_manual() -> None:
+def test_what_must_fail_takes_long_or_is_explored_is_manual() -> None:
     explored = [name for name in shipped() if find(name).explore]
-    assert [name for name in shipped() if find(name).manual] == ["canary", *explored, "long_life"]
+    assert [name for name in shipped() if find(name).manual] == ["canary", *explored, "guests", "long_life"]
     assert all(name.startswith("explore_") for name in explored)
     assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
 

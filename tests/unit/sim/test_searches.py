@@ -1,5 +1,6 @@
 """Goal: the oracle of searches accepts what is due, and names the rule that a wrong answer breaks."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -8,6 +9,7 @@ import pytest
 from tests.histories import (
     ACME,
     ALICE,
+    DIMS,
     NOW_MS,
     SCOPE,
     History,
@@ -23,11 +25,12 @@ from tests.histories import (
 from umi_core import errors
 from umi_core.config import Config
 from umi_core.effects import Degraded, Failed
-from umi_core.inputs import Recall
+from umi_core.inputs import ReadDone, Recall
 from umi_core.limits import RESOLVE_CACHE_MS
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.results import Hit
-from umi_core.values import Turn, entity_id
+from umi_core.values import Address, Row, Turn, entity_id
+from umi_sim.embedder import embed
 from umi_sim.oracle import searches
 from umi_sim.oracle.searches import fused_ppm
 
@@ -140,7 +143,7 @@ def test_without_vectors_words_find_it() -> None:
 
 def test_a_search_that_lost_rows_is_not_held_to_all_of_them() -> None:
     told = two_known()
-    told.recall("tea", ranked(told)[0], degraded=(Degraded("read:damaged_rows", "damaged"),))
+    told.recall("tea", ranked(told)[0], degraded=(Degraded("read:foreign_rows", "foreign"),))
 
 
 # What a query was taken for.
@@ -629,3 +632,49 @@ def test_hits_are_as_relevant_as_was_asked_for() -> None:
     low = attrs.evolve(ranked(told)[1], score_ppm=299_999, relevance_ppm=299_999)
     with broken("filter-before-cut"):
         told.recall("tea", ranked(told)[0], low)
+
+
+# Searches that lie behind.
+
+
+@pytest.mark.parametrize(("lag_ms", "is_fair"), [(100, False), (101, True)])
+def test_a_hit_may_be_missing_only_while_it_is_younger_than_the_lag(lag_ms: int, is_fair: bool) -> None:
+    told = History()
+    told.oracle.lag_since = lambda at_ms: lag_ms
+    told.oracle.world_ms = 50
+    told.store((ALICE, "likes tea"))
+    told.oracle.world_ms = 150
+    with nullcontext() if is_fair else broken("error-is-not-empty"):
+        told.recall("tea")
+
+
+def test_what_landed_after_a_crash_is_young_until_the_next_life_replies() -> None:
+    told = History()
+    told.oracle.lag_since = lambda at_ms: 100
+    told.oracle.world_ms = 50
+    told.tell((ALICE, "likes tea"), embed=False)
+    told.oracle.crashed()
+    told.oracle.world_ms = 1_000
+    told.get(ALICE, entity(ALICE, "likes tea"))
+    told.recall("tea")
+    told.oracle.world_ms = 1_100
+    with broken("error-is-not-empty"):
+        told.recall("tea")
+
+
+# Damage.
+
+
+def test_a_hit_that_came_damaged_may_be_missing_if_that_is_said_and_no_other_may() -> None:
+    told = two_known()
+    first, second = ranked(told)
+    for lost, is_fair, said in ((second, True, DAMAGED), (second, False, ()), (first, False, DAMAGED)):
+        op_id = told.seek("tea")
+        told.hear(op_id, "embed", (embed("tea", DIMS),))
+        rows = (Row(Address(SCOPE, "entity", lost.id), 1, None, 1_000_000),)
+        told.oracle.answered(op_id, "by_vector", ReadDone(0, rows))
+        with nullcontext() if is_fair else broken("filter-before-cut"):
+            told.reply(op_id, found("tea", first), *said)
+
+
+DAMAGED = (Degraded("read:damaged_rows", "damaged"),)

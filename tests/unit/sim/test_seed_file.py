@@ -78,7 +78,10 @@ def args_of(fault: str) -> dict[str, object]:
     if fault in CONTENT_KINDS:
         return dict(CONTENT)
     readers = item_json.FAULT_ARGS.get(fault, {})
-    return {name: {"told": "unknown", "clock": "runs", "text": "\udfff"}.get(name, 7) for name in readers}
+    return {
+        name: {"told": "unknown", "text": "\udfff", "latent": True, "clock": "runs"}.get(name, 7)
+        for name in readers
+    }
 
 
 FAULTS = st.builds(
@@ -273,6 +276,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (move("land", to_ms=-1), "items[0].args.to_ms: expected an integer from 0"),
     (struck("link_delay"), "items[1].args: delay_ms is missing"),
     (struck("link_clog", for_ms="long"), 'items[1].args.for_ms: expected an integer, got text "long"'),
+    (struck("link_clog", for_ms=2**53 - 1), "items[1].args.for_ms: expected an integer from 0 to 86400000"),
     (struck("link_loss", for_ms=1), 'items[1].args: unknown field "for_ms"'),
     (struck("link_duplicate", after_ms=-1), "items[1].args.after_ms: expected an integer from 0"),
     (struck("agent_pause", for_ms=1, clock="melts"), 'items[1].args.clock: unknown value "melts"'),

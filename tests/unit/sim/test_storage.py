@@ -17,8 +17,21 @@ from umi_core.effects import (
 )
 from umi_core.inputs import Committed, EffectFailed, ReadDone
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
-from umi_core.values import Address, Body, Entity, Head, Receipt, Relation, Row, Scope, Vector, Version
-from umi_sim.storage import SimStorage, cursor_at, position
+from umi_core.values import (
+    Address,
+    Body,
+    Entity,
+    Head,
+    Receipt,
+    Relation,
+    Row,
+    Scope,
+    SessionRow,
+    Vector,
+    Version,
+)
+from umi_sim.storage import SimStorage
+from umi_sim.stored import BLOCK_BYTES, cursor_at, position
 
 HOME = Scope("ann", "a1")
 AWAY = Scope("ann", "a2")
@@ -434,3 +447,114 @@ def test_check_notices_an_index_that_lost_a_row() -> None:
     storage.shelves[HOME]["head"].clear()
     with pytest.raises(AssertionError):
         storage.check()
+
+
+# Capacity, and searches that lie behind.
+
+
+def test_what_would_need_more_than_there_is_changes_nothing() -> None:
+    storage = SimStorage(capacity_bytes=2 * BLOCK_BYTES)
+    assert isinstance(flush(storage, put("a"), put("b")), Committed)
+    assert storage.used_bytes() == 2 * BLOCK_BYTES
+    assert flush(storage, put("a", "y"), put("c")) == EffectFailed(7, "full")
+    assert storage.read(1, ByIds((at("a"), at("c")))).rows == (Row(at("a"), 1, Head("x")),)
+
+
+def test_a_batch_that_does_not_grow_the_store_always_fits() -> None:
+    storage = holding(put("a"), put("b"))
+    storage.capacity_bytes = 0
+    assert isinstance(flush(storage, put("a", "y")), Committed)
+    assert isinstance(flush(storage, delete("a"), put("c")), Committed)
+    assert flush(storage, put("a")) == EffectFailed(7, "full")
+
+
+def test_a_known_key_and_a_conflict_come_before_the_capacity() -> None:
+    storage = holding(put("a"))
+    assert isinstance(flush(storage, put("b"), key="k"), Committed)
+    storage.capacity_bytes = 0
+    assert isinstance(flush(storage, put("c"), key="k"), Committed)
+    refused = flush(storage, put("c"), expects=(Expect(at("a"), 9),))
+    assert isinstance(refused, EffectFailed)
+    assert refused.kind == "conflict"
+
+
+def test_bytes_are_counted_alike_step_by_step_and_at_once() -> None:
+    storage = holding(put("a"), entity("e", content="x" * 200))
+    assert storage.used_bytes() > 2 * BLOCK_BYTES
+    flush(storage, put("b"), delete("a"), entity("e"))
+    storage.torn(storage.arrive(Commit((put("c"), put("d")), ()), "a"), 1)
+    assert storage.used_bytes() == holding(put("b"), entity("e")).used_bytes()
+
+
+def test_searches_do_not_know_what_was_told_after_the_horizon() -> None:
+    storage = SimStorage()
+    flush(storage, entity("e1"), vector("e1", 1, 0), now_ms=10)
+    flush(storage, entity("e2"), vector("e2", 1, 0), now_ms=20)
+    flush(storage, attrs.evolve(entity("e1"), body=None), now_ms=20)
+    flush(storage, entity("e1"), now_ms=21)
+    for query in (ByWords(HOME, "tea", ANYTHING, 9, 1), ByVector(HOME, (1, 0), ANYTHING, 9, 1)):
+        for horizon_ms, known in ((None, ["e1", "e2"]), (21, ["e1", "e2"]), (20, ["e2"]), (19, [])):
+            storage.horizon_ms = horizon_ms
+            assert ids(storage, query) == known
+    assert ids(storage, ByFilter(HOME, ("entity",), ANYTHING)) == ["e1", "e2"]
+
+
+def test_a_row_that_says_the_same_again_is_no_younger() -> None:
+    storage = SimStorage()
+    flush(storage, entity("e1"), now_ms=10)
+    flush(storage, entity("e1", missing=True), now_ms=30)
+    storage.horizon_ms = 10
+    assert ids(storage, ByWords(HOME, "tea", ANYTHING, 9, 1)) == ["e1"]
+
+
+# What is damaged for good, what is told too early, and what is wiped.
+
+
+def test_a_rotten_row_comes_without_its_body_until_it_is_written_again() -> None:
+    storage = holding(put("a"), put("b"))
+    storage.rot(at("a"))
+    for query in (ByIds((at("a"), at("b"))), ByFilter(HOME, ("head",), ANYTHING)):
+        assert [row.body for row in storage.read(1, query).rows] == [None, Head("x")]
+    assert storage.read(1, CountRows(HOME, ("head",))).count == 2
+    flush(storage, put("a", "y"))
+    assert storage.read(1, ByIds((at("a"),))).rows == (Row(at("a"), 2, Head("y")),)
+
+
+def test_a_rotten_vector_is_seen_by_searches_that_use_it() -> None:
+    storage = holding(entity("e1"), vector("e1", 1, 0))
+    storage.rot(at("e1", "vector"))
+    (by_vector,) = storage.read(1, ByVector(HOME, (1, 0), ANYTHING, 9, 1)).rows
+    (by_words,) = storage.read(1, ByWords(HOME, "tea", ANYTHING, 9, 1)).rows
+    assert (by_vector.address, by_vector.body) == (at("e1", "entity"), None)
+    assert by_words.body is not None
+    flush(storage, attrs.evolve(vector("e1"), body=None))
+    assert storage.rotten == {}
+
+
+def test_of_a_rotten_session_one_bit_is_another_one() -> None:
+    where, body = at("s", "session"), SessionRow("s", "ann", "a1", ("a1",), 1, "a1", b"\x00\x00")
+    storage = holding(Write(where, body))
+    storage.rot(where, (3, 9))
+    assert storage.read(1, ByIds((where,))).rows[0].body == attrs.evolve(body, snapshot=b"\x00\x02")
+    storage.check()
+
+
+def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> None:
+    storage = holding(put("a"), put("b"))
+    storage.rot(at("b"))
+    batch = Commit((put("a"), delete("b"), put("c")), (Expect(at("a"), 1),), "k", request_id=7)
+    before = storage.digest()
+    told = storage.foretold(batch, 0)
+    assert (storage.digest(), storage.rotten) == (before, {at("b"): None})
+    assert storage.flush(storage.arrive(batch, "a"), 0) == told
+    assert storage.foretold(batch, 0) is None
+
+
+def test_a_wiped_store_is_like_a_new_one() -> None:
+    storage = holding(put("a"), entity("e"))
+    flush(storage, delete("a"), key="k")
+    ticket = storage.arrive(Commit((put("b"),), ()), "a")
+    storage.wipe()
+    assert storage.flush(ticket, 0) is None
+    assert storage.digest() == SimStorage().digest()
+    assert flush(storage, put("a"), key="k") == Committed(7, ((at("a"), 1),))

@@ -1,0 +1,165 @@
+"""Goal: what is lost may be absent or be called damaged, never wrong; what is not lost is there as ever."""
+
+from contextlib import nullcontext
+
+import attrs
+import pytest
+
+from tests.histories import ALICE, History, broken, entity
+from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.errors import SessionNotFound, SnapshotDamaged, StorageFailed
+from umi_core.inputs import (
+    Blocks,
+    CreateSession,
+    GetEntity,
+    LoadSession,
+    Rebalance,
+    Request,
+    SaveSession,
+    SetBlock,
+)
+from umi_core.results import BlockSet, SessionCreated, SessionLoaded, SessionSaved
+from umi_core.values import Address, Scope
+from umi_sim.oracle.judge import Oracle
+from umi_sim.seed_fields import PLAIN
+from umi_sim.services import Services
+
+HOME = Scope("u1", "a1")
+OF_ALICE = Address(HOME, "entity", ALICE)
+DAMAGED = Failed(StorageFailed("read", "damaged", 3))
+
+
+class Judged:
+    """One agent that is judged, on services that may lose two keys."""
+
+    def __init__(self) -> None:
+        config = attrs.evolve(PLAIN, mode="swarm", faults={"storage_bit_flip": (1, 4)})
+        self.oracle, self.services = Oracle(config), Services({"a": 64}, loss_max=2)
+        self.oracle.meet(lambda: 0, self.services)
+
+    def tell(self, op_id: str, request: Request, outcome: Outcome) -> "Judged":
+        request = attrs.evolve(request, op_id=op_id)
+        self.oracle.issued("a", op_id, request, 0)
+        self.oracle.replied("a", op_id, Reply(op_id, outcome), 0)
+        return self
+
+    def lose(self, kind: str, event: str, *keys: Address) -> None:
+        self.services.atlas.lose(kind, event, 0, *keys)
+
+    def wipe(self) -> None:
+        self.lose("storage_wiped", "o9/read#1")
+        self.oracle.crashed("a")
+        self.oracle.wiped()
+
+
+# Damage.
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "outcome", "is_fair"),
+    [
+        (True, DAMAGED, True),
+        (False, DAMAGED, False),
+        (True, Failed(StorageFailed("read", "unavailable", 3)), False),
+    ],
+)
+def test_in_a_healed_world_only_what_is_lost_fails_and_says_so(
+    is_lost: bool, outcome: Outcome, is_fair: bool
+) -> None:
+    told = Judged()
+    if is_lost:
+        told.lose("storage_damaged", "o1/read#1", OF_ALICE)
+    with nullcontext() if is_fair else broken("acknowledged-is-durable"):
+        told.tell("audit:1", GetEntity("", ALICE), outcome)
+
+
+def test_a_damaged_entity_stops_no_scan() -> None:
+    told = Judged()
+    told.lose("storage_damaged", "o1/read#1", OF_ALICE)
+    with broken("acknowledged-is-durable"):
+        told.tell("drain:1", Rebalance(""), Failed(StorageFailed("rows", "damaged", 3)))
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_session_is_damaged_only_if_it_is_lost(is_lost: bool) -> None:
+    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    if is_lost:
+        told.lose("storage_bit_flip", "o1/read#1", Address(Scope("u1", "s"), "session", "s"))
+    with nullcontext() if is_lost else broken("acknowledged-is-durable"):
+        told.tell("audit:1", LoadSession("", "s"), Refused(SnapshotDamaged("checksum differs")))
+
+
+# Told too early.
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_session_that_was_told_too_early_may_be_absent(is_lost: bool) -> None:
+    told = Judged()
+    if is_lost:
+        told.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    told.tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    with nullcontext() if is_lost else broken("acknowledged-is-durable"):
+        told.tell("o2", LoadSession("", "s"), Refused(SessionNotFound("s")))
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_save_that_was_told_too_early_may_show_what_was_before(is_lost: bool) -> None:
+    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    if is_lost:
+        told.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    told.tell("o2", SaveSession(""), Done(SessionSaved("s", 2, 0)))
+    with nullcontext() if is_lost else broken("acknowledged-is-durable"):
+        told.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
+
+
+def test_an_entity_that_was_told_too_early_is_absent_or_as_it_was_told() -> None:
+    for row in (None, entity(ALICE, "likes tea")):
+        told = History()
+        told.reply(told.tell((ALICE, "likes tea"), embed=False), Unknown())
+        told.get(ALICE, row)
+    told = History()
+    told.reply(told.tell((ALICE, "likes tea"), embed=False), Unknown())
+    with broken("reference-agrees"):
+        told.get(ALICE, entity(ALICE, "hates tea"))
+
+
+def test_an_id_that_was_told_too_early_may_be_given_again_even_before() -> None:
+    created = Done(SessionCreated("s", 0))
+    told = Judged()
+    told.lose("storage_ack_early", "o1/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    told.tell("o2", CreateSession(""), created).tell("o1", CreateSession(""), created)
+    told.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
+    with broken("session-versions"):
+        told.tell("o4", CreateSession(""), created)
+
+
+# Wiped.
+
+
+def test_after_a_wipe_nothing_is_there_and_nothing_comes_back() -> None:
+    told = History()
+    told.store((ALICE, "likes tea"))
+    told.oracle.crashed()
+    told.oracle.wiped()
+    told.get(ALICE, None)
+    told.count_of(0)
+    assert ("get_entity", {"entity_id": ALICE}) in told.oracle.audit()
+    with broken("reference-agrees"):
+        told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_after_a_wipe_versions_and_keys_begin_anew() -> None:
+    told = History()
+    told.store((ALICE, "likes tea"), request_key="k")
+    told.oracle.crashed()
+    told.oracle.wiped()
+    told.store((ALICE, "likes tea"), request_key="k")
+    told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+def test_a_wipe_takes_blocks_and_sessions_too() -> None:
+    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    told.tell("o2", SetBlock("", "human", "x"), Done(BlockSet(())))
+    told.wipe()
+    told.tell("o3", LoadSession("", "s"), Refused(SessionNotFound("s")))
+    told.tell("o4", Blocks(""), Done(()))

@@ -1,0 +1,352 @@
+"""Goal: each fault of a service does what its row says, from its args alone, and never counts for nothing."""
+
+from collections import Counter
+
+import attrs
+import pytest
+
+from umi_core.effects import (
+    Asked,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Embed,
+    Read,
+    Where,
+    Write,
+)
+from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ReadDone
+from umi_core.policies.similarity import vector_error
+from umi_core.values import Address, Core, Entity, Scope, SessionRow, Vector
+from umi_sim import strikes
+from umi_sim.atlas import Loss
+from umi_sim.content_faults import KINDS as CONTENT_KINDS
+from umi_sim.embedder import embed
+from umi_sim.faults import KINDS
+from umi_sim.item_json import FAULT_ARGS
+from umi_sim.items import Args
+from umi_sim.services import Call, Flush, Handled, Later, Services
+
+DIMS = 8
+HOME = Scope("u1", "a1")
+TEXTS = ("green tea", "black coffee", "a third thing")
+AT_MS = 5
+
+
+def services(loss_max: int = 0) -> Services:
+    return Services({"a": DIMS}, loss_max=loss_max)
+
+
+def call(effect: Asked, event: str = "o1/step#1") -> Call:
+    asked = attrs.evolve(effect, request_id=7, timeout_ms=1_000)
+    return Call(event, "a", 1, "o1", "remember", "step", asked, AT_MS)
+
+
+def drawn(world: Services, asked: Call, kind: str, at: int = 0) -> Args | None:
+    """The args that the draw `at` of every choice gives."""
+    return strikes.args_for(world, asked, Counter())(kind, lambda label, n: at % n)
+
+
+def struck(world: Services, asked: Call, kind: str, at: int = 0) -> Handled:
+    args = drawn(world, asked, kind, at)
+    assert args is not None
+    return strikes.strike(world, asked, AT_MS, kind, args)
+
+
+def vectors(handled: Handled) -> tuple[tuple[object, ...], ...]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, Embedded)
+    return handled.answer.vectors
+
+
+TRUE = tuple(embed(text, DIMS) for text in TEXTS)
+BATCH = call(Embed(TEXTS))
+
+
+def test_every_kind_that_strikes_a_service_has_an_effect() -> None:
+    services_hit = [it.name for it in KINDS.values() if it.group in ("model", "embed", "storage")]
+    assert sorted(strikes.EFFECTS) == sorted(services_hit)
+    assert strikes.ARGS.keys() <= strikes.EFFECTS.keys()
+    assert strikes.EFFECTS.keys() >= CONTENT_KINDS.keys()
+
+
+def test_what_would_change_nothing_is_blunt_and_counted() -> None:
+    blunt: Counter[str] = Counter()
+    alone = call(Embed(("one text",)))
+    assert strikes.args_for(services(), alone, blunt)("embed_permuted", lambda label, n: 0) is None
+    assert strikes.args_for(services(), alone, blunt)("embed_collision", lambda label, n: 0) is None
+    assert blunt == {"embed_permuted": 1, "embed_collision": 1}
+
+
+# The embedder.
+
+
+def test_a_rate_limit_names_the_time_to_wait() -> None:
+    handled = struck(services(), BATCH, "embed_rate_limited", at=2)
+    assert handled == Later(EffectFailed(7, "rate_limited", 999), AT_MS)
+
+
+@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [("embed_zero", "zero"), ("embed_not_finite", "not_whole"), ("embed_wrong_dims", "wrong_length")],
+)
+def test_an_unsound_vector_is_unsound_in_one_way(kind: str, fault: str, at: int) -> None:
+    told = vectors(struck(services(), BATCH, kind, at))
+    assert vector_error(told, len(TEXTS), DIMS) == fault
+    assert [vector for vector in told if vector in TRUE] == [it for n, it in enumerate(TRUE) if n != at]
+
+
+@pytest.mark.parametrize(("at", "fault"), [(0, "out_of_range"), (1, "out_of_range"), (2, "not_whole")])
+def test_out_of_range_is_too_large_too_small_or_a_fraction(at: int, fault: str) -> None:
+    assert vector_error(vectors(struck(services(), BATCH, "embed_out_of_range", at)), 3, DIMS) == fault
+
+
+def test_after_a_drift_every_vector_is_turned_by_one_component() -> None:
+    world = services()
+    once = tuple((*it[-1:], *it[:-1]) for it in TRUE)
+    assert vectors(struck(world, BATCH, "embed_drift")) == once
+    assert vectors(world.handle(BATCH, AT_MS)) == once
+    twice = tuple((*it[-2:], *it[:-2]) for it in TRUE)
+    assert vectors(struck(world, BATCH, "embed_drift")) == twice
+
+
+def test_in_a_collision_two_texts_have_one_vector() -> None:
+    world = services()
+    told = vectors(struck(world, BATCH, "embed_collision"))
+    assert told == (TRUE[0], TRUE[0], TRUE[2])
+    assert vectors(world.handle(BATCH, AT_MS)) == TRUE
+
+
+def test_a_permuted_batch_has_the_same_vectors_in_another_order() -> None:
+    assert vectors(struck(services(), BATCH, "embed_permuted")) == (TRUE[2], TRUE[0], TRUE[1])
+    assert vectors(struck(services(), BATCH, "embed_permuted", at=1)) == (TRUE[1], TRUE[2], TRUE[0])
+
+
+def test_args_from_a_file_are_bent_to_what_is_there() -> None:
+    far: Args = {"index": 2**53 - 1, "other": 2**53 - 1, "choice": 2**53 - 1, "turn": 2**53 - 1}
+    for kind in [name for name, it in KINDS.items() if it.group == "embed" and it.letter in "SM"]:
+        assert isinstance(strikes.strike(services(), BATCH, AT_MS, kind, far), Later)
+        assert isinstance(strikes.strike(services(), call(Embed(())), AT_MS, kind, far), Later)
+
+
+# Storage.
+
+
+def told_of(*names: str, at_ms: int = 0, loss_max: int = 0) -> Services:
+    """Storage with an entity of each name."""
+    world = services(loss_max)
+    for name in names:
+        flushed(world, call(batch(name)), at_ms)
+    return world
+
+
+def batch(name: str, key: str = "") -> Commit:
+    body = Entity(name, "person", name, f"{name} likes tea", 1, 0, 0, "human", 0, 0)
+    vector = Vector(name, 1, embed(name, DIMS))
+    writes = (Write(Address(HOME, "entity", name), body), Write(Address(HOME, "vector", name), vector))
+    return Commit(writes, (), key or name)
+
+
+def flushed(world: Services, asked: Call, at_ms: int = AT_MS) -> Answer | None:
+    handled = world.handle(asked, at_ms)
+    assert isinstance(handled, Flush)
+    later = world.flush(asked, handled, at_ms)
+    return None if later is None else later.answer
+
+
+TEA = call(Read(ByWords(HOME, "tea", Where(), 9, 1)), "o2/by_words#1")
+
+
+def hits(handled: Handled) -> list[str]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, ReadDone)
+    return [row.address.id for row in handled.answer.rows]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_full_storage_takes_nothing_for_a_while(at: int) -> None:
+    world = told_of("Ann")
+    asked = call(batch("Bob"))
+    args = drawn(world, asked, "storage_full", at)
+    assert args is not None
+    spare_bytes = args["spare_bytes"]
+    assert spare_bytes == (0, world.storage.growth_bytes(batch("Bob")) - 1)[at]
+    window = {"for_ms": 10, "spare_bytes": spare_bytes}
+    assert strikes.strike(world, asked, AT_MS, "storage_full", window) == Later(FULL, AT_MS)
+    assert flushed(world, asked, AT_MS + 9) == FULL
+    assert isinstance(flushed(world, asked, AT_MS + 10), Committed)
+
+
+def test_full_strikes_only_a_batch_that_would_grow_the_store() -> None:
+    world = told_of("Ann")
+    assert drawn(world, call(batch("Ann")), "storage_full") is None
+    assert drawn(world, call(batch("Ann", "other key")), "storage_full") is None
+
+
+FULL = EffectFailed(7, "full")
+
+
+def test_a_lag_hides_what_is_younger_for_a_while() -> None:
+    world = told_of("Ann")
+    flushed(world, call(batch("Bob")), 100)
+    world.turn_to(150)
+    args = drawn(world, TEA, "storage_index_lag", at=1)
+    assert args is not None
+    assert args["lag_ms"] == 51
+    hidden = strikes.strike(world, TEA, 150, "storage_index_lag", {"for_ms": 2, "lag_ms": 51})
+    assert hits(hidden) == ["Ann"]
+    assert world.lag_since(151) == 51
+    for at_ms, known in ((151, ["Ann", "Bob"]), (152, ["Ann", "Bob"])):
+        world.turn_to(at_ms)
+        assert hits(world.handle(TEA, at_ms)) == known
+    assert world.lag_since(152) == 0
+
+
+def test_healed_services_hide_nothing_and_have_room() -> None:
+    world = Services({"a": DIMS}, capacity_bytes=1)
+    assert flushed(world, call(batch("Ann"))) == FULL
+    strikes.strike(world, TEA, AT_MS, "storage_index_lag", {"for_ms": 100, "lag_ms": 100})
+    world.heal(AT_MS)
+    assert isinstance(flushed(world, call(batch("Ann"))), Committed)
+    assert hits(world.handle(TEA, AT_MS)) == ["Ann"]
+
+
+def test_a_lag_needs_a_hit_that_is_young_enough() -> None:
+    world = told_of("Ann")
+    world.turn_to(10**9)
+    assert drawn(world, TEA, "storage_index_lag") is None
+    assert drawn(world, call(Read(CountRows(HOME, ("entity",)))), "storage_index_lag") is None
+
+
+COMMITS = (call(batch("Ann")), call(batch("Bob")), call(Commit((), (), "")))
+READS = (
+    TEA, call(Read(ByIds(()))), call(Read(ByFilter(HOME, ("entity",), Where()))),
+    call(Read(CountRows(HOME, ("entity",)))), call(Read(ByVector(HOME, (), Where(), 9, 1))),
+)  # fmt: skip
+FAR = {"told": "unknown", "latent": True}
+
+
+@pytest.mark.parametrize("loss_max", [0, 1])
+@pytest.mark.parametrize("kind", [name for name, it in KINDS.items() if it.group == "storage"])
+def test_any_args_that_a_file_may_hold_strike_any_call_of_the_verb(kind: str, loss_max: int) -> None:
+    args = {name: FAR.get(name, 2**53 - 1) for name in FAULT_ARGS.get(kind, {})}
+    for asked in (*COMMITS, *READS):
+        if KINDS[kind].verb in (asked.verb, "storage.any"):
+            for world in (told_of("Ann", loss_max=loss_max), services(loss_max)):
+                handled = strikes.strike(world, asked, AT_MS, kind, args)
+                if isinstance(handled, Flush):
+                    world.flush(asked, handled, AT_MS)
+                world.storage.check()
+
+
+# What is destroyed.
+
+LOOK = call(Read(ByIds((Address(HOME, "entity", "Ann"), Address(HOME, "entity", "Bob")))), "o3/read#1")
+BY_VECTOR = call(Read(ByVector(HOME, embed("Ann", DIMS), Where(), 9, 1)), "o3/by_vector#1")
+SAVED = SessionRow("s", "u1", "a1", ("a1",), 1, "a1", b"saved")
+SESSION = Address(Scope("u1", "s"), "session", "s")
+LOAD = call(Read(ByIds((SESSION,))), "o4/read#1")
+
+
+def bodies(handled: Handled) -> list[object]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, ReadDone)
+    return [row.body for row in handled.answer.rows]
+
+
+def is_whole(handled: Handled) -> list[bool]:
+    return [body is not None for body in bodies(handled)]
+
+
+def test_transient_damage_is_in_one_answer_only() -> None:
+    world = told_of("Ann", "Bob")
+    for at in (0, 1):
+        assert drawn(world, LOOK, "storage_damaged", at) == {"index": at, "latent": False}
+    assert is_whole(struck(world, LOOK, "storage_damaged", at=1)) == [True, False]
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+
+
+def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
+    world = told_of("Ann", "Bob")
+    args: Args = {"index": 1, "latent": True}
+    assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+    assert world.atlas.losses == []
+
+
+def test_with_loss_damage_stays_and_is_listed() -> None:
+    world = told_of("Ann", "Bob", loss_max=1)
+    assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 1, "latent": True}
+    struck(world, LOOK, "storage_damaged", at=1)
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True, False]
+    lost = Loss("storage_damaged", "o3/read#1", AT_MS, (Address(HOME, "entity", "Bob"),))
+    assert world.atlas.losses == [lost]
+    assert drawn(world, LOOK, "storage_damaged", at=1) == {"index": 0, "latent": False}
+
+
+def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> None:
+    world = told_of("Ann")
+    assert is_whole(struck(world, BY_VECTOR, "storage_damaged", at=1)) == [False]
+    assert is_whole(world.handle(BY_VECTOR, AT_MS)) == [False]
+    assert is_whole(world.handle(LOOK, AT_MS)) == [True]
+    assert world.atlas.losses == []
+
+
+@pytest.mark.parametrize(("loss_max", "stays"), [(0, False), (1, True)])
+def test_a_bit_of_a_session_flips_once_or_under_loss_for_good(loss_max: int, stays: bool) -> None:
+    world = services(loss_max)
+    flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))
+    spoilt = [attrs.evolve(SAVED, snapshot=b"scved")]
+    assert bodies(struck(world, LOAD, "storage_bit_flip", at=1)) == spoilt
+    assert bodies(world.handle(LOAD, AT_MS)) == (spoilt if stays else [SAVED])
+
+
+def test_what_is_told_too_early_is_not_there_and_listed() -> None:
+    world = services(loss_max=1)
+    handled = struck(world, call(batch("Ann"), "o5/commit#1"), "storage_ack_early", at=5)
+    addresses = [write.address for write in batch("Ann").writes]
+    assert handled == Later(Committed(7, tuple((address, 1) for address in addresses)), AT_MS)
+    assert world.is_away(LOOK, AT_MS) == "dead"
+    world.heal(AT_MS)
+    assert bodies(world.handle(LOOK, AT_MS)) == []
+    assert world.atlas.losses == [Loss("storage_ack_early", "o5/commit#1", AT_MS, (addresses[0],))]
+    assert world.atlas.has_struck("o5")
+
+
+def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_allow() -> None:
+    core = Write(Address(HOME, "core", "core"), Core(()))
+    with_core = attrs.evolve(batch("Ann"), writes=(*batch("Ann").writes, core))
+    assert drawn(services(1), call(with_core), "storage_ack_early") is None
+    assert drawn(services(0), call(batch("Ann")), "storage_ack_early") is None
+    world = services(0)
+    handled = strikes.strike(world, call(batch("Ann")), AT_MS, "storage_ack_early", {"for_ms": 9})
+    assert isinstance(handled, Flush)
+
+
+def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
+    world = told_of("Ann", loss_max=1)
+    restarts: list[int] = []
+    world.on_wipe = restarts.append
+    assert strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
+    assert restarts == [3]
+    assert world.storage.rows == {}
+    assert world.atlas.losses == [Loss("storage_wiped", "o3/read#1", AT_MS)]
+
+
+def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
+    world = told_of("Ann", loss_max=1)
+    strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
+    assert world.handle(call(batch("Bob")), AT_MS + 100) is None
+    later = attrs.evolve(call(batch("Bob")), sent_ms=AT_MS + 1)
+    assert isinstance(world.handle(later, AT_MS + 100), Flush)
+
+
+def test_a_wipe_needs_loss_and_something_to_lose() -> None:
+    assert drawn(told_of("Ann"), LOOK, "storage_wiped") is None
+    assert drawn(services(1), LOOK, "storage_wiped") is None
+    world = told_of("Ann")
+    assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
