@@ -19,6 +19,7 @@ from umi_core.inputs import REQUESTS
 from umi_core.limits import DAY_MS, OP_COUNT_MAX
 from umi_sim import equivalences
 from umi_sim.drawing import LATENCIES, MODES, config_of, possible_kinds
+from umi_sim.explore import table as exploring
 from umi_sim.faults import KINDS
 from umi_sim.run_config import PAUSE_MS_MAX, Ratio, RunConfig
 from umi_sim.toml_reader import (
@@ -120,6 +121,7 @@ OP: Final = table(
 WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
 FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
+EXPLORE: Final[Reader] = exploring.read
 SWARM: Final = table(
     {
         "mode": text("|".join(("any", *MODES))),
@@ -207,6 +209,7 @@ class Scenario:
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
+    explore: exploring.Alphabet | None = key("", EXPLORE)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
 
     @property
     def pin(self) -> Mapping[str, Any]:
@@ -271,4 +274,5 @@ def transcript_path(scenario: Scenario) -> str | None:
 
 def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRIDES) -> RunConfig:
     """All that the seed decides before the first step. Only overrides can be refused, with BadScenario."""
-    return config_of(overridden(scenario, overrides) if overrides else scenario, seed)
+    scenario = overridden(scenario, overrides) if overrides else scenario
+    return exploring.explored(config_of(scenario, seed), scenario.explore)

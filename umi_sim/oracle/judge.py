@@ -11,7 +11,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
-from umi_core.errors import SessionConflict, SnapshotDamaged
+from umi_core.errors import Conflict, SessionConflict, SnapshotDamaged
 from umi_core.inputs import (
     Answer,
     CoreRead,
@@ -29,8 +29,9 @@ from umi_core.inputs import (
     SetImportance,
     WorkingRequest,
 )  # fmt: skip
+from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import cut
+from umi_core.values import cut, session_id
 from umi_sim.atlas import Atlas
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
@@ -147,7 +148,8 @@ class Oracle:
         if request.__class__ in WORKING:
             self.worked(watch, request, outcome, reading_ms)  # type: ignore[arg-type]  # one of those
             return
-        self.must_be_fair(op_id, outcome)
+        if not (isinstance(request, CreateSession) and self.is_crowded(watch, outcome, now_ms)):
+            self.must_be_fair(op_id, outcome)
         self.must_be_whole(op_id, request, outcome)
         is_sure = not self.atlas.has_struck(op_id)
         match request:
@@ -203,6 +205,12 @@ class Oracle:
             raise Broken("acknowledged-is-durable", told, "an answer, or damage", str(outcome))
 
     # Sessions.
+
+    def is_crowded(self, watch: Watch, outcome: Outcome, now_ms: int) -> bool:
+        """A create plans a limited number of times; each id that it tried in this millisecond is taken."""
+        ids = [session_id(watch.config.scope, now_ms, n) for n in range(PLAN_COUNT_MAX)]
+        is_conflict = isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
+        return is_conflict and all(key in self.sessions.sessions for key in ids)
 
     def created(
         self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int, is_sure: bool

@@ -224,7 +224,7 @@ class SessionOracle:
         return found
 
     def not_found(self, request: LoadSession, load: OpenLoad) -> None:
-        if load.is_member:
+        if load.must and load.is_member:
             told = f"session {request.session_id} was acknowledged and is not found"
             raise Broken("acknowledged-is-durable", told)
 

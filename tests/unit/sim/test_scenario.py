@@ -45,7 +45,7 @@ AGENTS, RUN = (
     "known: count, users, scopes, in_flight",
     "known: policy, revise_every, steps_max, marks, off, equivalences, reason",
 )
-TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults"
+TABLES = "known: scenario, agents, workload, clock, services, run, memory, faults, explore"
 NAME = "expected a name of a-z 0-9 -, got"
 TIME = "expected a whole number from 0 to 4503599627370496, got"
 
@@ -54,7 +54,7 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
     ("body", "problem"),
     [
         ("[agnets]\ncount = 1", "agnets: unknown key; did you mean agents?"),
-        ("[explore]\ndepth = 1", f"explore: unknown key; {TABLES}"),
+        ("[sweep]\ndepth = 1", f"sweep: unknown key; {TABLES}"),
         ("swarm = { pun = {} }", "scenario.swarm.pun: unknown key; did you mean pin?"),
         ("swarm = { pin = { lost = true } }", "scenario.swarm.pin.lost: unknown key; did you mean loss?"),
         (
@@ -346,12 +346,15 @@ def test_all_that_is_promised_is_shipped() -> None:
     assert set(shipped()) >= set(
         "smoke calm working core sessions rendering retries handoff model_storm storage_storm crash_storm "
         "transcripts conversation contradictions languages answers canary storm all_faults tiny crowd "
-        "tenants long_life revisions equivalences".split()
+        "tenants long_life revisions equivalences explore_working explore_snapshots explore_sessions "
+        "explore_clocks explore_core explore_commit".split()
     )
 
 
-def test_what_must_fail_or_takes_long_is_manual() -> None:
-    assert [name for name in shipped() if find(name).manual] == ["canary", "guests", "long_life"]
+def test_what_must_fail_takes_long_or_is_explored_is_manual() -> None:
+    explored = [name for name in shipped() if find(name).explore]
+    assert [name for name in shipped() if find(name).manual] == ["canary", *explored, "guests", "long_life"]
+    assert all(name.startswith("explore_") for name in explored)
     assert [find(name).mutant for name in shipped() if find(name).mutant] == ["get-alive-at-expiry"]
 
 

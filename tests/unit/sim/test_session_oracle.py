@@ -7,10 +7,10 @@ import pytest
 
 from tests.histories import broken
 from umi_core.effects import Degraded, Done, Failed, Outcome, Refused, Reply, Unknown
-from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
+from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.inputs import CreateSession, Get, LoadSession, Request, SaveSession, Set
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import Scope
+from umi_core.values import Scope, session_id
 from umi_sim.oracle.judge import Oracle
 from umi_sim.run_config import AgentConfig, RunConfig
 
@@ -221,3 +221,25 @@ def test_nothing_fails_without_a_fault(outcome: Outcome) -> None:
     opened().tell("b", LoadSession(0, OWN), outcome)
     with broken("degradation-named"):
         opened(Told(Oracle(config("plain")))).tell("b", LoadSession(0, OWN), outcome)
+
+
+# A create plans three times; then its millisecond is full.
+
+FULL = Failed(Conflict("commit", "conflict", 1))
+
+
+def created_so_often(count: int) -> Told:
+    told = Told(Oracle(config("plain")))
+    for n in range(count):
+        own = session_id(AGENTS[0].scope, told.now_ms, n)
+        told.tell("a", CreateSession(0), Done(SessionCreated(own, told.now_ms)))
+    return told
+
+
+def test_a_fourth_session_of_one_millisecond_may_fail() -> None:
+    created_so_often(3).tell("a", CreateSession(0), FULL)
+
+
+def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
+    with broken("degradation-named"):
+        created_so_often(2).tell("a", CreateSession(0), FULL)

@@ -1,0 +1,237 @@
+"""Exploring: what a copied world shares, when two worlds are alike, and what the [explore] table may say."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import attrs
+import pytest
+
+from umi_core.workflows import BUILT_IN
+from umi_sim.explore.fork import fork
+from umi_sim.explore.likeness import Likeness
+from umi_sim.explore.play import Explored, Letter, first_world, inspector_of, play
+from umi_sim.explore.search import PLAIN, BreadthFirst, explore
+from umi_sim.explore.table import Alphabet
+from umi_sim.run_config import RunConfig
+from umi_sim.runner import run
+from umi_sim.scenario import BadScenario, Scenario, draw, find, parse, shipped
+
+ALL = (
+    "explore_working", "explore_snapshots", "explore_sessions", "explore_clocks", "explore_core",
+    "explore_commit",
+)  # fmt: skip
+HEAD = """
+[scenario]
+id = "mine"
+title = "Mine"
+[agents]
+count = 1
+[memory]
+auto_rebalance = false
+[explore]
+"""
+
+
+def letters_of(name: str) -> tuple[RunConfig, Alphabet]:
+    scenario = find(name)
+    assert scenario.explore is not None
+    return draw(scenario, 0, PLAIN), scenario.explore
+
+
+def searching(name: str) -> tuple[BreadthFirst, Likeness, Explored]:
+    config, alphabet = letters_of(name)
+    first = first_world(config, BUILT_IN)
+    return BreadthFirst(config, alphabet, BUILT_IN, 1_000), Likeness(config, alphabet), first
+
+
+def mine(table: str) -> Scenario:
+    return parse(HEAD + table, "mine.toml", None)
+
+
+# Copies.
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_copied_world_goes_its_own_way(name: str) -> None:
+    search, likeness, world = searching(name)
+    before = likeness.digest(world)
+    children = list(search.branches(world))
+    assert len({likeness.digest(child): None for _, child in children}) > 1
+    assert likeness.digest(world) == before
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_copy_has_the_same_future_as_a_world_played_from_the_start(name: str) -> None:
+    search, likeness, world = searching(name)
+    for first, child in islice(search.branches(world), 0, None, 3):
+        for second, grandchild in islice(search.branches(child), 0, None, 7):
+            again = fork(world)
+            for letter in (first, second):
+                play(again, letter, search.alphabet)
+            assert likeness.digest(again) == likeness.digest(grandchild), (first, second)
+
+
+def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
+    _, _, world = searching("explore_working")
+    copied = fork(world)
+    assert inspector_of(copied) is not inspector_of(world)
+    assert inspector_of(copied).issued.__self__ is inspector_of(copied).oracle  # type: ignore[attr-defined]
+    assert copied.services.storage is not world.services.storage
+
+
+def test_what_cannot_be_copied_for_sure_is_refused() -> None:
+    with pytest.raises(TypeError, match="generator cannot be forked"):
+        fork([(letter for letter in "ab")])
+
+
+# Likeness.
+
+
+@pytest.mark.parametrize(("name", "depth"), [*((name, 2) for name in ALL[:-1]), (ALL[-1], 5)])
+def test_like_worlds_have_like_futures(name: str, depth: int) -> None:
+    search, likeness, world = searching(name)
+    known: dict[bytes, Explored] = {}
+    met = worlds_after(search, world, depth)
+    twins = ((child, known.setdefault(likeness.digest(child), child)) for child in met)
+    pairs = list(islice(((one, other) for one, other in twins if one is not other), 30))[::5]
+    for one, other in pairs:
+        assert futures(search, likeness, one) == futures(search, likeness, other)
+    assert pairs
+
+
+def worlds_after(search: BreadthFirst, world: Explored, depth: int) -> Iterator[Explored]:
+    for _, child in search.branches(world):
+        yield child
+        if depth > 1:
+            yield from worlds_after(search, child, depth - 1)
+
+
+def futures(search: BreadthFirst, likeness: Likeness, world: Explored) -> list[bytes]:
+    return sorted(likeness.digest(child) for _, child in search.branches(world))
+
+
+def after(name: str, *played: Letter) -> tuple[Likeness, Explored]:
+    search, likeness, world = searching(name)
+    for letter in played:
+        play(world, letter, search.alphabet)
+    return likeness, world
+
+
+SET_1, SET_2, GET_1, SWEEP = (Letter("request", "a", number) for number in (0, 2, 6, 14))
+
+
+def test_worlds_that_differ_by_the_time_alone_are_alike() -> None:
+    likeness, early = after("explore_working", SET_1)
+    _, late = after("explore_working", Letter("wait", "", 5), SET_1)
+    assert likeness.digest(early) == likeness.digest(late)
+
+
+def test_worlds_with_other_lives_left_are_not_alike() -> None:
+    likeness, fresh = after("explore_working", SET_1)
+    _, older = after("explore_working", SET_1, Letter("wait", "", 5))
+    assert likeness.digest(fresh) != likeness.digest(older)
+
+
+def test_how_long_an_entry_has_been_over_says_nothing_once_its_last_landing_is_past() -> None:
+    likeness, now = after("explore_working", SET_1, Letter("wait", "", 10))
+    _, just_now = after("explore_working", SET_1, Letter("wait", "", 11))
+    _, long_ago = after("explore_working", SET_1, Letter("wait", "", 16))
+    assert likeness.digest(now) != likeness.digest(just_now)
+    assert likeness.digest(just_now) == likeness.digest(long_ago)
+
+
+def test_keys_that_the_alphabet_could_exchange_are_alike() -> None:
+    likeness, one = after("explore_working", SET_1)
+    _, other = after("explore_working", SET_2)
+    assert likeness.digest(one) == likeness.digest(other)
+
+
+def test_keys_that_only_one_request_offers_are_not_alike() -> None:
+    set_both = '{ name = "set", args = { key = ["k1", "k2"], value = ["x"] } }'
+    scenario = mine(f'requests = [{set_both}, {{ name = "get", args = {{ key = ["k1"] }} }}]')
+    assert Likeness(draw(scenario, 0, PLAIN), scenario.explore or Alphabet(())).like == {
+        "k1": 0, "k2": 1, b"x": 2
+    }  # fmt: skip
+
+
+def test_two_agents_that_could_be_exchanged_are_alike() -> None:
+    likeness, one = after("explore_sessions", Letter("request", "a", 0))
+    _, other = after("explore_sessions", Letter("request", "b", 0))
+    assert likeness.digest(one) == likeness.digest(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth"), [("explore_working", 3), ("explore_snapshots", 3), ("explore_sessions", 2)]
+)
+def test_renaming_the_keys_changes_no_number(name: str, depth: int) -> None:
+    plain = find(name)
+    text = shipped()[name].read_text()
+    renamed = parse(text.replace("key1", "zed9").replace("key2", "abc4"), "renamed.toml", None)
+    assert explore(renamed, depth) == explore(plain, depth)
+
+
+# Searching.
+
+
+def test_depth_first_tries_the_lists_that_breadth_first_stands_for() -> None:
+    wide, deep = explore(find("explore_working"), 2), explore(find("explore_working"), 2, depth_first=True)
+    assert deep.list_count == wide.list_count
+    assert deep.state_count > wide.state_count
+
+
+def test_lists_are_counted_as_many_as_there_are() -> None:
+    scenario = mine('requests = [{ name = "len" }, { name = "bytes" }, { name = "sweep" }]')
+    assert explore(scenario, 4).list_count == 3 + 9 + 27 + 81
+    assert explore(scenario, 4).state_count == 2  # before the first request, and after any
+
+
+def test_too_many_states_end_the_search() -> None:
+    found = explore(find("explore_working"), 5, states_max=100)
+    assert (found.result, found.depth, found.state_count) == ("stopped", 2, 100)
+
+
+def test_too_many_lists_end_a_search_in_depth() -> None:
+    found = explore(find("explore_working"), 5, states_max=100, depth_first=True)
+    assert (found.result, found.depth) == ("stopped", 1)
+
+
+def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
+    verdict = explore(find("explore_working"), 3, mutant="get-alive-at-expiry").verdict
+    assert verdict is not None
+    assert run(verdict.config, verdict.items).failure == verdict.failure
+    assert run(attrs.evolve(verdict.config, planted=None), verdict.items).failure is None
+
+
+# The table.
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("advance_ms = [1]", "explore.requests: missing"),
+        ("requests = []", "explore.requests: expected 1 to 64 combinations of arguments in all, got 0"),
+        ('requests = [{ name = "gte" }]', "explore.requests.0.name: expected the name of a request, got"),
+        ('requests = [{ name = "get", args = { key = "k" } }]', "0.args.key: expected a list of at"),
+        ('requests = [{ name = "get", args = { key = [1] } }]', "args.key: expected text, got the integer 1"),
+        ('requests = [{ name = "get" }]', "explore.requests.0.args: key is missing"),
+        ('requests = [{ name = "len" }]\nfaults = ["storage_lots"]', "explore.faults: expected the name"),
+        ('requests = [{ name = "len" }]\nadvance_ms = [0]', "explore.advance_ms: expected a whole number"),
+        ('requests = [{ name = "len" }]\ndepth = 3', "explore.depth: unknown key"),
+    ],
+)  # fmt: skip
+def test_a_bad_table_is_refused_with_its_place(table: str, said: str) -> None:
+    with pytest.raises(BadScenario) as refused:
+        mine(table)
+    assert said in str(refused.value)
+    assert len(refused.value.problems) == 1
+
+
+def test_an_alphabet_that_is_too_large_is_refused() -> None:
+    keys = ", ".join(f'"k{number}"' for number in range(65))
+    with pytest.raises(BadScenario, match="65 combinations of arguments, at most 64: name fewer"):
+        mine(f'requests = [{{ name = "get", args = {{ key = [{keys}] }} }}]')
+
+
+def test_a_scenario_without_the_table_cannot_be_explored() -> None:
+    with pytest.raises(BadScenario, match="smoke: explore: missing"):
+        explore(find("smoke"), 1)

@@ -1,0 +1,300 @@
+"""Play: letters of an alphabet, and what each does to a world. What was done is kept as items for a replay.
+
+Law 1. A letter means the same wherever it is offered: the n-th agent, request, ready event or way of a fault.
+Law 2. What is played is the world's own code; the items it leaves make the same run when they are replayed.
+Law 3. Time never passes an event that is due: in a replay it would be delivered first.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.workflow import Registry
+from umi_sim.agent import Agent, must_be_quiet
+from umi_sim.explore.table import JUMPS, Alphabet, Known
+from umi_sim.inspector import Inspector
+from umi_sim.items import Args, ClockMove, Deviation, Fault, Item, Op
+from umi_sim.run_config import RunConfig
+from umi_sim.source import ArgsMaker, strikes
+from umi_sim.trace import Tag, Trace
+from umi_sim.world import World
+
+STEPS_PER_LETTER_MAX: Final = 2_000
+FEW: Final = 4  # a draw of so many ways takes all of them; of more the first and the last
+LANDING_MS: Final = (-1, 0, 1)
+STRUCK: Final = ("request", "deliver", "wait")  # letters with which a fault may come
+
+
+@attrs.frozen
+class Way:
+    """A fault at the n-th place of a letter where one may strike, and which way each of its draws goes."""
+
+    kind: str
+    place: int
+    turns: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class Letter:
+    """One choice. `kind`: request, wait, deliver, jump or crash; `number`: which one, or how many ms."""
+
+    kind: str
+    agent: str = ""
+    number: int = 0
+    way: Way | None = None
+
+
+class NothingChanged(Exception):
+    """The letter stands for nothing here: a fault that would strike nothing."""
+
+
+class Untraced(Trace):
+    """Records nothing: a list that fails is lived again."""
+
+    __slots__ = ()
+
+    def add(self, tag: Tag, *fields: object) -> None:
+        """Nothing."""
+
+
+class Hand:
+    """The source of an explored world: does what the letter says, and keeps it as items."""
+
+    def __init__(self) -> None:
+        self.record: list[Item] = []
+        self.way: Way | None = None
+        self.places: list[str] = []  # the verb of each place where a fault may have struck in this letter
+        self.taken: list[tuple[int, int]] = []  # the draws of the fault: which way, of how many
+
+    def begin(self, way: Way | None) -> None:
+        self.way, self.places, self.taken = way, [], []
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        return ()
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        way, place = self.way, len(self.places)
+        self.places.append(verb)
+        if way is None or place != way.place or not strikes(way.kind, verb):
+            return None
+        args = make_args(way.kind, self.draw)
+        if args is None:
+            raise NothingChanged
+        fault = Fault(self.next_id("f"), way.kind, event, args)
+        self.record.append(fault)
+        return fault
+
+    def draw(self, label: str, n: int) -> int:
+        """The way that was chosen; beyond the choices made so far, the first. Whoever is down may wait."""
+        assert self.way is not None
+        ways = (0,) if label.startswith("down_ms") else tuple(range(n)) if n <= FEW else (0, n - 1)
+        turn = self.way.turns[len(self.taken)] if len(self.taken) < len(self.way.turns) else 0
+        self.taken.append((turn, len(ways)))
+        return ways[turn]
+
+    def choose(self, ready: Sequence[str]) -> int:
+        return 0
+
+    def next_id(self, letter: str) -> str:
+        return f"{letter}{len(self.record) + 1}"
+
+
+@attrs.define
+class Explored(World):
+    """A world that is told letter by letter. While a list goes on it is awake, as a replay of it would be."""
+
+    is_awake: bool = attrs.field(init=False, default=True)
+
+    def is_busy(self) -> bool:
+        return self.is_awake or World.is_busy(self)
+
+    def read_now(self) -> int:
+        return self.now_ms
+
+
+def first_world(config: RunConfig, registry: Registry) -> Explored:
+    """The world in which every list begins: each agent has recovered, and nothing is under way."""
+    inspector = Inspector(config)
+    world = Explored(config, Hand(), inspector, registry)
+    world.trace = Untraced()
+    inspector.oracle.world_ms = world.read_now
+    world.begin()
+    world.is_awake = False
+    world.run_until_quiet(STEPS_PER_LETTER_MAX)
+    world.is_awake = True
+    return world
+
+
+def hand_of(world: Explored) -> Hand:
+    assert isinstance(world.source, Hand)
+    return world.source
+
+
+def inspector_of(world: Explored) -> Inspector:
+    assert isinstance(world.judge, Inspector)
+    return world.judge
+
+
+# Which letters there are.
+
+
+def letters(world: Explored, alphabet: Alphabet) -> Iterator[Letter]:
+    """Every letter that can be played here, without the ways of faults."""
+    for agent in world.agents.values():
+        if agent.memory is None:
+            continue
+        if len(agent.in_flight) < world.config.in_flight_max:
+            for number, (_, args) in enumerate(alphabet.requests):
+                if told(world, agent, args) is not None:
+                    yield Letter("request", agent.name, number)
+        if any(kind.startswith("agent_") for kind in alphabet.faults):
+            yield Letter("crash", agent.name)
+        for kind in JUMPS:
+            if kind in alphabet.faults:
+                sign = -1 if kind == "clock_jump_back" else 1
+                yield from (Letter("jump", agent.name, sign * by_ms) for by_ms in alphabet.advance_ms)
+    due_ms = world.next_due() if alphabet.interleave else None
+    if due_ms is not None:
+        count = sum(1 for _ in world.ready(due_ms))
+        yield from (Letter("deliver", "", number) for number in range(count))
+    for wait_ms in waits(world, alphabet):
+        if due_ms is None or world.now_ms + wait_ms <= due_ms:
+            yield Letter("wait", "", wait_ms)
+
+
+def waits(world: Explored, alphabet: Alphabet) -> list[int]:
+    """How long time may pass: the given pauses, and landings beside every deadline."""
+    found = dict.fromkeys(alphabet.advance_ms)
+    for agent in world.agents.values() if alphabet.land else ():
+        for deadline_ms in deadlines(world, agent):
+            for off_ms in LANDING_MS:
+                at_ms = agent.clock.world_at(deadline_ms + off_ms, world.now_ms)
+                if at_ms is not None and at_ms > world.now_ms:
+                    found[at_ms - world.now_ms] = None
+    return sorted(found)
+
+
+def deadlines(world: Explored, agent: Agent) -> list[int]:
+    """Instants that matter on the clock of this agent: of live entries, of entries at rest, of the memory."""
+    oracle = inspector_of(world).oracle
+    newest = [session.versions[session.must] for session in oracle.sessions.sessions.values()]
+    at_rest = [entry[1] for saved in newest for entry in saved[0].twin.entries.values()]
+    wanted = agent.memory.deadline_ms() if agent.memory else None
+    return [*oracle.expiries(agent.name), *at_rest, *([] if wanted is None else [wanted])]
+
+
+def ways(hand: Hand, letter: Letter, alphabet: Alphabet) -> Iterator[Letter]:
+    """After a letter was played: the same letter with each fault at each place where one may strike."""
+    for place, verb in enumerate(hand.places if letter.kind in STRUCK else ()):
+        for kind in alphabet.faults:
+            is_rest = letter.kind == "request" and place == 0 and verb == "agent.event"
+            if strikes_here(kind, verb) and not is_rest:  # a crash at rest is a letter of its own
+                yield attrs.evolve(letter, way=Way(kind, place))
+
+
+def strikes_here(kind: str, verb: str) -> bool:
+    return kind not in JUMPS and strikes(kind, verb)
+
+
+def next_way(hand: Hand, letter: Letter) -> Letter | None:
+    """After a fault was played: the next way that its draws may go; None if all were."""
+    turns = list(hand.taken)
+    while turns and turns[-1][0] + 1 == turns[-1][1]:
+        turns.pop()
+    if not turns or letter.way is None:
+        return None
+    following = (*(turn for turn, _ in turns[:-1]), turns[-1][0] + 1)
+    return attrs.evolve(letter, way=attrs.evolve(letter.way, turns=following))
+
+
+# Playing one.
+
+
+def play(world: Explored, letter: Letter, alphabet: Alphabet) -> None:
+    """Do what the letter says. Raises NothingChanged, Broken, OutOfSteps, or whatever the memory raised."""
+    hand = hand_of(world)
+    hand.begin(letter.way)
+    match letter.kind:
+        case "request":
+            name, args = alphabet.requests[letter.number]
+            agent = world.agents[letter.agent]
+            issue(world, agent, name, told(world, agent, args) or {})
+        case "crash":
+            hand.begin(crash_way(world.agents[letter.agent]))
+            issue(world, world.agents[letter.agent], "len", {})
+        case "jump":
+            agent = world.agents[letter.agent]
+            move = ClockMove(hand.next_id("c"), world.now_ms, agent.name, "jump", {"by_ms": letter.number})
+            deliver(world, agent, move)
+        case "deliver":
+            deliver_ready(world, letter.number)
+        case "wait":
+            let_pass(world, world.now_ms + letter.number, alphabet)
+    if not alphabet.interleave and letter.kind != "wait":
+        settle(world)
+    if world.next_due() is None:
+        must_be_quiet(world.agents.values())
+
+
+def crash_way(agent: Agent) -> Way:
+    """A crash strikes before the request that comes with it is heard."""
+    is_recovering = agent.memory is not None and agent.memory.state.phase == "recovering"
+    return Way("agent_crash_again" if is_recovering else "agent_crash", 0)
+
+
+def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:
+    deliver(world, agent, Op(hand_of(world).next_id("o"), world.now_ms, agent.name, name, args))
+
+
+def deliver(world: Explored, agent: Agent, item: Op | ClockMove) -> None:
+    """The item comes before all that is ready, though a replay would take that first."""
+    hand = hand_of(world)
+    hand.record.append(item)
+    if world.next_due() == world.now_ms:
+        first = next(world.ready(world.now_ms))[0]
+        hand.record.append(Deviation(hand.next_id("s"), item.id, first))
+    agent.pending.append(item)
+    world.deliver_item(agent)
+
+
+def deliver_ready(world: Explored, number: int) -> None:
+    due_ms = world.next_due()
+    assert due_ms is not None
+    world.set_time(due_ms)
+    ready = list(world.ready(due_ms))
+    if number:
+        hand = hand_of(world)
+        hand.record.append(Deviation(hand.next_id("s"), ready[number][0], ready[0][0]))
+    ready[number][1]()
+
+
+def let_pass(world: Explored, until_ms: int, alphabet: Alphabet) -> None:
+    """What is due until then happens first, unless each delivery is a letter."""
+    while not alphabet.interleave and (due_ms := world.next_due()) is not None and due_ms <= until_ms:
+        world.deliver_next()
+    world.set_time(max(until_ms, world.now_ms))
+
+
+def settle(world: Explored) -> None:
+    """Until nothing is under way."""
+    world.is_awake = False
+    world.run_until_quiet(world.step_count + STEPS_PER_LETTER_MAX)
+    world.is_awake = True
+
+
+# Arguments that only a run can tell.
+
+
+def told(world: Explored, agent: Agent, args: Args) -> Args | None:
+    """The arguments as they are here; None if one stands for what is not there."""
+    given = {name: known(world, agent, it) if isinstance(it, Known) else it for name, it in args.items()}
+    return None if any(value is None for value in given.values()) else given
+
+
+def known(world: Explored, agent: Agent, value: Known) -> object:
+    oracle = inspector_of(world).oracle
+    if value.what == "others":
+        return oracle.other_agents(agent.name)
+    ids = oracle.session_ids(agent.name) if value.what == "session" else oracle.entity_ids(agent.name)
+    return ids[value.number - 1] if len(ids) >= value.number else None

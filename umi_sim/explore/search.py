@@ -1,0 +1,292 @@
+"""Search: all lists of letters up to a depth, shortest first.
+
+Law 1. Breadth first visits each world once, so the first failure has as few letters as any.
+Law 2. A world is kept as the way to it: the one it came from, and a letter. Its likeness says if it is new.
+Law 3. Depth first, with rising depth, keeps only the path, and plays every list.
+Law 4. What failed must fail again when its items are replayed, or the harness is broken.
+"""
+
+from array import array
+from collections.abc import Iterator
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.workflow import Registry
+from umi_core.workflows import BUILT_IN
+from umi_sim import runner
+from umi_sim.explore.fork import fork
+from umi_sim.explore.likeness import Likeness
+from umi_sim.explore.play import (
+    Explored,
+    Letter,
+    NothingChanged,
+    first_world,
+    hand_of,
+    inspector_of,
+    letters,
+    next_way,
+    play,
+    ways,
+)
+from umi_sim.explore.table import Alphabet
+from umi_sim.items import Item, Op
+from umi_sim.mutants import planted
+from umi_sim.run_config import RunConfig
+from umi_sim.scenario import BadScenario, Scenario, draw
+from umi_sim.verdict import Verdict
+
+DEPTH_MAX: Final = 64
+STATES_MAX: Final = 1_000_000
+SEED: Final = 0  # a list decides everything, so one seed does for all
+
+Result = Literal["complete", "failed", "stopped"]
+
+
+class Found(Exception):
+    """A list failed; `world` is where it ended, `why` what was raised there."""
+
+    def __init__(self, world: Explored, why: Exception) -> None:
+        super().__init__(str(why))
+        self.world, self.why = world, why
+
+
+@attrs.frozen
+class Explanation:
+    """What an exploration came to.
+
+    `depth`: how many letters the failed list has, or to which depth every list was tried. `verdict`: of the
+    run that repeats the failure. Depth first tells no two worlds apart, so it counts one for each list.
+    """
+
+    result: Result
+    depth: int
+    list_count: int
+    state_count: int
+    step_count: int
+    verdict: Verdict | None = None
+
+
+def explore(
+    scenario: Scenario,
+    depth: int,
+    *,
+    states_max: int = STATES_MAX,
+    depth_first: bool = False,
+    mutant: str | None = None,
+) -> Explanation:
+    """Try every list of letters up to this depth; `mutant` plants a bug. Raises BadScenario, Unrepeated."""
+    alphabet = scenario.explore
+    if alphabet is None:
+        raise BadScenario(f"{scenario.id}: explore: missing, so there are no letters to explore with")
+    config = attrs.evolve(draw(scenario, SEED, PLAIN), planted=mutant or scenario.mutant)
+    with planted(config.planted, BUILT_IN) as registry:
+        search = (DepthFirst if depth_first else BreadthFirst)(config, alphabet, registry, states_max)
+        try:
+            return search.run(depth)
+        except Found as found:
+            end = found.world
+            counts = (search.depth, 0, search.state_count, search.step_count)
+    return Explanation("failed", *counts, verdict=repeated(config, end))
+
+
+PLAIN: Final = {"scenario.swarm.mode": "plain"}
+
+
+class Unrepeated(Exception):
+    """A list failed, and the run of its items does not."""
+
+
+def repeated(config: RunConfig, end: Explored) -> Verdict:
+    """The items of a failed list, lived as a run. One more request at its end keeps the world awake."""
+    items: list[Item] = list(hand_of(end).record)
+    last = Op(hand_of(end).next_id("o"), end.now_ms, end.lone.name, "len", {})
+    for record in (items, [*items, last]):
+        verdict = runner.run(config, record)
+        if verdict.failure is not None:
+            return verdict
+    raise Unrepeated(f"a list of {len(items)} items failed, and does not fail when they are replayed")
+
+
+@attrs.define
+class Search:
+    """What both ways have in common: the first world, and how to go on from any."""
+
+    config: RunConfig
+    alphabet: Alphabet
+    registry: Registry
+    states_max: int
+    depth: int = attrs.field(init=False, default=0)
+    step_count: int = attrs.field(init=False, default=0)
+
+    def run(self, depth_max: int) -> Explanation:
+        """Raises Found."""
+        raise NotImplementedError
+
+    @property
+    def state_count(self) -> int:
+        raise NotImplementedError
+
+    def branches(self, world: Explored) -> Iterator[tuple[Letter, Explored]]:
+        """Every letter that means something here, and the world after it. Raises Found."""
+        for letter in letters(world, self.alphabet):
+            child = self.after(world, letter)
+            if child is None:
+                continue
+            yield letter, child
+            for struck in ways(hand_of(child), letter, self.alphabet):
+                yield from self.all_ways(world, struck)
+
+    def all_ways(self, world: Explored, struck: Letter) -> Iterator[tuple[Letter, Explored]]:
+        """A letter with a fault, once for each way that the fault can go."""
+        letter: Letter | None = struck
+        while letter is not None:
+            child = fork(world)
+            if self.played(child, letter):
+                yield letter, child
+            letter = next_way(hand_of(child), letter)
+
+    def after(self, world: Explored, letter: Letter) -> Explored | None:
+        child = fork(world)
+        return child if self.played(child, letter) else None
+
+    def played(self, child: Explored, letter: Letter) -> bool:
+        before = child.step_count
+        try:
+            play(child, letter, self.alphabet)
+        except NothingChanged:
+            return False
+        except Exception as why:
+            raise Found(child, why) from why
+        finally:
+            self.step_count += child.step_count - before
+        return True
+
+    def judge(self, world: Explored) -> None:
+        """Every rule over everything; and, if asked for, how it would end. Raises Found."""
+        inspector, storage = inspector_of(world), world.services.storage
+        try:
+            for agent in world.agents.values():
+                if agent.memory is not None:
+                    inspector.check(agent.memory, storage)
+            if self.alphabet.finish:
+                finish(fork(world))
+        except Exception as why:
+            raise Found(world, why) from why
+
+
+def finish(world: Explored) -> None:
+    """Heal, drain, read everything back, restart: as at the end of any run."""
+    world.is_awake = False
+    hand_of(world).begin(None)
+    runner.Run(world.config, world, world.source, inspector_of(world)).live()
+
+
+@attrs.define
+class BreadthFirst(Search):
+    """Worlds are numbered in the order in which they are met, so those of one depth stand together."""
+
+    numbers: dict[bytes, int] = attrs.field(init=False, factory=dict)  # by likeness
+    parents: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))
+    by: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # the letter, in `alphabet_seen`
+    seen: dict[Letter, int] = attrs.field(init=False, factory=dict)
+    spelt: list[Letter] = attrs.field(init=False, factory=list)
+    edges: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))
+    ends: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # of the edges of each world
+    near: tuple[int, Explored] | None = attrs.field(init=False, default=None)  # the parent asked for last
+
+    @property
+    def state_count(self) -> int:
+        return len(self.numbers)
+
+    def run(self, depth_max: int) -> Explanation:
+        likeness = Likeness(self.config, self.alphabet)
+        first = first_world(self.config, self.registry)
+        self.near = (0, first)
+        self.enter(likeness.digest(first), 0, Letter(""))
+        self.judge(first)
+        low, high = 0, 1
+        for self.depth in range(1, depth_max + 1):
+            for number in range(low, high):
+                for letter, child in self.branches(self.world_of(number)):
+                    digest = likeness.digest(child)
+                    target = self.numbers.get(digest)
+                    if target is None:
+                        if len(self.numbers) == self.states_max:
+                            return self.told("stopped", self.depth - 1)
+                        target = self.enter(digest, number, letter)
+                        self.judge(child)
+                    self.edges.append(target)
+                self.ends.append(len(self.edges))
+            low, high = high, len(self.numbers)
+        return self.told("complete", depth_max)
+
+    def enter(self, digest: bytes, parent: int, letter: Letter) -> int:
+        """The number of a new world."""
+        number = self.numbers[digest] = len(self.numbers)
+        if letter not in self.seen:
+            self.seen[letter] = len(self.spelt)
+            self.spelt.append(letter)
+        self.parents.append(parent)
+        self.by.append(self.seen[letter])
+        return number
+
+    def world_of(self, number: int) -> Explored:
+        """The world again: from its parent, which is mostly that of the one before."""
+        assert self.near is not None
+        if number == 0:
+            return first_world(self.config, self.registry)
+        parent = self.parents[number]
+        if self.near[0] != parent:
+            self.near = (parent, self.world_of(parent))
+        world = fork(self.near[1])
+        play(world, self.spelt[self.by[number]], self.alphabet)
+        return world
+
+    def told(self, result: Result, depth: int) -> Explanation:
+        return Explanation(result, depth, self.list_count(depth), self.state_count, self.step_count)
+
+    def list_count(self, depth: int) -> int:
+        """How many lists of 1 to `depth` letters the worlds stand for: paths, counted length by length."""
+        total, reached = 0, {0: 1}
+        for _ in range(depth):
+            following: dict[int, int] = {}
+            for number, count in reached.items():
+                start = self.ends[number - 1] if number else 0
+                for target in self.edges[start : self.ends[number]]:
+                    following[target] = following.get(target, 0) + count
+            reached = following
+            total += sum(reached.values())
+        return total
+
+
+@attrs.define
+class DepthFirst(Search):
+    """Nothing is kept but the path, so each depth begins anew."""
+
+    tried: int = attrs.field(init=False, default=0)
+
+    @property
+    def state_count(self) -> int:
+        return self.tried
+
+    def run(self, depth_max: int) -> Explanation:
+        before = 0
+        for self.depth in range(1, depth_max + 1):
+            self.tried = 0
+            if not self.dive(first_world(self.config, self.registry), self.depth):
+                return Explanation("stopped", self.depth - 1, before, self.tried, self.step_count)
+            before = self.tried
+        return Explanation("complete", depth_max, self.tried, self.tried, self.step_count)
+
+    def dive(self, world: Explored, depth: int) -> bool:
+        """Every list that goes on from here; False if there are too many."""
+        for _, child in self.branches(world):
+            self.tried += 1
+            if self.tried > self.states_max:
+                return False
+            if depth == 1:
+                self.judge(child)
+            elif not self.dive(child, depth - 1):
+                return False
+        return True

@@ -1,0 +1,73 @@
+"""Symmetry: which keys, values and agents of an alphabet could be exchanged without changing it.
+
+Law 1. Two keys, or two values, of one size are alike if the requests are the same with both exchanged.
+Law 2. Where a value is read as a number, joined to another or written into a text, it is like no other.
+Law 3. Agents are alike if they are of one user, their clocks agree, and no argument names one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from umi_core.tiers.working import i64
+from umi_sim.items import Args
+from umi_sim.run_config import RunConfig
+
+Requests = Sequence[tuple[str, Args]]
+
+WORKING: Final = frozenset(
+    "set get exists delete incr append touch sweep clear len bytes create_session save_session load_session"
+    .split()
+)  # fmt: skip
+
+
+def exchangeable(requests: Requests) -> Mapping[object, int]:
+    """Keys and values of working requests, with the number of those that each could be exchanged with."""
+    if not all(name in WORKING for name, _ in requests):
+        return {}
+    groups: dict[object, int] = {}
+    for token in candidates(requests):
+        other = next((it for it in groups if is_like(it, token) and is_closed(requests, it, token)), None)
+        groups[token] = len(groups) if other is None else groups[other]
+    return groups
+
+
+def candidates(requests: Requests) -> list[object]:
+    is_joined = any(name == "append" for name, _ in requests)
+    keys = [args["key"] for _, args in requests if "key" in args]
+    values = [args["value"] for _, args in requests if "value" in args and not is_joined]
+    plain_keys = [it for it in keys if isinstance(it, str) and not it.startswith("__")]
+    return list(
+        dict.fromkeys((*plain_keys, *(it for it in values if isinstance(it, bytes) and i64(it) is None)))
+    )
+
+
+def is_like(one: object, other: object) -> bool:
+    """Of one type and one size."""
+    if isinstance(one, str) and isinstance(other, str):
+        return len(one.encode()) == len(other.encode())
+    return isinstance(one, bytes) and isinstance(other, bytes) and len(one) == len(other)
+
+
+def is_closed(requests: Requests, one: object, other: object) -> bool:
+    """Whether the same requests are left when the two are exchanged."""
+    swap = {one: other, other: one}
+    letters = [(name, dict(args)) for name, args in requests]
+    swapped = [
+        (name, {key: swapped_in(swap, value) for key, value in args.items()}) for name, args in letters
+    ]
+    return all(letter in letters for letter in swapped)
+
+
+def swapped_in(swap: Mapping[object, object], value: object) -> object:
+    return swap.get(value, value) if isinstance(value, str | bytes) else value
+
+
+def same_agents(config: RunConfig, requests: Sequence[tuple[str, Args]]) -> bool:
+    """Whether agents can be exchanged: of one user, with equal clocks, and named by no argument."""
+    users = dict.fromkeys((agent.scope.user, agent.skew_ms) for agent in config.agents)
+    names = [agent.scope.agent for agent in config.agents]
+    return len(users) == 1 and not any(is_named(args, names) for _, args in requests)
+
+
+def is_named(args: Mapping[str, object], names: Sequence[str]) -> bool:
+    return any(name in str(value) for value in args.values() for name in names)
