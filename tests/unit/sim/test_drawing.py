@@ -59,6 +59,7 @@ def test_a_plain_run_takes_no_chances() -> None:
         scenario="x", version=1, seed=1, mode="plain", agents=config.agents[:1], start_ms=START_MS,
         memory={}, weights=config.weights, faults={}, operations_max=50, in_flight_max=1, key_count=4,
         adversarial=(1, 4), land=(1, 4), repeat=(0, 1), latency="instant", policy="fifo", steps_max=70_000,
+        equivalences=("E-RESTORE",),
     )  # fmt: skip
     assert list(config.weights) == list(REQUESTS)
     assert sum(config.weights.values()) == 64
@@ -196,7 +197,10 @@ def test_an_option_that_is_pinned_moves_no_other(option: str) -> None:
         free, pinned = (
             draw(made(body), seed, {"run.steps_max": "9"}) for body in ("", OPTION_BODIES[option])
         )
-        assert attrs.evolve(pinned, **{option: getattr(free, option)}) == free
+        again = {option: getattr(free, option)}
+        if free.mode == "one_kind":
+            again["loss_max"] = free.loss_max  # whether the one kind destroys
+        assert attrs.evolve(pinned, **again) == free
         assert getattr(pinned, option) != getattr(free, option) or pinned.mode != "swarm"
 
 
@@ -363,8 +367,20 @@ def test_sizes_are_drawn_by_their_logarithm() -> None:
 
 @pytest.mark.slow
 def test_half_of_all_kinds_and_requests_are_on() -> None:
-    must_halve([config.faults for config in configs("swarm")], KINDS)
+    harmless = [name for name, kind in KINDS.items() if kind.letter != "D"]
+    must_halve([config.faults for config in configs("swarm")], harmless)
     must_halve([config.weights for config in configs("swarm")], REQUESTS)
+
+
+@pytest.mark.slow
+def test_an_eighth_of_the_swarm_loses_up_to_three_keys_and_nothing_else_destroys() -> None:
+    counts = Counter(config.loss_max for config in configs("swarm"))
+    total = sum(counts.values())
+    assert total // 16 <= total - counts[0] <= total // 4
+    assert sorted(counts) == [0, 1, 2, 3]
+    for config in configs("swarm"):
+        destroying = [name for name in config.faults if KINDS[name].letter == "D"]
+        assert config.loss_max or not destroying
 
 
 @pytest.mark.slow
