@@ -27,7 +27,7 @@ LETTERS = {
 
 NOT_SIMULATED = """
 What is destroyed is chosen by an atlas: without loss only what can be made again (vectors), with it at most
-three keys, or everything once ([what that looks like](decisions/018-what-loss-looks-like.md)).
+three keys, or everything once ([what that looks like](decisions/023-what-loss-looks-like.md)).
 
 Not simulated: damage that neither storage nor the row itself notices, writes that land in another row, damage
 to what a memory needs before it can answer (epoch, head, core, access records), a forget or a core row that
@@ -115,8 +115,9 @@ def marks() -> str:
     return (
         "# Marks, and their floors\n\n"
         "A sweep of at least 1,000 seeds of a scenario must reach each of its marks in this share of the\n"
-        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. Each floor is\n"
-        "at most half of what was measured.\n\n" + table(("mark", "scenario", "floor"), rows)
+        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. A floor is\n"
+        "well below what sweeps have shown, so that one that is missed says something.\n\n"
+        + table(("mark", "scenario", "floor"), rows)
     )
 
 
