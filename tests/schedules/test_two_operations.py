@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
-from umi_core.effects import Asked, AskModel, Done, Embed, Outcome, Refused
+from umi_core.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
 from umi_core.errors import SessionConflict
 from umi_core.inputs import (
     Answer,
@@ -47,6 +47,10 @@ class Choices:
             self._path.append((pick + 1, count))
         return is_first or bool(self._path)
 
+    def is_again(self) -> bool:
+        """Whether the next pick is one of those that were gone through before."""
+        return self._at < len(self._path)
+
     def pick(self, count: int) -> int:
         if self._at == len(self._path):
             self._path.append((0, count))
@@ -68,6 +72,7 @@ class Stage:
 
     pairs: list[Pair]
     answers: list[tuple[Pair, Answer]] = attrs.field(factory=list)
+    told: list[str] = attrs.field(factory=list)  # every commit, in the order that it came: what storage holds
 
     def events(self) -> list[Callable[[], None]]:
         """What can happen next."""
@@ -80,6 +85,8 @@ class Stage:
     def reach(self, pair: Pair, effect: Asked) -> None:
         pair.pending.remove(effect)
         answer = pair.world(effect)
+        if isinstance(effect, Commit):
+            self.told.append(repr(effect))
         if isinstance(effect, AskModel | Embed):
             pair.step(answer)  # they touch nothing, so it does not matter when they were reached
         else:
@@ -91,17 +98,31 @@ class Stage:
         pair.step(answer)
         check_step(before, answer, pair.memory.state)
 
+    def likeness(self) -> object:
+        """Equal for two stages on which the same can happen, and the same has been replied."""
+        under_way = [repr(effect) for pair in self.pairs for effect in pair.pending]
+        heard = [repr(answer) for _, answer in self.answers]
+        states = [(pair.memory.digest(), repr(pair.replies)) for pair in self.pairs]
+        return repr((states, self.told, sorted(under_way), sorted(heard)))
+
     def outcome(self, op_id: int) -> Outcome:
         return next(pair.replies[op_id].outcome for pair in self.pairs if op_id in pair.replies)
 
 
 def every_schedule(begin: Callable[[], Stage]) -> Iterator[Stage]:
-    """The stage after each order of its events; the rules over state and storage have held."""
-    choices = Choices()
+    """The stage after each order of its events; the rules over state and storage have held.
+
+    What was reached before, by exchanging events that know nothing of each other, is not gone through again.
+    """
+    choices, seen = Choices(), dict[object, None]()
     while choices.more():
         stage = begin()
-        while events := stage.events():
+        while (is_new := choices.is_again() or stage.likeness() not in seen) and (events := stage.events()):
+            if not choices.is_again():
+                seen[stage.likeness()] = None
             events[choices.pick(len(events))]()
+        if not is_new:
+            continue
         for pair in stage.pairs:
             check_memory(pair.memory.state)
             check_store(pair.storage, pair.memory.state)
