@@ -53,7 +53,7 @@ class Inspector:
         self.oracle.read_clock(call.agent, reading_ms)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect.task, answer.text, self.oracle.memory)
-        self.oracle.answered(call.agent, call.op_id, call.step, answer)
+        self.oracle.answered(call, answer)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if op_id[0] in PHASES:

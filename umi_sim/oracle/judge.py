@@ -10,10 +10,11 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.effects import Asked, Commit, Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.errors import Conflict, SessionConflict, SnapshotDamaged
 from umi_core.inputs import (
     Answer,
+    Committed,
     CoreRead,
     Count,
     CreateSession,
@@ -31,14 +32,14 @@ from umi_core.inputs import (
 )  # fmt: skip
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import cut, session_id
+from umi_core.values import Receipt, cut, session_id
 from umi_sim.atlas import Atlas
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
 from umi_sim.oracle.sessions import OpenLoad, OpenSave, Saved, SessionOracle
 from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
-from umi_sim.services import Services
+from umi_sim.services import Call, Services
 from umi_sim.verdict import Broken
 
 WORKING: Final = frozenset(WorkingRequest.__args__)
@@ -59,6 +60,7 @@ class Watch:
     requests: dict[str, Request] = attrs.field(factory=dict)
     saves: dict[str, OpenSave] = attrs.field(factory=dict)
     loads: dict[str, OpenLoad] = attrs.field(factory=dict)
+    spoken: set[str] = attrs.field(factory=set)
 
 
 class Oracle:
@@ -114,13 +116,15 @@ class Oracle:
                 watch.archive.saw(now_ms, self.world_ms())
                 watch.archive.issued(op_id, request, now_ms)
 
-    def answered(self, agent: str, op_id: str, step: str, answer: Answer) -> None:
-        watch = self.watches[agent]
-        if isinstance(watch.requests.get(op_id), ArchiveRequest):
-            watch.archive.saw(
-                watch.seen_ms, self.world_ms()
-            )  # a row may be made at this step, and its reply lost
-            watch.archive.answered(op_id, step, answer)
+    def answered(self, call: Call, answer: Answer) -> None:
+        watch = self.watches[call.agent]
+        request = watch.requests.get(call.op_id)
+        if isinstance(request, ArchiveRequest):
+            # A row may be made at this step, and its reply lost.
+            watch.archive.saw(watch.seen_ms, self.world_ms())
+            watch.archive.answered(call.op_id, call.step, answer)
+        if isinstance(request, Remember) and is_own_batch(call.effect, answer):
+            self.remembered(watch, call.op_id, request)
 
     def crashed(self, agent: str) -> None:
         watch = self.watches[agent]
@@ -130,6 +134,7 @@ class Oracle:
         watch.saves.clear()
         watch.loads.clear()
         watch.requests.clear()
+        watch.spoken.clear()
         watch.twins = [Twin(self.memory)]
         watch.seen_ms = 0
         watch.core.crashed()
@@ -164,7 +169,7 @@ class Oracle:
             case Remember() | Recall() | Forget() | GetEntity() | Count():
                 watch.archive.saw(now_ms, self.world_ms())
                 watch.archive.replied(op_id, outcome if is_sure else Unknown(), now_ms)
-                self.spoken(watch, request, outcome)
+                self.spoken(watch, op_id, request, outcome)
             case _ if isinstance(request, CoreRead):
                 watch.core.judge(request, outcome)
 
@@ -275,21 +280,24 @@ class Oracle:
         elif name.startswith("Snapshot") and "storage_bit_flip" not in self.config.faults:
             raise Broken("snapshot-guarded", f"load refused with {name} where no byte was ever damaged")
 
-    def spoken(self, watch: Watch, request: Request, outcome: Outcome) -> None:
-        """The reserved keys follow committed remembers and answered recalls."""
-        if not isinstance(outcome, Done):
-            return
-        if (
-            isinstance(request, Remember)
-            and isinstance(outcome.value, Remembered)
-            and not outcome.value.repeated
-        ):
-            for twin in watch.twins:
-                twin.interactions += 1
-                twin.last_input = cut(request.text, 200)
-        elif isinstance(request, Recall):
+    def spoken(self, watch: Watch, op_id: str, request: Request, outcome: Outcome) -> None:
+        """The reserved keys follow answered recalls, and remembers that had nothing to commit."""
+        value = outcome.value if isinstance(outcome, Done) else None
+        if isinstance(request, Remember) and isinstance(value, Remembered) and not value.repeated:
+            self.remembered(watch, op_id, request)
+        elif isinstance(request, Recall) and value is not None:
             for twin in watch.twins:
                 twin.last_query = cut(request.query, 200)
+        watch.spoken.discard(op_id)
+
+    def remembered(self, watch: Watch, op_id: str, request: Remember) -> None:
+        """The reserved keys follow the order of commits, which is not the one of replies. Once for each."""
+        if op_id in watch.spoken:
+            return
+        watch.spoken.add(op_id)
+        for twin in watch.twins:
+            twin.interactions += 1
+            twin.last_input = cut(request.text, 200)
 
     # For the workload and the audit.
 
@@ -311,6 +319,14 @@ class Oracle:
     def expiries(self, agent: str) -> Sequence[int]:
         """Deadlines of live entries, on the agent's own clock."""
         return tuple(expires_ms for _, expires_ms in self.watches[agent].twins[0].entries.values())
+
+
+def is_own_batch(effect: Asked, answer: Answer) -> bool:
+    """Whether a batch is durable, and not the one of an earlier request with the same request key."""
+    if not isinstance(effect, Commit) or not isinstance(answer, Committed):
+        return False
+    own = [write.body.by for write in effect.writes if isinstance(write.body, Receipt)]
+    return not isinstance(answer.receipt, Receipt) or answer.receipt.by in own
 
 
 def in_place(twin: Twin, old: Twin) -> Twin:

@@ -6,17 +6,41 @@ import attrs
 import pytest
 
 from tests.histories import broken
-from umi_core.effects import Degraded, Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.effects import (
+    Asked,
+    AskModel,
+    Commit,
+    Degraded,
+    Done,
+    Failed,
+    Outcome,
+    Refused,
+    Reply,
+    Unknown,
+    Write,
+)
 from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
-from umi_core.inputs import CreateSession, Get, LoadSession, Request, SaveSession, Set
-from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import Scope, session_id
+from umi_core.inputs import (
+    Committed,
+    CreateSession,
+    EffectFailed,
+    Get,
+    LoadSession,
+    Remember,
+    Request,
+    SaveSession,
+    Set,
+)
+from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved, Stored
+from umi_core.values import Address, Receipt, RoutingDecision, Scope, note_id, session_id
 from umi_sim.oracle.judge import Oracle
 from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.services import Call
 
 OWN = "ses_1"
+SCOPE = Scope("u", "a")
 AGENTS = (
-    AgentConfig("a", Scope("u", "a")),
+    AgentConfig("a", SCOPE),
     AgentConfig("b", Scope("u", "b")),
     AgentConfig("x", Scope("v", "a")),
 )
@@ -243,3 +267,56 @@ def test_a_fourth_session_of_one_millisecond_may_fail() -> None:
 def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
     with broken("degradation-named"):
         created_so_often(2).tell("a", CreateSession(0), FULL)
+
+
+# Reserved keys.
+
+
+def remembering(told: Told, text: str) -> str:
+    """A remember of which only the commit is still to be answered; extraction failed."""
+    op_id = told.begin("a", Remember("", text, embed=False, evolve=False))
+    told.oracle.answered(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "timeout"))
+    return op_id
+
+
+def call(op_id: str, step: str, effect: Asked) -> Call:
+    return Call(f"a/{op_id}", "a", 0, op_id, "remember", step, effect, 0)
+
+
+def receipt(number: int) -> Receipt:
+    return Receipt("r", b"", b"", None, 1_000, (1, number))
+
+
+def committed(told: Told, op_id: str, number: int, found: int | None = None) -> None:
+    """The batch of this operation, and whose receipt came back."""
+    effect = Commit((Write(Address(SCOPE, "receipt", "r"), receipt(number)),), ())
+    answer = Committed(0, (), receipt(number if found is None else found))
+    told.oracle.answered(call(op_id, "commit", effect), answer)
+
+
+def noted(told: Told, op_id: str, text: str) -> None:
+    key = note_id(SCOPE, text)
+    decision = RoutingDecision(key, "scratch", False, None, "", "table", None)
+    value = Remembered((Stored(key, 1, "created"),), routing=(decision,))
+    told.hear("a", op_id, Done(value, (Degraded("extract:one_note", "timeout"),)))
+
+
+def test_the_last_input_is_the_one_that_was_committed_last_whatever_is_replied_last() -> None:
+    told = opened()
+    first, second = remembering(told, "one"), remembering(told, "two")
+    committed(told, second, 2)
+    told.tell("a", Get(0, "__last_input"), Done(b"two"))
+    committed(told, first, 1)
+    told.tell("a", Get(0, "__last_input"), Done(b"one"))
+    noted(told, first, "one")
+    noted(told, second, "two")
+    told.tell("a", Get(0, "__interaction_count"), Done(b"2"))
+    told.tell("a", Get(0, "__last_input"), Done(b"one"))
+    with broken("session-keys-true"):
+        told.tell("a", Get(0, "__last_input"), Done(b"two"))
+
+
+def test_a_commit_that_finds_the_batch_of_another_request_is_no_interaction() -> None:
+    told = opened()
+    committed(told, remembering(told, "one"), 1, found=7)
+    told.tell("a", Get(0, "__last_input"), Done(None))
