@@ -65,6 +65,15 @@ class Agent:
         is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
         return self.memory is not None and not is_busy
 
+    def awaits(self, answer: Answer, reading_ms: int) -> bool:
+        """Whether its memory will take an answer: it waits for it, and does not give up in the same step."""
+        if self.memory is None:
+            return False
+        state = self.memory.state
+        number = state.waiting.get(answer.request_id)
+        due_ms = None if number is None else state.operations[number].due_ms
+        return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
+
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """In order of their times, then of the record."""
         if self.pending or len(items) > 1:

@@ -267,7 +267,7 @@ class World:
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
         self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
-        if answer.request_id in memory.state.waiting:
+        if agent.awaits(answer, reading_ms):
             self.judge.answered(call, answer, reading_ms)
         else:
             self.judge.woken(agent.name, reading_ms)

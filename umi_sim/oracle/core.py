@@ -1,7 +1,8 @@
 """Authored blocks as registers: what was acknowledged, what may have been written, and nothing else.
 
 Law 1. An acknowledged write is seen until a later one; a refused or failed write never is.
-Law 2. A write without an answer may be seen until a write that began after it is acknowledged.
+Law 2. A write without an answer may be seen until a write that began after it was given up is acknowledged:
+       until then it may have been planned again, over what was acknowledged meanwhile.
 Law 3. Importance is a register of its own.
 """
 
@@ -109,7 +110,7 @@ class CoreOracle:
             if isinstance(outcome, Done):
                 register.acknowledge(op_id, self.clock)
             elif type(outcome).__name__ == "Unknown":
-                register.open[f"~{op_id}"] = register.open.pop(op_id)
+                register.open[f"~{op_id}"] = (register.open.pop(op_id)[0], self.clock)
             else:
                 del register.open[op_id]
 

@@ -73,6 +73,23 @@ def test_what_failed_is_never_shown_and_what_was_in_doubt_may_be() -> None:
         told.see("milk")
 
 
+def test_what_was_given_up_in_doubt_may_have_been_planned_again_over_what_was_acknowledged_meanwhile() -> (
+    None
+):
+    told = written()
+    first = SetBlock(0, "human", "milk", importance_ppm=4_999)
+    op_id = told.begin(first)
+    told.write(SetBlock(0, "human", "coffee"), Done(None))
+    told.oracle.replied(op_id, first, Unknown())
+    told.see("coffee")
+    told.see("milk", 4_999)
+    told.write(SetBlock(0, "human", "water", importance_ppm=500_000), Done(None))
+    told.see("water")
+    for text, importance_ppm in (("milk", 500_000), ("water", 4_999)):
+        with broken("authored-text-kept"):
+            told.see(text, importance_ppm)
+
+
 def test_a_write_under_way_when_the_agent_crashed_may_have_happened() -> None:
     told = written()
     told.begin(SetBlock(0, "human", "coffee"))
