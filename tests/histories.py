@@ -112,13 +112,15 @@ class History:
         self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
         return op_id
 
-    def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None) -> None:
+    def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None, text_count: int = 0) -> None:
+        """`text_count`: how many texts an embedder was asked for, if not as many as it answered."""
         known: Answer = EffectFailed(0, "unavailable")
         if isinstance(answer, str):
             known = ModelReplied(0, answer)
         elif answer is not None:
             known = Embedded(0, answer)
-        self.oracle.answered(op_id, step, known)
+            text_count = text_count or len(answer)
+        self.oracle.answered(op_id, step, known, text_count)
 
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
         """Unless a test says more, the model had nothing to say about next versions."""

@@ -69,11 +69,14 @@ class ArchiveOracle(Searches):
             self.heard_forget(request)
         self.offer(op, self.intended(op))
 
-    def answered(self, op_id: str, step: str, answer: Answer) -> None:
+    def answered(self, op_id: str, step: str, answer: Answer, text_count: int = 0) -> None:
+        """`text_count`: of how many texts an embedder was asked for vectors."""
         op = self.flying.get(op_id)
         if op is None:
             return
         op.answers.append((step, answer))
+        if step == "embed":
+            op.text_counts.append(text_count)
         if step == "resolve":
             self.heard_rewrite(op, answer)
         elif step == "evolve":

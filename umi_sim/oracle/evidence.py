@@ -66,13 +66,14 @@ class Evidence(Worlds):
     def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
         """Each substitute has a cause, and what failed is named; `count` vectors were asked for."""
         for step, substitute in SUBSTITUTES[type(op.request)].items():
-            bad = [not self.is_of_use(op, step, answer, count) for answer in op.answers_of(step)]
-            is_named = substitute in names
+            heard, is_named = op.answers_of(step), substitute in names
+            counts = [count] * len(heard) if self.is_exact(op) or step != "embed" else op.text_counts
+            bad = [not self.is_of_use(op, step, *one) for one in zip(heard, counts, strict=True)]
             if self.is_exact(op):
                 is_due = bool(bad) and bad[-1]
                 self.demand(is_named == is_due, "degradation-named", substitute, is_due, names)
             else:  # a second plan asks for other vectors, or for none
-                is_caused = any(bad) or self.is_late(op) or (step == "embed" and len(bad) > 1)
+                is_caused = any(bad) or self.is_late(op)
                 self.demand(is_caused or not is_named, "degradation-named", f"{substitute} without a cause")
         if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
             self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.effects import Asked, Commit, Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.effects import Asked, Commit, Done, Embed, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.errors import Conflict, SessionConflict, SnapshotDamaged
 from umi_core.inputs import (
     Answer,
@@ -122,7 +122,8 @@ class Oracle:
         if isinstance(request, ArchiveRequest):
             # A row may be made at this step, and its reply lost.
             watch.archive.saw(watch.seen_ms, self.world_ms())
-            watch.archive.answered(call.op_id, call.step, answer)
+            texts = call.effect.texts if isinstance(call.effect, Embed) else ()
+            watch.archive.answered(call.op_id, call.step, answer, len(texts))
         if isinstance(request, Remember) and is_own_batch(call.effect, answer):
             self.remembered(watch, call.op_id, request)
 

@@ -46,6 +46,7 @@ class Operation:
     mentions: Mapping[str, Mention | None] = {}
     extraction: Extraction | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
+    text_counts: list[int] = attrs.field(factory=list)
     ended: int | None = None
     is_closed: bool = False
     is_refuted: bool = False

@@ -104,12 +104,37 @@ def test_of_an_operation_that_took_long_an_answer_may_have_come_too_late() -> No
         told.reply(op_id, value, *named(name), now_ms=LATE_MS)
 
 
-def test_a_second_plan_may_have_gone_without() -> None:
+def replanned(*answers: tuple[Any, ...]) -> tuple[History, str, Any]:
+    """One that met a conflict between the two answers, if there are two: each to one text."""
+    first, *rest = answers
+    told, op_id, value = embedded(first)
+    told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+    for answer in rest:
+        told.hear(op_id, "embed", answer, text_count=1)
+    return told, op_id, value
+
+
+@pytest.mark.parametrize("answers", [((SOUND,), ()), ((SOUND,), (UNSOUND,)), ((UNSOUND,), (SOUND,))])
+def test_of_two_plans_either_may_be_the_one_that_went_without(answers: tuple[tuple[Any, ...], ...]) -> None:
     for name in ("", "embed:no_vectors"):
-        told, op_id, value = embedded((SOUND,))
-        told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
-        told.hear(op_id, "embed", ())
+        told, op_id, value = replanned(*answers)
         told.reply(op_id, value, *named(name))
+
+
+def test_two_plans_that_had_their_vectors_did_not_go_without() -> None:
+    told, op_id, value = replanned((SOUND,), (SOUND,))
+    with broken("degradation-named"):
+        told.reply(op_id, value, *named("embed:no_vectors"))
+
+
+def test_vectors_that_a_second_plan_did_not_need_are_a_cause_all_the_same() -> None:
+    """It found that nothing had changed, and kept the name of what had failed: all_faults, seed 182."""
+    told, op_id, _ = replanned((UNSOUND,))
+    told.reply(told.tell((ALICE, "likes tea"), embed=False), remembered((ALICE, 1, "created")))
+    told.reply(op_id, remembered((ALICE, 1, "unchanged")), *named("embed:no_vectors"))
+
+
+def test_a_second_plan_may_have_met_another_failure() -> None:
     for name, rule in (("", ""), ("route:table", "degradation-named")):
         told, op_id, value = embedded((SOUND,))
         told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
