@@ -8,10 +8,13 @@ Law 4. Long runs of the same few characters are {"runs": ["abc", ["x", 5000]]}; 
 """
 
 import re
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import UnionType
 from typing import Any, Final, get_args, get_origin
+from zlib import compress, decompressobj
+from zlib import error as zlib_error
 
 import attrs
 
@@ -29,10 +32,12 @@ from umi_sim.strict_json import (
     Reader,
     as_object,
     check_size,
+    compact,
     fail,
     flag,
     listed,
     one_of,
+    parsed,
     table,
     text,
     unknown,
@@ -47,6 +52,7 @@ ITEM_COUNT_MAX: Final = 100_000
 RUN_MIN: Final = 32  # shorter runs are written as they are
 RUNS_CHARS_MAX: Final = 256 * 1024
 UNPACKED_CHARS_MAX: Final = 16 * 1024 * 1024
+VALUE_COUNT_MAX: Final = 500_000
 INTEGER_DIGITS_MAX: Final = 40
 
 RUN: Final = re.compile(rf"(.{{1,4}}?)\1{{{RUN_MIN - 1},}}", re.DOTALL)
@@ -96,6 +102,37 @@ def unpacked_chars(value: Json) -> int:
         case dict():
             return sum(map(unpacked_chars, value.values()))
     return 0
+
+
+# Many items as one text: zlib and base64.
+
+
+def packed(items: Sequence[Item]) -> str:
+    """The items as one text, for `all_unpacked`."""
+    return b2a_base64(compress(compact([to_json(item) for item in items]).encode()), newline=False).decode()
+
+
+def all_unpacked(value: Json, path: str) -> tuple[Item, ...]:
+    """The items in such a text; unpacking stops at a bound, and what comes out is read like any others."""
+    given = value if isinstance(value, str) else fail(path, "text", value)
+    unpacking = decompressobj()
+    try:
+        data = unpacking.decompress(a2b_base64(given, strict_mode=True), UNPACKED_CHARS_MAX + 1)
+    except (ValueError, zlib_error):
+        raise BadValue(
+            f"{path}: expected items packed with zlib, then base64, got text that is not"
+        ) from None
+    if len(data) > UNPACKED_CHARS_MAX:
+        raise BadValue(f"{path}: more than {UNPACKED_CHARS_MAX} bytes when unpacked")
+    if sum(map(data.count, (b",", b"[", b"{"))) > VALUE_COUNT_MAX:  # each may become an object of Python
+        raise BadValue(f"{path}: more than {VALUE_COUNT_MAX} values when unpacked")
+    if not unpacking.eof or unpacking.unused_data:
+        raise BadValue(f"{path}: the packed items are cut off, or something follows them")
+    try:
+        document = parsed(data, UNPACKED_CHARS_MAX)
+    except BadValue as error:
+        raise BadValue(f"{path}: unpacked: {error}") from None
+    return all_from_json(document, path)
 
 
 # Writing.

@@ -9,6 +9,7 @@ from umi_core.inputs import REQUESTS
 from umi_core.values import Scope
 from umi_sim import equivalences, item_json
 from umi_sim.faults import KINDS
+from umi_sim.items import ITEM_KINDS
 from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
 from umi_sim.schedule import POLICIES
@@ -164,6 +165,11 @@ EXPECT_READERS: Final[dict[str, Reader]] = {
 HISTORY_READERS: Final[dict[str, Reader]] = {
     "hits": whole(0, 10**9), "first_seed": WORDS, "fixed_in": WORDS, "ticket": WORDS, "notes": WORDS,
 }  # fmt: skip
+ITEM_COUNTS: Final = mapped(tuple(ITEM_KINDS), "kind", COUNT)
+MINIMISED_READERS: Final[dict[str, Reader]] = {
+    "runs": COUNT, "from": ITEM_COUNTS, "to": ITEM_COUNTS, "one_minimal": flag,
+    "needed": listed(item_json.ID, item_json.ITEM_COUNT_MAX), "stopped": WORDS,
+}  # fmt: skip
 READERS: Final[dict[str, Reader]] = {
     "format": WORDS, "version": whole(1, 10**9), "min_reader": whole(1, 10**9), "made_by": as_object,
     "prng": read_seed, "scenario": read_scenario, "config": table(CONFIG_READERS),
@@ -176,7 +182,9 @@ READERS: Final[dict[str, Reader]] = {
         }
     ),
     "failure": table(FAILURE_READERS, "kind", "rule", "message", "fingerprint"),
-    "expect": table(EXPECT_READERS, "result"), "repro": WORDS, "history": table(HISTORY_READERS),
+    "expect": table(EXPECT_READERS, "result"),
+    "minimised": table(MINIMISED_READERS, "runs", "from", "to", "one_minimal"),
+    "original": item_json.all_unpacked, "repro": WORDS, "history": table(HISTORY_READERS),
     "checksum": WORDS,
 }  # fmt: skip
 NEEDED: Final = ("version", "prng", "scenario", "config", "items", "expect")

@@ -30,6 +30,7 @@ FORMAT: Final = "umi-seed"
 VERSION: Final = 1
 PERSON: Final = b"umi-seed-1"
 CHECKSUM_BYTES: Final = 16
+WITH_ORIGINAL_BYTES_MAX: Final = 1024 * 1024
 EPHEMERAL: Final = Path(".umi-sim/ephemeral")
 NO_SCHEDULE: Final = "too large: schedule items left out, only regeneration from the seed is exact"
 
@@ -63,8 +64,26 @@ class History:
 
 
 @attrs.frozen
+class Minimised:
+    """What shrinking did: runs used, items of each kind before and after, ids of the items it needs.
+
+    `stopped` says why it ended: fixpoint, or the budget that was used up.
+    """
+
+    runs: int
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    one_minimal: bool
+    needed: tuple[str, ...] = ()
+    stopped: str = "fixpoint"
+
+
+@attrs.frozen
 class SeedFile:
-    """One run to repeat. `extra` holds the top-level keys that this reader does not know."""
+    """One run to repeat. `extra` holds the top-level keys that this reader does not know.
+
+    `minimised` is there once the run was shrunk; `original` then holds the items it had before.
+    """
 
     config: RunConfig
     items: tuple[Item, ...]
@@ -75,6 +94,8 @@ class SeedFile:
     after: str = ""
     made_by: Mapping[str, object] = attrs.field(factory=dict)
     repro: str = ""
+    minimised: Minimised | None = None
+    original: tuple[Item, ...] = ()
     history: History = History()
     extra: Mapping[str, Json] = attrs.field(factory=dict)
     is_edited: bool = False
@@ -133,8 +154,11 @@ def keep(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
 
 
 def text_of(seed: SeedFile) -> str:
-    """The file as text; schedule items are left out of one that would be too large to read."""
+    """The file as text. What is too large goes: first the original items, then those of the schedule."""
     written = layout(document_of(seed))
+    if seed.original and len(written) > WITH_ORIGINAL_BYTES_MAX:
+        seed = attrs.evolve(seed, original=())
+        written = layout(document_of(seed))
     if is_too_large(seed, written):
         few = tuple(item for item in seed.items if not isinstance(item, Deviation))
         seed = attrs.evolve(seed, items=few, history=attrs.evolve(seed.history, notes=NO_SCHEDULE))
@@ -164,6 +188,8 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
         },
         **({"failure": failure_to_json(seed, seed.failure)} if seed.failure else {}),
         "expect": {**attrs.asdict(seed.expect), "prefix": [block.hex() for block in seed.expect.prefix]},
+        **({"minimised": minimised_to_json(seed.minimised)} if seed.minimised else {}),
+        **({"original": item_json.packed(seed.original)} if seed.original else {}),
         "repro": seed.repro, "history": history, **seed.extra,
     }  # fmt: skip
     return {**document, "checksum": checksum(document)}
@@ -226,6 +252,13 @@ def failure_to_json(seed: SeedFile, failure: Failure) -> dict[str, Json]:
     }  # fmt: skip
 
 
+def minimised_to_json(minimised: Minimised) -> dict[str, Json]:
+    return {
+        "runs": minimised.runs, "from": dict(minimised.before), "to": dict(minimised.after),
+        "one_minimal": minimised.one_minimal, "needed": list(minimised.needed), "stopped": minimised.stopped,
+    }  # fmt: skip
+
+
 # Reading.
 
 
@@ -270,7 +303,8 @@ def from_document(document: dict[str, Json]) -> SeedFile:
     return SeedFile(
         config, known["items"], Expect(**known["expect"]), failure_of(failure) if failure else None,
         failure.get("fingerprint", ""), failure.get("before", ""), failure.get("after", ""),
-        known.get("made_by", {}), known.get("repro", ""), History(**known.get("history", {})),
+        known.get("made_by", {}), known.get("repro", ""), minimised_of(known.get("minimised")),
+        known.get("original", ()), History(**known.get("history", {})),
         extra={key: value for key, value in document.items() if key not in READERS},
         is_edited=document.get("checksum") != checksum(document),
     )  # fmt: skip
@@ -316,6 +350,13 @@ def failure_of(given: Mapping[str, Json]) -> Failure:
         given.get("world_ms", 0), given.get("item", ""), given["message"],
         given.get("expected", ""), given.get("got", ""), given.get("frame", ""),
     )  # fmt: skip
+
+
+def minimised_of(given: Mapping[str, Json] | None) -> Minimised | None:
+    if given is None:
+        return None
+    rest = {name: given[name] for name in given if name not in ("from", "to")}
+    return Minimised(before=given["from"], after=given["to"], **rest)
 
 
 def rule_name(rule_id: str) -> str:

@@ -25,10 +25,10 @@ class BadValue(ValueError):
     """What is wrong with a document; the message is one line in ASCII."""
 
 
-def parsed(data: bytes) -> object:
+def parsed(data: bytes, bytes_max: int = FILE_BYTES_MAX) -> object:
     """The value in these bytes."""
-    if len(data) > FILE_BYTES_MAX:
-        raise BadValue(f"the file is larger than {FILE_BYTES_MAX} bytes")
+    if len(data) > bytes_max:
+        raise BadValue(f"the file is larger than {bytes_max} bytes")
     text = decoded(data)
     if is_deeper(text, NESTING_MAX):
         raise BadValue(f"nested more than {NESTING_MAX} deep")

@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import zlib
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.prng import Stream
 from umi_sim.run_config import AgentConfig
 from umi_sim.seed_fields import PLAIN
-from umi_sim.seed_file import BadSeedFile, Expect, SeedFile, loads, text_of
+from umi_sim.seed_file import BadSeedFile, Expect, Minimised, SeedFile, loads, text_of
 from umi_sim.strict_json import FILE_BYTES_MAX
 from umi_sim.verdict import Failure
 
@@ -116,7 +118,11 @@ def test_the_example_of_the_specification_is_read() -> None:
     assert seed.failure is not None
     assert (seed.failure.rule, seed.failure.rule_id) == ("acknowledged-is-durable", "STO-1")
     assert seed.config.seed == 45
-    assert list(seed.extra) == ["model", "minimised"]
+    assert list(seed.extra) == ["model"]
+    counts = {"op": 1, "fault": 1, "schedule": 0, "clock": 0}
+    assert seed.minimised == Minimised(
+        57, {"op": 50, "fault": 6, "schedule": 3, "clock": 2}, counts, True, ("f1",)
+    )
 
 
 def test_a_rewritten_file_is_the_same_run_and_keeps_what_the_reader_does_not_know() -> None:
@@ -133,6 +139,28 @@ def test_the_layout_is_one_line_for_each_key_and_item_in_ascii() -> None:
     assert text.endswith("\n}\n")
     assert '\n  {"id":"o1","kind":"op",' in text
     assert len(text.splitlines()) == 2 + len(json.loads(text)) + len(items) + 1
+
+
+def with_original(items: tuple[Item, ...]) -> SeedFile:
+    return attrs.evolve(example(), original=items)
+
+
+def test_the_items_before_shrinking_survive_their_file() -> None:
+    items = tuple(Op(f"o{n}", n, "a", "remember", {"text": f"日 \ud800 {n}"}) for n in range(200))
+    text = text_of(with_original(items))
+    assert len(text) < len(EXAMPLE) + 4_000  # of 20 000 as they are
+    again = loads(text.encode(), "x")
+    assert again.original == items
+    assert not again.is_edited
+
+
+def test_a_file_too_large_with_its_original_goes_without() -> None:
+    stream = Stream(1, "noise")
+    noise = ["".join(chr(stream.between(32, 1_000)) for _ in range(20_000)) for _ in range(50)]
+    items = tuple(Op(f"o{n}", n, "a", "remember", {"text": text}) for n, text in enumerate(noise))
+    text = text_of(with_original(items))
+    assert len(text) < 10_000
+    assert loads(text.encode(), "x").original == ()
 
 
 def test_a_resolved_configuration_survives_its_file() -> None:
@@ -219,6 +247,14 @@ def struck(fault: str, **args: object) -> bytes:
     )
 
 
+def original(text: str) -> bytes:
+    return changed('"minimised":', f'"original":{json.dumps(text)},"minimised":')
+
+
+def squeezed(text: str) -> str:
+    return b64encode(zlib.compress(text.encode())).decode()
+
+
 HOSTILE: list[tuple[bytes, str]] = [
     (b"", "line 1, column 1: not JSON"),
     (b"[]", "the file: expected an object, got a list"),
@@ -282,6 +318,16 @@ HOSTILE: list[tuple[bytes, str]] = [
     (struck("agent_pause", for_ms=1, clock="melts"), 'items[1].args.clock: unknown value "melts"'),
     (changed('"kind":"safety"', '"kind":"odd"'), 'failure.kind: unknown kind "odd"'),
     (changed('"prefix":[]', '"prefix":["zz"]'), "expect.prefix[0]: expected hex digits"),
+    (changed('"runs":57', '"runs":"57"'), 'minimised.runs: expected an integer, got text "57"'),
+    (changed('"schedule":3', '"plan":3'), 'minimised.from: unknown kind "plan"; known: op, fault, schedule'),
+    (changed('"needed":["f1"]', '"needed":["../f1"]'), "minimised.needed[0]: expected a letter and at most"),
+    (original("?"), "original: expected items packed with zlib, then base64"),
+    (original("AAAA"), "original: expected items packed with zlib, then base64"),
+    (original(squeezed(" " * 2**25)), "original: more than 16777216 bytes when unpacked"),
+    (original(squeezed("[" + "[]," * 2**18 + "[]]")), "original: more than 500000 values when unpacked"),
+    (original(squeezed("[]")[:8]), "original: the packed items are cut off"),
+    (original(squeezed("[" * 99)), "original: unpacked: nested more than 16 deep"),
+    (original(squeezed('[{"kind":"call"}]')), 'original[0].kind: unknown kind "call"'),
     (changed('"hits":17', '"hits":true'), "history.hits: expected an integer, got true"),
 ]  # fmt: skip
 
