@@ -7,22 +7,13 @@ from umi_core.config import OPTIONS, Config
 from umi_core.effects import EFFECT_NAMES
 from umi_core.workflow import Degrade, OnFailure, Step
 from umi_core.workflows import WORKFLOWS
+from umi_sim.explain import CLASSES
 from umi_sim.faults import KINDS
+from umi_sim.invariants import RULES
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario import find, shipped
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-LETTERS = {
-    "B": "before: nothing happened, and the memory is told so",
-    "L": "lost: nothing happened, and nobody says so",
-    "A": "after: it happened, and nobody says so",
-    "T": "torn: storage dies in the middle and undoes it",
-    "W": "window: lasts for a while",
-    "S": "shape: the answer is malformed",
-    "M": "meaning: the answer is well formed and wrong",
-    "Q": "quirk: legal, but rare",
-    "D": "destroys: something is gone for good, and listed",
-}
 
 
 NOT_SIMULATED = """
@@ -42,7 +33,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def faults() -> str:
     rows = ((f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards) for it in KINDS.values())
-    letters = "".join(f"- **{letter}** {text}\n" for letter, text in LETTERS.items())
+    letters = "".join(f"- **{letter}** {text}\n" for letter, text in CLASSES.items())
     head = ("kind", "class", "strikes", "what happens", "must hold all the same")
     return (
         "# Fault kinds\n\n"
@@ -121,9 +112,23 @@ def marks() -> str:
     )
 
 
+def invariants() -> str:
+    rows = (
+        (f"`{rule.name}`", rule.id, rule.statement, rule.seen_by if rule.is_checked else "nobody yet", bugs)
+        for rule in RULES
+        for bugs in [", ".join(bug.name for bug in MUTANTS.values() if rule.name in bug.rules)]
+    )
+    head = ("rule", "id", "what it promises", "seen by", "planted bugs that it may find")
+    return (
+        "# Invariants\n\n"
+        "`umi-sim explain NAME` tells of one rule where it is checked, which faults try it, and how to see it "
+        "bite.\n\n" + table(head, rows)
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "marks.md": marks,
+    "marks.md": marks, "invariants.md": invariants,
 }  # fmt: skip
 
 if __name__ == "__main__":

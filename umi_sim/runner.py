@@ -6,7 +6,7 @@ must change nothing, two restarts that nobody may notice, and the audit again.
 """
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Final
@@ -260,25 +260,46 @@ def run_once(
     registry: Registry = BUILT_IN,
     keep_trace: bool = False,
 ) -> tuple[Verdict, Trace]:
-    inspector = Inspector(config)
-    known = Known(inspector)
-    source: Source = Generator(config, known) if items is None else Replay(items)
-    failure: Failure | None = None
     with planted(config.planted, registry) as registry:
-        world = World(config, source, inspector, registry, keep_story)
+        live = run_of(config, items, Inspector(config), registry=registry, keep_story=keep_story)
         if keep_trace:
-            world.trace = Trace(keep_all=True)
-        known.world = world
-        inspector.oracle.meet(lambda: world.now_ms, world.services)
-        live = Run(config, world, source, inspector)
-        try:
-            world.begin()
-            live.live()
-        except (Broken, OutOfSteps) as broken:
-            failure = failure_of(live, broken)
-        except Exception as raised:
-            failure = crash_of(live, raised)
-    return verdict_of(live, failure), world.trace
+            live.world.trace = Trace(keep_all=True)
+        failure = outcome_of(live)
+    return verdict_of(live, failure), live.world.trace
+
+
+SourceOf = Callable[[Known], Source]
+
+
+def run_of(
+    config: RunConfig,
+    items: Sequence[Item] | SourceOf | None,
+    inspector: Inspector,
+    *,
+    registry: Registry = BUILT_IN,
+    keep_story: bool = False,
+) -> Run:
+    """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own."""
+    known = Known(inspector)
+    if items is None:
+        source: Source = Generator(config, known)
+    else:
+        source = items(known) if callable(items) else Replay(items)
+    world = known.world = World(config, source, inspector, registry, keep_story)
+    inspector.oracle.meet(lambda: world.now_ms, world.services)
+    return Run(config, world, source, inspector)
+
+
+def outcome_of(live: Run) -> Failure | None:
+    """Live it to its end."""
+    try:
+        live.world.begin()
+        live.live()
+    except (Broken, OutOfSteps) as broken:
+        return failure_of(live, broken)
+    except Exception as raised:
+        return crash_of(live, raised)
+    return None
 
 
 def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:

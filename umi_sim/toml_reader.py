@@ -61,7 +61,7 @@ QUOTED: Final = re.compile(  # texts and comments; tomllib stops at one without 
     r"|#[^\n]*",
     re.DOTALL,
 )
-BARE: Final = re.compile(r"(?!(?:true|false|inf|nan)$)[a-z][a-z0-9_]*|[0-9]+/[0-9]+")
+BARE: Final = re.compile(r"(?!(?:true|false|inf|nan)$)[a-z][a-z0-9_-]*|[0-9]+/[0-9]+")
 DOTS: Final = re.compile(rf"(?:\.[^.\n]*){{{DOTS_PER_LINE_MAX + 1}}}")
 LONG_WORD: Final = re.compile(rf"\b\w{{{WORD_CHARS_MAX + 1}}}")
 

@@ -1,0 +1,89 @@
+"""Goal: a name on the screen leads to one page, and what the page says to type shows what it says."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_sim import explain
+from umi_sim.cli import cli
+from umi_sim.explain import UnknownName, bugs_of, page, places
+from umi_sim.faults import KINDS
+from umi_sim.invariants import RULES, rule_named
+
+
+def umi(*args: str) -> Result:
+    return CliRunner().invoke(cli, args)
+
+
+def labelled(lines: list[str], label: str) -> str:
+    """What stands behind a label."""
+    return next(line for line in lines if line.split()[:1] == [label]).split(maxsplit=1)[1]
+
+
+def test_a_rule_is_told_on_one_screen() -> None:
+    lines = page("RET-1")
+    assert lines[0] == "hits-ordered (RET-1): hits exist, once, in order, within the limit"
+    labels = [line.split()[0] for line in lines[1:] if line[2:3].strip()]
+    assert labels == ["seen", "checked", "page", "faults", "bugs", "bites"]
+    assert "umi_sim/oracle/searches.py:" in labelled(lines, "checked")
+    assert "model_repeats" in labelled(lines, "faults")
+    assert labelled(lines, "bugs").startswith("ties-by-arrival ")
+    assert page("hits-ordered") == lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["CAP-1", "degradation-named"])
+def test_the_command_of_a_page_shows_the_rule_bite(
+    rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = page(rule)
+    _, *args = shlex.split(labelled(lines, "bites"))
+    result = umi(*args)
+    assert result.exit_code == 1
+    assert result.stdout.startswith(lines[-1].strip())
+    assert str(rule_named(rule)) in result.stdout.splitlines()[0]
+
+
+def test_where_no_run_of_a_few_bites_the_hunt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain, "BITE_RUN_COUNT_MAX", 0)
+    assert labelled(page("TTL-1"), "bites") == "umi-sim mutants --only get-alive-at-expiry"
+
+
+def test_every_rule_that_is_checked_is_found_in_the_code() -> None:
+    assert [str(rule) for rule in RULES if rule.is_checked and not places(rule.name)] == []
+
+
+def test_bugs_that_a_rule_finds_first_come_first() -> None:
+    rule = rule_named("space-accounting")
+    firsts = [bug.rules.index(rule.name) for bug in bugs_of(rule)]
+    assert firsts == sorted(firsts)
+    assert firsts[0] == 0
+
+
+def test_faults_bugs_and_marks_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "all-or-nothing (STO-2)" in labelled(page("storage_torn"), "guards")
+    assert "ttl-boundary (TTL-1)" in page("get-alive-at-expiry")[2]
+    assert labelled(page("recover.settle: ok"), "floor") == "1/25 of the runs of doubt"
+    monkeypatch.setattr(explain, "bite_of", lambda rule: None)
+    assert all(len(page(name)) <= 40 for name in explain.names())
+
+
+def test_of_an_unknown_name_the_nearest_are_told() -> None:
+    with pytest.raises(UnknownName, match="did you mean acknowledged-is-durable"):
+        page("acknowleged-is-durable")
+    with pytest.raises(UnknownName, match="TTL-2"):
+        page("ttl_2")
+    result = umi("explain", "\x1b[31mnothing")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "\x1b" not in result.stderr
+
+
+def test_without_a_name_all_rules_are_listed() -> None:
+    lines = umi("explain").stdout.splitlines()
+    assert len(lines) == len(RULES) + 1
+    assert all(rule.id in line for rule, line in zip(RULES, lines, strict=False))
+    assert f"{len(KINDS)} faults" in lines[-1]
