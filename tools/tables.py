@@ -121,8 +121,8 @@ def invariants() -> str:
     head = ("rule", "id", "what it promises", "seen by", "planted bugs that it may find")
     return (
         "# Invariants\n\n"
-        "`umi-sim explain NAME` tells of one rule where it is checked, which faults try it, and how to see it "
-        "bite.\n\n" + table(head, rows)
+        "`umi-sim explain NAME` tells of one rule where it is checked, which faults try it, and how to see it"
+        " bite.\n\n" + table(head, rows)
     )
 
 

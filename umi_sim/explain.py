@@ -157,7 +157,9 @@ def mentions() -> Mapping[str, list[str]]:
     """Every line that may check a rule, by the name of the rule."""
     named = {rule.name for rule in RULES}
     found: dict[str, list[str]] = {}
-    for path in sorted(path for package in ("umi_core", "umi_sim") for path in (FOLDER / package).rglob("*.py")):
+    for path in sorted(
+        path for package in ("umi_core", "umi_sim") for path in (FOLDER / package).rglob("*.py")
+    ):
         place = path.relative_to(FOLDER).as_posix()
         lines = [] if NO_CHECKS.match(place) else path.read_text("utf-8").splitlines()
         for number, line in enumerate(lines, 1):
