@@ -5,6 +5,7 @@ Liveness: drain (nothing in flight, every scan finished), audit (read everything
 must change nothing, two restarts that nobody may notice, and the audit again.
 """
 
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -259,11 +260,14 @@ def run_once(
     keep_story: bool = False,
     registry: Registry = BUILT_IN,
     keep_trace: bool = False,
+    step_max: int = sys.maxsize,
 ) -> tuple[Verdict, Trace]:
+    """One life; no further than `step_max` steps, which ends as a timeout."""
     with planted(config.planted, registry) as registry:
         live = run_of(config, items, Inspector(config), registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
+        live.world.step_max = step_max
         failure = outcome_of(live)
     return verdict_of(live, failure), live.world.trace
 

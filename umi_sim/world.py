@@ -8,6 +8,7 @@ Law 3. A run is a function of configuration and items. The world asks its source
 Law 4. Every input makes a record of the trace before the memory sees it.
 """
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -69,6 +70,7 @@ class World:
     may_crash: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
     step_count: int = attrs.field(init=False, default=0)
+    step_max: int = attrs.field(init=False, default=sys.maxsize)  # of the whole run, whatever its phase
     crash_count: int = attrs.field(init=False, default=0)
     tally: Tally = attrs.field(init=False, factory=Tally)
     story: deque[Event] = attrs.field(init=False, factory=partial(deque, maxlen=STORY_COUNT_MAX))
@@ -96,6 +98,7 @@ class World:
 
     def run_until_quiet(self, step_max: int) -> None:
         """Deliver events until nothing is in flight and no item is left. Raises Broken(progress) if stuck."""
+        step_max = min(step_max, self.step_max)
         while self.step_count < step_max:
             self.refill()
             if not (self.deliver_lone_item() or self.deliver_next()):

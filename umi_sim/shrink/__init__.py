@@ -1,0 +1,121 @@
+"""Shrinking: of the run in a seed file as little as still fails in the same way.
+
+passes.py          what is tried, in order, as one table
+removal.py         passes that take something out
+simplification.py  passes that make what is left simpler
+tidying.py         passes over the configuration, and over the order of requests
+search.py          which candidate is run, which is the best; the budget, and what was tried before
+candidate.py       a configuration with items, how large they are, and what belongs to what
+leaves.py          single values in the arguments of items
+reduction.py       lists, numbers and texts alone
+"""
+
+from collections.abc import Mapping
+
+import attrs
+
+from umi_sim import seed_file
+from umi_sim.fingerprint import of as fingerprint_of
+from umi_sim.seed_file import Minimised, SeedFile
+from umi_sim.shrink.candidate import Candidate, counts
+from umi_sim.shrink.passes import PASSES
+from umi_sim.shrink.removal import alone, until
+from umi_sim.shrink.search import Budget, OutOfBudget, Search
+from umi_sim.verdict import Verdict
+
+__all__ = ["RUNS_MAX", "SECONDS_MAX", "NothingToShrink", "Shrunk", "shrink", "shrink_whole"]
+
+RUNS_MAX = 500
+SECONDS_MAX = 60
+FIXPOINT = "fixpoint"
+
+
+class NothingToShrink(ValueError):
+    """The run does not fail as its file says; the message is one line."""
+
+
+@attrs.frozen
+class Shrunk:
+    """The smaller seed file; other failures met on the way; what happens without each needed item.
+
+    `verdict`: the run of the smaller file, None if no run was left to make it.
+    """
+
+    seed: SeedFile
+    others: tuple[Verdict, ...] = ()
+    without: Mapping[str, str] = attrs.field(factory=dict)
+    verdict: Verdict | None = None
+
+
+def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> SeedFile:
+    """The smallest run that fails with the same fingerprint, as far as the budget goes.
+
+    Raises NothingToShrink if the run does not fail so.
+    """
+    return shrink_whole(seed, runs_max=runs_max, seconds_max=seconds_max).seed
+
+
+def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> Shrunk:
+    """The same, with all that was learnt on the way. A key pressed (Ctrl-C) ends it with the best so far."""
+    search = Search(seed.fingerprint, Budget(runs_max, seconds_max), Candidate(seed.config, seed.items))
+    without: Mapping[str, str] | None = None
+    try:
+        begin(search, seed)
+        while without is None:
+            to_fixpoint(search)
+            without = needed(search)
+        stopped = FIXPOINT
+    except OutOfBudget as out:
+        stopped = str(out)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    told = Minimised(
+        search.budget.runs, counts(seed.original or seed.items), counts(search.best.items),
+        without is not None, tuple(without or ()), stopped,
+    )  # fmt: skip
+    smaller = file_of(seed, search.best, search.verdict, told)
+    return Shrunk(smaller, tuple(search.others.values()), without or {}, search.verdict)
+
+
+def begin(search: Search, seed: SeedFile) -> None:
+    """The first run: if it can be, without what comes after the failure already."""
+    if seed.failure is None:
+        raise NothingToShrink("the file expects to pass, so there is no failure to shrink")
+    item = seed.failure.item
+    if not search.tries(until(search.best, item)) and not search.tries(Candidate(seed.config, seed.items)):
+        raise NothingToShrink("the run does not fail as recorded; replay it to see what it does now")
+
+
+def to_fixpoint(search: Search) -> None:
+    """All passes, until a whole round changes nothing."""
+    before = None
+    while before != search.size:
+        before = search.size
+        for _, reduce in PASSES:
+            reduce(search)
+
+
+def needed(search: Search) -> dict[str, str] | None:
+    """What happens without each item alone, in a run to its end; None if one could go, and has gone."""
+    without = {}
+    for item_id, candidate in alone(search.best):
+        if search.tries(candidate, to_the_end=True):
+            return None
+        if candidate.ops:  # where nothing is asked nothing is broken
+            without[item_id] = search.outcome(candidate)
+    return without
+
+
+def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Minimised) -> SeedFile:
+    """The file of the best run; the one that came in if nothing came of it that it does not say already."""
+    is_same = (best.config, best.items) == (seed.config, seed.items)
+    if is_same and seed.minimised is not None and (seed.minimised.one_minimal or not told.one_minimal):
+        return seed
+    if verdict is None:
+        return attrs.evolve(seed, minimised=told)
+    assert verdict.failure is not None
+    assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
+    return attrs.evolve(
+        seed_file.of_verdict(verdict), minimised=told, original=seed.original or seed.items,
+        repro=seed.repro, history=seed.history, extra=seed.extra,
+    )  # fmt: skip

@@ -1,0 +1,148 @@
+"""A candidate: a configuration and items that may fail as the first did, and how large they are.
+
+Law 1. Fewer items are smaller; of as many, fewer kinds and options; then fewer bytes; then what is first in
+       the alphabet. Ids do not count: they never change.
+Law 2. A fault, or a deviation, belongs to the owner of the event that it names, and goes with it.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final, TypeVar
+
+import attrs
+
+from umi_sim import item_json
+from umi_sim.items import ITEM_KINDS, ClockMove, Deviation, Fault, Item, Op
+from umi_sim.run_config import AgentConfig, RunConfig
+from umi_sim.seed_fields import CONFIG_FIELDS, PLAIN
+from umi_sim.seed_file import config_to_json
+
+T = TypeVar("T")
+Timed = Op | ClockMove
+Size = tuple[int, int, int, str]
+
+OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in ("agents", "memory", "planted"))
+
+
+@attrs.frozen
+class Candidate:
+    """What a run is made of."""
+
+    config: RunConfig
+    items: tuple[Item, ...]
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        return tuple(item for item in self.items if isinstance(item, Op))
+
+    def only(self, kind: type[Item], kept: Sequence[Item]) -> "Candidate":
+        """Of this kind of item only these, in their order; what belonged to the others goes with them."""
+        ids = {item.id for item in kept}
+        gone = {item.id for item in self.items if isinstance(item, kind) and item.id not in ids}
+        return self.without(gone.__contains__)
+
+    def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
+        """Without the items of these ids, and without what belongs to them."""
+        left = (item for item in self.items if not is_gone(item.id))
+        return attrs.evolve(self, items=tuple(item for item in left if not any(map(is_gone, owners(item)))))
+
+    def changed(self, changes: Mapping[str, Item]) -> "Candidate":
+        """With these items in place of those of the same ids."""
+        return attrs.evolve(self, items=tuple(changes.get(item.id, item) for item in self.items))
+
+
+def owners(item: Item) -> tuple[str, ...]:
+    """What an item belongs to: an operation o7 of o7/commit#1, an agent of a/wake#3 or a:rebalance:1/..."""
+    events = {Fault: ("at",), Deviation: ("take", "over")}.get(type(item), ())
+    return tuple(str(getattr(item, name)).partition("/")[0].partition(":")[0] for name in events)
+
+
+def counts(items: Sequence[Item]) -> dict[str, int]:
+    """How many there are of each kind of item."""
+    return {name: sum(isinstance(item, kind) for item in items) for name, kind in ITEM_KINDS.items()}
+
+
+# Sizes.
+
+
+@attrs.define
+class Scale:
+    """Measures candidates; remembers the texts of items and of a configuration, which most of them share."""
+
+    _texts: dict[str, tuple[object, str]] = attrs.field(factory=dict)
+
+    def size(self, candidate: Candidate) -> Size:
+        parts = [self._text(item.id, item, item_text) for item in candidate.items]
+        text = "\n".join((*parts, self._text("config", candidate.config, config_text)))
+        kinds = len({kind_of(item) for item in candidate.items}) + option_count(candidate.config)
+        return len(candidate.items), kinds, len(text), text
+
+    def _text(self, name: str, value: T, write: Callable[[T], str]) -> str:
+        known = self._texts.get(name)
+        if known is None or known[0] is not value:
+            known = self._texts[name] = value, write(value)
+        return known[1]
+
+
+def digest(candidate: Candidate, size: Size) -> bytes:
+    """What tells this candidate from any other."""
+    ids = " ".join(item.id for item in candidate.items)
+    return blake2b(f"{ids}\n{size[-1]}".encode(), digest_size=16).digest()
+
+
+def config_text(config: RunConfig) -> str:
+    return compact([config_to_json(config), config.steps_max, config.virtual_ms_max])
+
+
+def item_text(item: Item) -> str:
+    fields = item_json.to_json(item)
+    del fields["id"]
+    return compact(fields)
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def kind_of(item: Item) -> str:
+    match item:
+        case Op():
+            return f"op {item.name}"
+        case Fault():
+            return f"fault {item.fault}"
+        case ClockMove():
+            return f"clock {item.move}"
+    return "schedule"
+
+
+def option_count(config: RunConfig) -> int:
+    """How much of a configuration is not plain: options, agents, users, clocks that are off."""
+    users = {agent.scope.user for agent in config.agents}
+    odd = [name for name in OPTIONS if getattr(config, name) != getattr(PLAIN, name)]
+    skews = sum(agent.skew_ms != 0 for agent in config.agents)
+    return len(odd) + len(config.memory) + len(config.faults) + len(config.agents) + len(users) + skews
+
+
+# Agents.
+
+
+def dropped(candidate: Candidate, agent: str) -> Candidate:
+    """Without this agent and all that it did."""
+    its = {item.id for item in candidate.items if isinstance(item, Op | ClockMove) and item.agent == agent}
+    left = candidate.without(lambda name: name in its or name == agent)
+    return with_agents(left, (each for each in left.config.agents if each.name != agent))
+
+
+def merged(candidate: Candidate, agent: str, into: str) -> Candidate:
+    """What this agent did, the other one does."""
+    changes: dict[str, Item] = {
+        item.id: attrs.evolve(item, agent=into)
+        for item in candidate.items
+        if isinstance(item, Op | ClockMove) and item.agent == agent
+    }
+    return dropped(candidate.changed(changes), agent)
+
+
+def with_agents(candidate: Candidate, agents: Iterator[AgentConfig] | Sequence[AgentConfig]) -> Candidate:
+    return attrs.evolve(candidate, config=attrs.evolve(candidate.config, agents=tuple(agents)))

@@ -1,0 +1,109 @@
+"""Leaves: the single values in the arguments of an item, each with the way to it, and items with others.
+
+A way is a list of names and places: ("turns", 0, "text").
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.inputs import REQUESTS
+from umi_core.values import Turn
+from umi_sim import item_json
+from umi_sim.items import ClockMove, Fault, Item, Op
+from umi_sim.shrink.candidate import Candidate
+from umi_sim.shrink.reduction import fewer, lower, shorter
+from umi_sim.strict_json import BadValue
+
+Way = tuple[str | int, ...]
+WithArgs = Op | Fault | ClockMove
+Place = tuple[str, Way]  # id of the item, way to the value
+
+WORDS: Final = {"told": "nothing", "clock": "runs"}  # arguments of faults that are one of a few words
+
+
+def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
+    """All single values below this one; a list comes before its members."""
+    match value:
+        case Turn():
+            yield (*way, "role"), value.role
+            yield (*way, "text"), value.text
+        case tuple() | list():
+            yield way, tuple(value)
+            for at, each in enumerate(value):
+                yield from leaves(each, (*way, at))
+        case Mapping():
+            for name, each in value.items():
+                yield from leaves(each, (*way, name))
+        case _:
+            yield way, value
+
+
+def put(value: object, way: Way, leaf: object) -> object:
+    """The value with another leaf."""
+    if not way:
+        return leaf
+    step, *rest = way
+    if isinstance(value, Turn):
+        return Turn(**{"role": value.role, "text": value.text, str(step): leaf})  # type: ignore[arg-type]  # any type
+    if isinstance(value, Mapping):
+        return {**value, step: put(value[step], tuple(rest), leaf)}
+    assert isinstance(value, tuple | list)
+    assert isinstance(step, int)
+    return (*value[:step], put(value[step], tuple(rest), leaf), *value[step + 1 :])
+
+
+def places(
+    candidate: Candidate, *kinds: type[Op] | type[Fault] | type[ClockMove]
+) -> list[tuple[Place, object]]:
+    """Every single value in the arguments of these items."""
+    return [
+        ((item.id, way), leaf)
+        for item in candidate.items
+        if isinstance(item, WithArgs) and isinstance(item, kinds)
+        for way, leaf in leaves(item.args)
+    ]
+
+
+def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candidate | None:
+    """With these leaves instead; None if a seed file could not hold such an item."""
+    items: dict[str, Item] = {item.id: item for item in candidate.items}
+    for (item_id, way), leaf in changes.items():
+        item = items[item_id]
+        assert isinstance(item, WithArgs)
+        args = put(item.args, way, leaf)
+        assert isinstance(args, Mapping)
+        items[item_id] = attrs.evolve(item, args=args)
+    changed = {item_id: items[item_id] for item_id, _ in changes}
+    return candidate.changed(changed) if all(map(is_writable, changed.values())) else None
+
+
+def is_writable(item: Item) -> bool:
+    """A seed file can hold it, and gives it back as it is."""
+    try:
+        return item_json.from_json(item_json.to_json(item), "") == item
+    except BadValue:
+        return False
+
+
+def simplify(leaf: object, works: Callable[[object], bool]) -> object:
+    """A simpler value of the same type."""
+    match leaf:
+        case bool():
+            return False if leaf and works(False) else leaf
+        case int():
+            return lower(leaf, works)
+        case str():
+            return shorter(leaf, "a", works)
+        case bytes():
+            return shorter(leaf, b"a", works)
+        case tuple():
+            return fewer(leaf, lambda kept: works(tuple(kept)))
+    return leaf
+
+
+def optional(op: Op) -> list[str]:
+    """The arguments of a request that may be left out."""
+    fields = attrs.fields(REQUESTS[op.name])[1:]
+    return [field.name for field in fields if field.default is not attrs.NOTHING and field.name in op.args]

@@ -1,0 +1,26 @@
+"""The passes, from top to bottom, in the order in which they run; together they are a round."""
+
+from collections.abc import Callable
+from typing import Final
+
+from umi_sim.shrink import removal, simplification, tidying
+from umi_sim.shrink.search import Search
+
+Pass = Callable[[Search], None]
+
+PASSES: Final[tuple[tuple[str, Pass], ...]] = (
+    ("cut: after the failure", removal.after_the_failure),
+    ("cut: all faults, deviations, clock moves", removal.whole_kinds_of_items),
+    ("cut: kinds of faults", removal.kinds_of_faults),
+    ("cut: agents and users", removal.agents),
+    ("one by one: operations, with their faults", removal.operations),
+    ("one by one: faults", removal.faults),
+    ("one by one: deviations", removal.deviations),
+    ("one by one: clock moves", removal.clock_moves),
+    ("simpler: times", simplification.gaps),
+    ("simpler: arguments", simplification.arguments),
+    ("simpler: equal arguments", simplification.equal_arguments),
+    ("simpler: arguments of faults", simplification.fault_arguments),
+    ("tidy: options", tidying.options),
+    ("tidy: order", tidying.order),
+)

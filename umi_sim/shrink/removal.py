@@ -1,0 +1,110 @@
+"""Passes that take something out: cut off in one piece, then one after the other."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from operator import eq
+from typing import Final
+
+import attrs
+
+from umi_sim.faults import KINDS
+from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.shrink.candidate import Candidate, dropped, merged, with_agents
+from umi_sim.shrink.leaves import places
+from umi_sim.shrink.reduction import ending, fewer, lower
+from umi_sim.shrink.search import Search
+from umi_sim.shrink.simplification import simplify_at
+
+ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
+
+
+def after_the_failure(search: Search) -> None:
+    """No request and no move of a clock that comes after the item at which it failed."""
+    assert search.verdict is not None
+    assert search.verdict.failure is not None
+    search.tries(until(search.best, search.verdict.failure.item))
+
+
+def until(candidate: Candidate, item_id: str) -> Candidate:
+    """Up to this item; as it is if it is none of these, as a request of a later phase."""
+    ids = [item.id for item in candidate.items]
+    if item_id not in ids:
+        return candidate
+    late = candidate.items[ids.index(item_id) + 1 :]
+    gone = {item.id for item in late if isinstance(item, Op | ClockMove)}
+    return candidate.without(gone.__contains__)
+
+
+def whole_kinds_of_items(search: Search) -> None:
+    """All faults at once, all deviations, all moves of clocks."""
+    for kind in ASIDE:
+        search.tries(search.best.only(kind, ()))
+
+
+def kinds_of_faults(search: Search) -> None:
+    """One kind of fault at a time, then all of one service."""
+    for group_of in (lambda fault: fault.fault, lambda fault: KINDS[fault.fault].group):
+        for group in dict.fromkeys(map(group_of, of_kind(search.best, Fault))):
+            left = [fault for fault in of_kind(search.best, Fault) if group_of(fault) != group]
+            search.tries(search.best.only(Fault, left))
+
+
+def agents(search: Search) -> None:
+    """An agent with all it did, then its doing given to another; then one user for all."""
+    for name in [agent.name for agent in reversed(search.best.config.agents)]:
+        others = [agent.name for agent in search.best.config.agents if agent.name != name]
+        if others and not search.tries(dropped(search.best, name)):
+            any(search.tries(merged(search.best, name, into)) for into in others)
+    users = dict.fromkeys(agent.scope.user for agent in search.best.config.agents)
+    for user in users if len(users) > 1 else ():
+        agents = search.best.config.agents
+        search.tries(
+            with_agents(
+                search.best,
+                [attrs.evolve(each, scope=attrs.evolve(each.scope, user=user)) for each in agents],
+            )
+        )
+
+
+def operations(search: Search) -> None:
+    """Requests, with the faults bound to them: first the last few alone, for most failures need no more."""
+    ending(search.best.ops, lambda ops: search.tries(search.best.only(Op, ops)))
+    remove(search, Op)
+
+
+def faults(search: Search) -> None:
+    remove(search, Fault)
+
+
+def deviations(search: Search) -> None:
+    remove(search, Deviation)
+
+
+def clock_moves(search: Search) -> None:
+    """Dropped, then smaller; clocks that are right, or less wrong."""
+    remove(search, ClockMove)
+    for place, _ in places(search.best, ClockMove):
+        simplify_at(search, place)
+    for number, agent in enumerate(search.best.config.agents):
+        lower(agent.skew_ms, partial(with_skew, search, number))
+
+
+def with_skew(search: Search, number: int, skew_ms: int) -> bool:
+    agents = list(search.best.config.agents)
+    agents[number] = attrs.evolve(agents[number], skew_ms=skew_ms)
+    return search.tries(with_agents(search.best, agents))
+
+
+def remove(search: Search, kind: type[Item]) -> None:
+    """As few items of this kind as will do."""
+    fewer(of_kind(search.best, kind), lambda kept: search.tries(search.best.only(kind, kept)))
+
+
+def of_kind(candidate: Candidate, kind: type[Item]) -> Sequence[Item]:
+    return tuple(item for item in candidate.items if isinstance(item, kind))
+
+
+def alone(candidate: Candidate) -> Iterator[tuple[str, Candidate]]:
+    """Without each of its items, and without what belongs to that one."""
+    for item in candidate.items:
+        yield item.id, candidate.without(partial(eq, item.id))

@@ -1,0 +1,119 @@
+"""The search: which candidates were run, which of them is the best, and when it is over.
+
+Law 1. Only a smaller candidate that fails with the same fingerprint becomes the best; any other failure is
+       kept, at most OTHER_COUNT_MAX, and not followed.
+Law 2. A candidate is run once, and no further than the best run went; the last round runs to the end.
+Law 3. What ends a search, a budget or a key pressed, leaves the best as it is.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from umi_sim import fingerprint
+from umi_sim.runner import run_once
+from umi_sim.shrink.candidate import Candidate, Scale, Size, digest
+from umi_sim.verdict import Failure, Verdict
+
+OTHER_COUNT_MAX: Final = 10
+STEPS_MORE: Final = 8  # a run may fail a little later than the best one
+TO_THE_END: Final = sys.maxsize
+
+
+class OutOfBudget(Exception):
+    """No run or no second is left; the message says which."""
+
+
+@attrs.define
+class Budget:
+    """Runs and seconds that a search may take."""
+
+    runs_max: int
+    seconds_max: int
+    runs: int = 0
+    clock: Callable[[], float] = time.monotonic
+    _began_s: float = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._began_s = self.clock()
+
+    def spend(self) -> None:
+        """One more run. Raises OutOfBudget if there is none left."""
+        if self.runs >= self.runs_max:
+            raise OutOfBudget("runs")
+        if self.clock() - self._began_s >= self.seconds_max:
+            raise OutOfBudget("seconds")
+        self.runs += 1
+
+
+@attrs.define
+class Search:
+    """Looks for smaller runs of one failure. `verdict` and `size` are those of the best."""
+
+    fingerprint: str
+    budget: Budget
+    best: Candidate
+    others: dict[str, Verdict] = attrs.field(factory=dict)
+    verdict: Verdict | None = None
+    size: Size = (0, 0, 0, "")
+    scale: Scale = attrs.field(factory=Scale)
+    step_max: int = TO_THE_END
+    _tried: dict[bytes, tuple[int, str]] = attrs.field(factory=dict)  # how far each ran, and what came of it
+
+    def tries(self, candidate: Candidate, *, to_the_end: bool = False) -> bool:
+        """Whether this candidate is smaller than the best and fails alike; then it is the best."""
+        size = self.scale.size(candidate)
+        if self.verdict is not None and size >= self.size:
+            return False
+        step_max = TO_THE_END if to_the_end else self.step_max
+        mark = digest(candidate, size)
+        if mark in self._tried and self._tried[mark][0] >= step_max:
+            return False
+        self.budget.spend()
+        verdict = self.run(candidate, step_max)
+        if verdict is None or not self.is_same(verdict.failure):
+            self._tried[mark] = step_max, what_of(verdict)
+            return False
+        self.accept(candidate, size, verdict)
+        return True
+
+    def outcome(self, candidate: Candidate) -> str:
+        """What came of a candidate that was tried and did not fail in the same way."""
+        return self._tried[digest(candidate, self.scale.size(candidate))][1]
+
+    def accept(self, candidate: Candidate, size: Size, verdict: Verdict) -> None:
+        failure = verdict.failure
+        assert failure is not None
+        self.best, self.size, self.verdict = candidate, size, verdict
+        self.step_max = TO_THE_END if failure.kind == "timeout" else failure.step + STEPS_MORE
+
+    def is_same(self, failure: Failure | None) -> bool:
+        return failure is not None and fingerprint.of(failure) == self.fingerprint
+
+    def run(self, candidate: Candidate, step_max: int) -> Verdict | None:
+        """What becomes of a candidate; None if no world can be made of it."""
+        try:
+            verdict, _ = run_once(candidate.config, candidate.items, step_max=step_max)
+        except Exception:  # ours, not the target's: it says nothing about the failure that is sought
+            return None
+        self.keep_other(verdict, step_max)
+        return verdict
+
+    def keep_other(self, verdict: Verdict, step_max: int) -> None:
+        """Another failure of the target is worth a seed file of its own."""
+        failure = verdict.failure
+        if failure is None or self.is_same(failure) or len(self.others) >= OTHER_COUNT_MAX:
+            return
+        is_ours = failure.kind == "crash" and not failure.frame.startswith("umi_core")
+        is_stopped = failure.kind == "timeout" and step_max != TO_THE_END
+        if not is_ours and not is_stopped:
+            self.others.setdefault(fingerprint.of(failure), verdict)
+
+
+def what_of(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "cannot run"
+    return "passes" if verdict.failure is None else f"fails by {verdict.failure.rule}"

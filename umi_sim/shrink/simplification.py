@@ -1,0 +1,164 @@
+"""Passes that make what is left simpler: times, arguments of requests, equal ones together, of faults."""
+
+from collections.abc import Mapping
+from functools import partial
+from string import ascii_lowercase
+from typing import Final
+
+import attrs
+
+from umi_sim.items import ClockMove, Fault, Item, Op
+from umi_sim.seed_fields import PLAIN
+from umi_sim.shrink.candidate import Candidate
+from umi_sim.shrink.leaves import WORDS, Place, optional, places, simplify, with_leaves
+from umi_sim.shrink.reduction import lower
+from umi_sim.shrink.search import Search
+
+SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
+
+
+def gaps(search: Search) -> None:
+    """All at once, then each gap as short as it can be; messages that take no time."""
+    search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
+    for number in reversed(range(len(times(search.best)))):
+        lower(gap(search.best, number), partial(with_a_gap, search, number))
+    search.tries(attrs.evolve(search.best, config=attrs.evolve(search.best.config, latency=PLAIN.latency)))
+
+
+def with_a_gap(search: Search, number: int, gap_ms: int) -> bool:
+    return search.tries(with_gaps(search.best, [number], gap_ms))
+
+
+def times(candidate: Candidate) -> list[int]:
+    """The different world times of items, in order."""
+    return sorted({item.at_ms for item in candidate.items if isinstance(item, Op | ClockMove)})
+
+
+def gap(candidate: Candidate, at: int) -> int:
+    """How long before the time of this number nothing is asked."""
+    known = [0, *times(candidate)]
+    return known[at + 1] - known[at]
+
+
+def with_gaps(candidate: Candidate, at: list[int], gap_ms: int) -> Candidate:
+    """With the gaps of these numbers so long; what comes later moves with them."""
+    moved, now_ms = {}, 0
+    for number, time_ms in enumerate(times(candidate)):
+        now_ms += gap_ms if number in at else gap(candidate, number)
+        moved[time_ms] = now_ms
+    return at_times(candidate, moved)
+
+
+def at_times(candidate: Candidate, moved: Mapping[int, int]) -> Candidate:
+    changes: dict[str, Item] = {
+        item.id: attrs.evolve(item, at_ms=moved[item.at_ms])
+        for item in candidate.items
+        if isinstance(item, Op | ClockMove) and moved[item.at_ms] != item.at_ms
+    }
+    return candidate.changed(changes) if changes else candidate
+
+
+def arguments(search: Search) -> None:
+    """Of requests: left out if they may be, then simpler."""
+    for op in search.best.ops:
+        names = optional(op)
+        if names and not search.tries(left_out(search.best, op, names)):
+            any(search.tries(left_out(search.best, op, [name])) for name in names)
+    for place in [place for place, _ in places(search.best, Op)]:
+        simplify_at(search, place)
+
+
+def left_out(candidate: Candidate, op: Op, names: list[str]) -> Candidate:
+    args = {name: value for name, value in op.args.items() if name not in names}
+    return candidate.changed({op.id: attrs.evolve(op, args=args)})
+
+
+def simplify_at(search: Search, place: Place) -> None:
+    """The value at this place, if there still is one, made simpler."""
+    known = dict(places(search.best, Op, Fault, ClockMove))
+    if place in known:
+        simplify(known[place], partial(with_a_leaf, search, place))
+
+
+def with_a_leaf(search: Search, place: Place, leaf: object) -> bool:
+    candidate = with_leaves(search.best, {place: leaf})
+    return candidate is not None and search.tries(candidate)
+
+
+def equal_arguments(search: Search) -> None:
+    """What occurs more than once, gaps between requests among it, is changed in all its places; then what is
+    left of names becomes a, b, c ..."""
+    for value in shared(search.best):
+        together(search, value)
+    for value in names(search.best):
+        used = names(search.best)
+        letter = next((each for each in letters(value) if each not in used), None)
+        if value in used and letter is not None:
+            with_another(search, value, letter)
+
+
+def shared(candidate: Candidate) -> list[object]:
+    """Values in several places that may get simpler."""
+    values = [leaf for _, leaf in places(candidate, Op, Fault)]
+    values += [gap(candidate, number) for number in range(len(times(candidate)))]
+    known = [value for value in values if is_sharable(value)]
+    return [value for value in dict.fromkeys(known) if sum(is_equal(value, each) for each in known) > 1]
+
+
+def is_sharable(value: object) -> bool:
+    if isinstance(value, str | bytes):
+        return bool(value)
+    return isinstance(value, int) and abs(value) >= SHARED_MIN
+
+
+def together(search: Search, value: object) -> None:
+    """Simplify a value in all its places."""
+    now = value
+
+    def works(other: object) -> bool:
+        nonlocal now
+        if not with_another(search, now, other):
+            return False
+        now = other
+        return True
+
+    simplify(value, works)
+
+
+def with_another(search: Search, value: object, other: object) -> bool:
+    """Try another value wherever this one is."""
+    best = search.best
+    changes = {place: other for place, each in places(best, Op, Fault) if is_equal(each, value)}
+    numbers = [at for at in range(len(times(best))) if is_equal(gap(best, at), value)]
+    candidate = with_leaves(best, changes)
+    if candidate is not None and numbers and isinstance(other, int):
+        candidate = with_gaps(candidate, numbers, other)
+    return candidate is not None and search.tries(candidate)
+
+
+def is_equal(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def names(candidate: Candidate) -> list[str | bytes]:
+    """The texts among the arguments, in order of their first appearance."""
+    leaves = (leaf for _, leaf in places(candidate, Op))
+    return list(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, str | bytes) and leaf))
+
+
+def letters(value: str | bytes) -> list[str | bytes]:
+    """Simpler names than this one, of its type."""
+    found: list[str | bytes] = list(ascii_lowercase)
+    if isinstance(value, bytes):
+        found = [letter.encode() for letter in ascii_lowercase]
+    return [each for each in found if (len(each), each) < (len(value), value)]
+
+
+def fault_arguments(search: Search) -> None:
+    """Positions, durations and texts of faults; jumps of clocks, and clocks that are off."""
+    for place, leaf in places(search.best, Fault):
+        word = WORDS.get(str(place[1][-1])) if place[1] else None
+        if word is not None and leaf != word:
+            with_a_leaf(search, place, word)
+        else:
+            simplify_at(search, place)

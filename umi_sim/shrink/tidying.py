@@ -1,0 +1,74 @@
+"""Passes that tidy up: a configuration as plain as it can be, requests in canonical order."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from umi_sim.items import Deviation, Fault, Op
+from umi_sim.run_config import RunConfig
+from umi_sim.seed_fields import PLAIN
+from umi_sim.shrink.candidate import OPTIONS, Candidate
+from umi_sim.shrink.search import Search
+
+DRAWN: Final = (  # only a generator reads them; a replay has its items
+    "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
+    "workload",
+)  # fmt: skip
+STEPS_PER_RUN: Final = 20_000
+STEPS_PER_OP: Final = 1_000
+
+
+def options(search: Search) -> None:
+    """Everything plain, or what only generators read, and then one option after the other."""
+    names = [*OPTIONS, "memory"]
+    search.tries(with_plain(search.best, names))
+    search.tries(with_plain(search.best, DRAWN))
+    for name in names:
+        search.tries(with_plain(search.best, [name]))
+    for name in search.best.config.memory:
+        left = {key: value for key, value in search.best.config.memory.items() if key != name}
+        search.tries(with_config(search.best, attrs.evolve(search.best.config, memory=left)))
+
+
+def with_plain(candidate: Candidate, names: Sequence[str]) -> Candidate:
+    """With these options plain, and limits no wider than usual."""
+    config = candidate.config
+    plain = {name: getattr(PLAIN, name) for name in names}
+    if "faults" in names:
+        plain["faults"] = dict(kept_faults(candidate))
+    if "mode" in names and not is_calm(candidate):
+        plain["mode"] = config.mode
+    steps_max = min(config.steps_max, STEPS_PER_RUN + STEPS_PER_OP * len(candidate.ops))
+    return with_config(candidate, attrs.evolve(config, **plain, steps_max=steps_max, everywhere=False))
+
+
+def kept_faults(candidate: Candidate) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The kinds of faults that still occur, for a judge excuses only what may be."""
+    for fault in dict.fromkeys(item.fault for item in candidate.items if isinstance(item, Fault)):
+        yield fault, candidate.config.faults.get(fault, (1, 1))
+
+
+def is_calm(candidate: Candidate) -> bool:
+    """Nothing is left that could be an excuse: such a world is plain, and its judge is strict."""
+    return all(isinstance(item, Op | Deviation) for item in candidate.items)
+
+
+def with_config(candidate: Candidate, config: RunConfig) -> Candidate:
+    return attrs.evolve(candidate, config=config)
+
+
+def order(search: Search) -> None:
+    """Neighbours in the order of their agents, then of their names; times stay where they are."""
+    for number in range(len(search.best.ops) - 1):
+        first, second = search.best.ops[number : number + 2]
+        if (second.agent, second.name) < (first.agent, first.name):
+            search.tries(exchanged(search.best, first, second))
+
+
+def exchanged(candidate: Candidate, first: Op, second: Op) -> Candidate:
+    others = {
+        first.id: attrs.evolve(second, at_ms=first.at_ms),
+        second.id: attrs.evolve(first, at_ms=second.at_ms),
+    }
+    return attrs.evolve(candidate, items=tuple(others.get(item.id, item) for item in candidate.items))
