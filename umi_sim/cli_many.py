@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from umi_sim.cli_lists import readable
 from umi_sim.console import (
     HARNESS,
     complain,
@@ -75,25 +76,18 @@ def sweep(
 def verify(
     scenario: str, seed: int | None, seeds: range | None, as_json: bool, quiet: bool, no_color: bool
 ) -> int:
-    """Run the same seeds in two different processes; the traces must be equal.
+    """Run the same seeds, or a seed file, in two different processes; the traces must be equal.
 
     Hash seed, BLAS kernel, folder, time zone and locale differ. Exit 4 if a trace does.
 
     \b
     umi-sim verify smoke --seed 42
     umi-sim verify --seeds 0..19
+    umi-sim verify .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
     """
-    from umi_sim import scenario as scenarios
     from umi_sim import verify as verifying
 
-    if (seed is None) == (seeds is None):
-        refuse("give either --seed S or --seeds A..B")
-    wanted = range(seed, seed + 1) if seed is not None else seeds
-    assert wanted is not None
-    try:
-        scenarios.find(scenario)
-    except scenarios.BadScenario as error:
-        refuse(error)
+    wanted = seeds_wanted(scenario, seed, seeds)
     try:
         pairs = verifying.pairs(scenario, wanted)
         apart = next((first.seed for first, second in pairs if first != second), None)
@@ -112,6 +106,25 @@ def verify(
     elif not quiet:
         say(verified(scenario, pairs, apart, lines), is_colored(no_color))
     return 0 if apart is None else HARNESS
+
+
+def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
+    """Which seeds to verify; a file has its own."""
+    from umi_sim import scenario as scenarios
+    from umi_sim import verify as verifying
+
+    if verifying.is_seed_file(name):
+        if seed is not None or seeds is not None:
+            refuse(f"{name}: a seed file has its seed, leave --seed and --seeds away")
+        own = readable(name).config.seed
+        return range(own, own + 1)
+    if (seed is None) == (seeds is None):
+        refuse("give either --seed S or --seeds A..B")
+    try:
+        scenarios.find(name)
+    except scenarios.BadScenario as error:
+        refuse(error)
+    return range(seed, seed + 1) if seed is not None else seeds or range(0)
 
 
 def verified(

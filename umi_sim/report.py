@@ -364,7 +364,7 @@ def from_trace(records: Iterable[Sequence[Any]]) -> Iterator[str]:
     """One line per record: its number, step, world time, agent with its reading, event, what."""
     step = 0
     for seq, world_ms, tag, *fields in records:
-        step += tag == Tag.STEP
+        step += tag in (Tag.OP, Tag.STEP)  # both are steps of the memory, as a failure counts them
         yield record_line(f"{seq:>6} {step:>5} {spaced(world_ms):>17} ms", tag, fields)
 
 

@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 from umi_sim import cli_many, replay, runner, scenario, seed_file, sweep, trace, verify
 from umi_sim.cli import cli
 from umi_sim.sweep import Found, Hunt, Totals
-from umi_sim.trace import Tag, Trace
 from umi_sim.verdict import EXIT_CODES
 from umi_sim.verify import Seen
 
@@ -445,30 +444,12 @@ def test_a_difference_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def saved(*records: tuple[Any, ...]) -> trace.SavedTrace:
-    kept = Trace(keep_all=True)
-    for tag, *fields in records:
-        kept.add(tag, *fields)
-    kept.write(Path("x.trace"), {})
-    return trace.read(Path("x.trace"))
-
-
-def apart(first: trace.SavedTrace, second: trace.SavedTrace) -> list[str]:
-    return list(verify.layout(trace.first_difference(first, second), first, second))
-
-
-def test_the_first_field_that_differs_is_named() -> None:
-    step = (Tag.STEP, "a", 5, "Wake", "a/wake#1")
-    lines = apart(saved(step, (Tag.REPLY, "o1", "done")), saved(step, (Tag.REPLY, "o1", "failed")))
-    assert lines[0] == 'first difference at record 1, step 1, field outcome: "done" / "failed"'
-    assert [line.split()[0] for line in lines[1:]] == ["0", "first", "second"]
-
-
-def test_a_trace_that_ends_early_is_told() -> None:
-    step = (Tag.STEP, "a", 5, "Wake", "a/wake#1")
-    assert apart(saved(step), saved(step, step))[0].endswith("where the first trace has ended")
-    assert apart(saved(step, step), saved(step))[0].endswith("where the second trace has ended")
-    assert apart(saved(step), saved(step))[0].startswith("the traces were equal when repeated")
+@pytest.mark.slow
+def test_a_seed_file_is_verified_too() -> None:
+    _, path = broken_run()
+    assert umi("verify", str(path)).stdout == f"SAME {seed_file.read(path).expect.trace}\n"
+    assert "a seed file has its seed" in refused("verify", str(path), "--seed", "1")
+    assert "absent.json: cannot be read" in refused("verify", "absent.json")
 
 
 def test_verify_wants_one_of_its_options() -> None:

@@ -183,10 +183,10 @@ def test_a_trace_is_one_line_for_each_record() -> None:
     ]
     lines = list(report.from_trace(records))
     assert [line.split() for line in lines] == [
-        ["0", "0", "0", "ms", "a", "5", "000", "o1", "op", '"set"', '("k\\n",)'],
-        ["1", "1", "1", "500", "ms", "a", "5", "000", "a/wake#1", "step", '"Wake"'],
-        ["2", "1", "1", "500", "ms", "mark", '"late', 'answer"'],
-        ["3", "1", "1", "500", "ms", "tag", "99", '"from', "the", 'future"'],
+        ["0", "1", "0", "ms", "a", "5", "000", "o1", "op", '"set"', '("k\\n",)'],
+        ["1", "2", "1", "500", "ms", "a", "5", "000", "a/wake#1", "step", '"Wake"'],
+        ["2", "2", "1", "500", "ms", "mark", '"late', 'answer"'],
+        ["3", "2", "1", "500", "ms", "tag", "99", '"from', "the", 'future"'],
     ]
 
 
