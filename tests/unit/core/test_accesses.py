@@ -7,6 +7,7 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.effects import Asked, Commit, Done, Read, Reply, Write
+from umi_core.hooks import Interceptor
 from umi_core.inputs import CreateSession, Rebalance, Recall, Remember, SetBlock, Value, Wake
 from umi_core.invariants import Before, BrokenRule, before_step, check_replies, check_step
 from umi_core.invariants.accesses import check_recorded, check_scan
@@ -85,6 +86,16 @@ def test_nobody_else_counts() -> None:
     pair.ask(Recall(2, "tea"))
     count(pair, BOB, 1)
     assert caught(pair.judge) == "access-truth"
+
+
+def test_nothing_is_judged_while_interceptors_are_in_use() -> None:
+    """They may answer in place of the world, so what it told is not what was learnt (law 8)."""
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.memory.intercept(Interceptor("h"))
+    pair.ask(Recall(2, "tea"))
+    count(pair, ALICE, 1)
+    pair.judge()
 
 
 def test_a_lost_plan_counts_before_its_reply() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.worlds import BOB, Pair, input_of, saying, verdict
 from umi_core.config import Config
 from umi_core.effects import Asked, Embed
+from umi_core.errors import BadConfig, Rejected
 from umi_core.inputs import (
     Answer,
     Embedded,
@@ -105,3 +106,20 @@ def test_the_table_names_every_setting() -> None:
 def test_a_setting_that_is_changed_alone_is_noticed(name: str) -> None:
     assert getattr(BASE, name) != CHANGED[name]
     assert life(attrs.evolve(BASE, **{name: CHANGED[name]})) != life(BASE)  # type: ignore[arg-type]  # as drawn
+
+
+def test_what_is_sure_enough_for_core_is_sure_enough_for_a_route() -> None:
+    with pytest.raises(Rejected) as caught:
+        Config(promote_confidence_min_ppm=599_999)
+    assert caught.value.errors == (
+        BadConfig("promote_confidence_min_ppm", "599999", "at least route_confidence_min_ppm"),
+    )
+    Config(promote_confidence_min_ppm=600_000)
+
+
+def test_every_setting_out_of_its_range_is_named() -> None:
+    with pytest.raises(Rejected) as caught:
+        Config(core_entry_count_max=-1, semantic_routing=1, embedding_dims=True)  # type: ignore[arg-type]
+    assert [error.option for error in caught.value.errors if isinstance(error, BadConfig)] == [
+        "core_entry_count_max", "embedding_dims", "semantic_routing",
+    ]  # fmt: skip
