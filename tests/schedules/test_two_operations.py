@@ -16,6 +16,7 @@ from umi_core.inputs import (
     Get,
     LoadSession,
     Rebalance,
+    Recall,
     Remember,
     Request,
     SaveSession,
@@ -24,7 +25,7 @@ from umi_core.inputs import (
 )
 from umi_core.invariants import before_step, check_memory, check_step
 from umi_core.results import Forgotten, Remembered, SessionSaved, Stored
-from umi_core.values import Core, Entity, Relation, Scope, Tombstone, Version, entity_id
+from umi_core.values import AccessRecord, Core, Entity, Relation, Scope, Tombstone, Version, entity_id
 from umi_sim.invariants.store import check_store
 
 UMI = entity_id(SCOPE, "self", "Umi")
@@ -314,6 +315,33 @@ def test_who_loads_while_a_save_is_under_way_saves_over_nothing_it_has_not_seen(
         assert plan == (Done(b"tea") if is_saved else Done(None))
         ends.add(is_saved)
     assert ends == {True, False}  # the new version was loaded, or the old one
+
+
+def test_what_storage_holds_of_an_access_is_written_again_unless_it_is_the_last() -> None:
+    """Two remembers carry the count of a third, which is recalled between their plans."""
+
+    def begin() -> Stage:
+        pair = Pair().run()
+        pair.ask(Remember(100, "Alice laughs"))
+        pair.ask(Recall(101, "Alice"))
+        pair.step(Remember(1, "Bob naps"))
+        pair.hold(Commit)
+        pair.ask(Recall(102, "Alice"))
+        pair.step(Remember(2, "Carol naps"))
+        pair.hold(Commit)
+        pair.pending = pair.held
+        return Stage([pair])
+
+    ends = set()
+    for stage in every_schedule(begin):
+        (pair,) = stage.pairs
+        row = pair.row("access", ALICE)
+        assert row is not None
+        assert isinstance(row.body, AccessRecord)
+        assert pair.memory.state.tiers.access.records[ALICE].count == 3
+        assert row.body.count == 3 or ALICE in pair.memory.state.tiers.access.unsaved
+        ends.add(row.body.count)
+    assert ends == {2, 3}
 
 
 # Crash points.

@@ -2,7 +2,12 @@
 
 Law 1. An access is a hit of an answered recall or a name in a committed remember; nothing else counts.
 Law 2. At most ACCESS_RECORD_COUNT_MAX records; the longest unused one outside core goes first.
-Law 3. `unsaved` names exactly the records that differ from storage; they ride on the next commit.
+Law 3. `unsaved` names every record that storage has otherwise, or may have; they ride on the next commit. Of
+two batches on their way the one planned first may land last, and be heard of first or last, or never:
+
+    remember  plan Bob, Alice's count 2 ..................... lands last: storage has count 2 again
+    recall        Alice: 3
+    remember          plan Carol, Alice's count 3   lands
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,11 +18,14 @@ from umi_core.effects import Write
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
 from umi_core.values import AccessRecord, Address, Entity, Scope
 
+Versions = Iterable[tuple[Address, int]]
+
 
 @attrs.frozen
 class AccessTable:
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
+    `unsaved`: with the version of the newest row that is known of, 0 if none is.
     `cursor` is what the head row said under its version `head_version`, 0 if there was none.
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
@@ -25,7 +33,7 @@ class AccessTable:
     """
 
     records: Mapping[str, AccessRecord] = {}
-    unsaved: Mapping[str, None] = {}
+    unsaved: Mapping[str, int] = {}
     cursor: str = ""
     head_version: int = 0
     is_due: bool = False
@@ -41,10 +49,10 @@ class AccessTable:
         unsaved = dict(self.unsaved)
         for entity in entities:
             records[entity.id] = accessed(records.get(entity.id), entity, now_ms)
-            unsaved[entity.id] = None
+            unsaved.setdefault(entity.id, 0)
         for entity_id in surplus(records, in_core):
             del records[entity_id]
-            unsaved[entity_id] = None
+            unsaved.setdefault(entity_id, 0)
         count = self.touch_count + 1
         return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True, touch_count=count)
 
@@ -64,20 +72,23 @@ class AccessTable:
         return attrs.evolve(table, forgotten=newest) if newest != self.forgotten else table
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
-        gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
+        gone = {entity_id: 0 for entity_id in entity_ids if entity_id in self.records}
         if not gone:
             return self
         records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
-        return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
+        return attrs.evolve(self, records=records, unsaved={**gone, **self.unsaved})
 
-    def saved(self, writes: Iterable[Write]) -> "AccessTable":
-        """Storage now holds what the access writes of a commit say."""
+    def saved(self, writes: Iterable[Write], versions: Versions) -> "AccessTable":
+        """Storage holds what the access writes of a commit say, but where it is known to hold a newer row."""
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
-        if not told:
-            return self
-        left = {key: None for key in self.unsaved if key not in told}
-        changed = {key: None for key, body in told.items() if body != self.records.get(key)}
-        return attrs.evolve(self, unsaved=left | changed)
+        unsaved = dict(self.unsaved)
+        for address, version in versions:
+            if address.kind == "access" and version > unsaved.get(address.id, 0):
+                if address.id in told and told[address.id] == self.records.get(address.id):
+                    unsaved.pop(address.id, None)
+                else:
+                    unsaved[address.id] = version
+        return attrs.evolve(self, unsaved=unsaved) if unsaved != self.unsaved else self
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
@@ -87,7 +98,7 @@ class AccessTable:
         """
         if not entity_ids:
             return self
-        return attrs.evolve(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
+        return attrs.evolve(self, unsaved={**dict.fromkeys(entity_ids, 0), **self.unsaved}, is_due=True)
 
     def writes(self, scope: Scope) -> tuple[Write, ...]:
         """What storage lacks, by id."""

@@ -18,7 +18,7 @@ from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.policies.promotion import score_ppm
 from umi_core.results import as_repeated
 from umi_core.state import Facts, View
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
 from umi_core.values import (
@@ -164,24 +164,25 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
     plan = facts["plan"]
     assert isinstance(plan, Plan)
     if answer is None:
-        learn_plan(plan, view)
+        learn_plan(plan, (), view)
         return Learned({"stored": plan.value, "lost": False})
     assert isinstance(answer, Committed)
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
-        learn_lost(plan if is_ours(receipt, view) else Plan(plan.at_ms, forgotten=plan.forgotten), view)
+        told = plan if is_ours(receipt, view) else Plan(plan.at_ms, forgotten=plan.forgotten)
+        learn_lost(told, answer.versions, view)
         return Learned({"stored": first_value(receipt, view), "lost": True})
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
-    learn_plan(plan, view)
+    learn_plan(plan, answer.versions, view)
     return Learned({"stored": plan.value, "lost": False})
 
 
-def learn_lost(plan: Plan, view: View) -> None:
+def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
     """The rows are those of another plan; what the operation meant has happened all the same."""
-    learn_plan(attrs.evolve(plan, writes=(), decisions=None), view)
+    learn_plan(attrs.evolve(plan, writes=(), decisions=None), versions, view)
 
 
 def first_value(receipt: Receipt, view: View) -> object:
@@ -202,13 +203,13 @@ def take_keyed_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
     return take_commit(facts, answer, view)
 
 
-def learn_plan(plan: Plan, view: View) -> None:
-    """Access, sessions and decisions, as the plan said."""
+def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
+    """Access, sessions and decisions, as the plan said; `versions` of the rows that are stored now."""
     tiers = view.tiers
     access = tiers.access
     access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
-    access = access.without(pruned).saved(plan.writes)  # who was named again meanwhile stays
+    access = access.without(pruned).saved(plan.writes, versions)  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
     if plan.decisions is not None:
         tiers.decisions = plan.decisions

@@ -5,7 +5,7 @@ import pytest
 
 from umi_core.effects import Write
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.values import AccessRecord, Address, Entity, Scope
 
 SCOPE = Scope("u1", "a1")
@@ -55,23 +55,43 @@ def test_of_two_accesses_learnt_in_the_wrong_order_the_later_one_stays_the_last(
     assert table.records["a"] == AccessRecord("a", "person", 500_000, 2, 5, 8)
 
 
+def rows_as(version: int, *keys: str) -> Versions:
+    """The versions that a commit of these access rows is answered with."""
+    return [(Address(SCOPE, "access", key), version) for key in keys]
+
+
 def test_a_record_that_storage_has_heard_of_is_saved_and_a_newer_one_is_not() -> None:
     table = AccessTable().touched((A, B), 5, ())
     writes = table.writes(SCOPE)
     assert writes == tuple(Write(Address(SCOPE, "access", key), table.records[key]) for key in "ab")
-    later = table.touched((B, C), 6, ()).saved(writes)
-    assert list(later.unsaved) == ["c", "b"]
-    assert later.saved(later.writes(SCOPE)).unsaved == {}
+    later = table.touched((B, C), 6, ()).saved(writes, rows_as(1, "a", "b"))
+    assert later.unsaved == {"b": 1, "c": 0}
+    assert later.saved(later.writes(SCOPE), rows_as(2, "b", "c")).unsaved == {}
+
+
+def test_of_two_commits_that_wrote_one_record_the_newer_row_counts_whoever_is_heard_first() -> None:
+    before = AccessTable().touched((A,), 5, ())
+    table = before.touched((A,), 6, ())
+    older, newer = (before.writes(SCOPE), rows_as(2, "a")), (table.writes(SCOPE), rows_as(1, "a"))
+    assert table.saved(*older).saved(*newer).unsaved == {"a": 2}
+    assert table.saved(*newer).saved(*older).unsaved == {"a": 2}
+    assert table.saved(*older).touched((A,), 7, ()).unsaved == {"a": 2}
+    assert table.saved(*older).without(("a",)).unsaved == {"a": 2}
+    assert table.saved(*older).gone_for_good(("a",)).unsaved == {"a": 2}
+
+
+def test_a_row_that_an_unknown_plan_wrote_may_say_anything() -> None:
+    assert records(("a", 5)).saved((), rows_as(3, "a")).unsaved == {"a": 3}
 
 
 def test_what_a_commit_says_of_other_rows_saves_nothing() -> None:
-    table = AccessTable().touched((A,), 5, ())
-    assert table.saved((Write(Address(SCOPE, "vector", "a"), None),)).unsaved == {"a": None}
+    table, where = AccessTable().touched((A,), 5, ()), Address(SCOPE, "vector", "a")
+    assert table.saved((Write(where, None),), [(where, 1)]).unsaved == {"a": 0}
 
 
 def test_a_commit_that_says_something_else_leaves_the_record_unsaved() -> None:
-    table = records(("a", 5)).saved((Write(Address(SCOPE, "access", "a"), None),))
-    assert table.unsaved == {"a": None}
+    table = records(("a", 5)).saved((Write(Address(SCOPE, "access", "a"), None),), rows_as(2, "a"))
+    assert table.unsaved == {"a": 2}
 
 
 def test_a_record_that_leaves_is_deleted_in_storage_too() -> None:

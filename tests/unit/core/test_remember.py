@@ -38,6 +38,7 @@ from umi_core.inputs import (
 from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.results import Remembered, Stored
 from umi_core.values import (
+    AccessRecord,
     Address,
     Core,
     Entity,
@@ -567,3 +568,28 @@ def test_a_recall_that_saw_an_entity_before_its_update_keeps_the_later_access() 
     record = pair.memory.state.tiers.access.records[ALICE]
     assert (record.count, record.first_ms, record.last_ms) == (3, 0, 50)
     assert list(pair.memory.state.tiers.access.unsaved) == [ALICE]
+
+
+def test_a_plan_that_won_late_may_have_put_an_older_count_in_place() -> None:
+    """Bob's first plan carries Alice's count and lands when a newer one is stored; his second one is lost."""
+    pair = Pair(config=Config(auto_rebalance=False)).run()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.ask(Recall(2, "Alice"))
+    pair.step(Remember(3, "Bob naps"))
+    first = pair.until(Commit)
+    pair.fail("unknown")
+    for request in (Recall(4, "Alice"), Remember(5, "Carol naps")):
+        pair.step(request)
+        while pair.pending:
+            pair.answer()
+    pair.wake()
+    pair.fail("conflict")
+    pair.until(Commit)
+    assert pair.memory.state.tiers.access.unsaved == {}
+    pair.land(first)
+    pair.run()
+    row = pair.row("access", ALICE)
+    assert row is not None
+    assert isinstance(row.body, AccessRecord)
+    assert (row.body.count, pair.memory.state.tiers.access.records[ALICE].count) == (2, 3)
+    assert ALICE in pair.memory.state.tiers.access.unsaved

@@ -289,6 +289,8 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("deleted-stays-deleted", add("version", f"{CARL}@1", version(1, "x", entity=CARL))),
     ("deleted-stays-deleted", add("relation", "rel_x", relation((CARL, 1), (ALICE, 1), "knows"))),
     ("access-truth", add_access(attrs.evolve(RECORD, entity_id="ent_x"))),
+    ("access-truth", change("access", BOB, count=9)),
+    ("access-truth", drop("access", BOB)),
     ("index-follows-row", add("vector", "ent_x", Vector("ent_x", 1, UNIT))),
     ("version-chain", add("version", "ent_x@1", version(1, "x", entity="ent_x"))),
     ("relation-ends", add("relation", "rel_x", relation((ALICE, 0), ("ent_x", 0), "knows"))),
@@ -412,6 +414,17 @@ def test_an_access_record_may_pass_a_forget_until_the_next_scan() -> None:
     pair = lived()
     put(pair, "access", CARL, RECORD)
     assert pair.memory.state.tiers.access.is_due
+    check_store(pair.storage, pair.memory.state)
+
+
+def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_or_cannot_know() -> None:
+    pair = lived()
+    tiers, before = pair.memory.state.tiers, pair.memory.state.tiers.access
+    change("access", BOB, count=9)(pair)
+    tiers.access = attrs.evolve(before, unsaved={BOB: 0})
+    check_store(pair.storage, pair.memory.state)
+    tiers.access = before
+    pair.memory.state.count("forget unknown")
     check_store(pair.storage, pair.memory.state)
 
 
