@@ -25,6 +25,7 @@ LINE_CHARS_MAX: Final = 120
 VALUE_CHARS_MAX: Final = 60
 SCRIPT_COUNT_MAX: Final = 12
 EVENT_COUNT_MAX: Final = 15
+CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
 ROW_COUNT_MAX: Final = 8
 EVENT_COLUMN: Final = 18
@@ -57,6 +58,7 @@ class Told:
     repeat: str
     seed: str = ""  # the command that makes it from its seed, if there is one
     tail: Sequence[Event] = ()
+    changed: Sequence[str] = ()
 
 
 def lines(verdict: Verdict, repeat: str, seed: str = "") -> list[str]:
@@ -65,7 +67,9 @@ def lines(verdict: Verdict, repeat: str, seed: str = "") -> list[str]:
     if failure is None:
         return [escaped(line) for line in passed(verdict, repeat)]
     mark = fingerprint.of(failure)
-    return failed(Told(verdict.config, verdict.items, failure, mark, repeat, seed, verdict.tail))
+    return failed(
+        Told(verdict.config, verdict.items, failure, mark, repeat, seed, verdict.tail, verdict.changed)
+    )
 
 
 # A run that passed.
@@ -178,9 +182,20 @@ def failed(told: Told, *, all_items: bool = False) -> list[str]:
         *frames(failure),
         "",
         *script(told, all_items),
+        *(("", *changed(told.changed)) if told.changed else ()),
         *(("", *story(told)) if told.tail else ()),
     ]
     return [escaped(line) for line in found]
+
+
+def changed(told: Sequence[str]) -> Iterator[str]:
+    """What the failing step changed, a line for each place."""
+    head, *places = told
+    shown = places if len(places) <= CHANGE_COUNT_MAX else places[: CHANGE_COUNT_MAX - 1]
+    yield row("changed", cut(f"{head} {shown[0]}"))
+    yield from (row("", cut(place)) for place in shown[1:])
+    if len(shown) < len(places):
+        yield row("", f"and {len(places) - len(shown)} more places: umi-sim step FILE")
 
 
 def frames(failure: Failure) -> Iterator[str]:
@@ -291,7 +306,8 @@ def quoted(text: str) -> str:
 
 def story(told: Told) -> Iterator[str]:
     """The last events, the failing one marked."""
-    events = told.tail[-EVENT_COUNT_MAX:]
+    room = EVENT_COUNT_MAX - min(CHANGE_COUNT_MAX, len(told.changed)) - bool(told.changed)
+    events = told.tail[-room:]
     width = max(len(spaced(event.world_ms)) for event in events)
     step = -1
     for number, event in enumerate(events):
@@ -394,6 +410,7 @@ def as_json(verdict: Verdict) -> dict[str, object]:
         "items": len(verdict.items),
         **{name: dict(getattr(verdict, name)) for name in counts},
         "losses": list(verdict.losses),
+        "changed": list(verdict.changed),
         "crashes": verdict.crashes,
         "virtual_ms": verdict.virtual_ms,
         "healed_at_step": verdict.healed_at_step,

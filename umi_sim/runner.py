@@ -243,8 +243,11 @@ def run(
     """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told."""
     verdict, _ = run_once(config, items, keep_story=keep_story, registry=registry, keep_trace=keep_trace)
     if verdict.failure is not None and not keep_story:
-        told, _ = run_once(config, verdict.items, keep_story=True, registry=registry, keep_trace=keep_trace)
-        return attrs.evolve(verdict, tail=told.tail)
+        from umi_sim.changed import Changed  # only a failure needs it
+
+        seen = Changed(config, verdict.failure.step)
+        told, _ = run_once(config, verdict.items, keep_story=True, registry=registry, inspector=seen)
+        return attrs.evolve(verdict, tail=told.tail, changed=seen.told())
     return verdict
 
 
@@ -255,16 +258,18 @@ def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:
 
 def run_once(
     config: RunConfig,
-    items: Sequence[Item] | None = None,
+    items: "Sequence[Item] | SourceOf | None" = None,
     *,
     keep_story: bool = False,
     registry: Registry = BUILT_IN,
     keep_trace: bool = False,
     step_max: int = sys.maxsize,
+    inspector: Inspector | None = None,
 ) -> tuple[Verdict, Trace]:
-    """One life; no further than `step_max` steps, which ends as a timeout."""
+    """One life; no further than `step_max` steps, which ends as a timeout. `inspector`: not a plain one."""
+    inspector = inspector or Inspector(config)
     with planted(config.planted, registry) as registry:
-        live = run_of(config, items, Inspector(config), registry=registry, keep_story=keep_story)
+        live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
         live.world.step_max = step_max

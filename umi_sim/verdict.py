@@ -76,3 +76,4 @@ class Verdict:
     state_digest: str
     tail: tuple[Event, ...] = ()
     losses: tuple[str, ...] = ()  # what storage destroyed, a line each
+    changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed

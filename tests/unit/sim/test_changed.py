@@ -1,0 +1,49 @@
+"""Goal: a failure says what its step changed in the memory, and never makes something up."""
+
+import attrs
+
+from umi_core.values import Scope
+from umi_sim import report, runner
+from umi_sim.items import Item, Op
+from umi_sim.run_config import AgentConfig
+from umi_sim.seed_fields import PLAIN
+from umi_sim.verdict import Verdict
+
+CONFIG = attrs.evolve(PLAIN, scenario="working")
+
+
+def failed(items: tuple[Item, ...], planted: str, **fields: object) -> Verdict:
+    verdict = runner.run(attrs.evolve(CONFIG, planted=planted, **fields), items)  # type: ignore[arg-type]
+    assert verdict.failure is not None
+    return verdict
+
+
+SET = Op("o1", 5_000, "a", "set", {"key": "k", "value": b"1", "ttl_ms": 1_000})
+PADDED = attrs.evolve(SET, args={**SET.args, "value": b" 5"})
+
+
+def test_the_step_that_failed_is_told_with_what_it_changed() -> None:
+    verdict = failed((PADDED, Op("o2", 5_010, "a", "incr", {"key": "k", "delta": 1})), "lenient-counter-text")
+    assert verdict.failure is not None
+    head, place, *_ = verdict.changed
+    assert head == f"at step {verdict.failure.step}:"
+    assert place == "tiers.working.entries.k (b' 5', 1700000006000) -> (b'6', 1700003605010)"
+    lines = report.lines(verdict, "umi-sim replay FILE")
+    assert f"  changed  {head} {place}" in lines
+
+
+def test_a_step_that_changed_nothing_is_passed_over() -> None:
+    verdict = failed((SET, Op("o2", 6_000, "a", "get", {"key": "k"})), "get-alive-at-expiry")
+    assert verdict.failure is not None
+    assert verdict.changed[0] == f"at step {verdict.failure.step - 1}:"
+    assert "tiers.working.entries.k absent -> (b'1', 1700000006000)" in verdict.changed
+
+
+def test_of_several_agents_the_one_is_named() -> None:
+    agents = (AgentConfig("a", Scope("u1", "a1")), AgentConfig("b", Scope("u2", "a2")))
+    items = (attrs.evolve(SET, agent="b"), Op("o2", 6_000, "b", "get", {"key": "k"}))
+    assert failed(items, "get-alive-at-expiry", agents=agents).changed[0].endswith(" in b:")
+
+
+def test_a_run_that_passes_has_nothing_to_tell() -> None:
+    assert runner.run(attrs.evolve(CONFIG, planted=None), (SET,)).changed == ()
