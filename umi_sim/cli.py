@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umi_sim import __version__, cli_explain, cli_explore, cli_lists, cli_many
+from umi_sim import __version__, cli_explain, cli_explore, cli_export, cli_lists, cli_many
 from umi_sim.cli_lists import config_of, readable
 from umi_sim.console import Commands, complain, is_colored, output_options, refuse, say, say_json, seed_of
 
@@ -256,5 +256,6 @@ def trace_lines(file: str) -> list[str]:
         refuse(f"{file}: neither a seed file nor a trace: {error}")
 
 
-for command in (*cli_lists.COMMANDS, *cli_many.COMMANDS, *cli_explore.COMMANDS, *cli_explain.COMMANDS):
-    cli.add_command(command)
+for module in (cli_lists, cli_many, cli_explore, cli_explain, cli_export):
+    for command in module.COMMANDS:
+        cli.add_command(command)

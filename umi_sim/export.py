@@ -1,0 +1,313 @@
+"""Export: a recorded failure as a plain test of umi_core, without simulator, scenario or seed.
+
+Law 1. The test tells one memory what it was told, and demands each effect; it imports umi_core alone.
+Law 2. With the planted bug of the record it fails, without it passes. Of a bug that nobody planted the right
+       effects are unknown: then the last reply must only be another one than was judged to be wrong.
+Law 3. What shows in no effect, reply or rendering of one memory is refused: its seed file is the test.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.effects import Effect, Reply
+from umi_core.inputs import (
+    Blocks,
+    Bytes,
+    CoreBytes,
+    Get,
+    LastRoutingDecisions,
+    Len,
+    Render,
+    Request,
+    Set,
+    Value,
+)  # fmt: skip
+from umi_core.memory import Memory
+from umi_core.values import Scope
+from umi_core.workflow import Registry
+from umi_core.workflows import BUILT_IN
+from umi_sim import fingerprint
+from umi_sim.inspector import Inspector
+from umi_sim.literals import INDENT, Parts, Writer, comment, number, statement
+from umi_sim.mutants import planted
+from umi_sim.run_config import RunConfig
+from umi_sim.runner import outcome_of, run_of
+from umi_sim.seed_file import SeedFile
+from umi_sim.storage import SimStorage
+from umi_sim.verdict import Failure
+
+PROBES: Final[tuple[Request, ...]] = (
+    Render("probe"), Render("probe", "markdown"), Blocks("probe"), CoreBytes("probe"), Len("probe"),
+    Bytes("probe"), LastRoutingDecisions("probe"),
+)  # fmt: skip
+
+
+class CannotShow(ValueError):
+    """A failure that a plain test of one memory cannot show; the message is one line."""
+
+
+@attrs.frozen
+class Input:
+    """What a memory was told; `place` counts over all memories of the run."""
+
+    place: int
+    now_ms: int
+    value: Value
+
+
+@attrs.define
+class Life:
+    """One memory from its birth on, as it was told."""
+
+    name: str
+    scope: Scope
+    config: Config
+    inputs: list[Input] = attrs.field(factory=list)
+    effects: list[tuple[Effect, ...]] = attrs.field(factory=list)  # of all inputs but one that failed
+
+    def is_like(self, seen: Sequence["Seen"]) -> bool:
+        """Whether a memory with other tables did the same: a world may change them in mid-life."""
+        return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
+
+
+@attrs.frozen
+class Seen:
+    """What one input led to. `raised`: the exception, instead of effects."""
+
+    effects: tuple[Effect, ...] = ()
+    deadline_ms: int | None = None
+    raised: str = ""
+    snapshot: bytes = b""
+    digest: bytes = b""
+
+
+@attrs.frozen
+class Test:
+    """One test function: the inputs in order, each with the effects that it must have.
+
+    `unlike`: the last ones are those that must not come. `deadline_ms`: what is compared last, if anything.
+    """
+
+    life: Life
+    told: Sequence[tuple[int, Value, tuple[Effect, ...]]]
+    unlike: bool = False
+    is_raised: bool = False
+    has_deadline: bool = False
+    deadline_ms: int | None = None
+
+
+class Listener(Inspector):
+    """An inspector that notes what every memory is told, and whether a reply is being judged."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__(config)
+        self.lives: list[Life] = []
+        self.current: dict[str, Life] = {}
+        self.is_judging = False
+        self._place = 0
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+        if memory.state.phase == "new":
+            number_of_life = sum(life.name.startswith(f"{agent}_") for life in self.lives) + 1
+            life = Life(f"{agent}_{number_of_life}", memory.state.scope, memory.state.config)
+            self.current[agent] = life
+            self.lives.append(life)
+        self.current[agent].inputs.append(Input(self._place, reading_ms, value))
+        self._place += 1
+        super().stepping(agent, memory, value, reading_ms)
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        self.is_judging = True
+        super().replied(agent, op_id, reply, reading_ms)
+        self.is_judging = False
+
+    def stepped(
+        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+    ) -> None:
+        self.current[agent].effects.append(effects)
+        super().stepped(agent, memory, storage, value, effects)
+
+
+# What the memories of a run were told, and what they should have done.
+
+
+def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
+    """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
+    listener = Listener(seed.config)
+    with planted(seed.config.planted, BUILT_IN) as registry:
+        failure = outcome_of(run_of(seed.config, seed.items, listener, registry=registry))
+    if seed.config.planted is not None:
+        return [by_the_bug(listener.lives, seed.config.planted)], failure
+    if failure is None:
+        return [kept(life) for life in until(listener.lives, seed)], None
+    return [by_the_end(listener, failure)], failure
+
+
+def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:
+    """The lives as far as the failure that was once recorded."""
+    if seed.failure is None:
+        return list(lives)
+    end = seed.failure.step
+    cut = [attrs.evolve(life, inputs=[it for it in life.inputs if it.place < end]) for life in lives]
+    return [life for life in cut if life.inputs]
+
+
+def kept(life: Life) -> Test:
+    """Everything as it is."""
+    seen = list(lived(life, BUILT_IN))
+    if not life.is_like(seen):
+        raise CannotShow("its workflows change in mid-run, which a memory alone does not")
+    return Test(
+        life, [(each.now_ms, each.value, it.effects) for each, it in zip(life.inputs, seen, strict=True)]
+    )
+
+
+def by_the_end(listener: Listener, failure: Failure) -> Test:
+    """The last input of the run made it fail: by an exception, or by a reply that was judged to be wrong."""
+    life = max(listener.lives, key=lambda each: each.inputs[-1].place)
+    if failure.kind != "crash" and not listener.is_judging:
+        raise CannotShow(f"{failure.rule} is not seen in a reply")
+    test = kept(attrs.evolve(life, inputs=life.inputs[:-1])) if len(life.inputs) > 1 else Test(life, [])
+    seen = list(lived(life, BUILT_IN))[-1]
+    last = life.inputs[-1]
+    told = [*test.told, (last.now_ms, last.value, seen.effects)]
+    return Test(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
+
+
+def lived(life: Life, registry: Registry) -> Iterator[Seen]:
+    """The life again, in a memory of its own; it ends with an exception."""
+    memory = Memory(life.scope, life.config, registry)
+    for each in life.inputs:
+        try:
+            effects = memory.step(each.now_ms, each.value)
+        except Exception as error:
+            yield Seen(raised=repr(error))
+            return
+        yield Seen(effects, memory.deadline_ms(), "", memory.snapshot(), memory.digest())
+
+
+# The planted bug: where it first shows.
+
+
+def by_the_bug(lives: Sequence[Life], bug: str) -> Test:
+    """The life in which the bug shows first, with the effects of the code without it."""
+    found = [test for life in lives if (test := first_sign(life, bug))]
+    if not found:
+        raise CannotShow(f"{bug} shows in no effect, reply or rendering of a memory")
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+def first_sign(life: Life, bug: str) -> tuple[int, Test] | None:
+    """Where the life parts from that of a memory without the bug, and the test that shows it."""
+    with planted(bug, BUILT_IN) as registry:
+        wrong = list(lived(life, registry))
+    if not life.is_like(wrong):
+        return None
+    right = list(lived(life, BUILT_IN))
+    told: list[tuple[int, Value, tuple[Effect, ...]]] = []
+    for each, ours, theirs in zip(life.inputs, right, wrong, strict=False):
+        if ours.raised:
+            return None  # what the bug has led to is nothing that the code without it ever meets
+        told.append((each.now_ms, each.value, ours.effects))
+        if ours.effects != theirs.effects or theirs.raised:
+            return each.place, Test(life, told)
+        if ours.deadline_ms != theirs.deadline_ms:
+            return each.place, Test(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
+        if ours.digest != theirs.digest and (probe := probed(life, ours, theirs, bug)):
+            return each.place, Test(life, [*told, (each.now_ms, *probe)])
+    return None
+
+
+def probed(life: Life, ours: Seen, theirs: Seen, bug: str) -> tuple[Request, tuple[Effect, ...]] | None:
+    """A read that tells the two memories apart, with the right answer; it changes neither."""
+    keys = dict.fromkeys(it.value.key for it in life.inputs if isinstance(it.value, Set))
+    reads = (*PROBES, *(Get("probe", key) for key in keys))
+    for read in reads:
+        right = asked(ours.snapshot, read, None)
+        if right != asked(theirs.snapshot, read, bug):
+            return read, right
+    return None
+
+
+def asked(snapshot: bytes, read: Request, bug: str | None) -> tuple[Effect, ...]:
+    with planted(bug, BUILT_IN) as registry:
+        memory = Memory.restore(snapshot, registry)
+        return memory.step(memory.state.seen_ms, read)
+
+
+# The source.
+
+
+@attrs.frozen
+class Source:
+    """A test file: its text, how many inputs it tells, and what it shows."""
+
+    text: str
+    input_count: int
+    shows: str
+
+
+def source_of(seed: SeedFile) -> Source:
+    """The test file for a seed file. Raises CannotShow, and Unwritable for a value that has no literal."""
+    tests, failure = tests_of(seed)
+    failure = seed.failure or failure
+    writer = Writer(tests[0].life.scope)
+    writer.needs(Memory)
+    body = [line for test in tests for line in function(test, writer, failure)]
+    text = "\n".join([*heading(failure), *writer.head(), *body, ""])
+    return Source(text, sum(len(test.told) for test in tests), shown_by(tests[-1], seed))
+
+
+def heading(failure: Failure | None) -> Iterator[str]:
+    yield '"""A run of umi_core as a plain test: what a memory was told, and what it must do.'
+    yield ""
+    if failure is not None:
+        yield f"{failure.rule} ({failure.rule_id}), fingerprint {fingerprint.of(failure)}."
+    yield "Written by `umi-sim export`; whatever was said stands in literals."
+    yield '"""'
+    yield ""
+
+
+def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[str]:
+    rule = re.sub("[^a-z0-9]+", "_", failure.rule.lower()) if failure else "a_run"
+    config = [("", writer.call(test.life.config))] if test.life.config != Config() else []
+    yield from ("", "", f"def test_{rule}_{test.life.name}() -> None:")
+    yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
+    last = len(test.told) - 1
+    for index, (now_ms, value, effects) in enumerate(test.told):
+        yield ""
+        if index == last and failure is not None:
+            yield from (f"{INDENT}# {comment(line)}" for line in said(failure))
+        call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
+        if index == last and test.is_raised:
+            yield from statement("", call, "", INDENT)
+            continue
+        yield from statement("effects = ", call, "", INDENT)
+        sign = "!=" if index == last and test.unlike else "=="
+        yield from statement(f"assert effects {sign} ", writer.node(effects), "", INDENT)
+    if test.has_deadline:
+        due = "is None" if test.deadline_ms is None else f"== {number(test.deadline_ms)}"
+        yield f"{INDENT}assert memory.deadline_ms() {due}"
+
+
+def said(failure: Failure) -> Iterator[str]:
+    yield f"{failure.rule}: {failure.message}"
+    if failure.expected:
+        yield f"expected  {failure.expected}"
+    if failure.got:
+        yield f"got       {failure.got}"
+
+
+def shown_by(test: Test, seed: SeedFile) -> str:
+    """When the test fails, in words."""
+    if seed.config.planted is not None:
+        return f"fails while {seed.config.planted} is planted, passes without it"
+    if test.is_raised:
+        return "fails on the code at hand, where its last step raises"
+    if test.unlike:
+        return "fails on the code at hand; what is right at its last step is for you to write"
+    return "passes on the code at hand, fails where an effect is another one"
