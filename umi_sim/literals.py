@@ -68,7 +68,7 @@ class Writer:
             case int():
                 return number(value)
             case float():
-                return f'float("{value}")'
+                return str(value) if value - value == 0 else f'float("{value}")'
             case str() | bytes():
                 return self.text(value)
             case tuple() if len(value) > TUPLE_MAX and all(type(each) is int for each in value):
