@@ -16,7 +16,7 @@ from umi_core.inputs import REQUESTS
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS
 from umi_core.values import Scope
 from umi_sim import equivalences
-from umi_sim.faults import KINDS
+from umi_sim.faults import KINDS, Kind
 from umi_sim.pools import NEIGHBOURS
 from umi_sim.prng import Stream
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
@@ -31,6 +31,7 @@ START_MS: Final = 1_700_000_000_000
 SKEW_MS_MAX: Final = 30 * DAY_MS
 MODES: Final = {"plain": 1, "one_kind": 1, "swarm": 3}  # of five seeds
 ONE_KIND_RATE: Final[Ratio] = (1, 4)
+QUIRK_RATE: Final[Ratio] = (1, 4)  # legal, so it may be frequent
 
 NUMBERS: Final[Mapping[str, Mapping[str, Range]]] = {
     "agents.count": {"plain": (1, 1), "one_kind": (1, 2), "swarm": (1, 4)},
@@ -291,4 +292,11 @@ class Drawing:
         if isinstance(wanted, tuple):
             return wanted
         stream = self.stream(f"faults.{name}")
-        return (stream.log_between(1, 256), 1_024) if wanted and stream.chance(1, 2) else (0, 1)
+        if not wanted or not stream.chance(1, 2):
+            return (0, 1)
+        return QUIRK_RATE if is_quirk(KINDS[name]) else (stream.log_between(1, 256), 1_024)
+
+
+def is_quirk(kind: Kind) -> bool:
+    """A clock that jumps at a quarter of all operations would be no clock."""
+    return kind.letter == "Q" and kind.group != "clock"

@@ -148,7 +148,6 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
 
 ACTIVE_SITES: Final = 4  # a kind is active at one site in so many
 EVERYWHERE: Final = ("agent", "clock")  # groups with a single site
-QUIRK_RATE: Final[Ratio] = (1, 4)
 
 
 class Dice:
@@ -179,8 +178,7 @@ class Dice:
             draw = Keyed(stream_key(self._seed, ("site", name))).draw
             is_active = self._is_everywhere or kind.group in EVERYWHERE
             if is_active or draw(site) % ACTIVE_SITES == 0:
-                rate = QUIRK_RATE if kind.letter == "Q" and kind.group != "clock" else (n, d)
-                found.append((name, Keyed(stream_key(self._seed, ("fault", name, site))), *rate))
+                found.append((name, Keyed(stream_key(self._seed, ("fault", name, site))), n, d))
         return found
 
     def draw(self, name: str, site: str, data: str) -> Draw:

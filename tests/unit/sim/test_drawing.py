@@ -15,7 +15,7 @@ from umi_sim.drawing import FLOORS, MODES, NUMBERS, ONE_KIND_RATE, START_MS, TIN
 from umi_sim.faults import KINDS
 from umi_sim.pools import NEIGHBOURS
 from umi_sim.run_config import RunConfig
-from umi_sim.scenario import Scenario, draw, parse
+from umi_sim.scenario import Scenario, draw, find, parse
 
 HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
 GROUPS = {kind.group for kind in KINDS.values()}
@@ -339,6 +339,15 @@ def test_settings_take_their_shares(mode: str, setting: str, parts: Mapping[obje
 def test_workflows_change_in_one_of_eight_swarm_runs() -> None:
     must_share([config.revise_every > 0 for config in configs("swarm")], {True: 1, False: 7})
     assert {config.revise_every for config in every() if config.mode != "swarm"} == {0}
+
+
+def test_a_quirk_strikes_a_quarter_of_its_events_unless_the_file_says_how_many() -> None:
+    drawn = [config.faults for config in configs("swarm")]
+    for name in ("model_slow", "storage_shuffled", "link_delay"):
+        assert {faults[name] for faults in drawn if name in faults} == {(1, 4)}
+    for key in ("faults.model_slow", "faults.model"):
+        told = draw(find("smoke"), 1, {"scenario.swarm.mode": "swarm", key: "1/9"})
+        assert told.faults["model_slow"] == (1, 9)
 
 
 @pytest.mark.slow
