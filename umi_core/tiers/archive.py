@@ -25,21 +25,22 @@ Versions = Iterable[tuple[Address, int]]
 class AccessTable:
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
-    `unsaved`: with the version of the newest row that is known of, 0 if none is.
     `cursor` is what the head row said under its version `head_version`, 0 if there was none.
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
+    `versions`: of the newest row that this life has written of each id, and was told of.
     """
 
     records: Mapping[str, AccessRecord] = {}
-    unsaved: Mapping[str, int] = {}
+    unsaved: Mapping[str, None] = {}
     cursor: str = ""
     head_version: int = 0
     is_due: bool = False
     ran_ms: int = 0
     touch_count: int = 0
     forgotten: Mapping[str, None] = {}
+    versions: Mapping[str, int] = {}
 
     def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """One more access for each entity."""
@@ -49,10 +50,10 @@ class AccessTable:
         unsaved = dict(self.unsaved)
         for entity in entities:
             records[entity.id] = accessed(records.get(entity.id), entity, now_ms)
-            unsaved.setdefault(entity.id, 0)
+            unsaved[entity.id] = None
         for entity_id in surplus(records, in_core):
             del records[entity_id]
-            unsaved.setdefault(entity_id, 0)
+            unsaved[entity_id] = None
         count = self.touch_count + 1
         return attrs.evolve(self, records=records, unsaved=unsaved, is_due=True, touch_count=count)
 
@@ -72,23 +73,27 @@ class AccessTable:
         return attrs.evolve(table, forgotten=newest) if newest != self.forgotten else table
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
-        gone = {entity_id: 0 for entity_id in entity_ids if entity_id in self.records}
+        gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
         if not gone:
             return self
         records = {entity_id: record for entity_id, record in self.records.items() if entity_id not in gone}
-        return attrs.evolve(self, records=records, unsaved={**gone, **self.unsaved})
+        return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
 
     def saved(self, writes: Iterable[Write], versions: Versions) -> "AccessTable":
         """Storage holds what the access writes of a commit say, but where it is known to hold a newer row."""
+        stored = {where.id: version for where, version in versions if where.kind == "access"}
+        newer = {key: version for key, version in stored.items() if version > self.versions.get(key, 0)}
+        if not newer:
+            return self
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
-        unsaved = dict(self.unsaved)
-        for address, version in versions:
-            if address.kind == "access" and version > unsaved.get(address.id, 0):
-                if address.id in told and told[address.id] == self.records.get(address.id):
-                    unsaved.pop(address.id, None)
-                else:
-                    unsaved[address.id] = version
-        return attrs.evolve(self, unsaved=unsaved) if unsaved != self.unsaved else self
+        same = [key for key in newer if key in told and told[key] == self.records.get(key)]
+        gone = [key for key in same if key not in self.records]
+        unsaved, known = {**self.unsaved, **dict.fromkeys(newer)}, {**self.versions, **newer}
+        for key in same:
+            del unsaved[key]
+        for key in gone:
+            del known[key]  # what is heard of it from now on is looked at
+        return attrs.evolve(self, unsaved=unsaved, versions=known)
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
@@ -98,7 +103,7 @@ class AccessTable:
         """
         if not entity_ids:
             return self
-        return attrs.evolve(self, unsaved={**dict.fromkeys(entity_ids, 0), **self.unsaved}, is_due=True)
+        return attrs.evolve(self, unsaved={**self.unsaved, **dict.fromkeys(entity_ids)}, is_due=True)
 
     def writes(self, scope: Scope) -> tuple[Write, ...]:
         """What storage lacks, by id."""

@@ -122,13 +122,13 @@ class SessionOracle:
     ) -> list[Twin]:
         """The tiers as they may be now: one that was packed, and is still in place, has the new version.
 
-        `is_sure`: it is stored from now on; else it may be.
+        `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
         """
         session, version = self.sessions.get(done.session_id), done.version
         if session is None or not any(it.twin.session_id == done.session_id for it in save.candidates):
             told = f"save_session told of {done.session_id}, which was not open here"
             raise Broken("session-or-error", told)
-        if version in session.told or version <= save.must_at_issue.get(done.session_id, 0):
+        if is_sure and (version in session.told or version <= save.must_at_issue.get(done.session_id, 0)):
             raise Broken("session-versions", f"two saves of one session were both told version {version}")
         if not (packed := save.of(done.session_id, version)):
             found = sorted({it.twin.version for it in save.candidates})

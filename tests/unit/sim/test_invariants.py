@@ -421,7 +421,7 @@ def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_
     pair = lived()
     tiers, before = pair.memory.state.tiers, pair.memory.state.tiers.access
     change("access", BOB, count=9)(pair)
-    tiers.access = attrs.evolve(before, unsaved={BOB: 0})
+    tiers.access = attrs.evolve(before, unsaved={BOB: None})
     check_store(pair.storage, pair.memory.state)
     tiers.access = before
     pair.memory.state.count("forget unknown")

@@ -112,6 +112,17 @@ def test_a_save_that_was_told_too_early_may_show_what_was_before(is_lost: bool) 
         told.tell("o3", LoadSession("", "s"), Done(SessionLoaded(1, 0)))
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_save_that_was_told_too_early_may_have_the_version_of_one_that_was_stored(is_lost: bool) -> None:
+    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    told.oracle.issued("a", "o2", SaveSession("o2"), 0)
+    told.tell("o3", SaveSession(""), Done(SessionSaved("s", 2, 0)))
+    if is_lost:
+        told.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
+    with nullcontext() if is_lost else broken("session-versions"):
+        told.oracle.replied("a", "o2", Reply("o2", Done(SessionSaved("s", 2, 0))), 0)
+
+
 def test_an_entity_that_was_told_too_early_is_absent_or_as_it_was_told() -> None:
     for row in (None, entity(ALICE, "likes tea")):
         told = History()
