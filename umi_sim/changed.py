@@ -29,12 +29,15 @@ class Changed(Inspector):
         super().__init__(config)
         self._failing_step = failing_step
         self._step = 0
+        self._around: tuple[Memory, bytes] | None = None
         self._kept: list[tuple[int, str, Memory, Tree, Tree | None]] = []
 
     def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
             self._kept.append((self._step, agent, memory, copied(memory), None))
+        if self._step == self._failing_step:
+            self._around = memory, memory.digest()
         super().stepping(agent, memory, value, reading_ms)
 
     def stepped(
@@ -54,6 +57,16 @@ class Changed(Inspector):
                 where = "" if len(self.oracle.config.agents) == 1 else f" in {agent}"
                 return (f"at step {step}{where}:", *(str(change) for change in sorted(telling, key=rank)))
         return ()
+
+    def around(self) -> tuple[str, str]:
+        """Digests of the memory before and after the step that failed, in hex."""
+        if self._around is None:
+            return "", ""
+        memory, before = self._around
+        try:
+            return before.hex(), memory.digest().hex()
+        except Exception:  # a step that crashed may leave what cannot be encoded
+            return before.hex(), ""
 
 
 def copied(memory: Memory) -> Tree:

@@ -6,19 +6,19 @@ Law 3. Nothing heavy is imported before a command needs it: a small seed file re
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umi_sim import __version__, cli_explain, cli_explore, cli_export, cli_lists, cli_many
+from umi_sim import __version__, cli_explain, cli_explore, cli_export, cli_lists, cli_many, cli_seeds
 from umi_sim.cli_lists import config_of, readable
-from umi_sim.console import Commands, complain, is_colored, output_options, refuse, say, say_json, seed_of
+from umi_sim.cli_seeds import again, kept, must_be_writable
+from umi_sim.console import Commands, is_colored, output_options, refuse, say, say_json, seed_of
 
 if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
-    from umi_sim.seed_file import SeedFile
     from umi_sim.verdict import Verdict
 
 
@@ -112,26 +112,10 @@ def command_of(name: str, seed: int, overrides: dict[str, str], conversation: st
     return join(["umi-sim", "run", name, "--seed", str(seed), *options, *spoken])
 
 
-def must_be_writable(path: Path) -> None:
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        refuse(f"{path}: cannot be written, name a file in a folder that is there")
-
-
 def write_trace(path: Path, config: "RunConfig") -> None:
     from umi_sim import runner, seed_file
 
     runner.trace_of(config).write(path, seed_file.config_to_json(config))
-
-
-def kept(verdict: "Verdict", command: str) -> str:
-    """The command that repeats a failure: from its seed file, or from the seed if there can be none."""
-    from umi_sim import seed_file
-
-    try:
-        return f"umi-sim replay {seed_file.keep(verdict).as_posix()}"
-    except (OSError, seed_file.BadSeedFile) as error:
-        complain(f"no seed file was written: {error}")
-        return command
 
 
 def told(verdict: "Verdict", repeat: str, command: str, as_json: bool, quiet: bool, no_color: bool) -> int:
@@ -146,71 +130,7 @@ def told(verdict: "Verdict", repeat: str, command: str, as_json: bool, quiet: bo
     return EXIT_CODES[verdict.failure.kind] if verdict.failure else 0
 
 
-# Seed files.
-
-
-@cli.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--relaxed", is_flag=True, help="Compare the failure only, not the hashes.")
-@output_options
-def replay(files: Sequence[str], relaxed: bool, **how: bool) -> int:
-    """Run seed files again and compare with what they recorded.
-
-    Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
-    Else the code of the failure.
-
-    \b
-    umi-sim replay .umi-sim/ephemeral/*.json
-    umi-sim replay --relaxed scenarios/seeds/*.json
-    """
-    from umi_sim.replay import severest
-
-    return severest([replay_one(file, relaxed, **how) for file in files])
-
-
-def replay_one(file: str, relaxed: bool, as_json: bool, quiet: bool, no_color: bool) -> int:
-    """Run one file; its exit code. One that cannot be read does not keep others from running."""
-    from umi_sim import report, seed_file
-    from umi_sim.replay import replay as run_again
-
-    try:
-        seed = seed_file.read(Path(file))
-    except seed_file.BadSeedFile as error:
-        return complain(str(error))
-    for remark in remarks(file, seed):
-        click.echo(report.escaped(remark).encode(), err=True)
-    done = run_again(seed, relaxed=relaxed)
-    repeat = again(file, relaxed)
-    saved = kept(done.verdict, repeat) if done.what == "other failure" else ""
-    if as_json:
-        said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
-        say_json({**said, "verdict": report.as_json(done.verdict)})
-    elif not quiet:
-        first, *rest = report.lines(done.verdict, repeat)
-        told = [
-            report.row("replay", f"{done.what}: {done.why}"),
-            *([report.row("saved", saved)] if saved else []),
-        ]
-        say([first, *told, *rest], is_colored(no_color))
-    return done.exit_code
-
-
-def again(file: str, relaxed: bool) -> str:
-    from shlex import join
-
-    return join(["umi-sim", "replay", *(["--relaxed"] if relaxed else []), file])
-
-
-def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
-    """What a reader should know before trusting the hashes."""
-    from umi_sim.provenance import machine
-
-    here = machine()
-    made = {key: str(seed.made_by.get(key, "")) for key in here}
-    if any(made.values()) and made != here:
-        yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
-    if seed.is_edited:
-        yield f"{file}: edited by hand: hashes not trusted"
+# Files.
 
 
 @cli.command()
@@ -256,6 +176,6 @@ def trace_lines(file: str) -> list[str]:
         refuse(f"{file}: neither a seed file nor a trace: {error}")
 
 
-for module in (cli_lists, cli_many, cli_explore, cli_explain, cli_export):
+for module in (cli_seeds, cli_lists, cli_many, cli_explore, cli_explain, cli_export):
     for command in module.COMMANDS:
         cli.add_command(command)

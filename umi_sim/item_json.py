@@ -112,6 +112,17 @@ def packed(items: Sequence[Item]) -> str:
     return b2a_base64(compress(compact([to_json(item) for item in items]).encode()), newline=False).decode()
 
 
+def can_pack(items: Sequence[Item]) -> bool:
+    """Whether a reader would unpack so much."""
+    document = compact([to_json(item) for item in items]).encode()
+    return len(document) <= UNPACKED_CHARS_MAX and value_count(document) <= VALUE_COUNT_MAX
+
+
+def value_count(document: bytes) -> int:
+    """At least as many as there are values in a JSON text; each may become an object of Python."""
+    return sum(map(document.count, (b",", b"[", b"{")))
+
+
 def all_unpacked(value: Json, path: str) -> tuple[Item, ...]:
     """The items in such a text; unpacking stops at a bound, and what comes out is read like any others."""
     given = value if isinstance(value, str) else fail(path, "text", value)
@@ -124,7 +135,7 @@ def all_unpacked(value: Json, path: str) -> tuple[Item, ...]:
         ) from None
     if len(data) > UNPACKED_CHARS_MAX:
         raise BadValue(f"{path}: more than {UNPACKED_CHARS_MAX} bytes when unpacked")
-    if sum(map(data.count, (b",", b"[", b"{"))) > VALUE_COUNT_MAX:  # each may become an object of Python
+    if value_count(data) > VALUE_COUNT_MAX:
         raise BadValue(f"{path}: more than {VALUE_COUNT_MAX} values when unpacked")
     if not unpacking.eof or unpacking.unused_data:
         raise BadValue(f"{path}: the packed items are cut off, or something follows them")

@@ -30,6 +30,7 @@ from umi_sim.invariants import id_of
 from umi_sim.items import Args, Item
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
+from umi_sim.said import Said, Sayings
 from umi_sim.source import Replay, Source
 from umi_sim.storage import SimStorage
 from umi_sim.trace import Tag, Trace
@@ -239,15 +240,21 @@ def run(
     keep_story: bool = False,
     registry: Registry = BUILT_IN,
     keep_trace: bool = False,
+    said: Sequence[Said] = (),
 ) -> Verdict:
-    """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told."""
-    verdict, _ = run_once(config, items, keep_story=keep_story, registry=registry, keep_trace=keep_trace)
+    """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
+
+    `said` are answers of the model that are given again wherever event and task agree.
+    """
+    how = partial(run_once, config, registry=registry, keep_trace=keep_trace, said=said)
+    verdict, _ = how(items, keep_story=keep_story)
     if verdict.failure is not None and not keep_story:
         from umi_sim.changed import Changed  # only a failure needs it
 
         seen = Changed(config, verdict.failure.step)
-        told, _ = run_once(config, verdict.items, keep_story=True, registry=registry, inspector=seen)
-        return attrs.evolve(verdict, tail=told.tail, changed=seen.told())
+        told, _ = how(verdict.items, keep_story=True, inspector=seen)
+        before, after = seen.around()
+        return attrs.evolve(verdict, tail=told.tail, changed=seen.told(), before=before, after=after)
     return verdict
 
 
@@ -265,6 +272,7 @@ def run_once(
     keep_trace: bool = False,
     step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
+    said: Sequence[Said] = (),
 ) -> tuple[Verdict, Trace]:
     """One life; no further than `step_max` steps, which ends as a timeout. `inspector`: not a plain one."""
     inspector = inspector or Inspector(config)
@@ -273,6 +281,7 @@ def run_once(
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
         live.world.step_max = step_max
+        live.world.services.sayings = Sayings(said)
         failure = outcome_of(live)
     return verdict_of(live, failure), live.world.trace
 
@@ -351,6 +360,8 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     skipped = dict(world.tally.skipped)
     if isinstance(source, Replay):
         skipped |= source.unused()
+    if changed := len(world.services.sayings.changed):
+        skipped["prompt changed"] = changed
     digest = world.services.storage.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
@@ -363,7 +374,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
-        tuple(loss.told for loss in world.services.atlas.losses),
+        tuple(loss.told for loss in world.services.atlas.losses), world.services.sayings.kept(),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from umi_sim.faults import KINDS
 from umi_sim.items import ITEM_KINDS
 from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.said import ASK_COUNT_MAX
 from umi_sim.schedule import POLICIES
 from umi_sim.strict_json import (
     BadValue,
@@ -164,16 +165,22 @@ EXPECT_READERS: Final[dict[str, Reader]] = {
 }  # fmt: skip
 HISTORY_READERS: Final[dict[str, Reader]] = {
     "hits": whole(0, 10**9), "first_seed": WORDS, "fixed_in": WORDS, "ticket": WORDS, "notes": WORDS,
+    "passes": COUNT,
 }  # fmt: skip
 ITEM_COUNTS: Final = mapped(tuple(ITEM_KINDS), "kind", COUNT)
 MINIMISED_READERS: Final[dict[str, Reader]] = {
     "runs": COUNT, "from": ITEM_COUNTS, "to": ITEM_COUNTS, "one_minimal": flag,
     "needed": listed(item_json.ID, item_json.ITEM_COUNT_MAX), "stopped": WORDS,
 }  # fmt: skip
+SAID_READERS: Final[dict[str, Reader]] = {
+    "at": item_json.EVENT, "task": text("[a-z_]{1,60}", "the name of a task"),
+    "prompt": text("[0-9a-f]{16}", "16 hex digits"), "text": WORDS,
+}  # fmt: skip
 READERS: Final[dict[str, Reader]] = {
     "format": WORDS, "version": whole(1, 10**9), "min_reader": whole(1, 10**9), "made_by": as_object,
     "prng": read_seed, "scenario": read_scenario, "config": table(CONFIG_READERS),
     "items": item_json.all_from_json,
+    "model": listed(table(SAID_READERS, *SAID_READERS), ASK_COUNT_MAX),
     "limits": table(
         {
             "steps_max": capped(STEPS_CAP),

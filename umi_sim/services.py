@@ -16,7 +16,7 @@ from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelRepl
 from umi_sim.atlas import Atlas
 from umi_sim.embedder import embed
 from umi_sim.items import Args
-from umi_sim.model import truth
+from umi_sim.said import Sayings
 from umi_sim.storage import SimStorage
 
 SERVICE_OF: Final[dict[type[Asked], str]] = {
@@ -103,6 +103,7 @@ class Services:
         self.away_until_ms: dict[str, int] = {}
         self.dead_until_ms = 0
         self.last_text = ""
+        self.sayings = Sayings()
         self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
@@ -160,7 +161,7 @@ class Services:
         effect = call.effect
         match effect:
             case AskModel():
-                self.last_text = truth(effect.task, effect.prompt)
+                self.last_text = self.sayings.answer(call.event, effect)
                 return ModelReplied(effect.request_id, self.last_text)
             case Embed():
                 dims = self._dims[call.agent]

@@ -30,7 +30,7 @@ HASH_BYTES: Final = 16
 KEPT_COUNT_MAX: Final = 1_000
 PREFIX_BYTES: Final = 6
 PREFIX_COUNT_MAX: Final = 256
-STEPS_PER_PREFIX: Final = 16
+STEPS_PER_PREFIX: Final = 1  # as long as a run is short, each step can be told from the next
 
 FIELDS: Final = frozenset({int, str, bytes, bool, list, tuple, type(None)})
 

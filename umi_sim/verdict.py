@@ -7,6 +7,7 @@ import attrs
 
 from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
+from umi_sim.said import Said
 
 FailureKind = Literal["safety", "liveness", "crash", "timeout"]
 EXIT_CODES: dict[FailureKind, int] = {"safety": 1, "crash": 1, "liveness": 3, "timeout": 5}
@@ -77,3 +78,6 @@ class Verdict:
     tail: tuple[Event, ...] = ()
     losses: tuple[str, ...] = ()  # what storage destroyed, a line each
     changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed
+    model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
+    before: str = ""  # digests of the memory around the step that failed
+    after: str = ""

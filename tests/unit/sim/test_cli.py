@@ -188,7 +188,7 @@ def test_another_trace_is_diverged_in_strict_and_good_in_relaxed() -> None:
     file = edited(path, expect=expect)
     result = umi("replay", file)
     assert result.exit_code == 4
-    assert "  replay   diverged: a difference after step " in result.stdout
+    assert "  replay   diverged: the first difference is after step " in result.stdout
     assert umi("replay", "--relaxed", file).exit_code == 0
 
 

@@ -118,7 +118,10 @@ def test_the_example_of_the_specification_is_read() -> None:
     assert seed.failure is not None
     assert (seed.failure.rule, seed.failure.rule_id) == ("acknowledged-is-durable", "STO-1")
     assert seed.config.seed == 45
-    assert list(seed.extra) == ["model"]
+    assert seed.extra == {}
+    assert [(said.at, said.task, said.prompt) for said in seed.model] == [
+        ("o3/extract#1", "extract", "2f1b60c9d4e8a735")
+    ]
     counts = {"op": 1, "fault": 1, "schedule": 0, "clock": 0}
     assert seed.minimised == Minimised(
         57, {"op": 50, "fault": 6, "schedule": 3, "clock": 2}, counts, True, ("f1",)

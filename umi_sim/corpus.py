@@ -1,0 +1,156 @@
+"""The corpus: what becomes of seed files after they were written.
+
+Law 1. The ephemeral folder holds one file for each fingerprint, the smallest that still fails; hits add up.
+Law 2. A file there goes after it passed three times in a row; there are never more than FILE_COUNT_MAX.
+Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_sim import item_json, seed_file
+from umi_sim.replay import Replayed, replay
+from umi_sim.seed_file import EPHEMERAL, BadSeedFile, SeedFile
+from umi_sim.strict_json import compact
+
+DURABLE: Final = Path("scenarios/seeds")
+FILE_COUNT_MAX: Final = 200
+PASSES_MAX: Final = 3
+
+
+class NotKept(ValueError):
+    """A file that does not belong into the durable folder; the message says what to do first."""
+
+
+@attrs.frozen
+class Kept:
+    """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read."""
+
+    path: Path
+    seed: SeedFile | None
+    problem: str = ""
+    replayed: Replayed | None = None
+    is_removed: bool = False
+
+
+# The ephemeral folder.
+
+
+def keep(seed: SeedFile, folder: Path = EPHEMERAL) -> Path:
+    """Keep a failure in its file, or the smaller run that is there already; its history goes on.
+
+    Raises BadSeedFile if the run is too large.
+    """
+    assert seed.failure is not None
+    path = folder / seed_file.default_path(seed.failure).name
+    past = maybe_read(path)
+    best = past if past and is_better(past, seed) else seed
+    history = attrs.evolve(best.history, passes=0)
+    if past:
+        first_seed = past.history.first_seed or history.first_seed
+        hits = past.history.hits + seed.history.hits
+        history = attrs.evolve(past.history, hits=hits, first_seed=first_seed, passes=0)
+    repro = f"umi-sim replay {path.as_posix()}"
+    seed_file.write(path, attrs.evolve(best, history=history, repro=repro))
+    make_room(folder, path)
+    return path
+
+
+def maybe_read(path: Path) -> SeedFile | None:
+    try:
+        return seed_file.read(path)
+    except BadSeedFile:
+        return None
+
+
+def is_better(past: SeedFile, new: SeedFile) -> bool:
+    """Whether the run that is there is the smaller one, about the same code, and still fails."""
+    is_smaller = size_of(past) <= size_of(new) and past.config.planted == new.config.planted
+    return is_smaller and replay(past, relaxed=True).what == "same failure"
+
+
+def size_of(seed: SeedFile) -> tuple[int, int, int]:
+    """Items, then their bytes, then the seed."""
+    written = compact([item_json.to_json(item) for item in seed.items])
+    return len(seed.items), len(written), seed.config.seed
+
+
+def make_room(folder: Path, newest: Path) -> None:
+    """Too many files: what passed goes first, then what was seen least."""
+    others = [path for path in files_in(folder) if path != newest]
+    if len(others) < FILE_COUNT_MAX:
+        return
+    for path in sorted(others, key=least_wanted)[: len(others) - FILE_COUNT_MAX + 1]:
+        path.unlink(missing_ok=True)
+
+
+def least_wanted(path: Path) -> tuple[int, int, str]:
+    seed = maybe_read(path)
+    return (-seed.history.passes, seed.history.hits, path.name) if seed else (-PASSES_MAX, 0, path.name)
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def listed(folder: Path) -> Iterator[Kept]:
+    """The files of a folder, by name; nothing is run."""
+    for path in files_in(folder):
+        try:
+            yield Kept(path, seed_file.read(path))
+        except BadSeedFile as error:
+            yield Kept(path, None, str(error))
+
+
+def replay_kept(folder: Path = EPHEMERAL) -> Iterator[Kept]:
+    """Run each file again, by name. One that passes is counted, and removed the third time in a row."""
+    for kept in listed(folder):
+        if kept.seed is None:
+            yield kept
+            continue
+        done = replay(kept.seed, relaxed=True)
+        yield attrs.evolve(kept, replayed=done, is_removed=counted(kept.path, kept.seed, done))
+
+
+def counted(path: Path, seed: SeedFile, done: Replayed) -> bool:
+    """Count a pass, or forget the ones before; whether the file was removed."""
+    passes = seed.history.passes + 1 if done.what == "passes" else 0
+    if passes >= PASSES_MAX:
+        path.unlink(missing_ok=True)
+        return True
+    if passes != seed.history.passes:
+        seed_file.write(path, attrs.evolve(seed, history=attrs.evolve(seed.history, passes=passes)))
+    return False
+
+
+# The durable folder.
+
+
+def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes: str = "") -> Path:
+    """Move a seed file to the durable folder. Raises NotKept, or BadSeedFile if it cannot be read."""
+    seed = seed_file.read(source)
+    past = seed.history
+    history = attrs.evolve(past, passes=0, ticket=ticket or past.ticket, notes=notes or past.notes)
+    seed = attrs.evolve(seed, history=history)
+    if problem := problem_of(seed):
+        raise NotKept(f"{source}: {problem}")
+    done = replay(seed)
+    if done.exit_code:
+        raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
+    path = folder / (seed_file.default_path(seed.failure).name if seed.failure else source.name)
+    seed_file.write(path, attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}"))
+    if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
+        source.unlink()
+    return path
+
+
+def problem_of(seed: SeedFile) -> str:
+    """Why a file must not be in the durable folder; empty if it may."""
+    if seed.is_edited:
+        return "edited by hand, so its hashes prove nothing: umi-sim bless it"
+    if seed.expect.result == "fail" and not seed.history.ticket:
+        return "an open bug needs a ticket: --ticket TEXT"
+    return ""
