@@ -36,7 +36,8 @@ def blessed(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed
         must_be_known(seed, verdict, ticket, other)
     found = seed_file.of_verdict(verdict)
     changes = tuple(differences(seed.expect, found.expect))
-    if not changes and not seed.is_edited and ticket == seed.history.ticket:
+    is_same_bug = found.failure is None or found.fingerprint == seed.fingerprint
+    if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
         return Blessed(seed, (), is_new=False)
     history = attrs.evolve(
         seed.history, passes=0, ticket=ticket, fixed_in=fixed_in(seed, found.expect.result)

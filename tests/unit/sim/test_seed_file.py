@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from umi_core.inputs import REQUESTS
 from umi_core.values import Scope, Turn
-from umi_sim import item_json, seed_file
+from umi_sim import item_json, seed_file, seed_text
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
 from umi_sim.faults import KINDS
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
@@ -157,13 +157,22 @@ def test_the_items_before_shrinking_survive_their_file() -> None:
     assert not again.is_edited
 
 
-def test_a_file_too_large_with_its_original_goes_without() -> None:
+@pytest.mark.parametrize(
+    ("bytes_max", "original_bytes_max", "has_model", "has_original"),
+    [(4_000, 20_000, True, True), (1_800, 20_000, False, True), (4_000, 4_000, True, False)],
+)
+def test_of_a_shrunk_file_too_large_the_answers_go_then_the_original(
+    bytes_max: int, original_bytes_max: int, has_model: bool, has_original: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(seed_text, "MINIMISED_BYTES_MAX", bytes_max)
+    monkeypatch.setattr(seed_text, "WITH_ORIGINAL_BYTES_MAX", original_bytes_max)
     stream = Stream(1, "noise")
-    noise = ["".join(chr(stream.between(32, 1_000)) for _ in range(20_000)) for _ in range(50)]
-    items = tuple(Op(f"o{n}", n, "a", "remember", {"text": text}) for n, text in enumerate(noise))
-    text = text_of(with_original(items))
-    assert len(text) < 10_000
-    assert loads(text.encode(), "x").original == ()
+    noise = "".join(chr(stream.between(32, 1_000)) for _ in range(4_000))
+    text = text_of(with_original((Op("o1", 0, "a", "remember", {"text": noise}),)))
+    again = loads(text.encode(), "x")
+    assert (bool(again.model), bool(again.original)) == (has_model, has_original)
+    assert again.items == example().items
 
 
 def test_a_resolved_configuration_survives_its_file() -> None:

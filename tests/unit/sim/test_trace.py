@@ -88,7 +88,8 @@ def test_nothing_else_is_recorded(field: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "every", "count"), [(0, 1, 0), (1, 1, 1), (255, 1, 255), (256, 2, 128), (511, 2, 255), (512, 4, 128)]
+    ("steps", "every", "count"),
+    [(0, 1, 0), (1, 1, 1), (255, 1, 255), (256, 2, 128), (512, 4, 128)],
 )
 def test_prefixes_are_hashes_after_every_so_many_steps(steps: int, every: int, count: int) -> None:
     trace = Trace(keep_all=True)

@@ -1,0 +1,169 @@
+"""Goal: of each failure the smallest run that still fails is kept, and what is mended goes after a while."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from umi_sim import corpus, replay, runner, scenario, seed_file
+from umi_sim.blessing import NotBlessed, blessed
+from umi_sim.corpus import NotKept, keep, keep_for_good, replay_kept
+from umi_sim.items import Deviation
+from umi_sim.seed_file import BadSeedFile, History, SeedFile
+from umi_sim.verdict import Failure
+
+
+@pytest.fixture(scope="module")
+def failing() -> SeedFile:
+    """A failure with one item more than it needs."""
+    found = scenario.find("working")
+    for number in range(50):
+        config = attrs.evolve(scenario.draw(found, number), planted="get-alive-at-expiry")
+        verdict = runner.run(config)
+        if verdict.failure is not None:
+            return seed_file.of_verdict(verdict)
+    raise AssertionError("the planted bug is not seen")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return seed_file.EPHEMERAL
+
+
+def longer(seed: SeedFile) -> SeedFile:
+    """The same failure with an item more, whose moment never comes."""
+    return attrs.evolve(seed, items=(*seed.items, Deviation("s999999", "o1", "never")))
+
+
+def mended(seed: SeedFile) -> SeedFile:
+    return attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+
+
+def other(seed: SeedFile, number: int) -> SeedFile:
+    """Another failure, as far as its file tells."""
+    told = Failure("safety", f"rule{number}", f"X-{number}", 1, 0, "o1", "broken")
+    return attrs.evolve(seed, failure=told)
+
+
+# The ephemeral folder.
+
+
+def test_the_smallest_run_of_a_failure_is_kept_and_hits_add_up(failing: SeedFile, folder: Path) -> None:
+    path = keep(longer(failing), folder)
+    assert keep(failing, folder) == path
+    assert keep(longer(failing), folder) == path
+    kept = seed_file.read(path)
+    assert kept.items == failing.items
+    assert kept.history.hits == 3
+    assert kept.repro == f"umi-sim replay {path.as_posix()}"
+
+
+def test_a_smaller_run_that_no_longer_fails_makes_way(failing: SeedFile, folder: Path) -> None:
+    path = keep(failing, folder)
+    cut = attrs.evolve(failing, items=failing.items[:1])
+    seed_file.write(path, cut)
+    keep(failing, folder)
+    assert seed_file.read(path).items == failing.items
+
+
+def test_what_cannot_be_read_makes_way(failing: SeedFile, folder: Path) -> None:
+    path = keep(failing, folder)
+    path.write_text("{}")
+    keep(failing, folder)
+    assert seed_file.read(path).history.hits == 1
+
+
+def test_a_file_goes_after_it_passed_three_times_in_a_row(failing: SeedFile, folder: Path) -> None:
+    path = keep(failing, folder)
+    assert [each.replayed.what for each in replay_kept(folder) if each.replayed] == ["same failure"]
+    seed_file.write(path, mended(failing))
+    for passes in (1, 2):
+        (kept,) = replay_kept(folder)
+        assert not kept.is_removed
+        assert seed_file.read(path).history.passes == passes
+    (kept,) = replay_kept(folder)
+    assert kept.is_removed
+    assert not path.exists()
+
+
+def test_a_failure_in_between_forgets_the_passes(failing: SeedFile, folder: Path) -> None:
+    path = folder / "a.json"
+    seed_file.write(path, attrs.evolve(failing, history=History(passes=2)))
+    list(replay_kept(folder))
+    assert seed_file.read(path).history.passes == 0
+
+
+def test_what_cannot_be_read_is_told_and_stays(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_text("{}")
+    (kept,) = replay_kept(folder)
+    assert (kept.seed, kept.is_removed) == (None, False)
+    assert kept.problem.startswith(str(folder / "a.json"))
+
+
+def test_there_are_never_more_files_than_the_limit(
+    failing: SeedFile, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "FILE_COUNT_MAX", 3)
+    seed_file.write(folder / "passed.json", attrs.evolve(failing, history=History(hits=9, passes=1)))
+    seed_file.write(folder / "rare.json", attrs.evolve(failing, history=History(hits=1)))
+    seed_file.write(folder / "often.json", attrs.evolve(failing, history=History(hits=2)))
+    first, second = keep(other(failing, 1), folder), keep(other(failing, 2), folder)
+    assert corpus.files_in(folder) == sorted([folder / "often.json", first, second])
+
+
+# The durable folder.
+
+
+def test_an_open_bug_is_kept_for_good_with_a_ticket_only(failing: SeedFile, folder: Path) -> None:
+    path = keep(failing, folder)
+    with pytest.raises(NotKept, match="an open bug needs a ticket: --ticket TEXT"):
+        keep_for_good(path)
+    there = keep_for_good(path, ticket="17", notes="An entry outlives its time by one.")
+    assert there == corpus.DURABLE / path.name
+    assert seed_file.read(there).history.ticket == "17"
+    assert not path.exists()
+
+
+def test_what_does_not_come_to_what_it_expects_is_not_kept(failing: SeedFile, folder: Path) -> None:
+    seed_file.write(Path("mended.json"), mended(failing))
+    with pytest.raises(NotKept, match=r"umi-sim bless mended\.json"):
+        keep_for_good(Path("mended.json"), ticket="17")
+    with pytest.raises(BadSeedFile, match="cannot be read"):
+        keep_for_good(Path("absent.json"))
+
+
+# Bless.
+
+
+def test_a_failure_that_is_gone_is_expected_to_stay_away(failing: SeedFile) -> None:
+    done = blessed(mended(failing))
+    assert done.changes[0] == "result fail -> pass"
+    assert any(change.startswith(f"steps {failing.expect.steps} -> ") for change in done.changes)
+    assert done.seed.expect.result == "pass"
+    assert done.seed.history.fixed_in
+    assert done.seed.failure == failing.failure  # what came back, if it does
+    assert replay.replay(done.seed).exit_code == 0
+    assert blessed(done.seed).is_new is False
+
+
+def test_a_bug_that_came_back_needs_a_ticket(failing: SeedFile) -> None:
+    fixed = blessed(mended(failing)).seed
+    back = attrs.evolve(fixed, config=failing.config)
+    with pytest.raises(NotBlessed, match="it passed and fails now, "):
+        blessed(back)
+    again = blessed(back, "18").seed
+    assert (again.expect.result, again.history.ticket, again.history.fixed_in) == ("fail", "18", "")
+
+
+def test_another_failure_is_not_taken_for_the_recorded_one(failing: SeedFile) -> None:
+    stranger = attrs.evolve(failing, fingerprint="0" * 12)
+    with pytest.raises(NotBlessed, match=r"fails otherwise than recorded, .*--other"):
+        blessed(stranger)
+    assert blessed(stranger, other=True).seed.fingerprint == failing.fingerprint
+
+
+def test_a_file_edited_by_hand_is_whole_again(failing: SeedFile) -> None:
+    done = blessed(attrs.evolve(failing, is_edited=True))
+    assert (done.is_new, done.changes, done.seed.is_edited) == (True, (), False)
