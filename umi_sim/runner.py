@@ -374,7 +374,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
-        tuple(loss.told for loss in world.services.atlas.losses), world.services.sayings.kept(),
+        tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
     )  # fmt: skip
 
 
