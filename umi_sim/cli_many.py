@@ -1,4 +1,4 @@
-"""Commands that run many worlds: thin; the work is in sweep.py and verify.py."""
+"""Commands that run many worlds: thin; the work is in hunt.py and verify.py."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,51 +21,6 @@ from umi_sim.console import (
 
 if TYPE_CHECKING:
     from umi_sim.verify import Seen
-
-PINNED: Final = "0..199"
-
-
-@click.command()
-@click.argument("scenario", nargs=-1)
-@click.option(
-    "--seeds", type=seeds_of, metavar="A..B", default=PINNED, show_default=True, help="Both ends included."
-)
-@click.option("--jobs", type=click.IntRange(1, 1_024), help="Processes. Default: one for each core.")
-@click.option("--stop-first", is_flag=True, help="End with the first failure.")
-@output_options
-def sweep(
-    scenario: Sequence[str],
-    seeds: range,
-    jobs: int | None,
-    stop_first: bool,
-    as_json: bool,
-    quiet: bool,
-    no_color: bool,
-) -> int:
-    """Run many seeds of many scenarios; one seed file for each different failure.
-
-    \b
-    umi-sim sweep
-    umi-sim sweep crash_storm retries --seeds 0..999 --jobs 4
-    """
-    from umi_sim import scenario as scenarios
-    from umi_sim import sweep as sweeps
-
-    try:
-        names = list(scenario) or sweeps.default_names()
-        kinds = sweeps.kinds_of(names)
-    except scenarios.BadScenario as error:
-        refuse(error)
-    if sweeps.is_blind():
-        complain("the canary is not seen: a planted bug stays unnoticed, so no other verdict can be believed")
-        return HARNESS
-    totals = sweeps.sweep(names, seeds, jobs or sweeps.default_jobs(), stop_first, quiet)
-    sweeps.write_files(totals, Path())
-    if as_json:
-        say_json(sweeps.as_json(totals))
-    elif not quiet:
-        say(sweeps.lines(totals, names, seeds, kinds), is_colored(no_color))
-    return totals.exit_code()
 
 
 @click.command()
@@ -171,7 +126,7 @@ def mutants(only: str | None, area: str | None, as_json: bool, quiet: bool, no_c
     """
     import attrs
 
-    from umi_sim import sweep as sweeps
+    from umi_sim import hunt as hunting
     from umi_sim.mutants.registry import MUTANTS
 
     if only and only not in MUTANTS:
@@ -181,12 +136,12 @@ def mutants(only: str | None, area: str | None, as_json: bool, quiet: bool, no_c
         refuse(f"{area}: no such area; known: {', '.join(areas)}")
     found = []
     for mutant in [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]:
-        found.append(sweeps.hunt(mutant))
+        found.append(hunting.hunt(mutant))
         if not as_json and not quiet:
-            say([sweeps.hunt_line(found[-1])], is_colored(no_color))
+            say([hunting.hunt_line(found[-1])], is_colored(no_color))
     if as_json:
         say_json([attrs.asdict(each) for each in found])
     return 0 if all(each.is_found for each in found) else HARNESS
 
 
-COMMANDS: Final = (sweep, verify, mutants, trace_in_child)
+COMMANDS: Final = (verify, mutants, trace_in_child)

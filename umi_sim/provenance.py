@@ -3,6 +3,7 @@
 import os
 import sys
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 from umi_sim import __version__
@@ -43,3 +44,15 @@ def described() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return found.stdout.strip() if found.returncode == 0 else ""
+
+
+@cache
+def code_digest() -> str:
+    """The sources of both packages, as 16 hex digits: equal on two machines that run the same code."""
+    package = Path(__file__).parent
+    digest = blake2b(digest_size=8)
+    for folder in (package.parent / "umi_core", package):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(package.parent).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -138,7 +138,7 @@ def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
         (house.NUMPY_FILE, "import numpy as np"),
         (CORE, "x = y // 2\nif isinstance(x, float):\n    z(x)"),
         (CORE, "self.open(x)\nx.id(3)"),
-        ("umi_sim/sweep.py", "import time\nx = 0.5"),
+        ("umi_sim/sweep/outside.py", "import time"),
         ("umi_sim/cli.py", "import os\nimport time\nx = os.urandom(8)"),
         ("umi_sim/text.py", "x = y.isalpha()"),
         (SIM, "for x in sorted({1, 2}):\n    y(x)"),

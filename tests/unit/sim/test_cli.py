@@ -10,10 +10,9 @@ import attrs
 import pytest
 from click.testing import CliRunner, Result
 
-from umi_sim import cli_many, replay, runner, scenario, seed_file, sweep, trace, verify
+from umi_sim import cli_many, hunt, replay, runner, scenario, seed_file, trace, verify
 from umi_sim.cli import cli
-from umi_sim.sweep import Found, Hunt, Totals
-from umi_sim.verdict import EXIT_CODES
+from umi_sim.hunt import Hunt
 from umi_sim.verify import Seen
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -311,112 +310,12 @@ def test_usage_errors_are_one_line(args: list[str]) -> None:
     refused(*args)
 
 
-# sweep
-
-
-def test_a_sweep_that_passes() -> None:
-    result = umi("sweep", "own.toml", "--seeds", "0..11", "--jobs", "1")
-    assert result.exit_code == 0
-    first, *rest = result.stdout.splitlines()
-    assert first.startswith("PASS sweep of 1 scenario, seeds 0..11: 12 runs, ")
-    assert first.endswith(", every promise kept")
-    assert rest[0].startswith("  requests ")
-
-
-def test_a_sweep_keeps_one_file_for_each_failure_of_the_smallest_seed() -> None:
-    result = umi("sweep", "bad.toml", "own.toml", "--seeds", "0..4", "--jobs", "1", "--json")
-    assert result.exit_code == 1
-    said = json.loads(result.stdout)
-    assert said["runs"] == 10
-    assert sum(each["hits"] for each in said["failures"]) == said["failed"]
-    for each in said["failures"]:
-        assert each["scenario"] == "bad.toml"
-        path = Path(each["repeat"].removeprefix("umi-sim replay "))
-        assert str(seed_file.read(path).config.seed) == each["seed"]
-        assert umi(*each["repeat"].split()[1:]).exit_code == 0
-
-
-def test_a_sweep_may_end_with_the_first_failure() -> None:
-    said = json.loads(
-        umi("sweep", "bad.toml", "--seeds", "0..49", "--jobs", "1", "--stop-first", "--json").stdout
-    )
-    assert said["runs"] < 50
-    assert said["failed"] == 1
-
-
-@pytest.mark.slow
-def test_a_sweep_in_many_processes_says_the_same() -> None:
-    args = ("sweep", "bad.toml", "own.toml", "--seeds", "0..19")
-    assert umi(*args, "--jobs", "2").stdout == umi(*args, "--jobs", "1").stdout
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["nowhere"], "nowhere: no such scenario"),
-        (["--seeds", "5..4"], "write A..B with A <= B"),
-        (["--seeds", "0..1000000"], "at most 1000000 seeds"),
-        (["--jobs", "0"], "--jobs"),
-    ],
-)
-def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) -> None:
-    assert message in refused("sweep", *args)
-
-
-def test_a_sweep_that_does_not_see_its_canary_believes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = runner.run(scenario.draw(scenario.find("own.toml"), 1))
-    monkeypatch.setattr(sweep, "run", lambda config: verdict)
-    result = umi("sweep", "own.toml")
-    assert (result.exit_code, result.stdout) == (4, "")
-    assert result.stderr.startswith("umi-sim: the canary is not seen")
-
-
-def found(mark: str, seed: int, kind: Any = "safety") -> Found:
-    return Found("x", seed, kind, "r", mark, "m", f"{mark}.json", "")
-
-
-def test_totals_add_up_in_any_order() -> None:
-    parts = []
-    for seed, mark in ((3, "one"), (1, "one"), (2, "two")):
-        part = Totals(runs=1, failed=1)
-        part.fired["storage_lost"] += seed
-        part.hits[mark] += 1
-        part.keep(found(mark, seed))
-        parts.append(part)
-    forward, backward = Totals(), Totals()
-    for part in parts:
-        forward.add(part)
-    for part in reversed(parts):
-        backward.add(part)
-    assert forward == backward
-    assert forward.found["one"].seed == 1
-    assert [each.fingerprint for each in forward.in_order()] == ["one", "two"]
-
-
 def test_exit_codes_by_severity() -> None:
     assert replay.severest([]) == 0
     assert replay.severest([5, 0, 3]) == 3
     assert replay.severest([5, 1, 3]) == 1
     assert replay.severest([1, 4]) == 4
     assert replay.severest([4, 2, 1]) == 2
-    for kind, code in EXIT_CODES.items():
-        totals = Totals()
-        totals.keep(found("one", 1, kind))
-        assert totals.exit_code() == code
-
-
-def test_progress_is_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    times = iter([0, 5, 12, 13, 23])
-    monkeypatch.setattr("umi_sim.sweep.time.monotonic", lambda: next(times))
-    tell = sweep.now_and_then(100)
-    for runs in (10, 20, 30, 40):
-        tell(Totals(runs=runs))
-    assert (
-        capsys.readouterr().err
-        == "20 of 100 runs, 2 a second, 0 failures\n40 of 100 runs, 2 a second, 0 failures\n"
-    )
 
 
 # verify
@@ -469,7 +368,7 @@ def test_a_mutant_is_hunted_until_it_is_seen() -> None:
 
 def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
     missed = Hunt("get-alive-at-expiry", "", ("ttl-boundary",), 200, 7)
-    monkeypatch.setattr(sweep, "hunt", lambda mutant: missed)
+    monkeypatch.setattr(hunt, "hunt", lambda mutant: missed)
     result = umi("mutants", "--only", "get-alive-at-expiry")
     assert result.exit_code == 4
     assert (

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -150,20 +149,6 @@ def test_summaries_add_up_in_any_order() -> None:
         backward.add(part)
     assert forward == backward
     assert forward.ends == {"a": (1, 5), "b": ("w", "y")}
-
-
-def test_a_sweep_that_missed_something_ends_with_the_status_of_the_harness(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(floors, "RUN_COUNT_MIN", 2)
-    path = tmp_path / "x.toml"
-    path.write_text(HEAD + FILE)
-    result = CliRunner().invoke(cli, ["sweep", str(path), "--seeds", "0..1", "--jobs", "1"])
-    assert result.exit_code == 4
-    assert result.stdout.startswith("FAIL sweep of 1 scenario")
-    assert f"  {path}: mark a rare thing: 0 of 2 runs, floor 1/100" in result.stdout
-    said = CliRunner().invoke(cli, ["sweep", str(path), "--seeds", "0..1", "--jobs", "1", "--json"])
-    assert json.loads(said.stdout)["missed"][0]["what"] == "mark a rare thing: 0 of 2 runs, floor 1/100"
 
 
 def test_the_marks_of_all_scenarios_are_listed() -> None:

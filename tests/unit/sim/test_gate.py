@@ -1,0 +1,156 @@
+"""Goal: a run that depends on anything but its seed is caught, and the first difference is shown."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import attrs
+import pytest
+
+from umi_sim import prng, scenario, seed_file, source
+from umi_sim.prng import Stream
+from umi_sim.runner import run
+from umi_sim.sweep import child, gate, keeper, report, work
+from umi_sim.sweep.conductor import outcome_of
+from umi_sim.sweep.plan import Plan, source_of
+from umi_sim.sweep.totals import Swept, Totals
+from umi_sim.verdict import Failure
+
+OWN: Final = """
+[scenario]
+id = "own"
+title = "Few requests"
+swarm = { mode = "plain" }
+[agents]
+count = 1
+[workload]
+operations = 5
+weights = { set = 2, get = 4 }
+[faults]
+"""
+GATED: Final = next(seed for seed in range(1000) if gate.is_gated(seed))
+
+
+def test_one_seed_in_twenty_is_gated() -> None:
+    assert sum(map(gate.is_gated, range(10_000))) in range(400, 600)
+
+
+def test_three_ways_have_one_trace() -> None:
+    assert len(dict.fromkeys(gate.hashes(scenario.draw(scenario.find("smoke"), 3)).values())) == 1
+
+
+def test_a_stream_for_all_is_seen_by_one_more_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prng, "stream_key", lambda seed, path: bytes(32))
+    shared = Stream(0)
+    monkeypatch.setattr(Stream, "word", lambda self: (shared._words or shared._next_block()).pop())
+    monkeypatch.setattr(Stream, "below", lambda self, n: self.word() * n >> 64)
+    assert ways_apart("stirred")
+
+
+def test_a_replay_without_faults_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source.Replay, "fault", lambda self, *args: None)
+    assert ways_apart("record")
+
+
+def ways_apart(way: gate.Way) -> bool:
+    """Whether some seed of a stormy scenario has another trace in this way than when drawn."""
+    file = scenario.find("crash_storm")
+    hashes = (gate.hashes(scenario.draw(file, seed)) for seed in range(3))
+    return any(each[way] != each["fresh"] for each in hashes)
+
+
+# With processes.
+
+
+@pytest.fixture(autouse=True)
+def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text(OWN)
+
+
+@pytest.fixture
+def patched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Lets children begin with some lines of code of their own."""
+
+    def patch(lines: str) -> None:
+        script = f"{lines}\nfrom umi_sim.sweep.child import serve\nserve()"
+        monkeypatch.setattr(keeper, "COMMAND", ("-P", "-c", script))
+
+    with keeper.hired():  # what other tests have started, goes on without the patch
+        yield patch
+
+
+def test_a_choice_by_the_hash_of_a_string_is_seen_by_another_process(
+    patched: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    patched(
+        "from umi_sim.prng import Stream\n"
+        "Stream.pick = lambda self, items: items[(self.below(len(items)) + hash('x')) % len(items)]"
+    )
+    totals = lived(GATED)
+    (apart,) = totals.apart.values()
+    assert (totals.gated, apart.rule, apart.seed) == (1, "same-seed-same-trace", GATED)
+    assert apart.lines[0].startswith("first difference at record ")
+    outcome = outcome_of(totals, Swept(), ())
+    assert outcome.exit_code == 4
+    told = list(report.lines(outcome))
+    assert f"FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed {GATED}" in told
+    assert f"  repeat   umi-sim sweep own.toml --seeds {GATED}" in told
+
+
+def test_a_process_that_is_killed_has_one_more_chance_then_its_seed_is_lost(
+    patched: Callable[[str], None],
+) -> None:
+    patched(
+        "import os, pathlib\n"
+        "from umi_sim.sweep import child\n"
+        "def do_run(question):\n"
+        "    pathlib.Path('pid' + str(os.getpid())).touch()\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "child.ANSWERS['run'] = do_run"
+    )
+    totals = lived(1)
+    assert totals.lost["own.toml", 1].why == "its process was ended by signal 9"
+    assert len(list(Path().glob("pid*"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("    bytearray(2**31)", "memory: more than 1024 MiB were asked for"),
+        ("    os.kill(os.getpid(), signal.SIGXCPU)", "time: no end after 60 s of computing"),
+        ("    signal.pause()", "time: no answer after 0 s"),
+    ],
+)
+def test_a_run_beyond_its_limits_ends_its_process_and_leaves_seed_and_configuration(
+    lines: str, message: str, patched: Callable[[str], None]
+) -> None:
+    patched(
+        "import os, signal\nfrom umi_sim.sweep import child\n"
+        f"def do_run(question):\n{lines}\nchild.ANSWERS['run'] = do_run"
+    )
+    totals = lived(1, wall_ms_max=100 if "pause" in lines else 600_000, memory_bytes_max=2**30)
+    (found,) = totals.found.values()
+    assert (found.kind, found.rule, found.message) == ("timeout", "progress (LIVE-2)", message)
+    kept = seed_file.loads(found.text.encode(), "x")
+    assert (kept.config, kept.items) == (scenario.draw(scenario.find("own.toml"), 1), ())
+    assert report.repeat_of(found) == "umi-sim run own.toml --seed 1"
+    assert outcome_of(totals, Swept(), ()).exit_code == 5
+
+
+def test_a_memory_error_in_a_run_is_a_limit_and_no_crash() -> None:
+    verdict = run(scenario.draw(scenario.find("own.toml"), 1))
+    failure = Failure("crash", "crash", "crash", 1, 0, "o1", "MemoryError: ")
+    assert child.is_out_of_memory(attrs.evolve(verdict, failure=failure))
+    assert not child.is_out_of_memory(
+        attrs.evolve(verdict, failure=attrs.evolve(failure, message="KeyError: "))
+    )
+    assert not child.is_out_of_memory(verdict)
+
+
+def lived(seed: int, **limits: int) -> Totals:
+    """One seed of a small scenario, as a worker lives it."""
+    plan = Plan((source_of("own.toml"),), [seed])
+    (task,) = plan.tasks()
+    return work.lived(attrs.asdict(attrs.evolve(task, **limits), recurse=False), seed)

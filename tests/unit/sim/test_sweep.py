@@ -1,0 +1,389 @@
+"""Goal: a sweep says what its runs came to, whatever breaks on the way, and ends with the right code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import attrs
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_sim import floors, seed_file
+from umi_sim.cli import cli
+from umi_sim.sweep import conductor, keeper, ledger, shelf
+from umi_sim.sweep.conductor import Conductor
+from umi_sim.sweep.outside import Stopwatch
+from umi_sim.sweep.plain import to_plain
+from umi_sim.sweep.plan import Plan, source_of
+from umi_sim.sweep.totals import Found, Totals
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+OWN: Final = """
+[scenario]
+id = "own"
+title = "One agent, few requests"
+swarm = { mode = "plain" }
+[agents]
+count = 1
+[workload]
+operations = 20
+adversarial = "0/1"
+weights = { set = 2, get = 4, len = 1 }
+[faults]
+"""
+BAD: Final = OWN.replace('id = "own"', 'id = "bad"\nmutant = "get-alive-at-expiry"').replace(
+    "operations = 20", "operations = 300\nkeys = 1"
+)
+LANDING: Final = '[clock]\nland = "3/4"\n'
+TWO: Final = ("own.toml", "bad.toml")
+
+
+@pytest.fixture(autouse=True)
+def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text(OWN)
+    Path("bad.toml").write_text(BAD + LANDING)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _children_are_shared() -> Iterator[None]:
+    """A child serves any test; starting one is most of the time of a small sweep."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeper, "hired", nullcontext)
+        yield
+    keeper.CREW.dismiss()
+    keeper.CREW.is_open = True
+
+
+def umi(*args: str) -> Result:
+    result = CliRunner().invoke(cli, args)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def sweep(*args: str) -> Result:
+    return umi("sweep", "--jobs", "1", "--no-shrink", *args)
+
+
+def refused(*args: str) -> str:
+    """The one line with which a command refuses; nothing is written."""
+    before = sorted(Path().rglob("*"))
+    result = umi(*args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("umi-sim: ")
+    assert result.stderr.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
+    return result.stderr
+
+
+# What a user sees.
+
+
+def test_a_sweep_that_passes() -> None:
+    result = sweep("own.toml", "--seeds", "0..11")
+    assert result.exit_code == 0
+    first, *rest = result.stdout.splitlines()
+    assert first.startswith("PASS sweep of 1 scenario, seeds 0..11: 12 runs, ")
+    assert first.endswith(", every promise kept")
+    assert rest[0].startswith("  requests ")
+
+
+def test_a_sweep_keeps_one_small_file_for_each_failure() -> None:
+    result = umi("sweep", "bad.toml", "own.toml", "--seeds", "0..4", "--jobs", "1", "--json")
+    assert result.exit_code == 1
+    said = json.loads(result.stdout)
+    assert said["runs"] == 10
+    assert sum(each["hits"] for each in said["failures"]) == said["failed"]
+    for each in said["failures"]:
+        assert each["scenario"] == "bad.toml"
+        kept = seed_file.read(Path(each["file"]))
+        assert kept.history.first_seed == each["seed"]
+        assert kept.history.hits == each["hits"]
+        assert kept.minimised is not None
+        assert len(kept.items) <= 4
+        assert umi(*each["repeat"].split()[1:]).exit_code == 0
+
+
+def test_a_sweep_may_end_with_the_first_failure() -> None:
+    said = json.loads(sweep("bad.toml", "--seeds", "0..49", "--stop-first", "--json").stdout)
+    assert said["runs"] < 50
+    assert said["failed"] == 1
+
+
+def test_fresh_seeds_come_from_the_base_and_the_report_says_which() -> None:
+    result = sweep("own.toml", "--count", "3", "--base", "0x2a")
+    first, *rest = result.stdout.splitlines()
+    assert first.startswith("PASS sweep of 1 scenario, 3 fresh: 3 runs, ")
+    assert "  fresh    from --base 0x2a" in rest
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["nowhere"], "nowhere: no such scenario"),
+        (["--seeds", "5..4"], "write A..B with A <= B"),
+        (["--seeds", "0..1000000"], "at most 1000000 seeds"),
+        (["--jobs", "0"], "--jobs"),
+        (["--count", "-1"], "--count"),
+        (["own.toml", "--count", "0"], "no seed to run"),
+        (["--base", "HEAD"], "'HEAD' is not a seed"),
+        (["--minutes", "0"], "--minutes"),
+        (["--shard", "3/2"], "write i/n with 1 <= i <= n"),
+        (["--shard", "1"], "write i/n"),
+        (["--executor", "cloud"], "cloud: no such executor; known: local"),
+        (["--json", "own.toml"], "own.toml: name a file that ends in .json"),
+        (["--json", "nowhere/x.json"], "cannot be written"),
+        (["--junit", "."], "cannot be written"),
+        (["--resume", "."], ".: cannot be read: not a file"),
+        (["--resume", "own.toml"], "own.toml: line 1: not a line of a sweep"),
+    ],
+)
+def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) -> None:
+    assert message in refused("sweep", *args)
+
+
+def test_a_report_for_a_ci_server_is_xml_with_a_test_for_each_thing() -> None:
+    result = sweep(*TWO, "--seeds", "0..4", "--junit", "out.xml", "--json", "out.json")
+    suite = ElementTree.parse("out.xml").getroot()[0]
+    said = json.loads(Path("out.json").read_text())
+    assert result.stdout.startswith("FAIL sweep of 2 scenarios")
+    names = [case.get("name") for case in suite]
+    marks = [f"{each['rule'].split()[0]}-{each['fingerprint']}" for each in said["failures"]]
+    assert names == [*TWO, *marks, "harness"]
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["bad.toml", *marks]
+    counts = [suite.get(name) for name in ("tests", "failures", "errors")]
+    assert counts == [str(len(names)), str(len(failed)), "0"]
+
+
+# Going on, and adding up.
+
+
+def test_what_is_in_the_file_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = sweep(*TWO, "--seeds", "0..14", "--resume", "done.jsonl")
+    lines = Path("done.jsonl").read_text().splitlines()
+    assert len(lines) == 4
+    Path("done.jsonl").write_text("\n".join(lines[:2]) + "\n" + lines[2][:100])  # torn
+    second = sweep(*TWO, "--seeds", "0..14", "--resume", "done.jsonl")
+    assert second.stdout == first.stdout
+    assert sorted(Path("done.jsonl").read_text().splitlines()) == sorted(lines)
+    monkeypatch.setattr(Conductor, "begin", lambda self, flight: pytest.fail("all of it is done"))
+    monkeypatch.setattr(conductor, "is_blind", lambda make: False)
+    assert sweep(*TWO, "--seeds", "0..14", "--resume", "done.jsonl").stdout == first.stdout
+
+
+KILLED: Final = """
+import os, signal, sys
+from umi_sim.sweep import ledger
+from umi_sim.cli import cli
+whole = ledger.Ledger.append
+def append(self, chunk):
+    if self.path.exists():
+        with self.path.open("ab") as file:
+            file.write(ledger.line_of(chunk)[:500].encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    whole(self, chunk)
+ledger.Ledger.append = append
+cli(sys.argv[1:])
+"""
+
+
+def test_a_sweep_that_was_killed_goes_on_where_it_was() -> None:
+    args = ("sweep", "--jobs", "1", "--no-shrink", *TWO, "--seeds", "0..9")
+    command = [sys.executable, "-P", "-c", KILLED, *args, "--resume", "done.jsonl"]
+    around = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run(command, env=around, check=False).returncode == -signal.SIGKILL
+    assert Path("done.jsonl").read_bytes().count(b"\n") == 1
+    assert umi(*args, "--resume", "done.jsonl").stdout == umi(*args).stdout
+
+
+def test_two_shards_add_up_to_the_whole() -> None:
+    seeds = ("--seeds", "0..5", "--count", "4", "--base", "7")
+    whole = sweep(*TWO, *seeds, "--resume", "whole.jsonl", "--json")
+    for shard in ("1/2", "2/2"):
+        sweep(*TWO, *seeds, "--shard", shard, "--resume", f"{shard[0]}.jsonl")
+    forward = umi("merge", "1.jsonl", "2.jsonl", "--out", "12.jsonl", "--json")
+    backward = umi("merge", "2.jsonl", "12.jsonl", "1.jsonl", "--out", "21.jsonl", "--json")
+    assert (forward.exit_code, forward.stdout) == (backward.exit_code, backward.stdout)
+    assert Path("12.jsonl").read_bytes() == Path("21.jsonl").read_bytes()
+    told, wanted = json.loads(forward.stdout), json.loads(whole.stdout)
+    assert sorted(told["swept"].pop("scenarios")) == sorted(wanted["swept"].pop("scenarios"))
+    assert told == wanted
+    assert "is in two chunks that were cut otherwise" in refused("merge", "whole.jsonl", "1.jsonl")
+
+
+def test_a_file_of_other_code_or_of_another_scenario_is_refused() -> None:
+    sweep("own.toml", "--seeds", "0..1", "--resume", "done.jsonl")
+    Path("own.toml").write_text(OWN.replace("20", "21"))
+    message = "done.jsonl: made with another text of own.toml: use that one, or a new file"
+    assert message in refused("sweep", "own.toml", "--resume", "done.jsonl")
+    assert message in refused("merge", "done.jsonl")
+    line = json.loads(Path("done.jsonl").read_text())
+    Path("done.jsonl").write_text(json.dumps({**line, "target": "umi_core 0"}) + "\n")
+    assert "done.jsonl: made by umi_core 0, this is umi_core" in refused("merge", "done.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no finished chunk"),
+        ("{}\n", "line 1: not a line of a sweep"),
+        ("[" * 100_000 + "\n", "not JSON"),
+        ('{"format": "umi-sweep", "version": 1}\n', "chunk: 'None' does not belong here"),
+    ],
+)
+def test_a_file_that_is_none_is_one_line(text: str, message: str) -> None:
+    Path("x.jsonl").write_text(text)
+    assert message in refused("merge", "x.jsonl")
+    assert "cannot be read" in refused("merge", "nowhere.jsonl")
+
+
+# Exit codes.
+
+
+def found(kind: Any) -> Found:
+    return Found("own.toml", 1, kind, "r", "f", "m", "f.json", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"found": {"f": found("safety")}}, 1),
+        ({"found": {"f": found("crash")}}, 1),
+        ({"found": {"f": found("liveness")}}, 3),
+        ({"found": {"f": found("timeout")}}, 5),
+        ({"found": {"f": found("safety"), "g": found("timeout")}}, 1),
+        ({"lost": {("x", seed): None for seed in range(11)}}, 4),
+        ({"lost": {("x", seed): None for seed in range(10)}}, 0),
+        ({"undecided": 11}, 4),
+        ({"undecided": 10}, 0),
+        ({"apart": {("x", 1, "r"): None}, "found": {"f": found("safety")}}, 4),
+    ],
+)
+def test_the_code_is_that_of_the_severest(changes: dict[str, Any], code: int) -> None:
+    outcome = conductor.outcome_of(Totals(runs=1000, **changes), conductor.Swept(), ())
+    assert outcome.exit_code == code
+
+
+def test_a_sweep_that_missed_something_ends_with_the_status_of_the_harness(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(floors, "RUN_COUNT_MIN", 2)
+    Path("own.toml").write_text(OWN + '[run]\nmarks = { "a rare thing" = "1/100" }\n')
+    result = sweep("own.toml", "--seeds", "0..1")
+    assert result.exit_code == 4
+    assert result.stdout.startswith("FAIL sweep of 1 scenario")
+    assert "  own.toml: mark a rare thing: 0 of 2 runs, floor 1/100" in result.stdout
+
+
+@pytest.mark.parametrize("canary", ["calm", "canary"])
+def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It passes, or it is seen by a rule that was not to see it."""
+    from umi_sim.mutants import Mutant
+    from umi_sim.mutants.registry import MUTANTS
+
+    Path("canary.toml").write_text(BAD + LANDING if canary == "canary" else OWN)
+    monkeypatch.setattr(conductor, "CANARY", "canary.toml")
+    blind = Mutant("get-alive-at-expiry", "a", "b", ("another-rule",), "s")
+    monkeypatch.setitem(MUTANTS, "get-alive-at-expiry", blind)
+    monkeypatch.setitem(MUTANTS, "None", blind)
+    result = sweep("own.toml")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr.startswith("umi-sim: the canary is not seen")
+
+
+# Executors.
+
+
+class Faulty(Executor):
+    """Works at once, in this thread; some submissions break it."""
+
+    def __init__(self, breaks_at: Callable[[int], bool]) -> None:
+        self.breaks_at, self.count = breaks_at, 0
+
+    def submit(self, work: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self.count += 1
+        if self.breaks_at(self.count):
+            future.set_exception(BrokenExecutor("somebody pulled the plug"))
+        else:
+            (task,) = args
+            totals = Totals(runs=len(task["seeds"]))
+            future.set_result({"totals": to_plain(totals), "is_whole": True})
+        return future
+
+
+def conducted(breaks_at: Callable[[int], bool], seed_count: int = 25) -> Totals:
+    faulty = Faulty(breaks_at)
+    plan = Plan((source_of("own.toml"),), range(seed_count))
+    look = Conductor(plan, lambda jobs: faulty, 1, lambda chunk, is_old: None)
+    look.conduct()
+    return look.totals
+
+
+def test_a_chunk_that_an_executor_loses_has_one_more_chance() -> None:
+    totals = conducted(lambda count: count == 2)
+    assert (totals.runs, totals.lost) == (25, {})
+
+
+def test_a_chunk_that_is_lost_twice_is_counted_seed_by_seed() -> None:
+    totals = conducted(lambda count: count >= 3)
+    assert totals.runs + len(totals.lost) == 25
+    assert sorted(seed for _, seed in totals.lost) == list(range(20, 25)) or totals.runs == 20
+    assert next(iter(totals.lost.values())).why == "BrokenExecutor: somebody pulled the plug"
+    assert totals.doubts() == [f"{len(totals.lost)} of 25 runs lost, at most 1/100 may be"]
+
+
+class Hurried(Stopwatch):
+    """A third of a minute passes at each look."""
+
+    def elapsed_ms(self) -> int:
+        self.started_ns += 20_000
+        return self.started_ns
+
+
+def test_given_and_fresh_seeds_take_turns_until_the_time_is_over() -> None:
+    plan = Plan((source_of("own.toml"),), range(200), None, base="7", is_timed=True)
+    faulty = Faulty(lambda count: False)
+    look = Conductor(plan, lambda jobs: faulty, 1, lambda chunk, is_old: None, minutes=2, watch=Hurried(0))
+    look.conduct()
+    assert plan.run_count is None
+    assert look.swept.told() == "1 scenario, seeds 0..29 and 20 fresh"
+
+
+def test_an_executor_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name = "mine"
+
+        def load(self) -> object:
+            return lambda jobs: Faulty(lambda count: False)
+
+    monkeypatch.setattr(conductor, "entry_points", lambda group: [Point()] * (group == "umi_sim.executors"))
+    assert isinstance(conductor.executor_named("mine")(3), Faulty)
+    with pytest.raises(conductor.NoExecutor, match="known: local, mine"):
+        conductor.executor_named("other")
+
+
+# The shelf.
+
+
+def test_a_file_that_is_another_run_here_is_nondeterminism() -> None:
+    sweep("bad.toml", "--seeds", "0..2", "--resume", "done.jsonl")
+    totals = ledger.add_up(ledger.read(Path("done.jsonl")))
+    shelf.verify(totals)
+    assert not totals.apart
+    one = totals.in_order()[0]
+    text = one.text.replace(shelf.of(one).expect.trace, "0" * 32)
+    seed = attrs.evolve(seed_file.loads(text.encode(), "x"), is_edited=False)
+    totals.found[one.fingerprint] = attrs.evolve(one, text=seed_file.text_of(seed))
+    shelf.verify(totals)
+    assert list(totals.apart) == [("bad.toml", one.seed, "record-replays")]

@@ -1,0 +1,245 @@
+"""Commands that add up many runs: thin; the work is in umi_sim.sweep."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from umi_sim.console import HARNESS, complain, is_colored, refuse, say, say_json, seed_of, seeds_of
+
+if TYPE_CHECKING:
+    from umi_sim.sweep.ledger import Ledger
+    from umi_sim.sweep.plan import Plan, Source
+    from umi_sim.sweep.totals import Outcome
+
+PINNED: Final = range(200)
+FRESH_COUNT: Final = 200
+COUNT_MAX: Final = 1_000_000
+MINUTES_MAX: Final = 10_080
+SHARD_MAX: Final = 10_000
+STDOUT: Final = "-"
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Part i of n, written i/n."""
+    found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    part = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= part[0] <= part[1] <= SHARD_MAX:
+        raise click.BadParameter(f"{text}: write i/n with 1 <= i <= n <= {SHARD_MAX}, such as 1/4")
+    return part
+
+
+def base_of(text: str) -> str:
+    """Any seed may be a base; the text is kept, since reports repeat it."""
+    seed_of(text)
+    return text
+
+
+def json_to(text: str) -> str:
+    """A file for JSON; its ending guards against a scenario that is taken for one."""
+    if text != STDOUT and not text.endswith(".json"):
+        raise click.BadParameter(f"{text}: name a file that ends in .json, or give --json last to print")
+    return text
+
+
+def report_options(command: Any) -> Any:
+    """Where the outcome goes."""
+    for option in (
+        click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
+        click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
+        click.option("--junit", metavar="FILE", help="Write JUnit XML for a CI server."),
+        click.option(
+            "--json", "json_file", is_flag=False, flag_value=STDOUT, type=json_to, metavar="[FILE.json]",
+            help="Write JSON to the file besides; without a file, print it instead of text.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("scenario", nargs=-1)
+@click.option("--seeds", type=seeds_of, metavar="A..B", help="These seeds, both ends included.")
+@click.option("--count", type=click.IntRange(0, COUNT_MAX), metavar="N", help="So many fresh seeds.")
+@click.option("--base", type=base_of, metavar="X", help="What fresh seeds come from. Default: the commit id.")
+@click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), metavar="M", help="Go on for so long.")
+@click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only the I-th of N parts.")
+@click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
+@click.option("--resume", metavar="FILE", help="Keep finished chunks here, and skip those that are there.")
+@click.option("--executor", default="local", metavar="NAME", help="Who runs chunks; see docs/sweeps.md.")
+@click.option("--stop-first", is_flag=True, help="End with the first failure.")
+@click.option("--no-shrink", is_flag=True, help="Leave the seed files as large as they are.")
+@click.option("--reached", is_flag=True, help="List what was reached, and what never was.")
+@report_options
+def sweep(
+    scenario: Sequence[str],
+    seeds: range | None,
+    count: int | None,
+    base: str | None,
+    minutes: int | None,
+    shard: tuple[int, int],
+    jobs: int | None,
+    resume: str | None,
+    executor: str,
+    stop_first: bool,
+    no_shrink: bool,
+    reached: bool,
+    **how: Any,
+) -> int:
+    """Run many seeds of many scenarios; one seed file for each different failure.
+
+    Without --seeds and --count: seeds 0 to 199, and 200 fresh ones that are others at each commit.
+
+    \b
+    umi-sim sweep
+    umi-sim sweep crash_storm retries --seeds 0..999 --jobs 4
+    umi-sim sweep --minutes 30 --resume night.jsonl
+    """
+    from umi_sim.sweep import conductor, keeper, ledger, progress, shelf
+
+    check_outputs(how)
+    try:
+        make = conductor.executor_named(executor)
+        book = ledger.Ledger.open(Path(resume)) if resume else None
+        sources = sources_of(scenario)
+        plan = plan_of(sources, seeds, count, base or base_in(book), minutes, shard, stop_first)
+        if book:
+            ledger.must_fit(book.done.values(), {each.name: each.digest for each in sources}, str(resume))
+    except (conductor.NoExecutor, ledger.BadLedger) as error:
+        refuse(error)
+    job_count, files = jobs or default_jobs(), shelf.Shelf(Path())
+    with keeper.hired():
+        if conductor.is_blind(make):
+            complain("the canary is not seen: a planted bug stays unnoticed, so no verdict can be believed")
+            return HARNESS
+        with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as tell:
+            conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
+            conducted.on_chunk = files.first
+            conducted.conduct()
+        if not no_shrink:
+            with make(job_count) as workers:
+                shelf.shrink(conducted.totals, workers)
+    shelf.verify(conducted.totals)
+    files.last(conducted.totals)
+    outcome = conductor.outcome_of(conducted.totals, conducted.swept, sources)
+    return told(outcome, reached, **how)
+
+
+def sources_of(names: Sequence[str]) -> "tuple[Source, ...]":
+    """The scenarios of these names, each once; without names, those that are not manual."""
+    from umi_sim import scenario
+    from umi_sim.sweep.plan import source_of
+
+    try:
+        given = list(dict.fromkeys(names)) or list(scenario.shipped())
+        found = tuple(source_of(name) for name in given)
+    except scenario.BadScenario as error:
+        refuse(error)
+    return found if names else tuple(each for each in found if not each.file.manual)
+
+
+def plan_of(
+    sources: "tuple[Source, ...]",
+    seeds: range | None,
+    count: int | None,
+    base: str,
+    minutes: int | None,
+    shard: tuple[int, int],
+    stop_first: bool,
+) -> "Plan":
+    """What was asked for. What is left out while the other is given is not run."""
+    from umi_sim.sweep.plan import Plan
+
+    is_default = seeds is None and count is None
+    pinned = PINNED if is_default else seeds or range(0)
+    fresh_count = FRESH_COUNT if is_default else count or 0
+    endless = None if minutes and count is None else fresh_count
+    if not pinned and endless == 0:
+        refuse("--count 0: no seed to run, give --seeds A..B or --count N")
+    return Plan(sources, pinned, endless, base, shard, minutes is not None, stop_first)
+
+
+def base_in(book: "Ledger | None") -> str:
+    """The base of a sweep that goes on is the one that it began with."""
+    from umi_sim.sweep import outside
+
+    begun = (chunk.base for chunk in book.done.values() if chunk.base) if book else iter(())
+    return next(begun, "") or outside.base()
+
+
+def default_jobs() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_outputs(how: dict[str, Any]) -> None:
+    """Refuse at once what could not be written in the end."""
+    for name in (how["json_file"], how["junit"]):
+        if name and name != STDOUT:
+            path = Path(name)
+            if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+                refuse(f"{path}: cannot be written, name a file in a folder that is there")
+
+
+def told(
+    outcome: "Outcome", reached: bool, json_file: str | None, junit: str | None, quiet: bool, no_color: bool
+) -> int:
+    """Write and print what a sweep came to; its exit code."""
+    import json
+
+    from umi_sim.sweep import junit as xml
+    from umi_sim.sweep import report
+    from umi_sim.trace import write_whole
+
+    if junit:
+        write_whole(Path(junit), xml.as_xml(outcome))
+    if json_file == STDOUT:
+        say_json(report.as_json(outcome))
+    elif json_file:
+        write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
+    if json_file != STDOUT and not quiet:
+        say(report.lines(outcome), is_colored(no_color))
+    return outcome.exit_code
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--out", metavar="FILE", help="Write all chunks into one file.")
+@click.option("--reached", is_flag=True, help="List what was reached, and what never was.")
+@report_options
+def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> int:
+    """Add up what several sweeps wrote with --resume, and judge the whole as one sweep.
+
+    The order of the files changes nothing, and what stands in two of them counts once.
+
+    \b
+    umi-sim sweep --shard 1/2 --resume 1.jsonl; umi-sim sweep --shard 2/2 --resume 2.jsonl
+    umi-sim merge 1.jsonl 2.jsonl --junit sweep.xml
+    """
+    from umi_sim.sweep import conductor, ledger, shelf
+    from umi_sim.sweep.totals import Swept
+
+    check_outputs(how)
+    try:
+        chunks = ledger.joined(chunk for file in files for chunk in ledger.read(Path(file)).values())
+        if not chunks:
+            refuse(f"{', '.join(files)}: no finished chunk")
+        swept = Swept()
+        for chunk in chunks.values():
+            swept.add(chunk.scenario, chunk.seeds, chunk.base)
+        swept.names = dict.fromkeys(sorted(swept.names))
+        sources = sources_of(list(swept.names))
+        ledger.must_fit(chunks.values(), {each.name: each.digest for each in sources}, ", ".join(files))
+        ledger.must_not_overlap(chunks)
+    except ledger.BadLedger as error:
+        refuse(error)
+    if out:
+        ledger.write(Path(out), chunks)
+    totals = ledger.add_up(chunks)
+    shelf.Shelf(Path()).last(totals)
+    return told(conductor.outcome_of(totals, swept, sources), reached, **how)
+
+
+COMMANDS: Final = (sweep, merge)

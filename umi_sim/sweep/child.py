@@ -1,0 +1,127 @@
+"""A child: one process that lives runs. Questions come on standard input, answers go out, as lines of JSON.
+
+Law 1. Nothing else reaches standard output: what the code under test prints goes to standard error.
+Law 2. A child that has met its memory limit says so and ends; whatever it still holds is not to be trusted.
+       One that computes for too long is ended by the system, wherever it is.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from umi_sim import scenario, seed_file
+from umi_sim.run_config import RunConfig
+from umi_sim.runner import run
+from umi_sim.scenario import Scenario
+from umi_sim.shrink import NothingToShrink, shrink
+from umi_sim.sweep import gate
+from umi_sim.sweep.plain import to_plain
+from umi_sim.sweep.totals import of_verdict
+from umi_sim.verdict import Verdict
+
+Plain = dict[str, Any]
+OVER: Final[Plain] = {"limit": "memory"}
+
+
+def serve() -> None:
+    """Answer until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides what an interrupt means
+    limit(resource.RLIMIT_CORE, 0)
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        tell = teller(answers.write, answers.flush)
+        tell({"ready": os.getpid()})
+        for line in sys.stdin.buffer:
+            answer = answered(json.loads(line))
+            tell(answer)
+            if answer == OVER:
+                return
+
+
+def teller(write: Callable[[bytes], object], flush: Callable[[], None]) -> Callable[[Plain], None]:
+    def tell(answer: Plain) -> None:
+        write(json.dumps(answer).encode() + b"\n")
+        flush()
+
+    return tell
+
+
+def answered(question: Plain) -> Plain:
+    """The answer to a question; without memory, that."""
+    limit(resource.RLIMIT_AS, question["memory_bytes_max"])
+    limit(resource.RLIMIT_CPU, spent_s() + question["cpu_s_max"])  # past it the system ends this process
+    try:
+        return ANSWERS[question["do"]](question)
+    except MemoryError:
+        return OVER
+    finally:
+        limit(resource.RLIMIT_AS, resource.RLIM_INFINITY)
+
+
+def limit(what: int, most: int) -> None:
+    hard = resource.getrlimit(what)[1]
+    with suppress(ValueError, OSError):  # not every system has it, and a lower limit of its own may hold
+        resource.setrlimit(what, (most, hard))
+
+
+def spent_s() -> int:
+    """Seconds of computing so far, rounded up."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return int(usage.ru_utime + usage.ru_stime) + 1
+
+
+def do_run(question: Plain) -> Plain:
+    file = file_of(question)
+    verdict = run(scenario.draw(file, int(question["seed"])))
+    if is_out_of_memory(verdict):
+        return OVER
+    return {"trace": verdict.trace_hash, "totals": to_plain(of_verdict(question["scenario"], file, verdict))}
+
+
+def is_out_of_memory(verdict: Verdict) -> bool:
+    failure = verdict.failure
+    return failure is not None and failure.kind == "crash" and failure.message.startswith("MemoryError")
+
+
+def do_gate(question: Plain) -> Plain:
+    return {"traces": gate.hashes(config_of(question))}
+
+
+def do_trace(question: Plain) -> Plain:
+    gate.write_trace(config_of(question), question["way"], Path(question["out"]))
+    return {}
+
+
+def do_shrink(question: Plain) -> Plain:
+    try:
+        seed = shrink(seed_file.loads(question["text"].encode(), "a failure of the sweep"))
+        return {"text": seed_file.text_of(seed)}
+    except (NothingToShrink, seed_file.BadSeedFile):
+        return {"text": ""}
+
+
+def config_of(question: Plain) -> RunConfig:
+    return scenario.draw(file_of(question), int(question["seed"]))
+
+
+def file_of(question: Plain) -> Scenario:
+    return parsed(question["scenario"], question["text"], question["folder"])
+
+
+@cache
+def parsed(name: str, text: str, folder: str) -> Scenario:
+    """The scenario; what ships with umi_sim finds its data here, wherever the task was made."""
+    known = scenario.shipped().get(name)
+    return scenario.parse(text, name, known.parent if known else Path(folder))
+
+
+ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {
+    "run": do_run, "gate": do_gate, "trace": do_trace, "shrink": do_shrink,
+}  # fmt: skip

@@ -1,0 +1,200 @@
+"""The conductor: hands chunks to an executor, gathers what comes back, and knows when to end.
+
+Law 1. What comes back may come in any order; the outcome does not tell.
+Law 2. A task that an executor loses has one more chance, while nothing else runs; then its seeds are lost.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from importlib.metadata import entry_points
+from typing import Any, Final
+
+import attrs
+
+from umi_sim import floors
+from umi_sim.sweep import keeper
+from umi_sim.sweep.ledger import Chunk, Ledger, chunk_of
+from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
+from umi_sim.sweep.plain import from_plain
+from umi_sim.sweep.plan import Plan, Source, Task, source_of
+from umi_sim.sweep.totals import Lost, Outcome, Swept, Totals
+from umi_sim.sweep.work import work
+
+GROUP: Final = "umi_sim.executors"
+LOCAL: Final = "local"
+CHANCE_COUNT: Final = 2
+QUEUE_PER_JOB: Final = 2
+
+Make = Callable[[int], Executor]
+Tell = Callable[[Chunk, bool], None]
+
+
+class NoExecutor(ValueError):
+    """No executor has this name; the message lists those that there are."""
+
+
+def executor_named(name: str) -> Make:
+    """What makes an executor, given a number of jobs. Raises NoExecutor."""
+    if name == LOCAL:
+        return ThreadPoolExecutor  # each thread has a child process; see keeper
+    known = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in known:
+        raise NoExecutor(f"{name}: no such executor; known: {', '.join((LOCAL, *sorted(known)))}")
+    make: Make = known[name].load()
+    return make
+
+
+@attrs.define
+class Flight:
+    """A task under way. `number`: its place in the plan; `executor`: who has it."""
+
+    number: int
+    task: Task
+    executor: Executor
+    chance: int = 1
+
+
+@attrs.define
+class Conductor:
+    """One sweep in progress."""
+
+    plan: Plan
+    make: Make
+    jobs: int
+    tell: Tell
+    ledger: Ledger | None = None
+    minutes: int | None = None
+    watch: Stopwatch = attrs.field(factory=Stopwatch)
+    executor: Executor | None = None
+    flights: "dict[Future[dict[str, Any]], Flight]" = attrs.field(factory=dict)
+    waiting: list[Flight] = attrs.field(factory=list)
+    totals: Totals = attrs.field(factory=Totals)
+    swept: Swept = attrs.field(factory=Swept)
+    held: dict[int, Chunk] = attrs.field(factory=dict)  # by number, until it is known which was the last
+    on_chunk: Callable[[Totals], None] = lambda totals: None
+    last: int | None = None  # the first task with a failure, if that ends the sweep
+
+    def conduct(self) -> None:
+        """Run the plan; then `totals` and `swept` tell."""
+        tasks = enumerate(self.plan.tasks())
+        try:
+            while True:
+                self.fill(tasks)
+                if all(self.is_beyond(flight.number) for flight in self.flights.values()):
+                    break
+                done, _ = wait(self.flights, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda each: self.flights[each].number):
+                    self.land(future, self.flights.pop(future))
+        finally:
+            self.end()
+        for number, chunk in self.held.items():
+            if not self.is_beyond(number):
+                self.count(chunk)
+
+    def fill(self, tasks: Iterator[tuple[int, Task]]) -> None:
+        """Hand out tasks; one that was lost goes alone."""
+        while self.waiting and not self.flights:
+            self.begin(self.waiting.pop(0))
+        while not self.waiting and len(self.flights) < self.jobs * QUEUE_PER_JOB and not self.is_over():
+            number, task = next(tasks, (0, None))
+            if task is None:
+                return
+            chunk = self.ledger.done.get(task.chunk) if self.ledger else None
+            if chunk is not None and chunk.is_done:
+                self.gather(number, chunk, is_old=True)
+            else:
+                self.begin(Flight(number, task, self.current()))
+
+    def current(self) -> Executor:
+        if self.executor is None:
+            self.executor = self.make(self.jobs)
+        return self.executor
+
+    def begin(self, flight: Flight) -> None:
+        task = attrs.asdict(flight.task, recurse=False)
+        flight.executor = self.current()
+        try:
+            future = flight.executor.submit(work, task)
+        except BrokenExecutor:  # since it was last heard of
+            self.executor = None
+            flight.executor = self.current()
+            future = flight.executor.submit(work, task)
+        self.flights[future] = flight
+
+    def is_over(self) -> bool:
+        """Nothing new is begun."""
+        is_late = self.minutes is not None and self.watch.elapsed_ms() >= self.minutes * MINUTE_MS
+        return is_late or self.last is not None
+
+    def is_beyond(self, number: int) -> bool:
+        return self.last is not None and number > self.last
+
+    def land(self, future: "Future[dict[str, Any]]", flight: Flight) -> None:
+        """A task has ended, or whoever had it."""
+        if future.cancelled():
+            return
+        error = future.exception()
+        if error is None:
+            answer = future.result()
+            chunk = chunk_of(flight.task, from_plain(answer["totals"]))
+            if self.ledger and answer["is_whole"]:
+                self.ledger.append(chunk)
+            self.gather(flight.number, chunk)
+            return
+        if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
+            self.executor = None
+        if flight.chance < CHANCE_COUNT:
+            self.waiting.append(attrs.evolve(flight, chance=flight.chance + 1))
+        else:
+            self.gather(flight.number, chunk_of(flight.task, lost(flight.task, error)))
+
+    def gather(self, number: int, chunk: Chunk, *, is_old: bool = False) -> None:
+        self.tell(chunk, is_old)
+        self.on_chunk(chunk.totals)
+        if not self.plan.stop_first:
+            self.count(chunk)
+            return
+        self.held[number] = chunk
+        if chunk.totals.found:
+            self.last = number if self.last is None else min(self.last, number)
+
+    def count(self, chunk: Chunk) -> None:
+        self.totals.add(chunk.totals)
+        self.swept.add(chunk.scenario, chunk.seeds, chunk.base)
+
+    def end(self) -> None:
+        """Nothing is left behind, also after an interrupt."""
+        if self.flights:
+            keeper.CREW.dismiss()
+        if self.executor is not None:
+            self.executor.shutdown(wait=True, cancel_futures=True)
+        keeper.CREW.is_open = True
+
+
+def lost(task: Task, error: BaseException) -> Totals:
+    """A chunk of which nothing came back."""
+    why = f"{type(error).__name__}: {error}".splitlines()[0]
+    return Totals(lost={(task.scenario, seed): Lost(task.scenario, seed, why) for seed in task.seeds})
+
+
+CANARY: Final = "canary"
+CANARY_SEED_COUNT: Final = 5
+
+
+def is_blind(make: Make) -> bool:
+    """Whether a planted bug stays unseen, or is seen by a wrong rule: then nothing can be believed."""
+    from umi_sim.mutants.registry import MUTANTS
+
+    source = source_of(CANARY)
+    look = Conductor(Plan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
+    look.conduct()
+    rules = [found.rule for found in sorted(look.totals.found.values(), key=lambda each: each.seed)]
+    expected = MUTANTS[str(source.file.mutant)].rules
+    return not rules or rules[0].partition(" ")[0] not in expected
+
+
+def outcome_of(totals: Totals, swept: Swept, sources: Iterable[Source]) -> Outcome:
+    """The outcome, with what should have been met and was not."""
+    files = {source.name: source.file for source in sources}
+    runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
+    return Outcome(totals, swept, files, tuple(floors.missed(files, totals.summaries, *runs)))

@@ -1,0 +1,70 @@
+"""The gate: one run in several ways that must have one trace.
+
+fresh      drawn from the seed; DET-1 asks for the same in another process, in other surroundings
+record     replayed from the items of the fresh run (ORA-2)
+stirred    drawn with one more draw at every event from a stream that nobody uses (DET-2)
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+from umi_sim.generator import Generator, Watched
+from umi_sim.items import ClockMove, Fault, Op
+from umi_sim.prng import Stream
+from umi_sim.run_config import RunConfig
+from umi_sim.runner import run_once
+from umi_sim.seed_file import config_to_json
+from umi_sim.source import ArgsMaker
+from umi_sim.trace import Trace
+from umi_sim.verdict import Verdict
+
+Way = Literal["fresh", "record", "stirred"]
+WAYS: Final[tuple[Way, ...]] = ("fresh", "record", "stirred")
+RULES: Final[Mapping[Way, str]] = {
+    "fresh": "same-seed-same-trace", "record": "record-replays", "stirred": "stream-independence",
+}  # fmt: skip
+ONE_IN: Final = 20
+
+
+def is_gated(seed: int) -> bool:
+    """One seed in twenty, and always the same ones."""
+    return Stream(seed, "gate").word() % ONE_IN == 0
+
+
+class Stirred(Generator):
+    """Draws a word more whenever it is asked for anything."""
+
+    def __init__(self, config: RunConfig, known: Watched) -> None:
+        super().__init__(config, known)
+        self._idle = Stream(config.seed, "idle")
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        self._idle.word()
+        return super().next_items(agent, now_ms, in_flight)
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        self._idle.word()
+        return super().fault(verb, site, event, data, make_args)
+
+    def choose(self, ready: Sequence[str]) -> int:
+        self._idle.word()
+        return super().choose(ready)
+
+
+def hashes(config: RunConfig) -> dict[str, str]:
+    """The trace hash of each way."""
+    return {way: lived(config, way)[0].trace_hash for way in WAYS}
+
+
+def write_trace(config: RunConfig, way: Way, path: Path) -> None:
+    """All records of one way, in a file."""
+    lived(config, way, keep_trace=True)[1].write(path, config_to_json(config))
+
+
+def lived(config: RunConfig, way: Way, *, keep_trace: bool = False) -> tuple[Verdict, Trace]:
+    if way == "stirred":
+        return run_once(config, partial(Stirred, config), keep_trace=keep_trace)
+    items = run_once(config)[0].items if way == "record" else None
+    return run_once(config, items, keep_trace=keep_trace)

@@ -1,0 +1,69 @@
+"""The outcome as JUnit XML: a test for each scenario, for each different failure, and `harness`."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from umi_sim.report import escaped, plural
+from umi_sim.sweep.report import apart_lines, found_lines, missed_line
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, Outcome
+
+NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def as_xml(outcome: Outcome) -> bytes:
+    """The whole file. What XML cannot hold is escaped as on a screen."""
+    suite = Element("testsuite", name="umi-sim sweep")
+    suite.extend([*scenarios(outcome), *fingerprints(outcome), harness(outcome)])
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(sum(case.find("failure") is not None for case in suite)))
+    suite.set("errors", str(sum(case.find("error") is not None for case in suite)))
+    suites = Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    data: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
+
+
+def case_of(kind: str, name: str, verdict: str = "", message: str = "", text: str = "") -> Element:
+    """A test; `verdict` is failure, error, or nothing if it passed."""
+    case = Element("testcase", classname=f"umi-sim.{kind}", name=plain(name))
+    if verdict:
+        said = Element(verdict, message=plain(message))
+        said.text = plain(text)
+        case.append(said)
+    return case
+
+
+def scenarios(outcome: Outcome) -> Iterator[Element]:
+    totals = outcome.totals
+    for name in outcome.swept.names:
+        mine = [found for found in totals.in_order() if found.scenario == name]
+        what = f"{plural(len(mine), 'failure')} first seen here"
+        text = "\n".join(f"{found.rule}: {found.message}" for found in mine)
+        yield case_of("scenario", name, *(("failure", what, text) if mine else ()))
+
+
+def fingerprints(outcome: Outcome) -> Iterator[Element]:
+    totals = outcome.totals
+    for found in totals.in_order()[:FOUND_COUNT_MAX]:
+        text = "\n".join(found_lines(found, totals.hits[found.fingerprint]))
+        name = f"{found.rule.partition(' ')[0]}-{found.fingerprint}"
+        yield case_of("fingerprint", name, "failure", f"{found.kind} {found.rule}: {found.message}", text)
+
+
+def harness(outcome: Outcome) -> Element:
+    """What makes the sweep itself doubtful."""
+    totals = outcome.totals
+    missed = [missed_line(each) for each in outcome.missed]
+    apart = [line for key in sorted(totals.apart) for line in apart_lines(totals.apart[key])]
+    doubts = [*totals.doubts(), *([f"{len(missed)} missed"] if missed else [])]
+    if not doubts:
+        return case_of("harness", "harness")
+    return case_of("harness", "harness", "error", ", ".join(doubts), "\n".join((*missed, *apart)))
+
+
+def plain(text: str) -> str:
+    return NO_XML.sub(lambda found: escaped(found[0]), text)

@@ -1,0 +1,195 @@
+"""Ledgers: finished chunks in a file, so that a sweep can go on later and several machines' work adds up.
+
+Law 1. A line of JSON for each chunk, appended and synced; a last line that is torn was never written.
+Law 2. A chunk counts once, however often it stands there: merging is commutative, associative, idempotent.
+Law 3. Chunks of other code, of another text of a scenario, or cut otherwise are refused, never mixed.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from umi_sim.report import escaped
+from umi_sim.sweep.plain import Plain, from_plain, listed, seed_of, string, table, to_plain, wrong
+from umi_sim.sweep.plan import Task, chunk_name, target
+from umi_sim.sweep.totals import Totals
+from umi_sim.trace import write_whole
+
+FORMAT: Final = "umi-sweep"
+VERSION: Final = 1
+
+
+class BadLedger(ValueError):
+    """A file that is no ledger, or one that does not belong to this sweep; one line says what to do."""
+
+
+@attrs.frozen
+class Chunk:
+    """What the seeds of one chunk came to."""
+
+    name: str
+    target: str
+    scenario: str
+    digest: str
+    base: str
+    seeds: tuple[int, ...]
+    totals: Totals
+
+    @property
+    def is_done(self) -> bool:
+        """Nothing of it was lost, so there is nothing to try again."""
+        return not self.totals.lost
+
+
+Chunks = dict[str, Chunk]
+
+
+def chunk_of(task: Task, totals: Totals) -> Chunk:
+    return Chunk(task.chunk, target(), task.scenario, task.digest, task.base, task.seeds, totals)
+
+
+def add_up(chunks: Mapping[str, Chunk]) -> Totals:
+    """The totals of all chunks."""
+    totals = Totals()
+    for chunk in chunks.values():
+        totals.add(chunk.totals)
+    return totals
+
+
+def joined(chunks: Iterable[Chunk]) -> Chunks:
+    """Each chunk once, in order of names: the one that lost least, else the first in order of text."""
+    found: Chunks = {}
+    for chunk in chunks:
+        found[chunk.name] = min(found.get(chunk.name, chunk), chunk, key=preference)
+    return {name: found[name] for name in sorted(found)}
+
+
+def preference(chunk: Chunk) -> tuple[int, str]:
+    return len(chunk.totals.lost), line_of(chunk)
+
+
+# Whether chunks belong together.
+
+
+def must_fit(chunks: Iterable[Chunk], digests: Mapping[str, str], name: str) -> None:
+    """Refuse chunks of other code, or of another text of one of these scenarios."""
+    for chunk in chunks:
+        if chunk.target != target():
+            raise BadLedger(
+                f"{name}: made by {chunk.target}, this is {target()}: use that code, or a new file"
+            )
+        if chunk.digest != digests.get(chunk.scenario, chunk.digest):
+            raise BadLedger(
+                f"{name}: made with another text of {chunk.scenario}: use that one, or a new file"
+            )
+
+
+def must_not_overlap(chunks: Mapping[str, Chunk]) -> None:
+    """Refuse a seed that stands in two chunks: it would count twice."""
+    owners: dict[tuple[str, int], str] = {}
+    for chunk in chunks.values():
+        for seed in chunk.seeds:
+            if owners.setdefault((chunk.scenario, seed), chunk.name) != chunk.name:
+                raise BadLedger(
+                    f"{chunk.scenario} seed {seed} is in two chunks that were cut otherwise: "
+                    "merge shards of one n and of the same seeds"
+                )
+
+
+# The file.
+
+
+def line_of(chunk: Chunk) -> str:
+    document = {
+        "format": FORMAT, "version": VERSION, "chunk": chunk.name, "target": chunk.target,
+        "scenario": chunk.scenario, "digest": chunk.digest, "base": chunk.base,
+        "seeds": [str(seed) for seed in chunk.seeds], "totals": to_plain(chunk.totals),
+    }  # fmt: skip
+    return json.dumps(document, separators=(",", ":"))
+
+
+def read(path: Path) -> Chunks:
+    """The chunks in a file. Raises BadLedger."""
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise OSError(0, "not a file")
+        lines = path.read_bytes().split(b"\n")[:-1]  # after the last newline: nothing, or what was torn
+    except OSError as error:
+        raise BadLedger(f"{shown(path)}: cannot be read: {error.strerror}") from None
+    return joined(chunk_in(line, f"{shown(path)}: line {number}") for number, line in enumerate(lines, 1))
+
+
+def chunk_in(line: bytes, place: str) -> Chunk:
+    try:
+        fields = table(json.loads(line), "the line")
+        if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
+            wrong("format", fields.get("format"))
+        return checked(fields)
+    except (ValueError, RecursionError) as error:
+        said = "not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+        raise BadLedger(f"{place}: not a line of a sweep: {escaped(said)}") from None
+
+
+def checked(fields: Plain) -> Chunk:
+    name, code, scenario, digest, base = (
+        string(fields.get(key), key) for key in ("chunk", "target", "scenario", "digest", "base")
+    )
+    seeds = tuple(seed_of(seed) for seed in listed(fields.get("seeds"), "seeds"))
+    chunk = Chunk(name, code, scenario, digest, base, seeds, from_plain(fields.get("totals")))
+    if chunk.totals.runs + len(chunk.totals.lost) != len(seeds):
+        wrong("totals.runs", chunk.totals.runs)
+    if code == target() and name != chunk_name(scenario, digest, seeds):
+        wrong("chunk", name)
+    return chunk
+
+
+def write(path: Path, chunks: Mapping[str, Chunk]) -> None:
+    """A file with these chunks, in order of names: the same bytes, whatever they were merged from."""
+    write_whole(path, "".join(f"{line_of(chunks[name])}\n" for name in sorted(chunks)).encode())
+
+
+def shown(path: Path) -> str:
+    return escaped(str(path))
+
+
+@attrs.define
+class Ledger:
+    """A file that a sweep appends to. `done`: what it held when it was opened."""
+
+    path: Path
+    done: Chunks
+
+    @classmethod
+    def open(cls, path: Path) -> "Ledger":
+        """Read what is there. Raises BadLedger, also if it could not be written to."""
+        done = read(path) if path.exists() else {}
+        folder = path.parent
+        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+            raise BadLedger(f"{shown(path)}: cannot be written, name a file in a folder that is there")
+        return cls(path, done)
+
+    def append(self, chunk: Chunk) -> None:
+        """Add a chunk; it is on disk when this returns."""
+        with self.path.open("ab+") as file:
+            file.truncate(whole_bytes(file))
+            file.write(f"{line_of(chunk)}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def whole_bytes(file: Any) -> int:
+    """How many bytes of the file are whole lines."""
+    end: int = file.seek(0, os.SEEK_END)
+    at = end
+    while at > 0:
+        start = max(0, at - 65_536)
+        file.seek(start)
+        block = file.read(at - start)
+        if b"\n" in block:
+            return start + int(block.rindex(b"\n")) + 1
+        at = start
+    return 0

@@ -1,0 +1,32 @@
+"""What a sweep takes from outside: time, for budgets and progress; a commit id or chance, as a base."""
+
+import os
+import time
+from typing import Final
+
+import attrs
+
+from umi_sim.prng import parse_seed
+from umi_sim.provenance import described
+
+MINUTE_MS: Final = 60_000
+
+
+@attrs.define
+class Stopwatch:
+    """Milliseconds since it was made."""
+
+    started_ns: int = attrs.field(factory=time.monotonic_ns)
+
+    def elapsed_ms(self) -> int:
+        return (time.monotonic_ns() - self.started_ns) // 1_000_000
+
+
+def base() -> str:
+    """The commit id around this package; without git a drawn one, in the same form."""
+    commit = described().removesuffix("-dirty")
+    try:
+        parse_seed(commit)
+    except ValueError:
+        return f"0x{int.from_bytes(os.urandom(8), 'big'):016x}"
+    return commit

@@ -1,0 +1,136 @@
+"""The plan of a sweep: which seeds of which scenarios, cut into chunks that every machine cuts alike.
+
+Law 1. Fresh seed i is the first word of stream `fresh`, i of the base; a shard takes every n-th seed.
+Law 2. A chunk is named by what it depends on: code, scenario and seeds. Equal names, equal results.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain, count, islice, zip_longest
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_sim import scenario
+from umi_sim.prng import Stream, parse_seed
+from umi_sim.provenance import code_digest
+from umi_sim.scenario import Scenario
+
+CHUNK_COUNT: Final = 10
+FRESH_COUNT_MAX: Final = 1_000_000
+DIGEST_BYTES: Final = 8
+PERSON: Final = b"umi-sweep-1"
+
+
+@attrs.frozen
+class Source:
+    """A scenario by the name that the user gave, with its text and the folder where its data lies."""
+
+    name: str
+    text: str
+    folder: str
+    digest: str
+    file: Scenario
+
+
+@attrs.frozen
+class Task:
+    """Some seeds of one scenario, as plain data: all that a worker on another machine needs.
+
+    `base`: what the seeds were drawn from; empty if they were given.
+    """
+
+    chunk: str
+    scenario: str
+    text: str
+    folder: str
+    digest: str
+    seeds: tuple[int, ...]
+    base: str = ""
+    stop_first: bool = False
+    gate: bool = True
+    cpu_s_max: int = 60
+    wall_ms_max: int = 600_000
+    memory_bytes_max: int = 2 * 1024**3
+
+
+@attrs.frozen
+class Plan:
+    """What to run. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
+
+    `is_timed`: given and fresh seeds take turns, since nobody knows where it will end.
+    """
+
+    sources: tuple[Source, ...]
+    pinned: Sequence[int] = ()
+    fresh_count: int | None = 0
+    base: str = "0"
+    shard: tuple[int, int] = (1, 1)
+    is_timed: bool = False
+    stop_first: bool = False
+
+    @property
+    def run_count(self) -> int | None:
+        """How many runs; None if time decides."""
+        if self.is_timed or self.fresh_count is None:
+            return None
+        parts = (self.pinned, range(self.fresh_count))
+        return len(self.sources) * sum(len(self.mine(part)) for part in parts)
+
+    def mine(self, part: Sequence[int]) -> Sequence[int]:
+        number, of = self.shard
+        return part[number - 1 :: of]
+
+    def tasks(self) -> Iterator[Task]:
+        """The chunks in order: by scenario, or in turns if the time may end anywhere."""
+        parts = [part(source) for source in self.sources for part in (self.given, self.fresh)]
+        if not self.is_timed:
+            return chain.from_iterable(parts)
+        return (task for turn in zip_longest(*parts) for task in turn if task)
+
+    def given(self, source: Source) -> Iterator[Task]:
+        return (self.task(source, seeds) for seeds in chunks(iter(self.mine(self.pinned))))
+
+    def fresh(self, source: Source) -> Iterator[Task]:
+        fresh_count = FRESH_COUNT_MAX if self.fresh_count is None else self.fresh_count
+        words = (fresh_seed(self.base, index) for index in self.mine(range(fresh_count)))
+        return (self.task(source, seeds, self.base) for seeds in chunks(words))
+
+    def task(self, source: Source, seeds: tuple[int, ...], base: str = "") -> Task:
+        name = chunk_name(source.name, source.digest, seeds)
+        return Task(
+            name, source.name, source.text, source.folder, source.digest, seeds, base, self.stop_first
+        )
+
+
+def fresh_seed(base: str, index: int) -> int:
+    return Stream(parse_seed(base), "fresh", index).word()
+
+
+def chunks(seeds: Iterator[int]) -> Iterator[tuple[int, ...]]:
+    parts = (tuple(islice(seeds, CHUNK_COUNT)) for _ in count())
+    return iter(lambda: next(parts), ())
+
+
+def chunk_name(name: str, digest: str, seeds: Sequence[int]) -> str:
+    return digest_of(target(), name, digest, *map(str, seeds))
+
+
+def target() -> str:
+    """The version of what is tested and of who tests it: no result outlives a change of either."""
+    return f"umi_core {code_digest()}"
+
+
+def source_of(name: str) -> Source:
+    """A shipped scenario, or a file of the user. Raises BadScenario."""
+    file = scenario.find(name)
+    path = scenario.shipped().get(name) or Path(name)
+    text = path.read_bytes().decode(errors="surrogateescape")
+    spoken = Path(file.transcript).read_bytes() if file.transcript else b""
+    return Source(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
+
+
+def digest_of(*parts: str) -> str:
+    return blake2b(json.dumps(parts).encode(), digest_size=DIGEST_BYTES, person=PERSON).hexdigest()

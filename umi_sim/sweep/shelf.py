@@ -1,0 +1,91 @@
+"""The shelf: one seed file for each different failure, small and checked, where later sweeps find it.
+
+Law 1. The first version of a file is written when the failure comes back, before anything else is tried.
+Law 2. A file is replayed here before it is believed: what a worker saw and we do not is nondeterminism.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from pathlib import Path
+
+import attrs
+
+from umi_sim import seed_file
+from umi_sim.replay import replay
+from umi_sim.seed_file import BadSeedFile, History, SeedFile
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, Apart, Found, Totals
+from umi_sim.sweep.work import shrunk
+
+
+@attrs.define
+class Shelf:
+    """The files of one sweep, below `folder`. `past`: what the files said before, by fingerprint."""
+
+    folder: Path
+    past: dict[str, History] = attrs.field(factory=dict)
+
+    def first(self, totals: Totals) -> None:
+        """Write what has not been seen before, as it is."""
+        for found in totals.found.values():
+            if found.text and found.fingerprint not in self.past and len(self.past) < FOUND_COUNT_MAX:
+                self.past[found.fingerprint] = self.history(found)
+                self.write(found, hits=totals.hits[found.fingerprint])
+
+    def history(self, found: Found) -> History:
+        try:
+            return seed_file.read(self.folder / found.path).history
+        except BadSeedFile:
+            return History(hits=0, first_seed=str(found.seed))
+
+    def last(self, totals: Totals) -> None:
+        """Write the files of the most frequent failures as they are in the end."""
+        for found in kept(totals):
+            self.past.setdefault(found.fingerprint, self.history(found))
+            self.write(found, hits=totals.hits[found.fingerprint])
+
+    def write(self, found: Found, hits: int) -> None:
+        past = self.past[found.fingerprint]
+        seed = of(found)
+        notes = seed.history.notes or past.notes
+        history = attrs.evolve(past, hits=past.hits + hits, notes=notes)
+        seed_file.write(self.folder / found.path, attrs.evolve(seed, history=history))
+
+
+def kept(totals: Totals) -> list[Found]:
+    """The failures that have a file: the most frequent ones."""
+    return [found for found in totals.in_order()[:FOUND_COUNT_MAX] if found.text]
+
+
+def of(found: Found) -> SeedFile:
+    return seed_file.loads(found.text.encode(), found.path)
+
+
+def shrink(totals: Totals, executor: Executor) -> None:
+    """Make what was found small, each failure once, by the workers of the sweep."""
+    todo = [found for found in kept(totals) if found.is_whole]
+    texts = (executor.submit(shrunk, found.text) for found in todo)
+    for found, future in zip(todo, list(texts), strict=True):
+        try:
+            text = future.result()
+        except BrokenExecutor:
+            return
+        if text and is_same(seed_file.loads(text.encode(), found.path)):
+            totals.found[found.fingerprint] = attrs.evolve(found, text=text)
+
+
+def verify(totals: Totals) -> None:
+    """Replay here what workers saw; a run that is another one here stands apart from now on."""
+    for found in kept(totals):
+        if found.is_whole and (lines := differing(of(found))):
+            apart = Apart(found.scenario, found.seed, "record-replays", tuple(lines))
+            totals.apart[apart.scenario, apart.seed, apart.rule] = apart
+
+
+def is_same(seed: SeedFile) -> bool:
+    return not differing(seed)
+
+
+def differing(seed: SeedFile) -> Sequence[str]:
+    """Why this file does not fail here as it did there; nothing if it does."""
+    done = replay(seed)
+    return [] if done.what == "same failure" else [f"its file replayed here {done.what}: {done.why}"]

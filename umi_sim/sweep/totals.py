@@ -1,0 +1,243 @@
+"""Totals: what runs came to, as counts, least and greatest values, and unions.
+
+Law 1. Adding is commutative and associative: the order in which runs end changes nothing.
+Law 2. The smallest seed of a fingerprint is the one that is kept.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+import attrs
+
+from umi_sim import fingerprint, floors, scenario, seed_file
+from umi_sim.console import HARNESS
+from umi_sim.floors import Missed, Summary
+from umi_sim.invariants import id_of
+from umi_sim.items import Op
+from umi_sim.replay import severest
+from umi_sim.report import plural
+from umi_sim.scenario import Scenario
+from umi_sim.verdict import EXIT_CODES, Failure, FailureKind, Verdict
+
+LOST_MAX: Final = (1, 100)
+UNDECIDED_MAX: Final = (1, 100)
+FOUND_COUNT_MAX: Final = 50
+COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks")
+SUMS: Final = ("runs", "steps", "failed", "undecided", "gated")
+
+Limit = Literal["time", "memory"]
+Span = tuple[int, int]
+
+
+@attrs.frozen
+class Found:
+    """One failure by the smallest seed that shows it. `text`: its seed file, unless it is too large for one.
+
+    `is_whole`: the file has the items of the run; one that was ended by force has none.
+    """
+
+    scenario: str
+    seed: int
+    kind: FailureKind
+    rule: str
+    fingerprint: str
+    message: str
+    path: str
+    text: str
+    is_whole: bool = True
+
+
+@attrs.frozen
+class Apart:
+    """One seed that came out in two ways: `rule` says which two; `lines` show the first difference."""
+
+    scenario: str
+    seed: int
+    rule: str
+    lines: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Lost:
+    """One seed without a verdict: whoever ran it died twice."""
+
+    scenario: str
+    seed: int
+    why: str
+
+
+@attrs.define
+class Totals:
+    """What runs came to. `found` and `hits` by fingerprint, `summaries` by scenario.
+
+    `undecided`: runs in which the oracle gave up on something. `gated`: runs that were run again in other
+    ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run.
+    """
+
+    runs: int = 0
+    steps: int = 0
+    failed: int = 0
+    undecided: int = 0
+    gated: int = 0
+    operations: Counter[str] = attrs.field(factory=Counter)
+    replies: Counter[str] = attrs.field(factory=Counter)
+    fired: Counter[str] = attrs.field(factory=Counter)
+    blunt: Counter[str] = attrs.field(factory=Counter)
+    excused: Counter[str] = attrs.field(factory=Counter)
+    marks: Counter[str] = attrs.field(factory=Counter)
+    hits: Counter[str] = attrs.field(factory=Counter)
+    found: dict[str, Found] = attrs.field(factory=dict)
+    apart: dict[tuple[str, int, str], Apart] = attrs.field(factory=dict)
+    lost: dict[tuple[str, int], Lost] = attrs.field(factory=dict)
+    sizes: dict[str, Span] = attrs.field(factory=dict)
+    summaries: dict[str, Summary] = attrs.field(factory=dict)
+
+    def add(self, other: "Totals") -> None:
+        """Add what other runs came to."""
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in (*COUNTS, "hits"):
+            getattr(self, name).update(getattr(other, name))
+        for found in other.found.values():
+            self.keep(found)
+        self.apart.update(other.apart)
+        self.lost.update(other.lost)
+        for name, ends in other.sizes.items():
+            self.widen(name, ends)
+        for name, summary in other.summaries.items():
+            self.summaries.setdefault(name, Summary()).add(summary)
+
+    def keep(self, found: Found) -> None:
+        best = self.found.get(found.fingerprint, found)
+        self.found[found.fingerprint] = min(best, found, key=lambda each: (each.seed, each.scenario))
+
+    def widen(self, name: str, ends: Span) -> None:
+        low, high = self.sizes.get(name, ends)
+        self.sizes[name] = (min(low, ends[0]), max(high, ends[1]))
+
+    def in_order(self) -> list[Found]:
+        """The failures, the most frequent first."""
+        return sorted(self.found.values(), key=lambda each: (-self.hits[each.fingerprint], each.fingerprint))
+
+    def doubts(self) -> list[str]:
+        """Why these runs prove nothing, whatever they found."""
+        said = []
+        if self.apart:
+            said.append(f"{len(self.apart)} of {self.gated} runs again came out otherwise")
+        if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
+            said.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
+        if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.runs, UNDECIDED_MAX):
+            said.append(f"{self.undecided} of {self.runs} runs undecided, at most 1/100 may be")
+        return said
+
+
+def is_over(count: int, of: int, share: tuple[int, int]) -> bool:
+    return count * share[1] > of * share[0]
+
+
+@attrs.define
+class Swept:
+    """Which seeds of which scenarios were run: given ones, and fresh ones of which bases."""
+
+    names: dict[str, None] = attrs.field(factory=dict)
+    given: dict[int, None] = attrs.field(factory=dict)
+    fresh: dict[int, None] = attrs.field(factory=dict)
+    bases: dict[str, None] = attrs.field(factory=dict)
+
+    def add(self, name: str, seeds: Sequence[int], base: str) -> None:
+        self.names[name] = None
+        if base:
+            self.bases[base] = None
+        (self.fresh if base else self.given).update(dict.fromkeys(seeds))
+
+    def told(self) -> str:
+        """Such as `2 scenarios, seeds 0..199 and 200 fresh`."""
+        parts = [f"seeds {span_of(sorted(self.given))}"] if self.given else []
+        parts += [f"{len(self.fresh)} fresh"] if self.fresh else []
+        return f"{plural(len(self.names), 'scenario')}, {' and '.join(parts)}"
+
+
+def span_of(seeds: Sequence[int]) -> str:
+    """Sorted seeds in few characters."""
+    first, last = seeds[0], seeds[-1]
+    if len(seeds) == 1:
+        return str(first)
+    return f"{first}..{last}" if last - first == len(seeds) - 1 else f"{len(seeds)} of {first}..{last}"
+
+
+@attrs.frozen
+class Outcome:
+    """What a sweep came to: `missed` is what it never met although its scenarios are for that."""
+
+    totals: Totals
+    swept: Swept
+    files: Mapping[str, Scenario]
+    missed: tuple[Missed, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """The code of the severest kind of failure."""
+        codes = [EXIT_CODES[found.kind] for found in self.totals.found.values()]
+        return severest([*codes, HARNESS] if self.missed or self.totals.doubts() else codes)
+
+
+# One run.
+
+
+def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
+    """What one run came to."""
+    operations = sum(isinstance(item, Op) for item in verdict.items)
+    sizes = {
+        "steps": verdict.steps, "items": len(verdict.items), "operations": operations,
+        "virtual_ms": verdict.virtual_ms,
+    }  # fmt: skip
+    totals = Totals(
+        1, verdict.steps, undecided=int(verdict.undecided > 0),
+        sizes={which: (size, size) for which, size in sizes.items()},
+        summaries={name: floors.summary_of(file, verdict)},
+    )  # fmt: skip
+    for counter in COUNTS:
+        getattr(totals, counter).update(getattr(verdict, counter))
+    if verdict.failure is not None:
+        fail(totals, found_in(name, verdict))
+    return totals
+
+
+def of_limit(name: str, file: Scenario, seed: int, limit: Limit, message: str) -> Totals:
+    """A run that was ended by force: configuration and seed are all that is left of it."""
+    failure = Failure("timeout", "progress", id_of("progress"), 0, 0, "", f"{limit}: {message}")
+    kept = seed_file.SeedFile(
+        scenario.draw(file, seed), (), seed_file.Expect("fail"), failure, fingerprint.of(failure),
+        repro=f"umi-sim run {name} --seed {seed}",
+        history=seed_file.History(first_seed=str(seed), notes="ended by force: only configuration and seed"),
+    )  # fmt: skip
+    totals = Totals(1, sizes={}, summaries={name: Summary(1)})
+    fail(totals, found_of(name, seed, failure, seed_file.text_of(kept), is_whole=False))
+    return totals
+
+
+def fail(totals: Totals, found: Found) -> None:
+    totals.failed += 1
+    totals.hits[found.fingerprint] += 1
+    totals.keep(found)
+
+
+def found_in(name: str, verdict: Verdict) -> Found:
+    assert verdict.failure is not None
+    try:
+        text = seed_file.dumps(verdict)
+    except seed_file.BadSeedFile:
+        text = ""
+    return found_of(name, verdict.config.seed, verdict.failure, text)
+
+
+def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: bool = True) -> Found:
+    rule = failure.rule if failure.rule == failure.rule_id else f"{failure.rule} ({failure.rule_id})"
+    path = seed_file.default_path(failure).as_posix()
+    mark = fingerprint.of(failure)
+    return Found(name, seed, failure.kind, rule, mark, failure.message, path, text, is_whole)

@@ -1,0 +1,108 @@
+"""A chunk: what an executor is asked to do, in whatever thread, process or machine it has.
+
+Law 1. A task and its result are plain data.
+Law 2. A seed whose process dies has one more chance, alone; then it is lost, and others are not.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from umi_sim import difference, scenario, trace
+from umi_sim.scenario import Scenario
+from umi_sim.sweep import gate
+from umi_sim.sweep.gate import Way
+from umi_sim.sweep.keeper import CREW, Died, Kind, OutOfLimit
+from umi_sim.sweep.plain import from_plain, to_plain
+from umi_sim.sweep.totals import Apart, Lost, Totals, of_limit
+
+Plain = dict[str, Any]
+CHANCE_COUNT: Final = 2
+SHRINK_LIMITS: Final = {"cpu_s_max": 300, "wall_ms_max": 1_200_000, "memory_bytes_max": 2 * 1024**3}
+EQUAL_AGAIN: Final = "the traces were equal when run again: it comes and goes"
+ASKED: Final = ("scenario", "text", "folder", "cpu_s_max", "wall_ms_max", "memory_bytes_max")
+GATE_RUN_COUNT: Final = 5  # three ways, and two fresh runs before a replay
+
+
+def work(task: Mapping[str, Any]) -> Plain:
+    """Run the seeds of a task, in order."""
+    totals = Totals()
+    done: list[int] = []
+    for seed in task["seeds"]:
+        totals.add(lived(task, seed))
+        done.append(seed)
+        if task["stop_first"] and totals.found:
+            break
+    return {"totals": to_plain(totals), "is_whole": len(done) == len(task["seeds"])}
+
+
+def lived(task: Mapping[str, Any], seed: int) -> Totals:
+    """One seed, with what the gate makes of it."""
+    why = ""
+    for _ in range(CHANCE_COUNT):
+        try:
+            return tried(task, seed)
+        except Died as died:
+            why = str(died)
+        except OutOfLimit as limit:
+            which, message = limit.args
+            return of_limit(task["scenario"], file_of(task), seed, which, message)
+    name = task["scenario"]
+    return Totals(lost={(name, seed): Lost(name, seed, why)})
+
+
+def shrunk(text: str) -> str:
+    """The seed file made small; empty if nothing came of it."""
+    try:
+        smaller: str = asked("plain", {"do": "shrink", "text": text, **SHRINK_LIMITS})["text"]
+    except (Died, OutOfLimit):
+        return ""
+    return smaller
+
+
+def tried(task: Mapping[str, Any], seed: int) -> Totals:
+    question = {**{key: task[key] for key in ASKED}, "seed": str(seed)}
+    answer = asked("plain", {"do": "run", **question})
+    totals = from_plain(answer["totals"])
+    if task["gate"] and gate.is_gated(seed):
+        totals.gated = 1
+        longer = {**question, **{key: GATE_RUN_COUNT * task[key] for key in ("cpu_s_max", "wall_ms_max")}}
+        for way in ways_apart(longer, answer["trace"]):
+            apart = Apart(task["scenario"], seed, gate.RULES[way], tuple(where_apart(longer, way)))
+            totals.apart[apart.scenario, seed, apart.rule] = apart
+    return totals
+
+
+def asked(kind: Kind, question: Mapping[str, Any]) -> Plain:
+    with CREW.one(kind) as keeper:
+        return keeper.ask(question)
+
+
+def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
+    """The ways in which this run has another trace. If the other process has one, that is told alone."""
+    traces = asked("gate", {"do": "gate", **question})["traces"]
+    if traces["fresh"] != expected:
+        yield "fresh"
+        return
+    yield from (way for way in gate.WAYS if traces[way] != expected)
+
+
+def where_apart(question: Plain, way: Way) -> Iterator[str]:
+    """The first difference, found by running both ways again."""
+    kinds: tuple[Kind, Kind] = ("plain" if way == "fresh" else "gate", "gate")
+    ways: tuple[Way, Way] = ("fresh", way)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder, name)) for name in ("first.trace", "second.trace")]
+        for kind, each, path in zip(kinds, ways, paths, strict=True):
+            asked(kind, {"do": "trace", "way": each, "out": path, **question})
+        first, second = (trace.read(Path(path)) for path in paths)
+        found = trace.first_difference(first, second)
+        names = ("seed", way) if way != "fresh" else ("here", "elsewhere")
+        yield from difference.layout(found, first, second, names) if found else (EQUAL_AGAIN,)
+
+
+def file_of(task: Mapping[str, Any]) -> Scenario:
+    known = scenario.shipped().get(task["scenario"])
+    folder = known.parent if known else Path(task["folder"])
+    return scenario.parse(task["text"], task["scenario"], folder)
