@@ -109,7 +109,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("no-defaults-over-data", "STO-6", "recovery never starts from nothing", ORACLE, CHEAP, STORE),
     Rule("repaired-after-heal", "STO-7", "what was degraded is repaired", ORACLE, FULL, RUNNER),
     Rule("once-only", "IDEM-1", "asked twice, done once", ORACLE, CHEAP, JUDGE),
-    Rule("keys-differ", "IDEM-2", "no two operations share a commit key", ORACLE, CHEAP, NOBODY),
+    Rule("keys-differ", "IDEM-2", "no two operations share a commit key", ORACLE, CHEAP, JUDGE),
     Rule("late-is-inert", "DET-4", "a late answer changes nothing", INSIDE, CHEAP, CORE),
     Rule("scope-apart", "ISO-1", "scopes neither see nor change each other", ORACLE, CHEAP, JUDGE),
     Rule("filter-narrows", "ISO-2", "a filter narrows, None is no wildcard", ORACLE, CHEAP, NOBODY),

@@ -61,6 +61,7 @@ class Watch:
     saves: dict[str, OpenSave] = attrs.field(factory=dict)
     loads: dict[str, OpenLoad] = attrs.field(factory=dict)
     spoken: set[str] = attrs.field(factory=set)
+    request_keys: dict[str, str] = attrs.field(factory=dict)  # of all that was asked, by op_id
 
 
 class Oracle:
@@ -70,6 +71,7 @@ class Oracle:
         self.config = config
         self.memory = Config(**config.memory)  # type: ignore[arg-type]
         self.sessions = SessionOracle()
+        self.committers: dict[str, str] = {}  # who first sent a batch under this key
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
         self.atlas = Atlas()
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
@@ -104,6 +106,8 @@ class Oracle:
         watch.requests[op_id] = request
         if request.__class__ in WORKING:
             return
+        if isinstance(key := getattr(request, "request_key", None), str):
+            watch.request_keys[op_id] = key
         match request:
             case SaveSession():
                 watch.saves[op_id] = self.sessions.begin_save(request, watch.twins, now_ms)
@@ -119,6 +123,8 @@ class Oracle:
     def answered(self, call: Call, answer: Answer) -> None:
         watch = self.watches[call.agent]
         request = watch.requests.get(call.op_id)
+        if isinstance(call.effect, Commit) and call.effect.key:
+            self.sent(watch, call.op_id, call.effect.key)
         if isinstance(request, ArchiveRequest):
             # A row may be made at this step, and its reply lost.
             watch.archive.saw(watch.seen_ms, self.world_ms())
@@ -126,6 +132,14 @@ class Oracle:
             watch.archive.answered(call.op_id, call.step, answer, len(texts))
         if isinstance(request, Remember) and is_own_batch(call.effect, answer):
             self.remembered(watch, call.op_id, request)
+
+    def sent(self, watch: Watch, op_id: str, key: str) -> None:
+        """Operations share a key only if their requests do: else storage takes one for the other."""
+        asked = watch.request_keys.get(op_id)
+        committer = op_id if asked is None else f"{watch.config.name}: request key {asked}"
+        first = self.committers.setdefault(key, committer)
+        if first != committer:
+            raise Broken("keys-differ", f"{committer} commits under the key of {first}", "another key", key)
 
     def crashed(self, agent: str) -> None:
         watch = self.watches[agent]
@@ -144,6 +158,7 @@ class Oracle:
     def wiped(self) -> None:
         """Storage is empty and every life has ended: nothing that was promised is there, or comes back."""
         self.sessions = SessionOracle()
+        self.committers.clear()
         for watch in self.watches.values():
             watch.core = CoreOracle(self.memory)
             watch.archive.wiped()

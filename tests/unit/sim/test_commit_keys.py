@@ -1,0 +1,56 @@
+"""Goal: two operations never share a commit key, unless their requests share a request key."""
+
+import attrs
+
+from tests.histories import broken
+from umi_core.effects import Commit
+from umi_core.inputs import EffectFailed, Forget, Remember
+from umi_core.values import Scope
+from umi_sim.oracle.judge import Oracle
+from umi_sim.run_config import AgentConfig
+from umi_sim.seed_fields import PLAIN
+from umi_sim.services import Call
+
+LOST = EffectFailed(0, "timeout")
+
+
+def oracle() -> Oracle:
+    agents = tuple(AgentConfig(name, Scope("u", name)) for name in "ab")
+    return Oracle(attrs.evolve(PLAIN, agents=agents))
+
+
+def commit(heard: Oracle, op_id: str, key: str, agent: str = "a", attempt: int = 1) -> None:
+    event = f"{op_id}/commit#{attempt}"
+    heard.answered(Call(event, agent, 0, op_id, "rebalance", "commit", Commit((), (), key), 0), LOST)
+
+
+def test_an_operation_keeps_its_key_and_another_one_has_another() -> None:
+    heard = oracle()
+    commit(heard, "o1", "k1")
+    commit(heard, "o1", "k1", attempt=2)
+    commit(heard, "o2", "k2")
+    commit(heard, "a:recover:1", "")
+    commit(heard, "a:recover:2", "")  # a claim has no key
+    with broken("keys-differ"):
+        commit(heard, "o3", "k1", agent="b")  # storage knows keys of all scopes
+
+
+def test_requests_with_one_request_key_share_a_commit_key_and_no_other_one_does() -> None:
+    heard = oracle()
+    heard.issued("a", "o1", Remember(1, "x", request_key="r"), 0)
+    heard.issued("a", "o2", Forget(2, "ent_x", request_key="r"), 0)
+    heard.issued("a", "o3", Forget(3, "ent_x"), 0)
+    commit(heard, "o1", "k1")
+    heard.crashed("a")
+    commit(heard, "o2", "k1")
+    heard.issued("b", "o4", Remember(4, "x", request_key="r"), 0)
+    for agent, op_id in (("a", "o3"), ("b", "o4")):
+        with broken("keys-differ"):
+            commit(heard, op_id, "k1", agent)
+
+
+def test_a_storage_that_was_wiped_knows_no_keys() -> None:
+    heard = oracle()
+    commit(heard, "o1", "k1")
+    heard.wiped()
+    commit(heard, "o2", "k1")
