@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-<<<<<<< HEAD
-from umi_sim import __version__, cli_explain, cli_explore, cli_export, cli_lists, cli_many, cli_seeds
-=======
-from umi_sim import __version__, cli_explain, cli_explore, cli_export, cli_lists, cli_many, cli_sweep
->>>>>>> 01cd61d (Sweeps: shards, files to go on from, a gate for determinism, limits, executors, reports for CI; merge adds them up)
+from umi_sim import (
+    __version__,
+    cli_explain,
+    cli_explore,
+    cli_export,
+    cli_lists,
+    cli_many,
+    cli_seeds,
+    cli_sweep,
+)
 from umi_sim.cli_lists import config_of, readable
 from umi_sim.cli_seeds import again, kept, must_be_writable
 from umi_sim.console import Commands, is_colored, output_options, refuse, say, say_json, seed_of
@@ -180,10 +185,6 @@ def trace_lines(file: str) -> list[str]:
         refuse(f"{file}: neither a seed file nor a trace: {error}")
 
 
-<<<<<<< HEAD
-for module in (cli_seeds, cli_lists, cli_many, cli_explore, cli_explain, cli_export):
-=======
-for module in (cli_lists, cli_many, cli_sweep, cli_explore, cli_explain, cli_export):
->>>>>>> 01cd61d (Sweeps: shards, files to go on from, a gate for determinism, limits, executors, reports for CI; merge adds them up)
+for module in (cli_seeds, cli_lists, cli_many, cli_sweep, cli_explore, cli_explain, cli_export):
     for command in module.COMMANDS:
         cli.add_command(command)

@@ -374,12 +374,8 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
-<<<<<<< HEAD
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-=======
-        tuple(loss.told for loss in world.services.atlas.losses),
         undecided=sum(watch.archive.undecided for watch in live.inspector.oracle.watches.values()),
->>>>>>> 01cd61d (Sweeps: shards, files to go on from, a gate for determinism, limits, executors, reports for CI; merge adds them up)
     )  # fmt: skip
 
 

@@ -78,10 +78,7 @@ class Verdict:
     tail: tuple[Event, ...] = ()
     losses: tuple[str, ...] = ()  # what storage destroyed, a line each
     changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed
-<<<<<<< HEAD
     model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
-=======
     undecided: int = 0  # how often the oracle gave up on a row
->>>>>>> 01cd61d (Sweeps: shards, files to go on from, a gate for determinism, limits, executors, reports for CI; merge adds them up)
