@@ -153,4 +153,4 @@ def lived(seed: int, **limits: int) -> Totals:
     """One seed of a small scenario, as a worker lives it."""
     plan = Plan((source_of("own.toml"),), [seed])
     (task,) = plan.tasks()
-    return work.lived(attrs.asdict(attrs.evolve(task, **limits), recurse=False), seed)
+    return work.lived({**attrs.asdict(task, recurse=False), **limits}, seed)

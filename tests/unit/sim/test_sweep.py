@@ -23,7 +23,7 @@ from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
 from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import Found, Totals
+from umi_sim.sweep.totals import Found, Swept, Totals
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 OWN: Final = """
@@ -270,7 +270,7 @@ def found(kind: Any) -> Found:
     ],
 )
 def test_the_code_is_that_of_the_severest(changes: dict[str, Any], code: int) -> None:
-    outcome = conductor.outcome_of(Totals(runs=1000, **changes), conductor.Swept(), ())
+    outcome = conductor.outcome_of(Totals(runs=1000, **changes), Swept(), ())
     assert outcome.exit_code == code
 
 
