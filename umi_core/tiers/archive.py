@@ -29,7 +29,7 @@ class AccessTable:
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
-    `versions`: of the newest row that this life has written of each id, and was told of.
+    `versions`: of the newest row of an id that this life was told of; of ids that were written lately.
     """
 
     records: Mapping[str, AccessRecord] = {}
@@ -87,13 +87,12 @@ class AccessTable:
             return self
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
         same = [key for key in newer if key in told and told[key] == self.records.get(key)]
-        gone = [key for key in same if key not in self.records]
-        unsaved, known = {**self.unsaved, **dict.fromkeys(newer)}, {**self.versions, **newer}
+        unsaved = {**self.unsaved, **dict.fromkeys(newer)}
         for key in same:
             del unsaved[key]
-        for key in gone:
-            del known[key]  # what is heard of it from now on is looked at
-        return attrs.evolve(self, unsaved=unsaved, versions=known)
+        known = {key: version for key, version in self.versions.items() if key not in newer} | newer
+        surplus_count = max(0, len(known) - ACCESS_RECORD_COUNT_MAX)
+        return attrs.evolve(self, unsaved=unsaved, versions=dict(list(known.items())[surplus_count:]))
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.

@@ -170,8 +170,10 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
-        told = plan if is_ours(receipt, view) else Plan(plan.at_ms, forgotten=plan.forgotten)
-        learn_lost(told, answer.versions, view)
+        if is_ours(receipt, view):
+            learn_lost(plan, answer.versions, view)
+        else:  # whoever wrote those rows is told of them
+            learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
         return Learned({"stored": first_value(receipt, view), "lost": True})
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]

@@ -5,6 +5,7 @@ import pytest
 
 from umi_core.effects import Write
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.tiers import archive
 from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.values import AccessRecord, Address, Entity, Scope
 
@@ -93,10 +94,22 @@ def test_a_row_that_an_unknown_plan_wrote_may_say_anything() -> None:
     assert list(records(("a", 5)).saved((), rows_as(3, "a")).unsaved) == ["a"]
 
 
-def test_nothing_is_kept_of_a_record_whose_delete_is_stored() -> None:
+def test_a_batch_that_a_delete_has_overtaken_is_written_again() -> None:
     table = records(("a", 5)).without(("a",))
-    table = table.saved(table.writes(SCOPE), rows_as(3, "a"))
-    assert (table.records, table.unsaved, table.versions) == ({}, {}, {})
+    table = table.saved(table.writes(SCOPE), rows_as(2, "a"))
+    assert (table.records, table.unsaved) == ({}, {})
+    first = table.touched((A,), 5, ())
+    assert list(first.saved(first.writes(SCOPE), rows_as(1, "a")).unsaved) == ["a"]
+
+
+def test_row_versions_are_kept_of_as_many_ids_as_records_and_the_latest_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archive, "ACCESS_RECORD_COUNT_MAX", 2)
+    table = records(("a", 5), ("b", 5), ("c", 5))
+    for version, key in enumerate("abca", 1):
+        table = table.saved((), rows_as(version, key))
+    assert table.versions == {"c": 3, "a": 4}
 
 
 def test_what_a_commit_says_of_other_rows_saves_nothing() -> None:
