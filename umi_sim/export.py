@@ -7,14 +7,17 @@ Law 3. What shows in no effect, reply or rendering of one memory is refused: its
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+from typing import Any, Final, ParamSpec
 
 import attrs
 
 from umi_core.config import Config
 from umi_core.effects import Effect, Reply
 from umi_core.inputs import (
+    Answer,
     Blocks,
     Bytes,
     CoreBytes,
@@ -27,8 +30,8 @@ from umi_core.inputs import (
     Value,
 )  # fmt: skip
 from umi_core.memory import Memory
+from umi_core.tiers.session import RESERVED
 from umi_core.values import Scope
-from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim import fingerprint
 from umi_sim.inspector import Inspector
@@ -37,9 +40,11 @@ from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import outcome_of, run_of
 from umi_sim.seed_file import SeedFile
+from umi_sim.services import Call
 from umi_sim.storage import SimStorage
-from umi_sim.verdict import Failure
+from umi_sim.verdict import Broken, Failure
 
+P = ParamSpec("P")
 PROBES: Final[tuple[Request, ...]] = (
     Render("probe"), Render("probe", "markdown"), Blocks("probe"), CoreBytes("probe"), Len("probe"),
     Bytes("probe"), LastRoutingDecisions("probe"),
@@ -63,7 +68,8 @@ class Input:
 class Life:
     """One memory from its birth on, as it was told."""
 
-    name: str
+    agent: str
+    number: int
     scope: Scope
     config: Config
     inputs: list[Input] = attrs.field(factory=list)
@@ -81,8 +87,6 @@ class Seen:
     effects: tuple[Effect, ...] = ()
     deadline_ms: int | None = None
     raised: str = ""
-    snapshot: bytes = b""
-    digest: bytes = b""
 
 
 @attrs.frozen
@@ -101,35 +105,68 @@ class Test:
 
 
 class Listener(Inspector):
-    """An inspector that notes what every memory is told, and whether a reply is being judged."""
+    """An inspector that notes what every memory is told, and whether a reply is being judged.
 
-    def __init__(self, config: RunConfig) -> None:
+    A deaf one lets broken promises pass, so that a run goes on to where they show.
+    """
+
+    def __init__(self, config: RunConfig, *, is_deaf: bool = False) -> None:
         super().__init__(config)
         self.lives: list[Life] = []
-        self.current: dict[str, Life] = {}
         self.is_judging = False
+        self._current: dict[str, Life] = {}
         self._place = 0
+        self._judging = partial(suppress, Broken) if is_deaf else nullcontext
+        self.issued = self._heard(self.issued)
+        self.woken = self._heard(self.woken)
+
+    def _heard(self, judge: Callable[P, object]) -> Callable[P, Any]:
+        def judged(*args: P.args, **named: P.kwargs) -> object:
+            said: object = None
+            with self._judging():
+                said = judge(*args, **named)
+            return said  # noqa: RET504  # a deaf one has nothing to say
+
+        return judged
 
     def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
         if memory.state.phase == "new":
-            number_of_life = sum(life.name.startswith(f"{agent}_") for life in self.lives) + 1
-            life = Life(f"{agent}_{number_of_life}", memory.state.scope, memory.state.config)
-            self.current[agent] = life
+            life_count = sum(life.agent == agent for life in self.lives)
+            life = Life(agent, life_count + 1, memory.state.scope, memory.state.config)
+            self._current[agent] = life
             self.lives.append(life)
-        self.current[agent].inputs.append(Input(self._place, reading_ms, value))
+        self._current[agent].inputs.append(Input(self._place, reading_ms, value))
         self._place += 1
         super().stepping(agent, memory, value, reading_ms)
 
+    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
+        with self._judging():
+            super().answered(call, answer, reading_ms)
+
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         self.is_judging = True
-        super().replied(agent, op_id, reply, reading_ms)
+        with self._judging():
+            super().replied(agent, op_id, reply, reading_ms)
         self.is_judging = False
 
     def stepped(
         self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
     ) -> None:
-        self.current[agent].effects.append(effects)
-        super().stepped(agent, memory, storage, value, effects)
+        self._current[agent].effects.append(effects)
+        with self._judging():
+            super().stepped(agent, memory, storage, value, effects)
+
+    def crashed(self, agent: str) -> None:
+        with self._judging():
+            super().crashed(agent)
+
+    def life_over(self, agent: str) -> None:
+        with self._judging():
+            super().life_over(agent)
+
+    def check(self, memory: Memory, storage: SimStorage) -> None:
+        with self._judging():
+            super().check(memory, storage)
 
 
 # What the memories of a run were told, and what they should have done.
@@ -137,14 +174,24 @@ class Listener(Inspector):
 
 def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
     """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
-    listener = Listener(seed.config)
-    with planted(seed.config.planted, BUILT_IN) as registry:
-        failure = outcome_of(run_of(seed.config, seed.items, listener, registry=registry))
-    if seed.config.planted is not None:
-        return [by_the_bug(listener.lives, seed.config.planted)], failure
+    listener, failure = listened(seed)
+    bug = seed.config.planted
+    if bug is not None:
+        test = by_the_bug(listener.lives, bug) or by_the_bug(listened(seed, is_deaf=True)[0].lives, bug)
+        if test is None:
+            raise CannotShow(f"{bug} shows in no effect, reply or rendering of a memory")
+        return [test], failure
     if failure is None:
         return [kept(life) for life in until(listener.lives, seed)], None
     return [by_the_end(listener, failure)], failure
+
+
+def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[Listener, Failure | None]:
+    """The run again, with somebody who notes it; how it failed."""
+    listener = Listener(seed.config, is_deaf=is_deaf)
+    with planted(seed.config.planted, BUILT_IN) as registry:
+        failure = outcome_of(run_of(seed.config, seed.items, listener, registry=registry))
+    return listener, failure
 
 
 def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:
@@ -158,7 +205,7 @@ def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:
 
 def kept(life: Life) -> Test:
     """Everything as it is."""
-    seen = list(lived(life, BUILT_IN))
+    seen = list(lived(life, born(life, None)))
     if not life.is_like(seen):
         raise CannotShow("its workflows change in mid-run, which a memory alone does not")
     return Test(
@@ -172,71 +219,69 @@ def by_the_end(listener: Listener, failure: Failure) -> Test:
     if failure.kind != "crash" and not listener.is_judging:
         raise CannotShow(f"{failure.rule} is not seen in a reply")
     test = kept(attrs.evolve(life, inputs=life.inputs[:-1])) if len(life.inputs) > 1 else Test(life, [])
-    seen = list(lived(life, BUILT_IN))[-1]
+    seen = list(lived(life, born(life, None)))[-1]
     last = life.inputs[-1]
     told = [*test.told, (last.now_ms, last.value, seen.effects)]
     return Test(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
 
 
-def lived(life: Life, registry: Registry) -> Iterator[Seen]:
-    """The life again, in a memory of its own; it ends with an exception."""
-    memory = Memory(life.scope, life.config, registry)
+def lived(life: Life, memory: Memory) -> Iterator[Seen]:
+    """The life again, in a new memory; it ends with an exception."""
     for each in life.inputs:
         try:
-            effects = memory.step(each.now_ms, each.value)
+            yield Seen(memory.step(each.now_ms, each.value), memory.deadline_ms())
         except Exception as error:
             yield Seen(raised=repr(error))
             return
-        yield Seen(effects, memory.deadline_ms(), "", memory.snapshot(), memory.digest())
 
 
 # The planted bug: where it first shows.
 
 
-def by_the_bug(lives: Sequence[Life], bug: str) -> Test:
+def by_the_bug(lives: Sequence[Life], bug: str) -> Test | None:
     """The life in which the bug shows first, with the effects of the code without it."""
     found = [test for life in lives if (test := first_sign(life, bug))]
-    if not found:
-        raise CannotShow(f"{bug} shows in no effect, reply or rendering of a memory")
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def first_sign(life: Life, bug: str) -> tuple[int, Test] | None:
     """Where the life parts from that of a memory without the bug, and the test that shows it."""
-    with planted(bug, BUILT_IN) as registry:
-        wrong = list(lived(life, registry))
-    if not life.is_like(wrong):
+    right, wrong = born(life, None), born(life, bug)
+    with planted(bug, BUILT_IN):
+        theirs = list(lived(life, wrong))
+    if not life.is_like(theirs):
         return None
-    right = list(lived(life, BUILT_IN))
     told: list[tuple[int, Value, tuple[Effect, ...]]] = []
-    for each, ours, theirs in zip(life.inputs, right, wrong, strict=False):
+    for each, ours, other in zip(life.inputs, lived(life, right), theirs, strict=False):
         if ours.raised:
             return None  # what the bug has led to is nothing that the code without it ever meets
         told.append((each.now_ms, each.value, ours.effects))
-        if ours.effects != theirs.effects or theirs.raised:
+        if ours.effects != other.effects or other.raised:
             return each.place, Test(life, told)
-        if ours.deadline_ms != theirs.deadline_ms:
+        if ours.deadline_ms != other.deadline_ms:
             return each.place, Test(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
-        if ours.digest != theirs.digest and (probe := probed(life, ours, theirs, bug)):
-            return each.place, Test(life, [*told, (each.now_ms, *probe)])
-    return None
+    probe = probed(life, right, wrong, bug)
+    return (life.inputs[-1].place, Test(life, [*told, probe])) if probe else None
 
 
-def probed(life: Life, ours: Seen, theirs: Seen, bug: str) -> tuple[Request, tuple[Effect, ...]] | None:
-    """A read that tells the two memories apart, with the right answer; it changes neither."""
-    keys = dict.fromkeys(it.value.key for it in life.inputs if isinstance(it.value, Set))
-    reads = (*PROBES, *(Get("probe", key) for key in keys))
-    for read in reads:
-        right = asked(ours.snapshot, read, None)
-        if right != asked(theirs.snapshot, read, bug):
-            return read, right
-    return None
-
-
-def asked(snapshot: bytes, read: Request, bug: str | None) -> tuple[Effect, ...]:
+def born(life: Life, bug: str | None) -> Memory:
     with planted(bug, BUILT_IN) as registry:
-        memory = Memory.restore(snapshot, registry)
-        return memory.step(memory.state.seen_ms, read)
+        return Memory(life.scope, life.config, registry)
+
+
+def probed(
+    life: Life, right: Memory, wrong: Memory, bug: str
+) -> tuple[int, Value, tuple[Effect, ...]] | None:
+    """A read at the end that tells the two memories apart, with the right answer; it changes neither."""
+    keys = dict.fromkeys((*(it.value.key for it in life.inputs if isinstance(it.value, Set)), *RESERVED))
+    now_ms = life.inputs[-1].now_ms
+    for read in (*PROBES, *(Get("probe", key) for key in keys)):
+        ours = right.step(now_ms, read)
+        with planted(bug, BUILT_IN):
+            theirs = wrong.step(now_ms, read)
+        if ours != theirs:
+            return now_ms, read, ours
+    return None
 
 
 # The source.
@@ -275,7 +320,7 @@ def heading(failure: Failure | None) -> Iterator[str]:
 def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[str]:
     rule = re.sub("[^a-z0-9]+", "_", failure.rule.lower()) if failure else "a_run"
     config = [("", writer.call(test.life.config))] if test.life.config != Config() else []
-    yield from ("", "", f"def test_{rule}_{test.life.name}() -> None:")
+    yield from ("", "", f"def test_{rule}_{test.life.agent}_{test.life.number}() -> None:")
     yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
     last = len(test.told) - 1
     for index, (now_ms, value, effects) in enumerate(test.told):

@@ -21,6 +21,7 @@ PIECE_CHARS_MAX: Final = 70
 TUPLE_MAX: Final = 12  # longer ones, of numbers, are constants
 POSITIONAL_MAX: Final = 3
 GROUPED_MIN: Final = 10_000
+QUOTES: Final = "'\""
 INDENT: Final = "    "
 
 UNPLAIN: Final = re.compile(r"[^\x20-\x7e]|\\")
@@ -183,15 +184,16 @@ def summands(part: str | Sequence[object], mark: str) -> list[str]:
 
 
 def broken(text: str) -> Iterator[str]:
-    """Pieces that are short when they are written."""
-    piece = ""
-    for char in text:
-        if piece and (piece.endswith("\n") or len(quoted(piece + char)) > PIECE_CHARS_MAX):
-            yield piece
-            piece = ""
-        piece += char
-    if piece:
-        yield piece
+    """Pieces that are short when they are written, whatever their quotes."""
+    start, width = 0, 0
+    for at, char in enumerate(text):
+        wider = len(escape(char)) if UNPLAIN.match(char) else 1 + (char in QUOTES)
+        if at > start and (text[at - 1] == "\n" or width + wider > PIECE_CHARS_MAX):
+            yield text[start:at]
+            start, width = at, 0
+        width += wider
+    if text:
+        yield text[start:]
 
 
 # Layout.
