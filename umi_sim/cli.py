@@ -20,10 +20,11 @@ from umi_sim import (
     cli_lists,
     cli_many,
     cli_seeds,
+    cli_shrink,
     cli_sweep,
 )
 from umi_sim.cli_lists import config_of, readable
-from umi_sim.cli_seeds import again, kept, must_be_writable
+from umi_sim.cli_seeds import again, kept_path, must_be_writable
 from umi_sim.console import Commands, is_colored, output_options, refuse, say, say_json, seed_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def main() -> None:
 @click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="A key of the scenario.")
 @click.option("--transcript", metavar="FILE", help="A conversation to live through, as JSON Lines.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
+@click.option("--no-shrink", is_flag=True, help="Leave the seed file of a failure as long as the run was.")
 @output_options
 def run(
     scenario: str,
@@ -80,15 +82,17 @@ def run(
     settings: Sequence[str],
     transcript: str | None,
     trace: str | None,
+    no_shrink: bool,
     **how: bool,
 ) -> int:
-    """Live one simulated life and judge it. A failure leaves a seed file.
+    """Live one simulated life and judge it. A failure leaves a seed file, as small as can be.
 
     \b
     umi-sim run --seed 42
     umi-sim run storage_storm --seed 0x2a --set agents.count=2
     """
     from umi_sim import runner
+    from umi_sim.verdict import EXIT_CODES
 
     seed = int.from_bytes(os.urandom(8), "big") if seed is None else seed
     overrides = overrides_of(settings, mode)
@@ -99,8 +103,12 @@ def run(
     verdict = runner.run(config)
     if trace:
         write_trace(Path(trace), config)
-    repeat = kept(verdict, command) if verdict.failure else command
-    return told(verdict, repeat, command, **how)
+    if verdict.failure is None:
+        return told(verdict, command, command, **how)
+    path = kept_path(verdict)
+    if path is not None and not no_shrink and cli_shrink.told_small(verdict, path, command, **how):
+        return EXIT_CODES[verdict.failure.kind]
+    return told(verdict, f"umi-sim replay {path.as_posix()}" if path else command, command, **how)
 
 
 def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
@@ -171,7 +179,10 @@ def seed_file_lines(file: str, all_items: bool) -> list[str]:
         return [
             f"PASS {seed.config.scenario} seed {seed.config.seed}: expected to pass, {len(seed.items)} items"
         ]
-    told = report.Told(seed.config, seed.items, seed.failure, seed.fingerprint, again(file, relaxed=False))
+    told = report.Told(
+        seed.config, seed.items, seed.failure, seed.fingerprint, again(file, relaxed=False),
+        minimised=seed.minimised,
+    )  # fmt: skip
     return report.failed(told, all_items=all_items)
 
 
@@ -185,6 +196,8 @@ def trace_lines(file: str) -> list[str]:
         refuse(f"{file}: neither a seed file nor a trace: {error}")
 
 
-for module in (cli_seeds, cli_lists, cli_many, cli_sweep, cli_explore, cli_explain, cli_export):
+for module in (
+    cli_seeds, cli_shrink, cli_lists, cli_many, cli_sweep, cli_explore, cli_explain, cli_export,
+):  # fmt: skip
     for command in module.COMMANDS:
         cli.add_command(command)

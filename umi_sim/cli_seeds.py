@@ -113,13 +113,19 @@ def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
 
 def kept(verdict: "Verdict", command: str) -> str:
     """The command that repeats a failure: from its seed file, or from the seed if there can be none."""
+    path = kept_path(verdict)
+    return f"umi-sim replay {path.as_posix()}" if path else command
+
+
+def kept_path(verdict: "Verdict") -> Path | None:
+    """The seed file of a failure; None if there can be none."""
     from umi_sim import seed_file
 
     try:
-        return f"umi-sim replay {seed_file.keep(verdict).as_posix()}"
+        return seed_file.keep(verdict)
     except (OSError, seed_file.BadSeedFile) as error:
         complain(f"no seed file was written: {error}")
-        return command
+        return None
 
 
 def must_be_writable(path: Path) -> None:

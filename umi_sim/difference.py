@@ -10,8 +10,9 @@ from typing import Final
 
 from umi_core.codec import DECODERS
 from umi_sim import state_tree, trace
+from umi_sim.calls import literal
 from umi_sim.playback import Playback, is_step
-from umi_sim.report import COLUMNS, REST, cut, escaped, literal, row
+from umi_sim.report import COLUMNS, REST, cut, escaped, row
 from umi_sim.state_tree import Change
 from umi_sim.trace import Difference, Field, Record, SavedTrace, Tag, Trace
 

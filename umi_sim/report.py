@@ -11,18 +11,17 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.values import Turn
 from umi_sim import fingerprint
-from umi_sim.item_json import runs
+from umi_sim.calls import call, literal, world_call
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import Ratio, RunConfig
 from umi_sim.seed_fields import PLAIN
+from umi_sim.seed_file import Minimised
 from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
 
 LINE_COUNT_MAX: Final = 40
 LINE_CHARS_MAX: Final = 120
-VALUE_CHARS_MAX: Final = 60
 SCRIPT_COUNT_MAX: Final = 12
 EVENT_COUNT_MAX: Final = 15
 CHANGE_COUNT_MAX: Final = 4
@@ -59,6 +58,9 @@ class Told:
     seed: str = ""  # the command that makes it from its seed, if there is one
     tail: Sequence[Event] = ()
     changed: Sequence[str] = ()
+    minimised: Minimised | None = None
+    without: Mapping[str, str] = attrs.field(factory=dict)  # what happens without an item, if it was tried
+    step_before: int = 0  # where it failed before it was shrunk, if that is known
 
 
 def lines(verdict: Verdict, repeat: str, seed: str = "") -> list[str]:
@@ -177,11 +179,13 @@ def failed(told: Told, *, all_items: bool = False) -> list[str]:
             LINE_CHARS_MAX * 2,
         ),
         row("repeat", told.repeat),
-        *((row("seed", told.seed),) if told.seed else ()),
+        *((row("seed", seed_line(told)),) if told.seed else ()),
         row("file", f"fingerprint {told.fingerprint}"),
+        *((row("shrunk", shrunk_line(told.minimised)),) if told.minimised else ()),
         *frames(failure),
         "",
         *script(told, all_items),
+        *(("", *needed(told)) if told.minimised else ()),
         *(("", *changed(told.changed)) if told.changed else ()),
         *(("", *story(told)) if told.tail else ()),
     ]
@@ -196,6 +200,59 @@ def changed(told: Sequence[str]) -> Iterator[str]:
     yield from (row("", cut(place)) for place in shown[1:])
     if len(shown) < len(places):
         yield row("", f"and {len(places) - len(shown)} more places: umi-sim step FILE")
+
+
+def seed_line(told: Told) -> str:
+    is_known = told.minimised is not None and told.step_before
+    return f"{told.seed:44}  fails at step {told.step_before} before shrinking" if is_known else told.seed
+
+
+def shrunk_line(minimised: Minimised) -> str:
+    """50 operations, 6 faults -> 1, 1 in 57 runs, 1-minimal: kinds that never were there are left out."""
+    had = [name for name, count in minimised.before.items() if count]
+    before = ", ".join(plural(minimised.before[name], NOUNS[name]) for name in had)
+    after = ", ".join(str(minimised.after.get(name, 0)) for name in had)
+    proof = "1-minimal" if minimised.one_minimal else f"not proved 1-minimal ({minimised.stopped})"
+    return f"{before} -> {after} in {plural(minimised.runs, 'run')}, {proof}"
+
+
+NOUNS: Final = {"op": "operation", "fault": "fault", "schedule": "schedule move", "clock": "clock move"}
+
+
+def needed(told: Told) -> Iterator[str]:
+    """Each item that a failure needs, with what happens without it; then what it does not need."""
+    assert told.minimised is not None
+    items = {item.id: item for item in told.items}
+    for at, item_id in enumerate(told.minimised.needed):
+        what = told.without.get(item_id)
+        line = f"{brief(items[item_id]):48}  without it: {what}" if what else brief(items[item_id])
+        yield row("" if at else "needed", cut(line))
+    names = [name for name, is_plain in PLAIN_PARTS.items() if is_plain(told)]
+    if names:
+        yield row("plain", f"{', '.join(names)}: not needed")
+
+
+PLAIN_PARTS: Final[Mapping[str, Callable[[Told], bool]]] = {
+    "memory": lambda told: not told.config.memory,
+    "faults": lambda told: not any(isinstance(item, Fault) for item in told.items),
+    "clock": lambda told: not any(isinstance(item, ClockMove) for item in told.items)
+    and not any(agent.skew_ms for agent in told.config.agents),
+    "schedule": lambda told: not any(isinstance(item, Deviation) for item in told.items),
+    "latency": lambda told: told.config.latency == PLAIN.latency,
+    "other agents": lambda told: len(told.config.agents) == 1,
+}  # fmt: skip
+
+
+def brief(item: Item) -> str:
+    """An item in a few words: f1 storage_lost at o3/commit#1."""
+    match item:
+        case Op():
+            return f"{item.id} {item.name} by {item.agent}"
+        case Fault():
+            return f"{item.id} {item.fault} at {item.at}"
+        case Deviation():
+            return f"{item.id} {item.take} before {item.over}"
+    return f"{item.id} {item.move} of {item.agent}"
 
 
 def frames(failure: Failure) -> Iterator[str]:
@@ -217,7 +274,7 @@ def script(told: Told, all_items: bool) -> Iterator[str]:
     """The items up to the one that failed, as calls, and what was expected there."""
     items = until(told.items, told.failure.item)
     shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
-    lines = [world_call(told.config)]
+    lines = [world_call(told.config, told.minimised is not None)]
     if len(shown) < len(items):
         lines.append(f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
     lines += [call(item) for item in shown]
@@ -237,71 +294,11 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
     return items[:end]
 
 
-def world_call(config: RunConfig) -> str:
-    agents = ", ".join(quoted(agent.name) for agent in config.agents)
-    given = f"seed={config.seed}, agents=[{agents}], latency={quoted(config.latency)}"
-    return f"world = World({quoted(config.scenario)}, {given})"
-
-
 def expectation(failure: Failure) -> Iterator[tuple[str, str]]:
     if failure.expected:
         yield "expected", failure.expected
     if failure.got:
         yield "got", failure.got
-
-
-def call(item: Item) -> str:
-    """An item as a line of the script; times count from the start of the world."""
-    match item:
-        case Op():
-            parts = [quoted(item.id), quoted(item.agent), quoted(item.name), *named(item.args)]
-            return f"world.op({', '.join(parts)}{at(item.at_ms)})"
-        case Fault():
-            args = ", ".join(f"{quoted(name)}: {literal(value)}" for name, value in item.args.items())
-            given = f", args={{{args}}}" if args else ""
-            return f"world.fault({quoted(item.id)}, {quoted(item.fault)}, at={quoted(item.at)}{given})"
-        case Deviation():
-            return f"world.schedule({quoted(item.id)}, take={quoted(item.take)}, over={quoted(item.over)})"
-    parts = [quoted(item.id), quoted(item.agent), quoted(item.move), *named(item.args)]
-    return f"world.clock({', '.join(parts)}{at(item.at_ms)})"
-
-
-def at(at_ms: int) -> str:
-    return f", at_ms={at_ms}" if at_ms else ""
-
-
-def named(args: Mapping[str, object]) -> list[str]:
-    return [f"{name}={literal(value)}" for name, value in args.items()]
-
-
-def literal(value: object) -> str:
-    """A value as Python writes it, the same in every version; what is long without a long run is cut."""
-    match value:
-        case str():
-            return in_pieces(value, quoted)
-        case bytes():
-            return in_pieces(value.decode("latin-1"), lambda text: repr(text.encode("latin-1")))
-        case Turn(role=role, text=text):
-            return f"Turn({literal(role)}, {literal(text)})"
-        case tuple() | list():
-            inner = ", ".join(map(literal, value))
-            return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return str(value) if value is None or isinstance(value, int) else cut(repr(value), VALUE_CHARS_MAX)
-
-
-def in_pieces(text: str, write: Callable[[str], str]) -> str:
-    """A long run of the same characters as a product."""
-    written = runs(text) if len(text) > VALUE_CHARS_MAX else text
-    pieces = [written] if isinstance(written, str) else written["runs"]
-    return " + ".join(
-        write(cut(piece, VALUE_CHARS_MAX)) if isinstance(piece, str) else f"{write(piece[0])} * {piece[1]}"
-        for piece in pieces
-    )
-
-
-def quoted(text: str) -> str:
-    body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{body}"'
 
 
 def story(told: Told) -> Iterator[str]:

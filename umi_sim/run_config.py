@@ -1,6 +1,7 @@
 """The resolved configuration of one run: drawn first, printed, stored; the run never looks anywhere else."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
@@ -66,3 +67,9 @@ class RunConfig:
     off: tuple[str, ...] = ()
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
+
+
+DRAWN: Final = (  # what only a generator reads: a replay has the items
+    "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
+    "workload",
+)  # fmt: skip

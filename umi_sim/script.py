@@ -8,19 +8,27 @@ world.op("o2", "a", "get", at_ms=10, key="k")
 verdict = world.finish()
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import attrs
 
+from umi_core.values import Scope
+from umi_sim.calls import usual_agent
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.report import lines
+from umi_sim.run_config import AgentConfig
 from umi_sim.runner import run
 from umi_sim.scenario import draw, find
+from umi_sim.seed_fields import PLAIN
 from umi_sim.verdict import Verdict
 
 
 class Script:
-    """Collects items for the configuration that a seed draws; `finish` lives them and prints the verdict.
+    """Collects items for a configuration; `finish` lives them and prints the verdict.
 
-    `agents` keeps only these of the configuration, `latency` overrides its.
+    The configuration is what the seed draws, or a plain one. `agents` keeps only these of it; of a plain one
+    they are these, each a name, or (name, user, agent, skew_ms). `latency` and `options` override it.
     Raises BadScenario for an unknown scenario.
     """
 
@@ -29,12 +37,16 @@ class Script:
         scenario: str = "smoke",
         *,
         seed: int = 0,
-        agents: tuple[str, ...] | list[str] = (),
+        agents: Sequence[str | tuple[str, str, str, int]] = (),
         latency: str = "",
+        plain: bool = False,
+        **options: Any,
     ) -> None:
-        config = draw(find(scenario), seed)
-        kept = tuple(agent for agent in config.agents if not agents or agent.name in agents)
-        self.config = attrs.evolve(config, agents=kept, latency=latency or config.latency)
+        config = attrs.evolve(PLAIN, scenario=scenario, seed=seed) if plain else draw(find(scenario), seed)
+        if plain and agents:
+            config = attrs.evolve(config, agents=tuple(map(agent_of, agents)))
+        kept = tuple(agent for agent in config.agents if plain or not agents or agent.name in agents)
+        self.config = attrs.evolve(config, agents=kept, latency=latency or config.latency, **options)
         self.items: list[Item] = []
 
     def op(self, op_id: str, agent: str, name: str, *, at_ms: int = 0, **args: object) -> None:
@@ -58,3 +70,11 @@ class Script:
         verdict = run(self.config, self.items)
         print("\n".join(lines(verdict, "the script above")))
         return verdict
+
+
+def agent_of(given: str | tuple[str, str, str, int]) -> AgentConfig:
+    """An agent as a script names it."""
+    if isinstance(given, str):
+        return usual_agent(given)
+    name, user, agent, skew_ms = given
+    return AgentConfig(name, Scope(user, agent), skew_ms)

@@ -191,7 +191,8 @@ READERS: Final[dict[str, Reader]] = {
     "failure": table(FAILURE_READERS, "kind", "rule", "message", "fingerprint"),
     "expect": table(EXPECT_READERS, "result"),
     "minimised": table(MINIMISED_READERS, "runs", "from", "to", "one_minimal"),
-    "original": item_json.all_unpacked, "repro": WORDS, "history": table(HISTORY_READERS),
+    "original": item_json.all_unpacked, "original_config": table(CONFIG_READERS),
+    "repro": WORDS, "history": table(HISTORY_READERS),
     "checksum": WORDS,
 }  # fmt: skip
 NEEDED: Final = ("version", "prng", "scenario", "config", "items", "expect")

@@ -140,7 +140,8 @@ def from_document(document: dict[str, Json]) -> SeedFile:
         config, known["items"], Expect(**known["expect"]), failure_of(failure) if failure else None,
         failure.get("fingerprint", ""), failure.get("before", ""), failure.get("after", ""),
         known.get("made_by", {}), known.get("repro", ""), minimised_of(known.get("minimised")),
-        known.get("original", ()), History(**known.get("history", {})),
+        known.get("original", ()), original_config_of(known, config),
+        History(**known.get("history", {})),
         tuple(Said(**said) for said in known.get("model", ())),
         extra={key: value for key, value in document.items() if key not in READERS},
         is_edited=document.get("checksum") != checksum(document),
@@ -173,12 +174,23 @@ def config_of(known: Mapping[str, Json]) -> RunConfig:
     return config
 
 
-def check_agents(config: RunConfig, items: tuple[Item, ...]) -> None:
+def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfig | None:
+    """What the run had before it was shrunk; limits are those of the file."""
+    if "original_config" not in known:
+        return None
+    absent = {name: getattr(PLAIN, name) for name in CONFIG_FIELDS}
+    given = {key: value for key, value in known["original_config"].items() if key in CONFIG_FIELDS}
+    original: RunConfig = attrs.evolve(config, **(absent | given))
+    check_agents(original, known.get("original", ()), "original")
+    return original
+
+
+def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items") -> None:
     """Every item belongs to an agent that there is."""
     names = [agent.name for agent in config.agents]
     for at, item in enumerate(items):
         if isinstance(item, Op | ClockMove) and item.agent not in names:
-            unknown(f"items[{at}].agent", "agent", item.agent, names)
+            unknown(f"{path}[{at}].agent", "agent", item.agent, names)
 
 
 def failure_of(given: Mapping[str, Json]) -> Failure:

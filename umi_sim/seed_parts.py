@@ -64,7 +64,8 @@ class Minimised:
 class SeedFile:
     """One run to repeat. `extra` holds the top-level keys that this reader does not know.
 
-    `minimised` is there once the run was shrunk; `original` then holds the items it had before.
+    `minimised` is there once the run was shrunk; `original` then holds the items it had before, and
+    `original_config` the configuration.
     """
 
     config: RunConfig
@@ -78,6 +79,7 @@ class SeedFile:
     repro: str = ""
     minimised: Minimised | None = None
     original: tuple[Item, ...] = ()
+    original_config: RunConfig | None = None
     history: History = History()
     model: tuple[Said, ...] = ()
     extra: Mapping[str, Json] = attrs.field(factory=dict)

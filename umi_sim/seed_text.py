@@ -47,7 +47,7 @@ def text_of(seed: SeedFile) -> str:
 
 def slimmed(seed: SeedFile) -> SeedFile:
     """Without the answers of the model, then without the original items, where there is no room for them."""
-    bare = attrs.evolve(seed, original=())
+    bare = attrs.evolve(seed, original=(), original_config=None)
     if seed.model and len(layout(document_of(bare))) > bytes_max(seed):
         seed, bare = attrs.evolve(seed, model=()), attrs.evolve(bare, model=())
     is_large = seed.original and len(layout(document_of(seed))) > WITH_ORIGINAL_BYTES_MAX
@@ -79,6 +79,7 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
         "expect": {**attrs.asdict(seed.expect), "prefix": [block.hex() for block in seed.expect.prefix]},
         **({"minimised": minimised_to_json(seed.minimised)} if seed.minimised else {}),
         **({"original": item_json.packed(seed.original)} if seed.original else {}),
+        **({"original_config": config_to_json(seed.original_config)} if seed.original_config else {}),
         "repro": seed.repro, "history": history, **seed.extra,
     }  # fmt: skip
     return {**document, "checksum": checksum(document)}

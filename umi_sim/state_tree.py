@@ -17,7 +17,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from umi_core.values import Address, Scope
-from umi_sim.report import cut, escaped, literal
+from umi_sim.calls import literal
+from umi_sim.report import cut, escaped
 from umi_sim.runner import Run
 
 DEPTH_MAX: Final = 14

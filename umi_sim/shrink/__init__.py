@@ -117,5 +117,6 @@ def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Mini
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
     return attrs.evolve(
         seed_file.of_verdict(verdict), minimised=told, original=seed.original or seed.items,
+        original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,
     )  # fmt: skip

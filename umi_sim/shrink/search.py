@@ -24,7 +24,7 @@ TO_THE_END: Final = sys.maxsize
 
 
 class OutOfBudget(Exception):
-    """No run or no second is left; the message says which."""
+    """No run or no second is left, as the message says."""
 
 
 @attrs.define
@@ -43,9 +43,9 @@ class Budget:
     def spend(self) -> None:
         """One more run. Raises OutOfBudget if there is none left."""
         if self.runs >= self.runs_max:
-            raise OutOfBudget("runs")
+            raise OutOfBudget("out of runs")
         if self.clock() - self._began_s >= self.seconds_max:
-            raise OutOfBudget("seconds")
+            raise OutOfBudget("out of seconds")
         self.runs += 1
 
 

@@ -6,15 +6,11 @@ from typing import Final
 import attrs
 
 from umi_sim.items import Deviation, Fault, Op
-from umi_sim.run_config import RunConfig
+from umi_sim.run_config import DRAWN, RunConfig
 from umi_sim.seed_fields import PLAIN
 from umi_sim.shrink.candidate import OPTIONS, Candidate
 from umi_sim.shrink.search import Search
 
-DRAWN: Final = (  # only a generator reads them; a replay has its items
-    "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
-    "workload",
-)  # fmt: skip
 STEPS_PER_RUN: Final = 20_000
 STEPS_PER_OP: Final = 1_000
 

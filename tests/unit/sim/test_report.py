@@ -7,6 +7,7 @@ import pytest
 
 from umi_core.values import Scope, Turn
 from umi_sim import report
+from umi_sim.calls import literal
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.seed_fields import PLAIN
@@ -217,9 +218,9 @@ def test_the_json_holds_the_verdict() -> None:
     ],
 )
 def test_a_value_is_written_as_python_reads_it(value: object) -> None:
-    assert eval(report.escaped(report.literal(value))) == value
-    assert len(report.literal(value)) < 80
+    assert eval(report.escaped(literal(value))) == value
+    assert len(literal(value)) < 80
 
 
 def test_a_long_text_without_a_run_is_cut() -> None:
-    assert report.literal(" ".join(map(str, range(99)))).endswith('..."')
+    assert literal(" ".join(map(str, range(99)))).endswith('..."')

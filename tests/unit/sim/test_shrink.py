@@ -35,4 +35,4 @@ def test_a_bug_shrinks_to_the_requests_that_it_needs(
     assert small.minimised is not None
     assert small.minimised.one_minimal
     again = loads(text_of(small).encode(), "small")
-    assert attrs.evolve(shrink(again), made_by={}) == attrs.evolve(small, made_by={})
+    assert shrink(again) == again
