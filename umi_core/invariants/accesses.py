@@ -1,18 +1,21 @@
 """Accesses and sessions: what was counted, and why; which records a scan looks at.
 
 Law 1. A hit of an answered recall and a name in a committed remember count once each, and nothing else does.
-Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the next page, all of it.
-Law 4. What the reserved keys tell changes when something was learnt, and at no other time.
+Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the next page, all of it, and
+who of it is a candidate follows from record and time alone. Law 4. What the reserved keys tell changes when
+something was learnt, and at no other time.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from umi_core.config import Config
 from umi_core.effects import Asked, Commit, Done, Outcome, Reply, Write
 from umi_core.inputs import Committed, ReadDone, Value
 from umi_core.invariants.broken import demand
 from umi_core.limits import SCAN_COUNT_MAX
+from umi_core.policies.promotion import score_ppm
 from umi_core.results import Recalled, Remembered
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
@@ -91,7 +94,9 @@ def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
             demand(wanted == got, "promotion-fair", f"what the score of {body.entity_id} needs", wanted, got)
 
 
-def check_scan(operation: Operation, tables: Sequence[AccessTable], inside: Sequence[str]) -> None:
+def check_scan(
+    operation: Operation, tables: Sequence[AccessTable], inside: Sequence[str], now_ms: int, config: Config
+) -> None:
     """A scan that has just asked for the rows of its page; one of the tables is what it saw."""
     facts = operation.facts
     candidates, others = facts.get("candidates"), facts.get("others")
@@ -104,6 +109,11 @@ def check_scan(operation: Operation, tables: Sequence[AccessTable], inside: Sequ
     demand([] in missing, "promotion-fair", "records of its page that a scan passed over", pages, looked)
     cursors = [end for _, end in pages]
     demand(cursor in cursors, "promotion-fair", "where the next scan begins", cursors, cursor)
+    scored = [{key: score_ppm(table.records[key], now_ms) for key in page_of(table)[0]} for table in tables]
+    expected = [sorted(key for key in each if each[key] >= config.promote_score_min_ppm) for each in scored]
+    wanted = [[key for key in keys if key not in inside] for keys in expected]
+    got = sorted(key for key in candidates if key not in inside)
+    demand(got in wanted, "promotion-pure", "who deserves a place by record and time alone", wanted, got)
 
 
 def page_of(table: AccessTable) -> tuple[list[str], str]:

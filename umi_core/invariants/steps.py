@@ -109,7 +109,8 @@ def check_step(before: Before, value: Value, state: State) -> None:
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
             check_prompt(operation)
             check_new_plan(operation, state, before.access)
-            check_scan(operation, (before.access, state.tiers.access), ids_in_core(before.core, state))
+            tables, inside = (before.access, state.tiers.access), ids_in_core(before.core, state)
+            check_scan(operation, tables, inside, state.seen_ms, state.config)
 
 
 def check_replies(before: Before, value: Value, state: State, replies: Iterable[Reply]) -> None:

@@ -79,7 +79,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("score-range", "SCO-1", "scores and their parts from 0 to a million", INSIDE, CHEAP, CORE),
     Rule("score-shape", "SCO-2", "scores are monotone and start without a jump", INSIDE, CHEAP, CORE),
     Rule("score-goldens", "SCO-3", "the written scores hold everywhere", TEST, NONE, NOBODY),
-    Rule("promotion-pure", "PRO-1", "promotion depends on nothing hidden", INSIDE, CHEAP, NOBODY),
+    Rule("promotion-pure", "PRO-1", "promotion depends on nothing hidden", INSIDE, CHEAP, CORE),
     Rule("promotion-fair", "PRO-2", "every record has its turn", ORACLE, CHEAP, CORE),
     Rule("displacement", "PRO-3", "the stronger by the margin drives out", INSIDE, CHEAP, CORE),
     Rule("self-stays", "EVI-1", "self leaves only when named", INSIDE, CHEAP, CORE),

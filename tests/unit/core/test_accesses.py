@@ -172,7 +172,7 @@ def scanning(table: AccessTable) -> State:
 
 def judged(state: State, inside: tuple[str, ...] = ()) -> None:
     (operation,) = state.operations.values()
-    check_scan(operation, (state.tiers.access,), inside)
+    check_scan(operation, (state.tiers.access,), inside, state.seen_ms, state.config)
 
 
 @pytest.mark.parametrize("cursor", ["", "ent_050"])
@@ -195,3 +195,17 @@ def test_a_scan_that_begins_anew_too_soon_is_caught() -> None:
     (operation,) = state.operations.values()
     operation.facts["cursor"] = ""
     assert caught(lambda: judged(state)) == "promotion-fair"
+
+
+def test_who_is_a_candidate_follows_from_record_and_time() -> None:
+    table = crowd(3)
+    records = {**table.records, "ent_001": AccessRecord("ent_001", "person", 1_000_000, 9, 0, 0)}
+    state = scanning(attrs.evolve(table, records=records))
+    (operation,) = state.operations.values()
+    assert operation.facts["candidates"] == ("ent_001",)
+    judged(state)
+    operation.facts["candidates"], operation.facts["others"] = ("ent_000", "ent_001"), ("ent_002",)
+    assert caught(lambda: judged(state)) == "promotion-pure"
+    judged(state, inside=("ent_000",))
+    operation.facts["candidates"], operation.facts["others"] = (), ("ent_000", "ent_001", "ent_002")
+    assert caught(lambda: judged(state)) == "promotion-pure"
