@@ -4,60 +4,83 @@
 
     TestMemory = machine("smoke").TestCase
 
-A failing example leaves a seed file that `umi-sim replay` reproduces without Hypothesis.
+Law 1. What a rule does becomes items as it is done: an example is a record that replays without Hypothesis.
+Law 2. Oracle and invariants are those of a run; the end of an example heals, drains, audits and restarts.
+Law 3. An example shrinks towards the failure it began with: each fingerprint is an exception of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from umi_core.effects import Done, Reply
+from umi_core.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
-from umi_sim import seed_file
+from umi_sim import fingerprint, pools, report, seed_file
 from umi_sim.inspector import Inspector
 from umi_sim.items import ClockMove, Fault, Item, Op
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
-from umi_sim.runner import Run, failure_of, run_once, verdict_of
+from umi_sim.runner import Known, crash_of, failure_of, run, run_of, verdict_of
 from umi_sim.scenario import draw, find
 from umi_sim.source import ArgsMaker, strikes
-from umi_sim.verdict import Broken
-from umi_sim.world import OutOfSteps, World
+from umi_sim.verdict import Broken, Failure, Verdict
+from umi_sim.workloads import ids_of_cast
+from umi_sim.world import OutOfSteps
 
 ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
+LANDING_MS: Final = (0, -1, 1)
+JUMP_MS: Final = (1, 10, 1_000, 3_600_000, 7 * 86_400_000)
+HEALED_MS: Final = 120_000  # no window is open for so long
+EVENTS_MAX: Final = 6
+LUCK_MAX: Final = 255
+PATIENT: Final = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROFILES: Final = {
+    "dev": settings(PATIENT, derandomize=False),
+    "ci": settings(PATIENT, derandomize=True, database=None),
+}
 
 
 class Manual:
-    """Items as the rules make them; a fault that was armed strikes the next event it can strike."""
+    """Items as the rules make them; a fault that is armed strikes an event that it can strike, soon."""
 
     def __init__(self) -> None:
         self.record: list[Item] = []
         self.armed: str | None = None
-        self._waiting: list[Op] = []
-        self._counts = {"o": 0, "f": 0}
+        self.after = self.luck = 0
+        self._waiting: list[Op | ClockMove] = []
+        self._counts = {"o": 0, "f": 0, "c": 0}
 
     def next_id(self, letter: str) -> str:
         self._counts[letter] += 1
         return f"{letter}{self._counts[letter]}"
 
-    def push(self, op: Op) -> None:
-        self.record.append(op)
-        self._waiting.append(op)
+    def push(self, item: Op | ClockMove) -> None:
+        self.record.append(item)
+        self._waiting.append(item)
+
+    def arm(self, kind: str | None, after: int = 0, luck: int = 0) -> None:
+        """The event number `after`, from 0, that this kind can strike is struck; `luck` chooses how."""
+        self.armed, self.after, self.luck = kind, after, luck
 
     def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
-        mine = [op for op in self._waiting if op.agent == agent]
-        self._waiting = [op for op in self._waiting if op.agent != agent]
+        mine = [item for item in self._waiting if item.agent == agent]
+        self._waiting = [item for item in self._waiting if item.agent != agent]
         return mine
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self.armed
         if kind is None or not strikes(kind, verb):
             return None
-        args = make_args(kind, lambda label, n: n // 2)
+        if self.after:
+            self.after -= 1
+            return None
+        args = make_args(kind, lambda label, n: self.luck % n)
         if args is None:
             return None
         self.armed = None
@@ -69,115 +92,292 @@ class Manual:
         return 0
 
 
+class Listener(Inspector):
+    """An inspector that remembers the replies, for the bundles."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__(config)
+        self.replies: dict[str, Reply] = {}
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        self.replies[op_id] = reply
+        super().replied(agent, op_id, reply, reading_ms)
+
+
 class MemoryMachine(RuleBasedStateMachine):
     """One agent's life, told by rules. Subclasses are made by `machine`."""
 
     config: RunConfig
     folder: Path = seed_file.EPHEMERAL
+    kept: dict[str, tuple[int, str]]  # of each fingerprint: how many items, and the command that replays them
 
     def __init__(self) -> None:
         super().__init__()
         self.source = Manual()
-        inspector = Inspector(self.config)
+        self.inspector = Listener(self.config)
         self.planting = planted(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
-        self.world = World(self.config, self.source, inspector, registry)
-        inspector.oracle.meet(lambda: self.world.now_ms, self.world.services)
-        self.run_ = Run(self.config, self.world, self.source, inspector)
+        self.run_ = run_of(self.config, self.give_source, self.inspector, registry=registry)
+        self.world = self.run_.world
+        self.landing_ms: int | None = None
         self.has_failed = False
-        self.world.begin()
+        self.guard(self.world.begin)
         self.settle()
+
+    def give_source(self, known: Known) -> Manual:
+        self.known = known
+        return self.source
+
+    @property
+    def agent(self) -> str:
+        return self.config.agents[0].name
 
     def settle(self) -> None:
         self.guard(lambda: self.world.run_until_quiet(self.world.step_count + self.config.steps_max))
 
     def guard(self, act: Callable[[], None]) -> None:
         """Whatever breaks is kept as a seed file before Hypothesis sees it."""
-        try:
-            act()
-        except (Broken, OutOfSteps) as broken:
+        failure = failure_in(self, act)
+        if failure is not None:
             self.has_failed = True
-            verdict = verdict_of(self.run_, failure_of(self.run_, broken))
-            replayed, _ = run_once(self.config, verdict.items)
-            path = seed_file.keep(replayed if replayed.failure else verdict, self.folder)
-            raise AssertionError(f"{broken}\nreplay it with: umi-sim replay {path}") from broken
+            told = self.told(verdict_of(self.run_, failure))
+            raise promise_of(fingerprint.of(failure))(told) from None
 
-    def issue(self, name: str, advance_ms: int, args: dict[str, object]) -> None:
-        agent = self.config.agents[0].name
-        op = Op(self.source.next_id("o"), self.world.now_ms + advance_ms, agent, name, args)
+    def told(self, verdict: Verdict) -> str:
+        """The layout of a failure; its seed file holds the example with the fewest items."""
+        again = run(self.config, verdict.items)
+        verdict = again if again.failure else verdict
+        assert verdict.failure is not None
+        mark = fingerprint.of(verdict.failure)
+        if mark not in self.kept or len(verdict.items) <= self.kept[mark][0]:
+            path = seed_file.keep(verdict, self.folder)
+            self.kept[mark] = len(verdict.items), f"umi-sim replay {path.as_posix()}"
+        return "\n".join(report.lines(verdict, self.kept[mark][1]))
+
+    @invariant()
+    def every_rule_holds(self) -> None:
+        """All of them, over everything, and not at every 64th step only."""
+        if not self.has_failed:
+            self.guard(self.run_.check_all)
+
+    def issue(self, name: str, advance_ms: int, args: dict[str, object]) -> object:
+        """Make a request and wait for its reply: the value of a Done, else None."""
+        at_ms = self.world.now_ms + advance_ms if self.landing_ms is None else self.landing_ms
+        self.landing_ms = None
+        op = Op(self.source.next_id("o"), max(at_ms, self.world.now_ms), self.agent, name, args)
         self.source.push(op)
         self.settle()
+        reply = self.inspector.replies.get(op.id)
+        return reply.outcome.value if reply and isinstance(reply.outcome, Done) else None
+
+    def land_at(self, which: int, by_ms: int) -> None:
+        """The next request comes just before, at or just after an instant that matters."""
+        instants = sorted(self.known.deadlines(self.agent))
+        if instants:
+            clock = self.known.clock(self.agent)
+            self.landing_ms = clock.world_at(instants[which % len(instants)] + by_ms, self.world.now_ms)
 
     def teardown(self) -> None:
         try:
             if not self.has_failed:
-                self.source.armed = None
+                self.source.arm(None)
                 self.guard(self.run_.live)
         finally:
             self.planting.__exit__(None, None, None)
 
 
-def machine(
-    scenario: str = "smoke", *, mutant: str | None = None, folder: Path | None = None
-) -> type[MemoryMachine]:
-    """A state machine over the requests and fault kinds of a scenario.
+def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:
+    try:
+        act()
+    except (Broken, OutOfSteps) as broken:
+        return failure_of(self.run_, broken)
+    except Exception as raised:
+        return crash_of(self.run_, raised)
+    return None
 
-    `mutant` plants a bug, to see the machine find it; `folder` is where seed files go.
+
+PROMISES: Final[dict[str, type[AssertionError]]] = {}
+
+
+def promise_of(mark: str) -> type[AssertionError]:
+    """One exception for each fingerprint: Hypothesis takes what is raised as another type for another bug."""
+    return PROMISES.setdefault(mark, type(f"Broken_{mark}", (AssertionError,), {}))
+
+
+def machine(
+    scenario: str = "smoke",
+    *,
+    mutant: str | None = None,
+    folder: Path | None = None,
+    profile: str | None = None,
+) -> type[MemoryMachine]:
+    """A state machine over the requests and fault kinds of a scenario, shipped or at a path.
+
+    `mutant` plants a bug, to see the machine find it; `folder` is where seed files go; `profile`, dev (fresh
+    examples) or ci (the same ones each time), is taken instead of the profile that Hypothesis is in.
     """
     drawn = draw(find(scenario), 0)
     config = attrs.evolve(
         drawn, agents=drawn.agents[:1], mode="swarm", latency="instant", policy="fifo", in_flight_max=1,
-        planted=mutant,
+        workload="generated", planted=mutant,
     )  # fmt: skip
     rules: dict[str, Any] = {name: rule_for(name) for name in config.weights if name in ARGS}
-    kinds = sorted(kind for kind in config.faults if not kind.startswith("clock_"))
-    if kinds:
-        rules["arm_fault"] = rule(kind=st.sampled_from(kinds))(arm_fault)
-    members = {"config": config, **rules} | ({"folder": folder} if folder else {})
-    made: type[MemoryMachine] = type(f"{scenario.title().replace('_', '')}Machine", (MemoryMachine,), members)
-    made.TestCase.settings = settings(deadline=None)
+    members = {"config": config, "kept": {}, **BUNDLES, **beginnings(config), **rules, **moments(config)}
+    members |= {"folder": folder} if folder else {}
+    made: type[MemoryMachine] = type(
+        f"{config.scenario.title().replace('_', '')}Machine", (MemoryMachine,), members
+    )
+    made.TestCase.settings = PROFILES[profile] if profile else settings(deadline=None)
     return made
 
 
-def arm_fault(self: MemoryMachine, kind: str) -> None:
-    """The next event that this kind can strike is struck."""
-    self.source.armed = kind
+# Bundles: what later rules take up. They are never empty, since a rule with an empty one would not be tried.
+
+KEYS, ENTITIES, SESSIONS = Bundle("keys"), Bundle("entities"), Bundle("sessions")
+BUNDLES: Final = {"keys": KEYS, "entities": ENTITIES, "sessions": SESSIONS}
+
+
+def beginnings(config: RunConfig) -> dict[str, Any]:
+    """What the bundles hold before anything has happened: names that nothing is known of yet."""
+    absent = pools.HOSTILE_IDS["absent"]
+    firsts = {
+        "keys": (KEYS, ("a", "b", "ab", "ключ", "__session_id")),
+        "entities": (ENTITIES, (*ids_of_cast(config)[:2], absent[0])),
+        "sessions": (SESSIONS, (absent[1],)),
+    }
+    return {f"first_{name}": beginning(*given) for name, given in firsts.items()}
+
+
+def beginning(target: "Bundle[object]", values: Iterable[object]) -> Any:
+    return initialize(target=target)(lambda self: multiple(*values))
+
+
+def learnt(name: str, args: dict[str, object], value: object) -> Iterable[object]:
+    """What a reply adds to the bundle of its request."""
+    if name == "set":
+        return (args["key"],)
+    if isinstance(value, Remembered):
+        return [stored.id for stored in value.entities]
+    return (value.session_id,) if isinstance(value, SessionCreated | SessionSaved) else ()
+
+
+TARGETS: Final[dict[str, Any]] = {
+    "set": KEYS, "remember": ENTITIES, "create_session": SESSIONS, "save_session": SESSIONS,
+}  # fmt: skip
+
+
+# Rules.
 
 
 def rule_for(name: str) -> Any:
-    def issue(self: MemoryMachine, advance_ms: int, args: dict[str, object]) -> None:
-        self.issue(name, advance_ms, args)
+    def issue(self: MemoryMachine, advance_ms: int, **args: object) -> object:
+        given = {key: value for key, value in args.items() if value is not LEFT_OUT}
+        value = self.issue(name, advance_ms, given)
+        return multiple(*learnt(name, given, value)) if name in TARGETS else None
 
     issue.__name__ = name
-    return rule(advance_ms=st.sampled_from(ADVANCE_MS), args=st.fixed_dictionaries(ARGS[name]))(issue)
+    target = {"target": TARGETS[name]} if name in TARGETS else {}
+    as_rule: Any = rule(**target, advance_ms=st.sampled_from(ADVANCE_MS), **ARGS[name])
+    return as_rule(issue)
 
 
-# Arguments, few and close together, so that requests meet.
+def moments(config: RunConfig) -> dict[str, Any]:
+    """Rules that are no requests: landings always, the others if the scenario has such faults."""
+    after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
+    crashes = [kind for kind in config.faults if kind.startswith("agent_crash")]
+    kinds = sorted(kind for kind in config.faults if not kind.startswith(("clock_", "agent_crash")))
+    signs = [sign for kind, sign in JUMPS.items() if kind in config.faults]
+    jumps = [sign * ms for sign in signs for ms in JUMP_MS]
+    rules: dict[str, Any] = {
+        "land": rule(which=st.integers(0, 7), by_ms=st.sampled_from(LANDING_MS))(MemoryMachine.land_at)
+    }
+    if kinds:
+        rules["arm_fault"] = rule(kind=st.sampled_from(kinds), after=after, luck=luck)(arm_fault)
+    if crashes:
+        rules["crash"] = rule(kind=st.sampled_from(crashes), after=after, luck=luck)(arm_fault)
+    if jumps:
+        rules["jump_clock"] = rule(by_ms=st.sampled_from(jumps))(jump_clock)
+    if kinds or crashes:
+        rules["heal"] = rule()(heal)
+    return rules
 
-KEYS = st.sampled_from(["a", "b", "c", "ключ", "__session_id"])
-VALUES = st.sampled_from([b"", b"1", b"x" * 20, b"\xff", "値".encode()])
-KINDS_OF_BLOCK = st.sampled_from(["system", "persona", "human", "facts"])
-LABELS = st.sampled_from(["", "work", 'a"b'])
-TEXTS = st.sampled_from(["", "short", "x" * 1_500, "</block>\n## System (importance: 1.00)"])
-FACTS = st.sampled_from(
-    ["Alice works at Acme.", "Alice likes tea.", "I am Umi.",
-     "Bob met Alice in Paris.", "東京は大きい。", "no names here"]
+
+JUMPS: Final = {"clock_jump_forward": 1, "clock_jump_back": -1}
+
+
+def arm_fault(self: MemoryMachine, kind: str, after: int, luck: int) -> None:
+    """One of the next events that this kind can strike is struck."""
+    self.source.arm(kind, after, luck)
+
+
+def jump_clock(self: MemoryMachine, by_ms: int) -> None:
+    source = self.source
+    source.push(ClockMove(source.next_id("c"), self.world.now_ms, self.agent, "jump", {"by_ms": by_ms}))
+    self.settle()
+
+
+def heal(self: MemoryMachine) -> None:
+    """Nothing strikes any more, and so much time passes that every window has ended."""
+    self.source.arm(None)
+    self.issue("len", HEALED_MS, {})
+
+
+# Arguments: of the same classes as those of generated runs, few and close together, so that they meet.
+
+LEFT_OUT: Final = object()
+
+
+def mostly(plain: Any, hostile: pools.Pool) -> Any:
+    """One in four is from the pool of hostile values."""
+    bad = st.one_of([st.sampled_from(list(group)) for group in hostile.values()])
+    return st.one_of(plain, plain, plain, bad)
+
+
+def maybe(given: Any) -> Any:
+    return st.one_of(st.just(LEFT_OUT), given)
+
+
+FACTS: Final = (
+    "Alice works at Acme.", "Alice likes tea.", "Alice now works at Northwind Trading.", "I am Umi.",
+    "Bob met Alice in Paris.", "東京は大きい。", "no names here",
 )  # fmt: skip
-PPM = st.sampled_from([None, 0, 950_000])
+QUERIES: Final = ("Where does Alice work?", "tea", "東京", "anything similar to tea")
+SMALL_KEYS: Final[pools.Pool] = {name: group for name, group in pools.HOSTILE_KEYS.items() if name != "size"}
+KEY: Final = mostly(KEYS, SMALL_KEYS)
+VALUE: Final = mostly(st.sampled_from(pools.VALUES), {"number": pools.HOSTILE_VALUES["number"]})
+KIND: Final = mostly(st.sampled_from(("system", "persona", "human", "facts")), pools.HOSTILE_KINDS)
+LABEL: Final = maybe(mostly(st.sampled_from(("", "work")), {"markup": pools.HOSTILE_LABELS["markup"]}))
+PPM: Final = mostly(st.sampled_from((0, 500_000, 950_000)), pools.HOSTILE_PPM)
+ENTITY: Final = mostly(ENTITIES, pools.HOSTILE_IDS)
+SESSION: Final = mostly(SESSIONS, pools.HOSTILE_IDS)
+REQUEST_KEY: Final = maybe(st.sampled_from(("r1", "r2")))
+MEMBERS: Final = maybe(mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}))
+TTL: Final = mostly(st.sampled_from(pools.TTLS_MS), pools.HOSTILE_TTLS)
+BLOCK_TEXT: Final = mostly(st.sampled_from(("", "short", "x" * 1_500)), pools.NASTY)
+
+LIMIT: Final = maybe(st.sampled_from((1, 3)))
 
 ARGS: Final[dict[str, dict[str, Any]]] = {
-    "set": {"key": KEYS, "value": VALUES, "ttl_ms": st.sampled_from([None, 1, 10, 1_000])},
-    "get": {"key": KEYS}, "exists": {"key": KEYS}, "delete": {"key": KEYS}, "touch": {"key": KEYS},
-    "incr": {"key": KEYS, "delta": st.sampled_from([1, -1, 2**63 - 1])},
-    "append": {"key": KEYS, "value": VALUES},
-    "sweep": {}, "clear": {}, "len": {}, "bytes": {},
-    "set_block": {"kind": KINDS_OF_BLOCK, "text": TEXTS, "label": LABELS, "importance_ppm": PPM},
-    "set_importance": {
-        "kind": KINDS_OF_BLOCK, "importance_ppm": st.sampled_from([0, 1_000_000]), "label": LABELS,
+    **{name: {"key": KEY} for name in ("get", "exists", "delete", "touch")},
+    **{name: {} for name in ("sweep", "clear", "len", "bytes", "blocks", "core_bytes", "rebalance", "count")},
+    "set": {"key": KEY, "value": VALUE, "ttl_ms": TTL},
+    "incr": {"key": KEY, "delta": maybe(mostly(st.sampled_from(pools.DELTAS), pools.HOSTILE_DELTAS))},
+    "append": {"key": KEY, "value": VALUE},
+    "set_block": {"kind": KIND, "text": BLOCK_TEXT, "label": LABEL, "importance_ppm": maybe(PPM)},
+    "set_importance": {"kind": KIND, "importance_ppm": PPM, "label": LABEL},
+    "remove_block": {"kind": KIND, "label": LABEL},
+    "get_block": {"kind": KIND, "label": LABEL},
+    "in_core": {"entity_id": ENTITY},
+    "render": {"form": mostly(st.sampled_from(("xml", "markdown")), pools.HOSTILE_FORMS)},
+    "last_routing_decisions": {},
+    "remember": {
+        "text": mostly(st.sampled_from(FACTS), pools.NASTY), "importance_ppm": maybe(PPM),
+        "request_key": REQUEST_KEY,
     },
-    "remove_block": {"kind": KINDS_OF_BLOCK, "label": LABELS},
-    "blocks": {}, "core_bytes": {}, "render": {"form": st.sampled_from(["xml", "markdown"])},
-    "remember": {"text": FACTS, "importance_ppm": PPM, "request_key": st.sampled_from([None, "k1"])},
-    "recall": {"query": st.sampled_from(["Where does Alice work?", "tea", "東京"])},
-    "count": {}, "rebalance": {}, "create_session": {}, "save_session": {}, "last_routing_decisions": {},
+    "recall": {"query": mostly(st.sampled_from(QUERIES), pools.NASTY), "limit": LIMIT},
+    "forget": {"entity_id": ENTITY, "request_key": REQUEST_KEY},
+    "get_entity": {"entity_id": ENTITY, "version": maybe(st.sampled_from((1, 2)))},
+    "create_session": {"members": MEMBERS},
+    "save_session": {"hand_to": MEMBERS},
+    "load_session": {"session_id": SESSION},
 }  # fmt: skip

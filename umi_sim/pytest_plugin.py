@@ -207,14 +207,17 @@ class Replay(Test):
     """A recorded run, again."""
 
     def runtest(self) -> None:
-        from umi_sim import replay, seed_file
+        from umi_sim import corpus, replay, seed_file
 
         try:
             seed = seed_file.read(Path(shown(self.path)))
         except seed_file.BadSeedFile as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
-        must_pass = self.path in self.config.stash[REPLAYED] or self.path.parent == kept_folder(self.config)
+        is_kept = self.path.parent == kept_folder(self.config)
+        must_pass = is_kept or self.path in self.config.stash[REPLAYED]
         done = replay.replay(seed, relaxed=must_pass or self.config.getoption("umi_sim_relaxed"))
+        if is_kept:
+            corpus.counted(self.path, seed, done)
         if done.what == "passes" and (must_pass or seed.expect.result == "pass"):
             return
         if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from umi_core.inputs import REQUESTS
 from umi_sim import seed_file
-from umi_sim.hypothesis_machine import machine
-from umi_sim.runner import run_once
+from umi_sim.hypothesis_machine import ARGS, MemoryMachine, machine
+from umi_sim.items import ClockMove, Fault
+from umi_sim.runner import run_once, verdict_of
 
 SHORT = settings(max_examples=12, stateful_step_count=15, deadline=None, derandomize=True, database=None)
 
@@ -20,10 +22,66 @@ def test_the_memory_keeps_its_promises(scenario: str) -> None:
 
 def test_a_failing_example_leaves_a_seed_file_that_replays(tmp_path: Path) -> None:
     broken = machine("working", mutant="get-alive-at-expiry", folder=tmp_path)
-    more = settings(SHORT, max_examples=200, stateful_step_count=25, phases=(Phase.generate,))
+    more = settings(
+        SHORT, max_examples=200, stateful_step_count=25, phases=(Phase.generate,), report_multiple_bugs=False
+    )
     with pytest.raises(AssertionError, match="umi-sim replay"):
         run_state_machine_as_test(broken, settings=more)
     found = [seed_file.read(path) for path in sorted(tmp_path.glob("*.json"))]
     assert found
     verdict, _ = run_once(found[0].config, found[0].items)
     assert verdict.failure is not None
+
+
+def test_every_request_has_a_rule_and_so_have_the_moments_of_a_run() -> None:
+    assert ARGS.keys() == REQUESTS.keys()
+    assert {"arm_fault", "crash", "heal", "jump_clock", "land"} <= vars(machine("all_faults")).keys()
+    assert not {"arm_fault", "crash", "heal", "jump_clock"} & vars(machine("calm")).keys()
+
+
+def test_a_profile_says_whether_examples_are_fresh() -> None:
+    assert machine("calm", profile="ci").TestCase.settings.derandomize
+    assert not machine("calm", profile="dev").TestCase.settings.derandomize
+    assert machine("calm", profile="dev").TestCase.settings.deadline is None
+
+
+@pytest.fixture
+def life() -> MemoryMachine:
+    """A life to be led by hand."""
+    return machine("storm")()
+
+
+def test_a_fault_strikes_one_of_the_next_events(life: MemoryMachine) -> None:
+    life.source.arm("storage_refused", after=1)
+    for _ in range(3):
+        life.issue("remember", 0, {"text": "Alice likes tea."})
+    (fault,) = [item for item in life.source.record if isinstance(item, Fault)]
+    assert fault.at.startswith("o2/commit#1")
+    life.teardown()
+
+
+def test_a_landing_meets_the_instant_of_an_expiry(life: MemoryMachine) -> None:
+    life.issue("set", 0, {"key": "k", "value": b"tea", "ttl_ms": 100})
+    before_ms = life.world.now_ms
+    life.land_at(0, 0)
+    assert life.issue("get", 60_000, {"key": "k"}) is None
+    assert life.world.now_ms == before_ms + 100
+    life.teardown()
+
+
+def test_what_replies_tell_is_taken_up(life: MemoryMachine) -> None:
+    created = life.issue("create_session", 0, {})
+    life.issue("save_session", 0, {})
+    assert life.issue("load_session", 0, {"session_id": created.session_id}) is not None  # type: ignore[attr-defined]
+    life.teardown()
+
+
+def test_an_example_is_a_record_that_replays(life: MemoryMachine) -> None:
+    life.source.arm("agent_crash", after=3, luck=5)
+    life.issue("remember", 5, {"text": "Alice likes tea."})
+    life.source.push(ClockMove("c1", life.world.now_ms, "a", "jump", {"by_ms": 1_000}))
+    life.issue("len", 0, {})
+    life.teardown()
+    again, _ = run_once(life.config, life.source.record)
+    assert again.skipped == {}
+    assert again.trace_hash == verdict_of(life.run_, None).trace_hash
