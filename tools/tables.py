@@ -7,6 +7,7 @@ from umi_core.config import OPTIONS, Config
 from umi_core.effects import EFFECT_NAMES
 from umi_core.workflow import Degrade, OnFailure, Step
 from umi_core.workflows import WORKFLOWS
+from umi_sim import seed_schema
 from umi_sim.explain import CLASSES
 from umi_sim.faults import KINDS
 from umi_sim.invariants import RULES
@@ -128,7 +129,7 @@ def invariants() -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "marks.md": marks, "invariants.md": invariants,
+    "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -8,13 +8,10 @@ Law 4. Long runs of the same few characters are {"runs": ["abc", ["x", 5000]]}; 
 """
 
 import re
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import UnionType
 from typing import Any, Final, get_args, get_origin
-from zlib import compress, decompressobj
-from zlib import error as zlib_error
 
 import attrs
 
@@ -29,15 +26,17 @@ from umi_sim.prng import DENOMINATOR_MAX
 from umi_sim.strict_json import (
     DIGITS_MAX,
     BadValue,
+    Described,
     Reader,
+    Schema,
     as_object,
     check_size,
-    compact,
     fail,
     flag,
     listed,
+    object_schema,
     one_of,
-    parsed,
+    schema_of,
     table,
     text,
     unknown,
@@ -52,7 +51,6 @@ ITEM_COUNT_MAX: Final = 100_000
 RUN_MIN: Final = 32  # shorter runs are written as they are
 RUNS_CHARS_MAX: Final = 256 * 1024
 UNPACKED_CHARS_MAX: Final = 16 * 1024 * 1024
-VALUE_COUNT_MAX: Final = 500_000
 INTEGER_DIGITS_MAX: Final = 40
 
 RUN: Final = re.compile(rf"(.{{1,4}}?)\1{{{RUN_MIN - 1},}}", re.DOTALL)
@@ -84,7 +82,7 @@ def all_from_json(value: Json, path: str) -> tuple[Item, ...]:
     """The items of a record, ids unique; what they unpack to is bounded before it is unpacked."""
     if unpacked_chars(value) > UNPACKED_CHARS_MAX:
         raise BadValue(f"{path}: more than {UNPACKED_CHARS_MAX} characters when unpacked")
-    items: tuple[Item, ...] = listed(from_json, ITEM_COUNT_MAX)(value, path)
+    items: tuple[Item, ...] = ITEMS(value, path)
     places: dict[str, int] = {}
     for at, item in enumerate(items):
         if places.setdefault(item.id, at) != at:
@@ -102,48 +100,6 @@ def unpacked_chars(value: Json) -> int:
         case dict():
             return sum(map(unpacked_chars, value.values()))
     return 0
-
-
-# Many items as one text: zlib and base64.
-
-
-def packed(items: Sequence[Item]) -> str:
-    """The items as one text, for `all_unpacked`."""
-    return b2a_base64(compress(compact([to_json(item) for item in items]).encode()), newline=False).decode()
-
-
-def can_pack(items: Sequence[Item]) -> bool:
-    """Whether a reader would unpack so much."""
-    document = compact([to_json(item) for item in items]).encode()
-    return len(document) <= UNPACKED_CHARS_MAX and value_count(document) <= VALUE_COUNT_MAX
-
-
-def value_count(document: bytes) -> int:
-    """At least as many as there are values in a JSON text; each may become an object of Python."""
-    return sum(map(document.count, (b",", b"[", b"{")))
-
-
-def all_unpacked(value: Json, path: str) -> tuple[Item, ...]:
-    """The items in such a text; unpacking stops at a bound, and what comes out is read like any others."""
-    given = value if isinstance(value, str) else fail(path, "text", value)
-    unpacking = decompressobj()
-    try:
-        data = unpacking.decompress(a2b_base64(given, strict_mode=True), UNPACKED_CHARS_MAX + 1)
-    except (ValueError, zlib_error):
-        raise BadValue(
-            f"{path}: expected items packed with zlib, then base64, got text that is not"
-        ) from None
-    if len(data) > UNPACKED_CHARS_MAX:
-        raise BadValue(f"{path}: more than {UNPACKED_CHARS_MAX} bytes when unpacked")
-    if value_count(data) > VALUE_COUNT_MAX:
-        raise BadValue(f"{path}: more than {VALUE_COUNT_MAX} values when unpacked")
-    if not unpacking.eof or unpacking.unused_data:
-        raise BadValue(f"{path}: the packed items are cut off, or something follows them")
-    try:
-        document = parsed(data, UNPACKED_CHARS_MAX)
-    except BadValue as error:
-        raise BadValue(f"{path}: unpacked: {error}") from None
-    return all_from_json(document, path)
 
 
 # Writing.
@@ -232,24 +188,41 @@ def parts(due: object, count: int) -> Sequence[object]:
 
 def op_args(name: str, args: Json, path: str) -> Args:
     """The arguments of a request as the memory gets them."""
+    read: Args = request_table(name)(args, path)
+    return read
+
+
+@cache
+def request_table(name: str) -> Reader:
     fields = attrs.fields(REQUESTS[name])[1:]
     needs = [field.name for field in fields if field.default is attrs.NOTHING]
-    read: Args = table({field.name: of_type(field.type) for field in fields}, *needs)(args, path)
-    return read
+    return table({field.name: of_type(field.type) for field in fields}, *needs)
 
 
 def fault_args(kind: str, args: Json, path: str) -> Args:
     """The arguments of a fault; what strikes without drawing has none."""
-    if kind in CONTENT_KINDS:
-        return dict(table(CONTENT_ARGS)(args, path))
+    given: dict[str, Json] = fault_table(kind)(args, path)
     readers = FAULT_ARGS.get(kind, {})
     plain = {name: value for name, value in PLAIN_ARGS.items() if name in readers}
-    given: dict[str, Json] = table(readers, *(key for key in readers if key not in plain))(args, path)
     return given | {name: value for name, value in plain.items() if name not in given}
 
 
+@cache
+def fault_table(kind: str) -> Reader:
+    if kind in CONTENT_KINDS:
+        return table(CONTENT_ARGS)
+    readers = FAULT_ARGS.get(kind, {})
+    return table(readers, *(key for key in readers if key not in PLAIN_ARGS))
+
+
 def of_type(due: object) -> Reader:
-    return lambda value, path: revived(value, due, path)
+    return Described(lambda value, path: revived(value, due, path), lambda: type_schema(due))
+
+
+def type_schema(due: object) -> Schema:
+    from umi_sim.item_schema import of_type  # nobody reads with it
+
+    return of_type(due)
 
 
 def revived(value: Json, due: object, path: str) -> object:
@@ -364,30 +337,34 @@ NOUNS: Final[dict[type, str]] = {
 ID: Final = text("[a-z][0-9]{1,6}", "a letter and at most 6 digits")
 AT_MS: Final = whole(0, AT_MS_MAX)
 EVENT: Final = text(rf"(?s).{{1,{EVENT_CHARS_MAX}}}", f"1 to {EVENT_CHARS_MAX} characters")
+ARGS: Final = Described(as_object, object_schema)
 AGENT: Final = text("[a-z][a-z0-9_]{0,15}", "the name of an agent")
 
 
+RATE: Final = table(dict.fromkeys(("num", "den"), whole(1, DENOMINATOR_MAX)), "num", "den")
+
+
 def drift_args(value: Json, path: str) -> Json:
-    args = table(dict.fromkeys(("num", "den"), whole(1, DENOMINATOR_MAX)), "num", "den")(value, path)
+    args = RATE(value, path)
     is_near = args["num"] <= RATE_FACTOR_MAX * args["den"] and args["den"] <= RATE_FACTOR_MAX * args["num"]
     return args if is_near else fail(path, "a rate between 1/2 and 2/1", f"{args['num']}/{args['den']}")
 
 
 MOVES: Final[dict[str, Reader]] = {
     "jump": table({"by_ms": whole(-AT_MS_MAX, AT_MS_MAX)}, "by_ms"),
-    "drift": drift_args,
+    "drift": Described(drift_args, lambda: schema_of(RATE)),
     "freeze": table({}),
     "thaw": table({"catch_up": flag}, "catch_up"),
     "land": table({"to_ms": AT_MS}, "to_ms"),
 }
+FIELDS: Final[dict[str, dict[str, Reader]]] = {
+    "op": {"at_ms": AT_MS, "agent": AGENT, "name": one_of(tuple(REQUESTS), "request"), "args": ARGS},
+    "fault": {"fault": one_of(tuple(KINDS), "fault"), "at": EVENT, "args": ARGS},
+    "schedule": {"take": EVENT, "over": EVENT},
+    "clock": {"at_ms": AT_MS, "agent": AGENT, "move": one_of(tuple(MOVES), "move"), "args": ARGS},
+}
 READERS: Final[dict[str, Reader]] = {
-    kind: table({"id": ID, "kind": WORDS, **fields}, "id", *fields)
-    for kind, fields in {
-        "op": {"at_ms": AT_MS, "agent": AGENT, "name": one_of(tuple(REQUESTS), "request"), "args": as_object},
-        "fault": {"fault": one_of(tuple(KINDS), "fault"), "at": EVENT, "args": as_object},
-        "schedule": {"take": EVENT, "over": EVENT},
-        "clock": {"at_ms": AT_MS, "agent": AGENT, "move": one_of(tuple(MOVES), "move"), "args": as_object},
-    }.items()
+    kind: table({"id": ID, "kind": WORDS, **fields}, "id", *fields) for kind, fields in FIELDS.items()
 }
 ARGS_OF: Final[dict[str, Callable[[dict[str, Json], str], Args]]] = {
     "op": lambda fields, path: op_args(fields["name"], fields["args"], path),
@@ -427,3 +404,13 @@ CONTENT_ARGS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("text", "before", "after", "json", "key", "members", "path", "other"), of_type(str)),
     **dict.fromkeys(("keep", "at", "times"), COUNT),
 }
+
+
+def items_schema() -> Schema:
+    from umi_sim.item_schema import of_items
+
+    return {"type": "array", "items": of_items(), "maxItems": ITEM_COUNT_MAX}
+
+
+ITEMS: Final = listed(from_json, ITEM_COUNT_MAX)
+RECORD: Final = Described(all_from_json, items_schema)

@@ -10,19 +10,22 @@ from umi_core.values import Scope
 from umi_sim import equivalences, item_json
 from umi_sim.faults import KINDS
 from umi_sim.items import ITEM_KINDS
+from umi_sim.packed_items import PACKED
 from umi_sim.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
 from umi_sim.run_config import AgentConfig, Ratio, RunConfig
 from umi_sim.said import ASK_COUNT_MAX
 from umi_sim.schedule import POLICIES
 from umi_sim.strict_json import (
     BadValue,
+    Described,
     Reader,
-    as_object,
+    Schema,
     fail,
     flag,
     listed,
     mapped,
     one_of,
+    schema_of,
     shown,
     table,
     text,
@@ -43,10 +46,7 @@ AGENT_COUNT_MAX: Final = 16
 
 
 def read_seed(value: Json, path: str) -> int:
-    given = table(
-        {"id": one_of((PRNG,), "generator"), "seed": text("[0-9]{1,20}", "a seed in digits")}, "id", "seed"
-    )
-    return parse_seed_of(given(value, path)["seed"], path)
+    return parse_seed_of(SEED(value, path)["seed"], path)
 
 
 def parse_seed_of(digits: str, path: str) -> int:
@@ -58,11 +58,7 @@ def parse_seed_of(digits: str, path: str) -> int:
 
 
 def read_scenario(value: Json, path: str) -> dict[str, Json]:
-    readers = {
-        "id": text("[a-z0-9][a-z0-9_-]{0,59}", "the id of a scenario"), "version": whole(1, 1_000_000),
-        "target": one_of(TARGETS, "target"), "own": flag,
-    }  # fmt: skip
-    given: dict[str, Json] = table(readers, "id")(value, path)
+    given: dict[str, Json] = SCENARIO(value, path)
     if not given.get("own") and not is_shipped(given["id"]):
         raise BadValue(f"{path}.id: unknown scenario {shown(given['id'])}")
     return given
@@ -73,7 +69,7 @@ def is_shipped(scenario: str) -> bool:
 
 
 def read_agents(value: Json, path: str) -> tuple[AgentConfig, ...]:
-    agents = listed(AGENT, AGENT_COUNT_MAX)(value, path)
+    agents = AGENTS(value, path)
     names = [agent["name"] for agent in agents]
     if not names or len(dict.fromkeys(names)) != len(names):
         raise BadValue(f"{path}: expected different names, at least one")
@@ -81,13 +77,12 @@ def read_agents(value: Json, path: str) -> tuple[AgentConfig, ...]:
 
 
 def read_scope(value: Json, path: str) -> tuple[str, ...]:
-    parts: tuple[str, ...] = listed(text("(?s).{0,256}", "at most 256 characters"), 2)(value, path)
+    parts: tuple[str, ...] = SCOPE_PARTS(value, path)
     return parts if len(parts) == 2 else fail(path, "[user, agent]", value)
 
 
 def read_memory(value: Json, path: str) -> dict[str, int | bool]:
-    readers = {name: whole(*ends) if ends else flag for name, ends in OPTIONS.items()}
-    options: dict[str, int | bool] = table(readers)(value, path)
+    options: dict[str, int | bool] = MEMORY(value, path)
     try:
         Config(**options)  # type: ignore[arg-type]
     except Rejected as rejected:
@@ -96,7 +91,7 @@ def read_memory(value: Json, path: str) -> dict[str, int | bool]:
 
 
 def read_ratio(value: Json, path: str) -> Ratio:
-    n, d = map(int, text("[0-9]{1,10}/[0-9]{1,10}", 'a ratio "n/d"')(value, path).split("/"))
+    n, d = map(int, RATIO_TEXT(value, path).split("/"))
     return (
         (n, d)
         if n <= d and 1 <= d <= DENOMINATOR_MAX
@@ -112,12 +107,18 @@ def read_planted(value: Json, path: str) -> str | None:
     return one_of(tuple(MUTANTS), "mutant")(value, path)  # type: ignore[no-any-return]
 
 
-def capacity(value: Json, path: str) -> int | None:
-    return None if value is None else whole(1, 2**40)(value, path)
+def planted_schema() -> Schema:
+    from umi_sim.mutants.registry import MUTANTS
+
+    return {"enum": [None, *MUTANTS]}
+
+
+def read_capacity(value: Json, path: str) -> int | None:
+    return None if value is None else BYTES(value, path)
 
 
 def capped(cap: int) -> Reader:
-    return lambda value, path: min(cap, whole(1, 10**18)(value, path))
+    return Described(lambda value, path: min(cap, LIMIT(value, path)), lambda: schema_of(LIMIT))
 
 
 def read_block(value: Json, path: str) -> bytes:
@@ -138,18 +139,39 @@ SKEW_MS: Final = whole(-(2**52), 2**52)
 WORDS: Final = text()
 HEX: Final = text("([0-9a-f]{2}){0,64}", "hex digits")
 RULE: Final = text("[A-Za-z0-9-]{1,60}", "the id of a rule")
-AGENT: Final = table({"name": item_json.AGENT, "scope": read_scope, "skew_ms": SKEW_MS}, "name", "scope")
+SEED: Final = table(
+    {"id": one_of((PRNG,), "generator"), "seed": text("[0-9]{1,20}", "a seed in digits")}, "id", "seed"
+)
+SCENARIO: Final = table(
+    {
+        "id": text("[a-z0-9][a-z0-9_-]{0,59}", "the id of a scenario"), "version": whole(1, 1_000_000),
+        "target": one_of(TARGETS, "target"), "own": flag,
+    }, "id",
+)  # fmt: skip
+SCOPE_PARTS: Final = listed(text("(?s).{0,256}", "at most 256 characters"), 2)
+SCOPE: Final = Described(read_scope, lambda: {**schema_of(SCOPE_PARTS), "minItems": 2})
+AGENT: Final = table({"name": item_json.AGENT, "scope": SCOPE, "skew_ms": SKEW_MS}, "name", "scope")
+AGENTS: Final = listed(AGENT, AGENT_COUNT_MAX)
+MEMORY: Final = table({name: whole(*ends) if ends else flag for name, ends in OPTIONS.items()})
+RATIO_TEXT: Final = text("[0-9]{1,10}/[0-9]{1,10}", 'a ratio "n/d"')
+RATIO: Final = Described(read_ratio, lambda: schema_of(RATIO_TEXT))
+BYTES: Final = whole(1, 2**40)
+CAPACITY: Final = Described(read_capacity, lambda: {"anyOf": [{"type": "null"}, schema_of(BYTES)]})
+AGENT_LIST: Final = Described(read_agents, lambda: {**schema_of(AGENTS), "minItems": 1})
+MEMORY_OPTIONS: Final = Described(read_memory, lambda: schema_of(MEMORY))
+LIMIT: Final = whole(1, 10**18)
+BLOCK: Final = Described(read_block, lambda: schema_of(HEX))
 
 CONFIG_READERS: Final[dict[str, Reader]] = {
-    "mode": one_of(("plain", "swarm", "one_kind"), "mode"), "agents": read_agents, "start_ms": TIME_MS,
-    "memory": read_memory, "weights": mapped(tuple(REQUESTS), "request", whole(0, 1_000)),
-    "faults": mapped(tuple(KINDS), "fault", read_ratio), "operations_max": COUNT, "in_flight_max": COUNT,
-    "key_count": COUNT, "adversarial": read_ratio, "land": read_ratio, "repeat": read_ratio,
+    "mode": one_of(("plain", "swarm", "one_kind"), "mode"), "agents": AGENT_LIST, "start_ms": TIME_MS,
+    "memory": MEMORY_OPTIONS, "weights": mapped(tuple(REQUESTS), "request", whole(0, 1_000)),
+    "faults": mapped(tuple(KINDS), "fault", RATIO), "operations_max": COUNT, "in_flight_max": COUNT,
+    "key_count": COUNT, "adversarial": RATIO, "land": RATIO, "repeat": RATIO,
     "latency": one_of(("instant", "short", "spread"), "latency"),
     "policy": one_of(POLICIES, "policy"), "flush_ms": whole(0, 60_000), "revise_every": COUNT,
-    "capacity_bytes": capacity, "loss_max": whole(0, 3),
+    "capacity_bytes": CAPACITY, "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
-    "planted": read_planted, "off": listed(RULE, 100), "loss": flag,
+    "planted": Described(read_planted, planted_schema), "off": listed(RULE, 100), "loss": flag,
     "equivalences": listed(one_of(equivalences.NAMES, "equivalence"), len(equivalences.NAMES)),
 }  # fmt: skip
 CONFIG_FIELDS: Final = tuple(name for name in CONFIG_READERS if name != "loss")
@@ -161,7 +183,7 @@ FAILURE_READERS: Final[dict[str, Reader]] = {
 }  # fmt: skip
 EXPECT_READERS: Final[dict[str, Reader]] = {
     "result": one_of(("fail", "pass"), "result"), "trace": HEX, "every": whole(1, 10**9),
-    "prefix": listed(read_block, 1_000), "steps": COUNT, "state": HEX, "marks": listed(WORDS, 10_000),
+    "prefix": listed(BLOCK, 1_000), "steps": COUNT, "state": HEX, "marks": listed(WORDS, 10_000),
 }  # fmt: skip
 HISTORY_READERS: Final[dict[str, Reader]] = {
     "hits": whole(0, 10**9), "first_seed": WORDS, "fixed_in": WORDS, "ticket": WORDS, "notes": WORDS,
@@ -177,9 +199,10 @@ SAID_READERS: Final[dict[str, Reader]] = {
     "prompt": text("[0-9a-f]{16}", "16 hex digits"), "text": WORDS,
 }  # fmt: skip
 READERS: Final[dict[str, Reader]] = {
-    "format": WORDS, "version": whole(1, 10**9), "min_reader": whole(1, 10**9), "made_by": as_object,
-    "prng": read_seed, "scenario": read_scenario, "config": table(CONFIG_READERS),
-    "items": item_json.all_from_json,
+    "format": WORDS, "version": whole(1, 10**9), "min_reader": whole(1, 10**9), "made_by": item_json.ARGS,
+    "prng": Described(read_seed, lambda: schema_of(SEED)),
+    "scenario": Described(read_scenario, lambda: schema_of(SCENARIO)), "config": table(CONFIG_READERS),
+    "items": item_json.RECORD,
     "model": listed(table(SAID_READERS, *SAID_READERS), ASK_COUNT_MAX),
     "limits": table(
         {
@@ -191,7 +214,7 @@ READERS: Final[dict[str, Reader]] = {
     "failure": table(FAILURE_READERS, "kind", "rule", "message", "fingerprint"),
     "expect": table(EXPECT_READERS, "result"),
     "minimised": table(MINIMISED_READERS, "runs", "from", "to", "one_minimal"),
-    "original": item_json.all_unpacked, "original_config": table(CONFIG_READERS),
+    "original": PACKED, "original_config": table(CONFIG_READERS),
     "repro": WORDS, "history": table(HISTORY_READERS),
     "checksum": WORDS,
 }  # fmt: skip

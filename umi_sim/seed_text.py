@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import attrs
 
-from umi_sim import fingerprint, item_json
+from umi_sim import fingerprint, item_json, packed_items
 from umi_sim.items import Deviation
 from umi_sim.run_config import Ratio, RunConfig
 from umi_sim.seed_fields import CONFIG_FIELDS, PRNG, TARGETS, WALL_MS_CAP, is_shipped
 from umi_sim.seed_parts import BadSeedFile, Minimised, SeedFile
-from umi_sim.strict_json import FILE_BYTES_MAX, compact
+from umi_sim.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX, compact, value_count
 from umi_sim.verdict import Failure
 
 Json = Any
@@ -51,7 +51,7 @@ def slimmed(seed: SeedFile) -> SeedFile:
     if seed.model and len(layout(document_of(bare))) > bytes_max(seed):
         seed, bare = attrs.evolve(seed, model=()), attrs.evolve(bare, model=())
     is_large = seed.original and len(layout(document_of(seed))) > WITH_ORIGINAL_BYTES_MAX
-    return bare if is_large or not item_json.can_pack(seed.original) else seed
+    return bare if is_large or not packed_items.can_pack(seed.original) else seed
 
 
 def bytes_max(seed: SeedFile) -> int:
@@ -59,7 +59,8 @@ def bytes_max(seed: SeedFile) -> int:
 
 
 def is_too_large(seed: SeedFile, written: str) -> bool:
-    return len(written) > FILE_BYTES_MAX or len(seed.items) > item_json.ITEM_COUNT_MAX
+    is_full = value_count(written.encode()) > VALUE_COUNT_MAX or len(seed.items) > item_json.ITEM_COUNT_MAX
+    return is_full or len(written) > FILE_BYTES_MAX
 
 
 def document_of(seed: SeedFile) -> dict[str, Json]:
@@ -78,7 +79,7 @@ def document_of(seed: SeedFile) -> dict[str, Json]:
         **({"failure": failure_to_json(seed, seed.failure)} if seed.failure else {}),
         "expect": {**attrs.asdict(seed.expect), "prefix": [block.hex() for block in seed.expect.prefix]},
         **({"minimised": minimised_to_json(seed.minimised)} if seed.minimised else {}),
-        **({"original": item_json.packed(seed.original)} if seed.original else {}),
+        **({"original": packed_items.packed(seed.original)} if seed.original else {}),
         **({"original_config": config_to_json(seed.original_config)} if seed.original_config else {}),
         "repro": seed.repro, "history": history, **seed.extra,
     }  # fmt: skip

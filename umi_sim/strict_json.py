@@ -1,6 +1,6 @@
 """JSON from strangers: bounded before it is parsed, and nothing in it is guessed.
 
-Law 1. Size, encoding and nesting are looked at before anything recurses.
+Law 1. Size, encoding, nesting and the number of values are looked at before anything recurses.
 Law 2. Whole numbers of at most 19 digits, no key twice, no NaN.
 Law 3. A `BadValue` is one line that names the path and says what was expected and what was found.
 """
@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 Reader = Callable[[object, str], Any]  # a value and its path in, what it means out, or BadValue
+Schema = dict[str, Any]  # the same as JSON Schema says it
 
 FILE_BYTES_MAX: Final = 2 * 1024 * 1024
 NESTING_MAX: Final = 16
 DIGITS_MAX: Final = 19
+VALUE_COUNT_MAX: Final = 500_000
 TEXT_BYTES_MAX: Final = 256 * 1024
 SHOWN_CHARS_MAX: Final = 40
 
@@ -29,6 +31,8 @@ def parsed(data: bytes, bytes_max: int = FILE_BYTES_MAX) -> object:
     """The value in these bytes."""
     if len(data) > bytes_max:
         raise BadValue(f"the file is larger than {bytes_max} bytes")
+    if value_count(data) > VALUE_COUNT_MAX:
+        raise BadValue(f"more than {VALUE_COUNT_MAX} values")
     text = decoded(data)
     if is_deeper(text, NESTING_MAX):
         raise BadValue(f"nested more than {NESTING_MAX} deep")
@@ -38,6 +42,11 @@ def parsed(data: bytes, bytes_max: int = FILE_BYTES_MAX) -> object:
         )
     except json.JSONDecodeError as error:
         raise BadValue(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg.lower()}") from None
+
+
+def value_count(data: bytes) -> int:
+    """At least as many as there are values in a JSON text; each may become an object of Python."""
+    return sum(map(data.count, (b",", b"[", b"{")))
 
 
 def compact(value: object) -> str:
@@ -81,7 +90,24 @@ def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-# Readers. Each takes the path that its messages name.
+# Readers. Each takes the path that its messages name, and can say as a JSON Schema what it takes.
+
+
+class Described:
+    """A reader with its schema, so that the two are made of the same names and bounds."""
+
+    __slots__ = ("read", "schema")
+
+    def __init__(self, read: Reader, schema: Callable[[], Schema]) -> None:
+        self.read, self.schema = read, schema
+
+    def __call__(self, value: object, path: str) -> Any:
+        return self.read(value, path)
+
+
+def schema_of(reader: Reader) -> Schema:
+    assert isinstance(reader, Described), f"{reader} says not what it takes"
+    return reader.schema()
 
 
 def fail(path: str, expected: str, value: object) -> NoReturn:
@@ -113,7 +139,7 @@ def whole(low: int, high: int) -> Reader:
             fail(path, "an integer", value)
         return value if low <= value <= high else fail(path, f"an integer from {low} to {high}", value)
 
-    return read
+    return Described(read, lambda: {"type": "integer", "minimum": low, "maximum": high})
 
 
 def text(pattern: str = "(?s).*", what: str = "text") -> Reader:
@@ -125,7 +151,17 @@ def text(pattern: str = "(?s).*", what: str = "text") -> Reader:
         check_size(value, path)
         return value if compiled.fullmatch(value) else fail(path, what, value)
 
-    return read
+    return Described(read, lambda: text_schema(pattern))
+
+
+def text_schema(pattern: str) -> Schema:
+    """Of a text that may hold any characters only the length counts."""
+    if pattern == "(?s).*":
+        return {"type": "string"}
+    length = re.fullmatch(r"\(\?s\)\.\{(\d+),(\d+)\}", pattern)
+    if length is None:
+        return {"type": "string", "pattern": f"^({pattern})$"}
+    return {"type": "string", "minLength": int(length[1]), "maxLength": int(length[2])}
 
 
 def check_size(value: str, path: str) -> None:
@@ -133,8 +169,11 @@ def check_size(value: str, path: str) -> None:
         raise BadValue(f"{path}: expected text of at most {TEXT_BYTES_MAX} bytes, got more")
 
 
-def flag(value: object, path: str) -> bool:
+def read_flag(value: object, path: str) -> bool:
     return value if isinstance(value, bool) else fail(path, "true or false", value)
+
+
+flag: Final = Described(read_flag, lambda: {"type": "boolean"})
 
 
 def one_of(known: Sequence[str], what: str) -> Reader:
@@ -145,7 +184,7 @@ def one_of(known: Sequence[str], what: str) -> Reader:
             fail(path, "text", value)
         return value if value in known else unknown(path, what, value, known)
 
-    return read
+    return Described(read, lambda: {"enum": list(known)})
 
 
 def unknown(path: str, what: str, name: str, known: Sequence[str]) -> NoReturn:
@@ -168,7 +207,7 @@ def listed(read_each: Reader, count_max: int) -> Reader:
             raise BadValue(f"{path}: expected at most {count_max} entries, got {len(value)}")
         return tuple(read_each(each, f"{path}[{index}]") for index, each in enumerate(value))
 
-    return read
+    return Described(read, lambda: {"type": "array", "items": schema_of(read_each), "maxItems": count_max})
 
 
 def mapped(known: Sequence[str], what: str, read_each: Reader) -> Reader:
@@ -192,7 +231,17 @@ def keyed(what: str, readers: Mapping[str, Reader], *needs: str) -> Reader:
                 unknown(path, what, key, tuple(readers))
         return {key: readers[key](each, f"{path}.{key}") for key, each in given.items()}
 
-    return read
+    return Described(read, lambda: table_schema(readers, needs))
+
+
+def table_schema(readers: Mapping[str, Reader], needs: Sequence[str]) -> Schema:
+    properties = {key: schema_of(reader) for key, reader in readers.items()}
+    required = {"required": list(needs)} if needs else {}
+    return {"type": "object", "properties": properties, **required, "additionalProperties": False}
+
+
+def object_schema() -> Schema:
+    return {"type": "object"}
 
 
 def as_object(value: object, path: str) -> dict[str, Any]:

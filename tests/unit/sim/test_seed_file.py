@@ -336,7 +336,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (original("?"), "original: expected items packed with zlib, then base64"),
     (original("AAAA"), "original: expected items packed with zlib, then base64"),
     (original(squeezed(" " * 2**25)), "original: more than 16777216 bytes when unpacked"),
-    (original(squeezed("[" + "[]," * 2**18 + "[]]")), "original: more than 500000 values when unpacked"),
+    (original(squeezed("[" + "[]," * 2**18 + "[]]")), "original: unpacked: more than 500000 values"),
     (original(squeezed("[]")[:8]), "original: the packed items are cut off"),
     (original(squeezed("[" * 99)), "original: unpacked: nested more than 16 deep"),
     (original(squeezed('[{"kind":"call"}]')), 'original[0].kind: unknown kind "call"'),
