@@ -11,6 +11,7 @@ import click
 from umi_sim.console import HARNESS, complain, is_colored, refuse, say, say_json, seed_of, seeds_of
 
 if TYPE_CHECKING:
+    from umi_sim.corpus import Kept
     from umi_sim.sweep.ledger import Ledger
     from umi_sim.sweep.plan import Plan, Source
     from umi_sim.sweep.totals import Outcome
@@ -98,6 +99,8 @@ def sweep(
     umi-sim sweep crash_storm retries --seeds 0..999 --jobs 4
     umi-sim sweep --minutes 30 --resume night.jsonl
     """
+    import attrs
+
     from umi_sim.sweep import conductor, keeper, ledger, progress, shelf
 
     check_outputs(how)
@@ -110,11 +113,15 @@ def sweep(
             ledger.must_fit(book.done.values(), {each.name: each.digest for each in sources}, str(resume))
     except (conductor.NoExecutor, ledger.BadLedger) as error:
         refuse(error)
-    job_count, files = jobs or default_jobs(), shelf.Shelf(Path())
+    job_count, files = jobs or default_jobs(), shelf.Shelf()
     with keeper.hired():
         if conductor.is_blind(make):
             complain("the canary is not seen: a planted bug stays unnoticed, so no verdict can be believed")
             return HARNESS
+        kept = () if is_part(book, shard) else earlier(sources)
+        is_enough = stop_first and any(each.replayed and each.replayed.verdict.failure for each in kept)
+        if is_enough:
+            plan = attrs.evolve(plan, sources=())
         with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as tell:
             conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
             conducted.on_chunk = files.first
@@ -124,7 +131,7 @@ def sweep(
                 shelf.shrink(conducted.totals, workers)
     shelf.verify(conducted.totals)
     files.last(conducted.totals)
-    outcome = conductor.outcome_of(conducted.totals, conducted.swept, sources)
+    outcome = conductor.outcome_of(conducted.totals, conducted.swept, sources, kept)
     return told(outcome, reached, **how)
 
 
@@ -170,6 +177,18 @@ def base_in(book: "Ledger | None") -> str:
     return next(begun, "") or outside.base()
 
 
+def is_part(book: "Ledger | None", shard: tuple[int, int]) -> bool:
+    """A sweep that goes on has looked at earlier failures, and one machine of many leaves them alone."""
+    return bool(book and book.done) or shard != (1, 1)
+
+
+def earlier(sources: "tuple[Source, ...]") -> "tuple[Kept, ...]":
+    """What became of earlier failures of these scenarios."""
+    from umi_sim import corpus
+
+    return tuple(corpus.replay_kept(only=[source.file.id for source in sources]))
+
+
 def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -200,7 +219,10 @@ def told(
     elif json_file:
         write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
     if json_file != STDOUT and not quiet:
-        say(report.lines(outcome), is_colored(no_color))
+        say(
+            (*report.lines(outcome), *(report.reached_lines(outcome) if reached else ())),
+            is_colored(no_color),
+        )
     return outcome.exit_code
 
 
@@ -238,7 +260,7 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
     if out:
         ledger.write(Path(out), chunks)
     totals = ledger.add_up(chunks)
-    shelf.Shelf(Path()).last(totals)
+    shelf.Shelf().last(totals)
     return told(conductor.outcome_of(totals, swept, sources), reached, **how)
 
 

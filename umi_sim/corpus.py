@@ -5,7 +5,7 @@ Law 2. A file there goes after it passed three times in a row; there are never m
 Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -105,9 +105,14 @@ def listed(folder: Path) -> Iterator[Kept]:
             yield Kept(path, None, str(error))
 
 
-def replay_kept(folder: Path = EPHEMERAL) -> Iterator[Kept]:
-    """Run each file again, by name. One that passes is counted, and removed the third time in a row."""
+def replay_kept(folder: Path = EPHEMERAL, only: Sequence[str] | None = None) -> Iterator[Kept]:
+    """Run each file again, by name. One that passes is counted, and removed the third time in a row.
+
+    `only`: the ids of scenarios whose files are run; None is all.
+    """
     for kept in listed(folder):
+        if kept.seed and only is not None and kept.seed.config.scenario not in only:
+            continue
         if kept.seed is None:
             yield kept
             continue

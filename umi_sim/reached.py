@@ -20,10 +20,15 @@ KINDS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
 }
 
 
+def by_row(workflows: Iterable[Workflow] = WORKFLOWS) -> dict[str, tuple[str, ...]]:
+    """The kinds of answers that each row can meet, in the order of the tables."""
+    rows = [(flow.name, step) for flow in workflows for step in flow.steps if step.effect is not None]
+    return {f"{name}.{step.id}": kinds_of(step) for name, step in rows}
+
+
 def possible(workflows: Iterable[Workflow] = WORKFLOWS) -> tuple[str, ...]:
     """Every mark that an answer can leave, in the order of the tables."""
-    rows = [(flow.name, step) for flow in workflows for step in flow.steps if step.effect is not None]
-    return tuple(f"{name}.{step.id}: {kind}" for name, step in rows for kind in kinds_of(step))
+    return tuple(f"{row}: {kind}" for row, kinds in by_row(workflows).items() for kind in kinds)
 
 
 def kinds_of(step: Step) -> tuple[str, ...]:

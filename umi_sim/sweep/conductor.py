@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 
 from umi_sim import floors
+from umi_sim.corpus import Kept
 from umi_sim.sweep import keeper
 from umi_sim.sweep.ledger import Chunk, Ledger, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
@@ -193,8 +194,10 @@ def is_blind(make: Make) -> bool:
     return not rules or rules[0].partition(" ")[0] not in expected
 
 
-def outcome_of(totals: Totals, swept: Swept, sources: Iterable[Source]) -> Outcome:
+def outcome_of(
+    totals: Totals, swept: Swept, sources: Iterable[Source], kept: tuple[Kept, ...] = ()
+) -> Outcome:
     """The outcome, with what should have been met and was not."""
     files = {source.name: source.file for source in sources}
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
-    return Outcome(totals, swept, files, tuple(floors.missed(files, totals.summaries, *runs)))
+    return Outcome(totals, swept, files, tuple(floors.missed(files, totals.summaries, *runs)), kept)

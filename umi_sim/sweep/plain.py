@@ -33,7 +33,9 @@ def to_plain(totals: Totals) -> Plain:
 
 
 def as_plain(each: Found | Apart | Lost) -> Plain:
-    return {**attrs.asdict(each), "seed": str(each.seed)}
+    fields = attrs.asdict(each)
+    lines = {"lines": list(each.lines)} if isinstance(each, Apart) else {}
+    return {**fields, **lines, "seed": str(each.seed)}
 
 
 def summary_to_plain(summary: Summary) -> Plain:

@@ -3,7 +3,7 @@
 Law 1. A pure function of the outcome: no time, no number of processes, nothing of the order of events.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from umi_sim import reached
@@ -41,6 +41,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     if totals.undecided:
         yield row("open", f"{totals.undecided} of {totals.runs} runs left something undecided")
     yield from lost_lines(totals)
+    yield from kept_lines(outcome)
     if outcome.missed:
         yield row("missed", f"{len(outcome.missed)} that so many runs must meet")
         yield from (f"  {missed_line(each)}" for each in outcome.missed)
@@ -56,8 +57,13 @@ def failures(outcome: Outcome) -> str:
     """What is wrong, most important first."""
     totals = outcome.totals
     found = f"{totals.failed} failed, {len(totals.found)} different" if totals.found else ""
+    old = (
+        f"{plural(len(outcome.still_failing), 'earlier failure')} still there"
+        if outcome.still_failing
+        else ""
+    )
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
-    return ", ".join(filter(None, (*totals.doubts(), found, missed))) or "every promise kept"
+    return ", ".join(filter(None, (*totals.doubts(), found, old, missed))) or "every promise kept"
 
 
 def answers_line(totals: Totals) -> str:
@@ -78,6 +84,17 @@ def lost_lines(totals: Totals) -> Iterator[str]:
         yield row("lost", plural(len(given), "run"))
     for each in given[:LOST_SHOWN]:
         yield escaped(cut(f"  {each.scenario} seed {each.seed}: {each.why}"))
+
+
+def kept_lines(outcome: Outcome) -> Iterator[str]:
+    """What became of the files of earlier failures."""
+    if not outcome.kept:
+        return
+    gone = sum(each.is_removed for each in outcome.kept)
+    counts = {"still fail": len(outcome.still_failing), "removed after three passes": gone}
+    said = "".join(f", {count} {what}" for what, count in counts.items() if count)
+    yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{said}")
+    yield from (f"  umi-sim replay {each.path.as_posix()}" for each in outcome.still_failing)
 
 
 def missed_line(missed: Missed) -> str:
@@ -121,6 +138,27 @@ def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
     return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
 
 
+def reached_lines(outcome: Outcome) -> Iterator[str]:
+    """By row of each workflow the answers it met, those it never did, and what followed; then other marks."""
+    marks = outcome.totals.marks
+    yield ""
+    for step, kinds in reached.by_row().items():
+        met = [f"{kind} {marks[f'{step}: {kind}']}" for kind in kinds if marks[f"{step}: {kind}"]]
+        never = [kind for kind in kinds if not marks[f"{step}: {kind}"]]
+        lacking = f"; never {', '.join(never)}" if never else ""
+        then = ", ".join(f"{name.partition(': ')[2]} {marks[name]}" for name in after(marks, step, kinds))
+        yield f"  {step:28} {', '.join(met) or 'NEVER RAN'}{lacking if met else ''}{then and f'; {then}'}"
+    others = [name for name in sorted(marks) if name.partition(":")[0] not in reached.by_row()]
+    yield from (f"  {name:28} {marks[name]}" for name in others)
+
+
+def after(marks: Mapping[str, int], step: str, kinds: Sequence[str]) -> list[str]:
+    """What became of the answers of a row: retried, degraded, aborted."""
+    return [
+        name for name in sorted(marks) if name.startswith(f"{step}: ") and name[len(step) + 2 :] not in kinds
+    ]
+
+
 # For programs.
 
 
@@ -139,6 +177,10 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "answers_never_met": list(reached.unreached(totals.marks)),
         "missed": [{"scenario": each.scenario, "what": each.what} for each in outcome.missed],
         "canary": "seen",
+        "earlier": [
+            {"file": each.path.as_posix(), "class": each.replayed.what if each.replayed else "cannot run"}
+            for each in outcome.kept
+        ],
         "gate": {
             "checked": totals.gated,
             "apart": [

@@ -10,45 +10,35 @@ from pathlib import Path
 
 import attrs
 
-from umi_sim import seed_file
+from umi_sim import corpus, seed_file
 from umi_sim.replay import replay
-from umi_sim.seed_file import BadSeedFile, History, SeedFile
+from umi_sim.seed_file import SeedFile
 from umi_sim.sweep.totals import FOUND_COUNT_MAX, Apart, Found, Totals
 from umi_sim.sweep.work import shrunk
 
 
 @attrs.define
 class Shelf:
-    """The files of one sweep, below `folder`. `past`: what the files said before, by fingerprint."""
+    """The files of one sweep, in `folder`. `seen`: fingerprints that have one."""
 
-    folder: Path
-    past: dict[str, History] = attrs.field(factory=dict)
+    folder: Path = seed_file.EPHEMERAL
+    seen: dict[str, None] = attrs.field(factory=dict)
 
     def first(self, totals: Totals) -> None:
         """Write what has not been seen before, as it is."""
         for found in totals.found.values():
-            if found.text and found.fingerprint not in self.past and len(self.past) < FOUND_COUNT_MAX:
-                self.past[found.fingerprint] = self.history(found)
-                self.write(found, hits=totals.hits[found.fingerprint])
-
-    def history(self, found: Found) -> History:
-        try:
-            return seed_file.read(self.folder / found.path).history
-        except BadSeedFile:
-            return History(hits=0, first_seed=str(found.seed))
+            if found.text and found.fingerprint not in self.seen and len(self.seen) < FOUND_COUNT_MAX:
+                self.put(found, hits=0)
 
     def last(self, totals: Totals) -> None:
         """Write the files of the most frequent failures as they are in the end."""
         for found in kept(totals):
-            self.past.setdefault(found.fingerprint, self.history(found))
-            self.write(found, hits=totals.hits[found.fingerprint])
+            self.put(found, hits=totals.hits[found.fingerprint])
 
-    def write(self, found: Found, hits: int) -> None:
-        past = self.past[found.fingerprint]
+    def put(self, found: Found, hits: int) -> None:
         seed = of(found)
-        notes = seed.history.notes or past.notes
-        history = attrs.evolve(past, hits=past.hits + hits, notes=notes)
-        seed_file.write(self.folder / found.path, attrs.evolve(seed, history=history))
+        corpus.keep(attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits)), self.folder)
+        self.seen[found.fingerprint] = None
 
 
 def kept(totals: Totals) -> list[Found]:

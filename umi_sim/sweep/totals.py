@@ -12,6 +12,7 @@ import attrs
 
 from umi_sim import fingerprint, floors, scenario, seed_file
 from umi_sim.console import HARNESS
+from umi_sim.corpus import Kept
 from umi_sim.floors import Missed, Summary
 from umi_sim.invariants import id_of
 from umi_sim.items import Op
@@ -155,7 +156,7 @@ class Swept:
         """Such as `2 scenarios, seeds 0..199 and 200 fresh`."""
         parts = [f"seeds {span_of(sorted(self.given))}"] if self.given else []
         parts += [f"{len(self.fresh)} fresh"] if self.fresh else []
-        return f"{plural(len(self.names), 'scenario')}, {' and '.join(parts)}"
+        return f"{plural(len(self.names), 'scenario')}, {' and '.join(parts) or 'no seed'}"
 
 
 def span_of(seeds: Sequence[int]) -> str:
@@ -168,12 +169,20 @@ def span_of(seeds: Sequence[int]) -> str:
 
 @attrs.frozen
 class Outcome:
-    """What a sweep came to: `missed` is what it never met although its scenarios are for that."""
+    """What a sweep came to: `missed` is what it never met although its scenarios are for that.
+
+    `kept`: files of earlier failures that were replayed first.
+    """
 
     totals: Totals
     swept: Swept
     files: Mapping[str, Scenario]
     missed: tuple[Missed, ...] = ()
+    kept: tuple[Kept, ...] = ()
+
+    @property
+    def still_failing(self) -> list[Kept]:
+        return [each for each in self.kept if each.replayed and each.replayed.verdict.failure]
 
     @property
     def is_good(self) -> bool:
@@ -183,6 +192,10 @@ class Outcome:
     def exit_code(self) -> int:
         """The code of the severest kind of failure."""
         codes = [EXIT_CODES[found.kind] for found in self.totals.found.values()]
+        for each in self.still_failing:
+            assert each.replayed is not None
+            assert each.replayed.verdict.failure is not None
+            codes.append(EXIT_CODES[each.replayed.verdict.failure.kind])
         return severest([*codes, HARNESS] if self.missed or self.totals.doubts() else codes)
 
 

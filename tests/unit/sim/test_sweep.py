@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,6 +54,13 @@ def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("bad.toml").write_text(BAD + LANDING)
 
 
+@pytest.fixture(autouse=True)
+def _the_canary_is_seen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes longer than the rest; those that are about it have it."""
+    if "canary" not in request.node.name:
+        monkeypatch.setattr(conductor, "is_blind", lambda make: False)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _children_are_shared() -> Iterator[None]:
     """A child serves any test; starting one is most of the time of a small sweep."""
@@ -87,7 +95,7 @@ def refused(*args: str) -> str:
 # What a user sees.
 
 
-def test_a_sweep_that_passes() -> None:
+def test_a_sweep_that_sees_the_canary_and_passes() -> None:
     result = sweep("own.toml", "--seeds", "0..11")
     assert result.exit_code == 0
     first, *rest = result.stdout.splitlines()
@@ -176,14 +184,14 @@ def test_what_is_in_the_file_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -
     assert second.stdout == first.stdout
     assert sorted(Path("done.jsonl").read_text().splitlines()) == sorted(lines)
     monkeypatch.setattr(Conductor, "begin", lambda self, flight: pytest.fail("all of it is done"))
-    monkeypatch.setattr(conductor, "is_blind", lambda make: False)
     assert sweep(*TWO, "--seeds", "0..14", "--resume", "done.jsonl").stdout == first.stdout
 
 
 KILLED: Final = """
 import os, signal, sys
-from umi_sim.sweep import ledger
+from umi_sim.sweep import conductor, ledger
 from umi_sim.cli import cli
+conductor.is_blind = lambda make: False
 whole = ledger.Ledger.append
 def append(self, chunk):
     if self.path.exists():
@@ -198,11 +206,12 @@ cli(sys.argv[1:])
 
 def test_a_sweep_that_was_killed_goes_on_where_it_was() -> None:
     args = ("sweep", "--jobs", "1", "--no-shrink", *TWO, "--seeds", "0..9")
+    whole = umi(*args)
     command = [sys.executable, "-P", "-c", KILLED, *args, "--resume", "done.jsonl"]
     around = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.run(command, env=around, check=False).returncode == -signal.SIGKILL
     assert Path("done.jsonl").read_bytes().count(b"\n") == 1
-    assert umi(*args, "--resume", "done.jsonl").stdout == umi(*args).stdout
+    assert umi(*args, "--resume", "done.jsonl").stdout == whole.stdout
 
 
 def test_two_shards_add_up_to_the_whole() -> None:
@@ -299,6 +308,35 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
     result = sweep("own.toml")
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.startswith("umi-sim: the canary is not seen")
+
+
+def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() -> None:
+    first = sweep("bad.toml", "--seeds", "0..2", "--stop-first")
+    (file,) = Path(".umi-sim/ephemeral").iterdir()
+    again = sweep("bad.toml", "--seeds", "0..2", "--stop-first")
+    assert (first.exit_code, again.exit_code) == (1, 1)
+    assert again.stdout.startswith(
+        "FAIL sweep of 0 scenarios, no seed: 0 runs, 0 steps, 1 earlier failure still"
+    )
+    assert f"  umi-sim replay {file}" in again.stdout
+    Path("bad.toml").write_text(Path("bad.toml").read_text().replace('mutant = "get-alive-at-expiry"', ""))
+    text = json.loads(file.read_text())
+    text["config"]["planted"] = None
+    file.write_text(json.dumps(text))
+    assert (
+        "1 file of earlier failures replayed first\n"
+        in sweep("bad.toml", "--count", "0", "--seeds", "7").stdout
+    )
+    for _ in range(2):
+        last = sweep("bad.toml", "--seeds", "7")
+    assert "1 file of earlier failures replayed first, 1 removed after three passes" in last.stdout
+    assert not file.exists()
+
+
+def test_what_was_reached_is_listed_by_row() -> None:
+    told = sweep("own.toml", "--seeds", "0", "--reached").stdout.splitlines()
+    assert "  recover.settle               NEVER RAN" in told
+    assert any(re.match(r"  recover\.head +ok \d+; never timeout, unavailable$", line) for line in told)
 
 
 # Executors.

@@ -1,0 +1,225 @@
+"""Goal: what runs came to adds up in any order and any grouping, once for each chunk, and survives a file."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from umi_sim import scenario
+from umi_sim.floors import Summary
+from umi_sim.runner import run
+from umi_sim.sweep import ledger, outside, progress
+from umi_sim.sweep.ledger import Chunk, joined
+from umi_sim.sweep.plain import from_plain, to_plain
+from umi_sim.sweep.plan import CHUNK_COUNT, FRESH_COUNT_MAX, Plan, fresh_seed, source_of, target
+from umi_sim.sweep.progress import Progress
+from umi_sim.sweep.totals import COUNTS, Apart, Found, Lost, Swept, Totals, of_verdict
+
+NAMES: Final = st.sampled_from(["smoke", "storm"])
+SEEDS: Final = st.sampled_from([0, 7, 2**64 - 1])
+COUNTERS: Final = st.dictionaries(st.sampled_from("abc"), st.integers(1, 9)).map(Counter)
+SPANS: Final = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(lambda ends: (min(ends), max(ends)))
+FOUND: Final = st.builds(
+    lambda name, seed, mark: Found(name, seed, "safety", f"r-{mark}", mark, "m\ud800", f"{mark}.json", "{}"),
+    NAMES, SEEDS, st.sampled_from("fg"),
+)  # fmt: skip
+SUMMARIES: Final = st.builds(
+    Summary, st.integers(0, 9), reached=COUNTERS, fired=COUNTERS, pairs=COUNTERS.map(
+        lambda counter: Counter({(key, "x"): count for key, count in counter.items()})
+    ), ends=st.dictionaries(st.sampled_from(["n"]), SPANS),
+)  # fmt: skip
+
+
+@st.composite
+def totals(draw: st.DrawFn) -> Totals:
+    found = draw(st.lists(FOUND, max_size=2, unique_by=lambda each: each.fingerprint))
+    apart = draw(st.lists(st.builds(Apart, NAMES, SEEDS, st.just("r"), st.just(("a", "b"))), max_size=1))
+    lost = draw(st.lists(st.builds(Lost, NAMES, SEEDS, st.just("why")), max_size=1))
+    return Totals(
+        draw(st.integers(0, 9)), undecided=draw(st.integers(0, 1)), gated=draw(st.integers(0, 1)),
+        **{name: draw(COUNTERS) for name in COUNTS},
+        hits=Counter({each.fingerprint: draw(st.integers(1, 3)) for each in found}),
+        found={each.fingerprint: each for each in found},
+        apart={(each.scenario, each.seed, each.rule): each for each in apart},
+        lost={(each.scenario, each.seed): each for each in lost},
+        sizes=draw(st.dictionaries(st.sampled_from(["steps", "items"]), SPANS)),
+        summaries=draw(st.dictionaries(NAMES, SUMMARIES)),
+    )  # type: ignore[arg-type]  # counters by name  # fmt: skip
+
+
+def chunk_named(name: str, given: Totals) -> Chunk:
+    return Chunk(name, "t", "smoke", "d", "", (), given)
+
+
+CHUNKS: Final = st.lists(st.builds(chunk_named, st.sampled_from("12"), totals()), max_size=2)
+FEW: Final = settings(max_examples=20)
+
+
+def added(*parts: Totals) -> Totals:
+    whole = Totals()
+    for part in parts:
+        whole.add(part)
+    return whole
+
+
+@FEW
+@given(totals(), totals(), totals())
+def test_totals_add_up_in_any_order_and_grouping(a: Totals, b: Totals, c: Totals) -> None:
+    assert added(a, b) == added(b, a)
+    assert added(added(a, b), c) == added(a, added(b, c))
+    assert added(a) == a
+
+
+@FEW
+@given(CHUNKS, CHUNKS, CHUNKS)
+def test_merging_is_commutative_associative_and_idempotent(a: Any, b: Any, c: Any) -> None:
+    def merged(*parts: Any) -> list[Chunk]:
+        return list(joined(chunk for part in parts for chunk in part).values())
+
+    assert merged(a, b) == merged(b, a)
+    assert merged(merged(a, b), c) == merged(a, merged(b, c))
+    assert merged(a, a) == merged(a)
+    assert ledger.add_up(joined([*a, *b])) == ledger.add_up(joined([*b, *a]))
+
+
+@FEW
+@given(totals())
+def test_totals_survive_as_plain_data(whole: Totals) -> None:
+    assert from_plain(json.loads(json.dumps(to_plain(whole)))) == whole
+    assert from_plain(to_plain(whole)) == whole
+
+
+def test_what_a_run_came_to_survives_as_plain_data() -> None:
+    file = scenario.find("smoke")
+    whole = of_verdict("smoke", file, run(scenario.draw(file, 1)))
+    assert from_plain(to_plain(whole)) == whole
+    assert whole.sizes["steps"] == (whole.steps, whole.steps)
+
+
+@pytest.mark.parametrize(
+    "change", [{"runs": -1}, {"runs": True}, {"hits": {"a": "1"}}, {"sizes": {"a": [1]}}, {"found": [{}]},
+               {"lost": [{"scenario": "x", "seed": 1, "why": ""}]}, {"summaries": {"x": None}}, {"marks": []}]
+)  # fmt: skip
+def test_plain_data_of_another_shape_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="does not belong here"):
+        from_plain({**to_plain(Totals()), **change})
+
+
+# Plans.
+
+OWN: Final = "smoke"
+
+
+def seeds(plan: Plan) -> list[int]:
+    return [seed for task in plan.tasks() for seed in task.seeds]
+
+
+def test_a_plan_has_given_seeds_then_fresh_ones_in_chunks() -> None:
+    plan = Plan((source_of(OWN),), range(25), 12, "0x2a")
+    tasks = list(plan.tasks())
+    assert [len(task.seeds) for task in tasks] == [10, 10, 5, 10, 2]
+    assert CHUNK_COUNT == 10
+    assert [bool(task.base) for task in tasks] == [False, False, False, True, True]
+    assert seeds(plan) == [*range(25), *(fresh_seed("0x2a", index) for index in range(12))]
+    assert plan.run_count == 37
+
+
+def test_shards_share_out_all_seeds_and_none_twice() -> None:
+    whole = Plan((source_of(OWN),), range(25), 12, "7")
+    parts = [attrs.evolve(whole, shard=(number, 3)) for number in (1, 2, 3)]
+    assert sorted(seed for part in parts for seed in seeds(part)) == sorted(seeds(whole))
+    assert sum(part.run_count or 0 for part in parts) == whole.run_count
+    assert seeds(parts[1])[:3] == [1, 4, 7]
+
+
+def test_chunks_are_named_by_code_scenario_and_seeds() -> None:
+    plan = Plan((source_of(OWN), source_of("storm")), range(20), 10, "7")
+    names = [task.chunk for task in plan.tasks()]
+    assert len(names) == len(dict.fromkeys(names)) == 6
+    assert names == [task.chunk for task in plan.tasks()]
+    assert target().startswith("umi_core ")
+
+
+def test_fresh_seeds_of_two_bases_differ_and_without_git_one_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert fresh_seed("1", 0) != fresh_seed("2", 0) != fresh_seed("2", 1)
+    assert FRESH_COUNT_MAX == 1_000_000
+    commit = "64aa92f6c0ffee0123456789abcdef0123456789"
+    monkeypatch.setattr(outside, "described", lambda: f"{commit}-dirty")
+    assert outside.base() == commit
+    monkeypatch.setattr(outside, "described", lambda: "")
+    assert outside.base() != outside.base()
+    assert fresh_seed(outside.base(), 0) >= 0
+
+
+@pytest.mark.parametrize(
+    ("swept", "told"),
+    [
+        ([("a", [3], "")], "1 scenario, seeds 3"),
+        ([("a", [1, 2, 3], ""), ("b", [2, 3, 4], "")], "2 scenarios, seeds 1..4"),
+        ([("a", [0, 2, 4], ""), ("a", [99], "7")], "1 scenario, seeds 3 of 0..4 and 1 fresh"),
+        ([], "0 scenarios, no seed"),
+    ],
+)
+def test_what_was_swept_is_said_in_few_words(swept: Any, told: str) -> None:
+    all_of = Swept()
+    for each in swept:
+        all_of.add(*each)
+    assert all_of.told() == told
+
+
+# Ledgers and progress.
+
+
+def chunk(count: int = 10, **changes: Any) -> Chunk:
+    plan = Plan((source_of(OWN),), range(count))
+    (task,) = plan.tasks()
+    return ledger.chunk_of(task, Totals(runs=count, **changes))
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"format":"umi-sweep"', b"x" * 200_000])
+def test_a_torn_last_line_was_never_written(torn: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    book = ledger.Ledger.open(path)
+    book.append(chunk())
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn)
+    assert list(ledger.read(path)) == [chunk().name]
+    book.append(chunk(9))
+    assert path.read_bytes() == whole + f"{ledger.line_of(chunk(9))}\n".encode()
+
+
+def test_a_chunk_that_lost_something_is_tried_again_and_the_better_one_counts(tmp_path: Path) -> None:
+    lost = attrs.evolve(chunk(), totals=Totals(9, lost={(OWN, 3): Lost(OWN, 3, "why")}))
+    book = ledger.Ledger.open(tmp_path / "x.jsonl")
+    book.append(lost)
+    assert not ledger.read(book.path)[lost.name].is_done
+    book.append(chunk())
+    assert ledger.read(book.path)[lost.name].is_done
+
+
+def test_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([5_000, 20_000, 20_000, 21_000, 40_000, 40_000])
+    monkeypatch.setattr(outside.Stopwatch, "elapsed_ms", lambda self: next(times))
+    tell = progress.now_and_then(Progress(100))
+    for is_old in (True, False, False, False):
+        tell(chunk(), is_old)
+    assert capsys.readouterr().err == (
+        "20 of 100 runs, 0 a second, 160 s left, 0 failures, 0 marks\n"
+        "40 of 100 runs, 0 a second, 80 s left, 0 failures, 0 marks\n"
+    ).replace("160 s", "2 min")
+
+
+def test_progress_counts_the_time_down_where_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outside.Stopwatch, "elapsed_ms", lambda self: 30_000)
+    shown = Progress(None, minutes=2)
+    shown.add(chunk(), False)
+    assert shown.line() == "10 runs, 0 a second, 90 s left, 0 failures, 0 marks"
