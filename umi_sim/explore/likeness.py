@@ -366,7 +366,7 @@ def on_register(writer: Writer, register: Register) -> Plain:
 
 
 def on_watch(writer: Writer, watch: Watch) -> Plain:
-    told = [watch.twins, watch.core, watch.archive, watch.requests, watch.saves, watch.loads]
+    told = [watch.twins, watch.core, watch.archive, watch.requests, watch.saves, watch.loads, watch.spoken]
     places = {twin.place: None for twin in watch.twins}
     in_place = [[it.twin.place in places for it in save.candidates] for save in watch.saves.values()]
     return [*map(writer.put, told), in_place, writer.field("seen_ms", watch.seen_ms)]

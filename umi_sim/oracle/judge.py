@@ -60,7 +60,7 @@ class Watch:
     requests: dict[str, Request] = attrs.field(factory=dict)
     saves: dict[str, OpenSave] = attrs.field(factory=dict)
     loads: dict[str, OpenLoad] = attrs.field(factory=dict)
-    spoken: set[str] = attrs.field(factory=set)
+    spoken: dict[str, None] = attrs.field(factory=dict)  # who has changed the reserved keys already
     request_keys: dict[str, str] = attrs.field(factory=dict)  # of all that was asked, by op_id
 
 
@@ -304,13 +304,13 @@ class Oracle:
         elif isinstance(request, Recall) and value is not None:
             for twin in watch.twins:
                 twin.last_query = cut(request.query, 200)
-        watch.spoken.discard(op_id)
+        watch.spoken.pop(op_id, None)
 
     def remembered(self, watch: Watch, op_id: str, request: Remember) -> None:
         """The reserved keys follow the order of commits, which is not the one of replies. Once for each."""
         if op_id in watch.spoken:
             return
-        watch.spoken.add(op_id)
+        watch.spoken[op_id] = None
         for twin in watch.twins:
             twin.interactions += 1
             twin.last_input = cut(request.text, 200)
