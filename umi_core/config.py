@@ -1,5 +1,6 @@
 """The settings of a memory, with the range of each."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -41,6 +42,11 @@ class Config:
     auto_populate: bool = True
     auto_rebalance: bool = True
     resolve_cache: bool = True
+
+    @classmethod
+    def of(cls, options: Mapping[str, int | bool]) -> "Config":
+        """Options by name, as a scenario draws them or a seed file keeps them; the others as ever."""
+        return cls(**options)  # type: ignore[arg-type]  # check_option tells numbers from flags
 
     def __attrs_post_init__(self) -> None:
         errors = [error for name in OPTIONS if (error := check_option(name, getattr(self, name)))]

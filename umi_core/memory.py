@@ -28,6 +28,7 @@ from umi_core.inputs import (
     Wake,
     WorkflowRequest,
     WorkingRequest,
+    is_working,
 )  # fmt: skip
 from umi_core.limits import EFFECTS_PER_STEP_MAX, OP_COUNT_MAX
 from umi_core.requests import SERVED_BY, bad_id, bad_op_id, bad_scope
@@ -39,7 +40,6 @@ from umi_core.values import Scope
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 
-WORKING: frozenset[type] = frozenset(WorkingRequest.__args__)
 REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
 
 
@@ -64,9 +64,9 @@ class Memory:
         if now_ms > state.seen_ms:
             state.seen_ms = now_ms
         is_idle = not state.operations and not state.tiers.access.is_due and state.phase != "new"
-        if is_idle and value.__class__ in WORKING:  # the same as below, only sooner
+        if is_idle and is_working(value):  # the same as below, only sooner
             self.marks = ()
-            return (self.working_reply(value),)  # type: ignore[arg-type]
+            return (self.working_reply(value),)
         return self.full_step(value)
 
     def full_step(self, value: Value) -> tuple[Effect, ...]:

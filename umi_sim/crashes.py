@@ -65,9 +65,9 @@ def down_ms(agent: Agent, args: Args) -> int:
 def config_of(agent: Agent, usual: Mapping[str, int | bool], cores: Iterator[Core]) -> Config:
     """The options of the agent's next life. Its own entries never leave core, so they always have room."""
     if agent.entry_count_max is None:
-        return Config(**usual)  # type: ignore[arg-type]
+        return Config.of(usual)
     limit = max((agent.entry_count_max, *map(own_count, cores)))
-    return Config(**{**usual, LIMIT: limit})  # type: ignore[arg-type]
+    return Config.of({**usual, LIMIT: limit})
 
 
 def marks_of(agent: Agent) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Final
 
 from umi_core.effects import AskModel, Effect, Reply
-from umi_core.inputs import Answer, ModelReplied, Value
+from umi_core.inputs import Answer, ModelReplied, Value, is_working
 from umi_core.invariants import (
     Before,
     BrokenRule,
@@ -19,7 +19,7 @@ from umi_core.invariants import (
     check_step,
     check_tables,
 )
-from umi_core.memory import WORKING, Memory
+from umi_core.memory import Memory
 from umi_sim import equivalences
 from umi_sim.invariants import check_recovered, check_store
 from umi_sim.oracle.judge import Oracle
@@ -81,7 +81,7 @@ class Inspector:
             self._reading_ms = reading_ms
             if memory.state.phase == "new":
                 self._lives.begin(agent)
-        is_lone = value.__class__ in WORKING and not memory.state.operations
+        is_lone = is_working(value) and not memory.state.operations
         self._before = None if is_lone else before_step(memory.state)
 
     def stepped(

@@ -214,7 +214,8 @@ class Scenario:
     @property
     def pin(self) -> Mapping[str, Any]:
         """Settings that swarm and one_kind do not draw."""
-        return self.swarm.get("pin", {})  # type: ignore[no-any-return]
+        pinned: Mapping[str, Any] = self.swarm.get("pin", {})
+        return pinned
 
 
 def schema() -> dict[str, Reader]:
@@ -251,7 +252,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"
     try:
-        Config(**worst(scenario.memory))  # type: ignore[arg-type]  # flags were read as flags
+        Config.of(worst(scenario.memory))
     except Rejected as rejected:
         yield from (("memory", str(error)) for error in rejected.errors)
 

@@ -84,7 +84,7 @@ def read_scope(value: Json, path: str) -> tuple[str, ...]:
 def read_memory(value: Json, path: str) -> dict[str, int | bool]:
     options: dict[str, int | bool] = MEMORY(value, path)
     try:
-        Config(**options)  # type: ignore[arg-type]
+        Config.of(options)
     except Rejected as rejected:
         raise BadValue(f"{path}: {rejected.errors[0]}") from None
     return options

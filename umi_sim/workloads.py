@@ -140,7 +140,7 @@ class User:
     """The user of one agent, with the pools that depend on the configuration."""
 
     def __init__(self, config: RunConfig, agent: str, known: Known) -> None:
-        memory = Config(**config.memory)  # type: ignore[arg-type]
+        memory = Config.of(config.memory)
         self.agent = agent
         self.known = known
         self.start_ms = config.start_ms

@@ -79,7 +79,7 @@ class World:
         config = self.config
         self.revisions = Revisions(config.revise_every)
         self.may_crash = crashes.may_crash(config, self.source)
-        dims = Config(**config.memory).embedding_dims  # type: ignore[arg-type]
+        dims = Config.of(config.memory).embedding_dims
         memories = {agent.name: dims for agent in config.agents}
         self.services = Services(memories, config.capacity_bytes, config.loss_max)
         self.services.on_wipe = self.crash_all

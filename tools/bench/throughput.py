@@ -100,7 +100,7 @@ def recorded(config: RunConfig) -> Inputs:
 def feed(lives: Inputs) -> None:
     """The bare loop: nothing but core calls."""
     for scope, options, calls in lives:
-        memory = Memory(scope, Config(**options))  # type: ignore[arg-type]  # drawn as whole numbers and flags
+        memory = Memory(scope, Config.of(options))
         for now_ms, value in calls:
             memory.step(now_ms, value)
 

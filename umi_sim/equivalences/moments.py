@@ -12,6 +12,7 @@ from umi_core.effects import Effect, Refused, Reply
 from umi_core.errors import TooManyEntries, WorkingFull
 from umi_core.inputs import (
     REQUESTS,
+    WORKING,
     Append,
     CoreRead,
     CreateSession,
@@ -27,7 +28,6 @@ from umi_core.inputs import (
     Touch,
     Value,
     Wake,
-    WorkingRequest,
 )
 from umi_core.limits import BACKOFF_MS_MIN
 from umi_core.memory import Memory
@@ -42,7 +42,6 @@ Leave = Callable[[int, Step, Memory], bool]
 KEYED: Final = (Set, Get, Exists, Delete, Incr, Append, Touch)
 REQUEST_TYPES: Final = frozenset(REQUESTS.values())
 SESSION: Final = (CreateSession, SaveSession, LoadSession)
-WORKING: Final = frozenset(get_args(WorkingRequest))
 CORE_READ: Final = frozenset(get_args(CoreRead))
 
 

@@ -90,8 +90,9 @@ def filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
 
 def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
     """None if it failed, or was answered with less than was asked for."""
-    is_whole = isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled)
-    return outcome.value.hits if is_whole else None  # type: ignore[union-attr]  # seen just now
+    if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
+        return outcome.value.hits
+    return None
 
 
 def filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:

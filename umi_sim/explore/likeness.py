@@ -209,13 +209,17 @@ def rule_of(cls: type) -> Rule:
     out = LEFT_OUT.get(cls.__name__, frozenset())
     if attrs.has(cls):
         names = [field.name for field in attrs.fields(cls) if field.name not in out]
-        write = lambda writer, value: [cls.__name__, *[writer.field(it, getattr(value, it)) for it in names]]  # noqa: E731
+        write = fields_of(cls.__name__, names)
         return mentioned_once(write) if cls.__hash__ is object.__hash__ else write
     if cls.__module__.partition(".")[0] in ("umi_core", "umi_sim"):
         return lambda writer, value: [
             cls.__name__, *[writer.field(it, part) for it, part in vars(value).items() if it not in out]
         ]  # fmt: skip
     raise TypeError(f"{cls.__module__}.{cls.__qualname__} cannot be compared: say how in {__name__}")
+
+
+def fields_of(tag: str, names: Sequence[str]) -> Rule:
+    return lambda writer, value: [tag, *[writer.field(it, getattr(value, it)) for it in names]]
 
 
 def mentioned_once(write: Rule) -> Rule:

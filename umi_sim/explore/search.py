@@ -6,6 +6,7 @@ Law 3. Depth first, with rising depth, keeps only the path, and plays every list
 Law 4. What failed must fail again when its items are replayed, or the harness is broken.
 """
 
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -109,7 +110,7 @@ def repeated(config: RunConfig, end: Explored) -> Verdict:
 
 
 @attrs.define
-class Search:
+class Search(ABC):
     """What both ways have in common: the first world, and how to go on from any."""
 
     config: RunConfig
@@ -119,13 +120,13 @@ class Search:
     depth: int = attrs.field(init=False, default=0)
     step_count: int = attrs.field(init=False, default=0)
 
+    @abstractmethod
     def run(self, depth_max: int) -> Explanation:
         """Raises Found."""
-        raise NotImplementedError
 
     @property
-    def state_count(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def state_count(self) -> int: ...
 
     def branches(self, world: Explored) -> Iterator[tuple[Letter, Explored]]:
         """Every letter that means something here, and the world after it. Raises Found."""

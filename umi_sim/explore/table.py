@@ -97,7 +97,7 @@ def typed(name: str, args: Mapping[str, object]) -> Args:
     """The arguments as the memory gets them, written as in a seed file."""
     known = {key: known_of(value) for key, value in args.items()}
     plain = {key: value for key, value in args.items() if known[key] is None}
-    missing = {key: EMPTY.get(str(known[key].what), "") for key in known if known[key] is not None}  # type: ignore[union-attr]
+    missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
     try:
         given = item_json.op_args(name, {**plain, **missing}, "args")
     except BadValue as bad:

@@ -29,6 +29,7 @@ from umi_core.inputs import (
     SetBlock,
     SetImportance,
     WorkingRequest,
+    is_working,
 )  # fmt: skip
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved
@@ -42,7 +43,6 @@ from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.services import Call, Services
 from umi_sim.verdict import Broken
 
-WORKING: Final = frozenset(WorkingRequest.__args__)
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 PHASES: Final = ("drain:", "audit:")
 BlockWrite = SetBlock | SetImportance | RemoveBlock
@@ -69,7 +69,7 @@ class Oracle:
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
-        self.memory = Config(**config.memory)  # type: ignore[arg-type]
+        self.memory = Config.of(config.memory)
         self.sessions = SessionOracle()
         self.committers: dict[str, str] = {}  # who first sent a batch under this key
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
@@ -104,7 +104,7 @@ class Oracle:
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
         watch, now_ms = self.watches[agent], self.read_clock(agent, reading_ms)
         watch.requests[op_id] = request
-        if request.__class__ in WORKING:
+        if is_working(request):
             return
         if isinstance(key := getattr(request, "request_key", None), str):
             watch.request_keys[op_id] = key
@@ -166,8 +166,8 @@ class Oracle:
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         watch = self.watches[agent]
         now_ms, request, outcome = watch.seen_ms, watch.requests.pop(op_id), reply.outcome
-        if request.__class__ in WORKING:
-            self.worked(watch, request, outcome, reading_ms)  # type: ignore[arg-type]  # one of those
+        if is_working(request):
+            self.worked(watch, request, outcome, reading_ms)
             return
         if not (isinstance(request, CreateSession) and self.is_crowded(watch, outcome, now_ms)):
             self.must_be_fair(op_id, outcome)

@@ -328,7 +328,7 @@ def test_a_shipped_scenario_draws_what_can_run(name: str) -> None:
     assert scenario.id == name
     for seed in range(50):
         config = draw(scenario, seed)
-        Config(**config.memory)  # type: ignore[arg-type]
+        Config.of(config.memory)
         assert list(config.weights) == [
             name for name in REQUESTS if name in (scenario.weights or config.weights)
         ]
