@@ -24,7 +24,6 @@ from umi_core.workflows import BUILT_IN
 from umi_sim import equivalences
 from umi_sim.agent import Agent
 from umi_sim.clock import SimClock
-from umi_sim.generator import Generator
 from umi_sim.inspector import Inspector
 from umi_sim.invariants import id_of
 from umi_sim.items import Args, Item
@@ -300,6 +299,8 @@ def run_of(
     """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own."""
     known = Known(inspector)
     if items is None:
+        from umi_sim.generator import Generator  # a replay needs none of its tables
+
         source: Source = Generator(config, known)
     else:
         source = items(known) if callable(items) else Replay(items)

@@ -13,15 +13,9 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Final
+from functools import cache, lru_cache
 
-from umi_sim.model.evolution import evolve
-from umi_sim.model.expansion import expand
-from umi_sim.model.extraction import extract
 from umi_sim.model.prompts import Inputs, inputs
-from umi_sim.model.rewriting import rewrite
-from umi_sim.model.routing import route
 
 __all__ = ["truth"]
 
@@ -29,10 +23,24 @@ __all__ = ["truth"]
 @lru_cache(maxsize=256)  # a shrinker asks the same again and again
 def truth(task: str, prompt: str) -> str:
     """The truthful answer; an empty array for a task that has none."""
-    answer = ANSWERS.get(task)
+    answer = answer_of(task)
     return answer(inputs(prompt)) if answer else "[]"
 
 
-ANSWERS: Final[dict[str, Callable[[Inputs], str]]] = {
-    "extract": extract, "route": route, "evolve": evolve, "expand": expand, "rewrite": rewrite,
-}  # fmt: skip
+@cache
+def answer_of(task: str) -> Callable[[Inputs], str] | None:
+    """What answers a task. Its tables are large, so each comes when it is asked for."""
+    match task:
+        case "extract":
+            from umi_sim.model.extraction import extract as answer
+        case "route":
+            from umi_sim.model.routing import route as answer
+        case "evolve":
+            from umi_sim.model.evolution import evolve as answer
+        case "expand":
+            from umi_sim.model.expansion import expand as answer
+        case "rewrite":
+            from umi_sim.model.rewriting import rewrite as answer
+        case _:
+            return None
+    return answer

@@ -1,6 +1,7 @@
 """Names: the parts of a text that look like one, in any script, by frozen tables."""
 
 import re
+from functools import cache
 from typing import Final
 
 from umi_sim.model.cues import DENSE_CUES
@@ -52,7 +53,6 @@ CASELESS_SCRIPTS: Final = (
 )  # fmt: skip
 ANY_CUE: Final = "|".join(DENSE_CUES)
 ANY_RUN: Final = "|".join(f"(?:(?!{ANY_CUE})[{script}])+" for script in CASELESS_SCRIPTS)
-CASELESS: Final = re.compile(f"(?=[\u0590-\uffff])(?:{ANY_CUE}|(?P<run>{ANY_RUN}))")
 LETTER_WORD: Final = re.compile(f"{char_class(SPACED, DENSE)}{LETTERS}*")
 MARK: Final = re.compile(char_class(MARKS))
 APOSTROPHE_TAIL: Final = re.compile(r"['’][^\s]*")
@@ -64,9 +64,15 @@ def name_spans(text: str) -> list[Span]:
 
 
 def first_run(text: str) -> list[Span]:
-    runs = (match for match in CASELESS.finditer(text) if match["run"])
+    runs = (match for match in caseless().finditer(text) if match["run"])
     spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
     return [span for span in [next(filter(None, spans), None)] if span]
+
+
+@cache
+def caseless() -> re.Pattern[str]:
+    """Not made before it is needed: it is large."""
+    return re.compile(f"(?=[\u0590-\uffff])(?:{ANY_CUE}|(?P<run>{ANY_RUN}))")
 
 
 def named(match: re.Match[str]) -> Span | None:

@@ -1,0 +1,29 @@
+"""Goal: a small seed file replays in the blink of an eye, so nothing large is imported on its way."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ROOT / "scenarios" / "seeds" / "once-only-own-plan-told-as-repeated.json"
+NEEDLESS = (
+    "numpy", "rich", "hypothesis", "pytest", "multiprocessing", "concurrent.futures", "asyncio", "tomllib",
+    "subprocess", "difflib", "umi_sim.generator", "umi_sim.workloads", "umi_sim.pools", "umi_sim.scenario",
+    "umi_sim.sweep", "umi_sim.shrink", "umi_sim.explore", "umi_sim.mutants.registry",
+    "umi_sim.model.rewriting", "umi_sim.item_schema",
+)  # fmt: skip
+PROGRAM = """
+import json, sys
+from umi_sim.cli import cli
+code = cli(["replay", "--relaxed", "--quiet", sys.argv[1]], standalone_mode=False)
+print(json.dumps([code, sorted(sys.modules)]))
+"""
+
+
+def test_the_replay_of_a_small_file_imports_nothing_needless() -> None:
+    command = [sys.executable, "-c", PROGRAM, str(SMALL)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    code, modules = json.loads(done.stdout)
+    assert code == 0
+    assert [name for name in NEEDLESS if name in modules] == []
