@@ -186,7 +186,8 @@ def test_entries_leave_when_limits_were_lowered_and_text_never_does() -> None:
     assert (row.body, row.version) == (Core(shown.blocks), shown.guard_version)
 
 
-def test_a_fit_whose_answer_is_lost_is_done_once() -> None:
+def fitted() -> Pair:
+    """A life with less room whose core is stored as it fits, and that has not heard of it."""
     pair = lived()
     pair.ask(SetBlock(10, "goals", "x" * 4_070))
     later = Pair(storage=pair.storage, config=SMALL)
@@ -194,22 +195,20 @@ def test_a_fit_whose_answer_is_lost_is_done_once() -> None:
     later.until(Commit)
     later.answer()
     later.land(later.until(Commit))
-    version = later.rows("core")[0].version
     later.fail("unknown")
+    return later
+
+
+def test_a_fit_whose_answer_is_lost_is_done_once() -> None:
+    later = fitted()
+    version = later.rows("core")[0].version
     later.run()
     assert later.memory.state.tiers.core.guard_version == later.rows("core")[0].version == version
     assert later.memory.state.phase == "ready"
 
 
 def test_a_fit_that_an_earlier_plan_won_is_read_again() -> None:
-    pair = lived()
-    pair.ask(SetBlock(10, "goals", "x" * 4_070))
-    later = Pair(storage=pair.storage, config=SMALL)
-    later.step(Wake())
-    later.until(Commit)
-    later.answer()
-    later.land(later.until(Commit))
-    later.fail("unknown")
+    later = fitted()
     later.wake()
     later.fail("conflict")
     later.run()
