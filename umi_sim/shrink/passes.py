@@ -23,4 +23,5 @@ PASSES: Final[tuple[tuple[str, Pass], ...]] = (
     ("simpler: arguments of faults", simplification.fault_arguments),
     ("tidy: options", tidying.options),
     ("tidy: order", tidying.order),
+    ("one by one: pairs", removal.pairs),
 )

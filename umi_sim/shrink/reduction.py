@@ -33,7 +33,7 @@ def fewer(units: Sequence[T], works: Callable[[Sequence[T]], bool]) -> Sequence[
             end -= size
             if works(left):
                 kept = left
-        size = min(size // 2, len(kept))
+        size = min((size + 1) // 2 if size > 1 else 0, len(kept))
     return kept
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import combinations
 from operator import eq
 from typing import Final
 
@@ -13,8 +14,9 @@ from umi_sim.shrink.candidate import Candidate, dropped, merged, with_agents
 from umi_sim.shrink.leaves import places
 from umi_sim.shrink.reduction import ending, fewer, lower
 from umi_sim.shrink.search import Search
-from umi_sim.shrink.simplification import simplify_at
+from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
 
+PAIRED_MAX: Final = 8
 ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
 
 
@@ -36,9 +38,13 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
 
 
 def whole_kinds_of_items(search: Search) -> None:
-    """All faults at once, all deviations, all moves of clocks."""
+    """All faults at once, all deviations, all moves of clocks; all of them, one request after the other."""
     for kind in ASIDE:
         search.tries(search.best.only(kind, ()))
+    bare = search.best
+    for kind in ASIDE:
+        bare = bare.only(kind, ())
+    search.tries(one_by_one(bare))
 
 
 def kinds_of_faults(search: Search) -> None:
@@ -83,6 +89,8 @@ def deviations(search: Search) -> None:
 def clock_moves(search: Search) -> None:
     """Dropped, then smaller; clocks that are right, or less wrong."""
     remove(search, ClockMove)
+    for move in of_kind(search.best, ClockMove):
+        search.tries(moved_instead(search.best, move.id))
     for place, _ in places(search.best, ClockMove):
         simplify_at(search, place)
     for number, agent in enumerate(search.best.config.agents):
@@ -96,8 +104,22 @@ def with_skew(search: Search, number: int, skew_ms: int) -> bool:
 
 
 def remove(search: Search, kind: type[Item]) -> None:
-    """As few items of this kind as will do."""
-    fewer(of_kind(search.best, kind), lambda kept: search.tries(search.best.only(kind, kept)))
+    """As few items of this kind as will do; what is no request may be there only to keep requests apart."""
+
+    def works(kept: Sequence[Item]) -> bool:
+        candidate = search.best.only(kind, kept)
+        return search.tries(candidate) or (kind is not Op and search.tries(one_by_one(candidate)))
+
+    fewer(of_kind(search.best, kind), works)
+
+
+def pairs(search: Search) -> None:
+    """Two items at once, where none can go alone; of a few items only."""
+    items = search.best.items
+    if 2 < len(items) <= PAIRED_MAX:
+        for one, other in combinations(items, 2):
+            if search.best.items == items:
+                search.tries(search.best.without({one.id, other.id}.__contains__))
 
 
 def of_kind(candidate: Candidate, kind: type[Item]) -> Sequence[Item]:

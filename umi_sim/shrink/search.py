@@ -19,7 +19,7 @@ from umi_sim.shrink.candidate import Candidate, Scale, Size, digest
 from umi_sim.verdict import Failure, Verdict
 
 OTHER_COUNT_MAX: Final = 10
-STEPS_MORE: Final = 8  # a run may fail a little later than the best one
+STEPS_MORE: Final = 4  # a run may fail a little later than the best one
 TO_THE_END: Final = sys.maxsize
 
 

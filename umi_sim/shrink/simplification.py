@@ -14,6 +14,7 @@ from umi_sim.shrink.leaves import WORDS, Place, optional, places, simplify, with
 from umi_sim.shrink.reduction import lower
 from umi_sim.shrink.search import Search
 
+APART_MS: Final = 100
 SHARED_MIN: Final = 2  # 0 and 1 are as simple as can be
 
 
@@ -22,7 +23,8 @@ def gaps(search: Search) -> None:
     search.tries(at_times(search.best, dict.fromkeys(times(search.best), 0)))
     for number in reversed(range(len(times(search.best)))):
         lower(gap(search.best, number), partial(with_a_gap, search, number))
-    search.tries(attrs.evolve(search.best, config=attrs.evolve(search.best.config, latency=PLAIN.latency)))
+    instant = attrs.evolve(search.best.config, latency=PLAIN.latency)
+    search.tries(attrs.evolve(search.best, config=instant), to_the_end=True)
 
 
 def with_a_gap(search: Search, number: int, gap_ms: int) -> bool:
@@ -56,6 +58,34 @@ def at_times(candidate: Candidate, moved: Mapping[int, int]) -> Candidate:
         if isinstance(item, Op | ClockMove) and moved[item.at_ms] != item.at_ms
     }
     return candidate.changed(changes) if changes else candidate
+
+
+def one_by_one(candidate: Candidate) -> Candidate:
+    """Each request so much later than the one before it that nothing is under way any more."""
+    changes: dict[str, Item] = {}
+    at_ms = before_ms = 0
+    for item in sorted(timed(candidate), key=lambda item: item.at_ms):
+        at_ms += max(item.at_ms - before_ms, APART_MS)
+        before_ms = item.at_ms
+        changes[item.id] = attrs.evolve(item, at_ms=at_ms)
+    config = attrs.evolve(candidate.config, latency=PLAIN.latency)
+    return attrs.evolve(candidate.changed(changes), config=config)
+
+
+def moved_instead(candidate: Candidate, move_id: str) -> Candidate:
+    """Without a jump of a clock: time goes on by as much, or, where it jumped back, by so much less."""
+    move = next(item for item in timed(candidate) if item.id == move_id)
+    by_ms = move.args.get("by_ms") if isinstance(move, ClockMove) else None
+    left = candidate.without(move_id.__eq__)
+    if not isinstance(by_ms, int):
+        return left
+    known = [0, *(at_ms for at_ms in times(candidate) if at_ms < move.at_ms)]
+    moved = {at_ms: max(at_ms + by_ms, known[-1]) for at_ms in times(left) if at_ms >= move.at_ms}
+    return at_times(left, {at_ms: moved.get(at_ms, at_ms) for at_ms in times(left)})
+
+
+def timed(candidate: Candidate) -> list[Op | ClockMove]:
+    return [item for item in candidate.items if isinstance(item, Op | ClockMove)]
 
 
 def arguments(search: Search) -> None:

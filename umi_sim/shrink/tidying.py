@@ -18,7 +18,7 @@ STEPS_PER_OP: Final = 1_000
 def options(search: Search) -> None:
     """Everything plain, or what only generators read, and then one option after the other."""
     names = [*OPTIONS, "memory"]
-    search.tries(with_plain(search.best, names))
+    search.tries(with_plain(search.best, names), to_the_end=True)
     search.tries(with_plain(search.best, DRAWN))
     for name in names:
         search.tries(with_plain(search.best, [name]))
