@@ -83,8 +83,9 @@ def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, n
         say_json({**said, "verdict": report.as_json(done.verdict)})
     elif not quiet:
         first, *rest = report.lines(done.verdict, repeat)
+        why = done.why.replace("bless FILE", f"bless {file}")
         rows = [
-            report.row("replay", f"{done.what}: {done.why}"),
+            report.row("replay", report.escaped(f"{done.what}: {why}")),
             *([report.row("saved", saved)] if saved else []),
             *(report.row("there", line) for line in report.from_trace(done.records)),
         ]
