@@ -53,9 +53,11 @@ class Stirred(Generator):
         return super().choose(ready)
 
 
-def hashes(config: RunConfig) -> dict[str, str]:
+def hashes(config: RunConfig) -> dict[Way, str]:
     """The trace hash of each way."""
-    return {way: lived(config, way)[0].trace_hash for way in WAYS}
+    fresh = run_once(config)[0]
+    record, stirred = run_once(config, fresh.items)[0], lived(config, "stirred")[0]
+    return {"fresh": fresh.trace_hash, "record": record.trace_hash, "stirred": stirred.trace_hash}
 
 
 def write_trace(config: RunConfig, way: Way, path: Path) -> None:

@@ -12,6 +12,7 @@ from umi_sim.prng import Stream
 from umi_sim.runner import run
 from umi_sim.sweep import child, gate, keeper, report, work
 from umi_sim.sweep.conductor import outcome_of
+from umi_sim.sweep.plain import from_plain
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Swept, Totals
 from umi_sim.verdict import Failure
@@ -153,4 +154,4 @@ def lived(seed: int, **limits: int) -> Totals:
     """One seed of a small scenario, as a worker lives it."""
     plan = Plan((source_of("own.toml"),), [seed])
     (task,) = plan.tasks()
-    return work.lived({**attrs.asdict(task, recurse=False), **limits}, seed)
+    return from_plain(work.work({**attrs.asdict(task, recurse=False), **limits})["totals"])

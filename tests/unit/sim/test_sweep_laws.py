@@ -77,6 +77,13 @@ def test_totals_add_up_in_any_order_and_grouping(a: Totals, b: Totals, c: Totals
     assert added(a) == a
 
 
+def test_the_smallest_seed_of_a_failure_is_kept_and_all_hits_count() -> None:
+    parts = [Totals(hits=Counter("f"), found={"f": Found("x", seed, "safety", "r", "f", "m", "p", "")})
+             for seed in (3, 1, 2)]  # fmt: skip
+    whole = added(*parts)
+    assert (whole.found["f"].seed, whole.hits["f"]) == (1, 3)
+
+
 @FEW
 @given(CHUNKS, CHUNKS, CHUNKS)
 def test_merging_is_commutative_associative_and_idempotent(a: Any, b: Any, c: Any) -> None:
@@ -129,6 +136,10 @@ def test_a_plan_has_given_seeds_then_fresh_ones_in_chunks() -> None:
     assert [bool(task.base) for task in tasks] == [False, False, False, True, True]
     assert seeds(plan) == [*range(25), *(fresh_seed("0x2a", index) for index in range(12))]
     assert plan.run_count == 37
+
+
+def test_fresh_seeds_are_the_first_words_of_their_streams() -> None:
+    assert [fresh_seed("42", index) for index in range(2)] == [1137791596771893224, 9693823728461311601]
 
 
 def test_shards_share_out_all_seeds_and_none_twice() -> None:

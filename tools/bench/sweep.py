@@ -1,0 +1,53 @@
+"""What more processes make of a sweep: the same seeds with one job and with two, turn by turn.
+
+    .venv/bin/python tools/bench/sweep.py [--seeds N] [--turns N] [SCENARIO ...]
+
+`parent` is the CPU time of the process that hands out chunks and adds up, beside that of its children: it is
+the part that more jobs do not share, and it does not depend on how busy the machine is. `1 job` and `2 jobs`
+are wall time, the best of some turns; with less than two idle cores they say nothing.
+"""
+
+import argparse
+import resource
+from os import getloadavg
+from time import monotonic
+
+from umi_sim.sweep import conductor, keeper
+from umi_sim.sweep.plan import Plan, source_of
+
+SCENARIOS = ("smoke", "storage_storm")
+
+
+def main() -> None:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser.add_argument("scenarios", nargs="*", default=SCENARIOS)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--turns", type=int, default=3)
+    options = parser.parse_args()
+    plan = Plan(tuple(map(source_of, options.scenarios)), range(options.seeds))
+    print(f"{getloadavg()[0]:.1f} others want to run")
+    best = {1: float("inf"), 2: float("inf")}
+    for _ in range(options.turns):
+        for jobs in best:
+            best[jobs] = min(best[jobs], seconds(plan, jobs))
+    own, theirs = (cpu_s(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"1 job {best[1]:.1f} s   2 jobs {best[2]:.1f} s   ratio {best[1] / best[2]:.2f}")
+    print(f"parent {own:.2f} s of CPU, children {theirs:.2f} s, so {100 * own / (own + theirs):.1f} %")
+
+
+def seconds(plan: Plan, jobs: int) -> float:
+    started = monotonic()
+    with keeper.hired():
+        executor = conductor.executor_named(conductor.LOCAL)
+        conductor.Conductor(plan, executor, jobs, lambda chunk, is_old: None).conduct()
+    return monotonic() - started
+
+
+def cpu_s(who: int) -> float:
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()
