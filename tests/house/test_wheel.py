@@ -1,58 +1,12 @@
 """What a user installs is what we test: the wheel carries the scenarios, and runs far from the checkout."""
 
-import os
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-RUN_SECONDS_MAX = 300  # a bound against hanging, not a measurement
+from tests.house.wheel import ROOT, run_python
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def unzipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the contents of the wheel, built without a network from the checkout."""
-    built = tmp_path_factory.mktemp("built")
-    command = [
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        str(built),
-        str(ROOT),
-    ]
-    run_python(command, built)
-    (wheel,) = built.glob("umi_sim-*.whl")
-    folder = tmp_path_factory.mktemp("unzipped")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
-
-
-def run_python(arguments: list[str], cwd: Path, **env: str) -> str:
-    """What a fresh Python that succeeded has printed. Not measured: these files are not the checkout's."""
-    outside = {
-        name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTHON"))
-    }
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env=outside | env,
-        capture_output=True,
-        text=True,
-        timeout=RUN_SECONDS_MAX,
-        check=False,
-    )
-    assert done.returncode == 0, f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def test_the_wheel_carries_both_packages_with_their_types(unzipped: Path) -> None:
@@ -75,7 +29,9 @@ def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:
     names = sorted(path.name for path in unzipped.iterdir())
     assert [name for name in names if not name.endswith(".dist-info")] == ["umi_core", "umi_sim"]
     (metadata,) = unzipped.glob("*.dist-info")
-    assert "umi-sim = umi_sim.cli:main" in (metadata / "entry_points.txt").read_text()
+    entry_points = (metadata / "entry_points.txt").read_text()
+    assert "umi-sim = umi_sim.cli:main" in entry_points
+    assert "umi_sim.pytest_plugin = umi_sim.pytest_plugin" in entry_points
     assert (metadata / "licenses" / "LICENSE").is_file()
 
 
