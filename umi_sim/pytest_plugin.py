@@ -99,8 +99,6 @@ def is_below(path: Path, args: Iterable[str]) -> bool:
 
 def seeds_of(config: pytest.Config) -> list[int]:
     """The pinned seeds, and as many fresh ones if there is a base."""
-    from umi_sim.prng import Stream
-
     given, base = config.getoption("umi_sim_seeds"), config.getoption("umi_sim_base")
     first, _, last = given.partition("..")
     low, high = (seed_of("--umi-sim-seeds", text) for text in (first, last or first))
@@ -110,8 +108,10 @@ def seeds_of(config: pytest.Config) -> list[int]:
     pinned = range(low, high + 1)
     if base is None:
         return list(pinned)
-    number = seed_of("--umi-sim-base", base)
-    return [*pinned, *(Stream(number, "fresh", index).word() for index in range(len(pinned)))]
+    seed_of("--umi-sim-base", base)
+    from umi_sim.sweep.plan import fresh_seed  # those of a sweep with this base
+
+    return [*pinned, *(fresh_seed(base, index) for index in range(len(pinned)))]
 
 
 def seed_of(option: str, text: str) -> int:
