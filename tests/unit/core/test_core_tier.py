@@ -536,7 +536,7 @@ def recount(block: Block) -> int:
     return len("".join(texts).encode())
 
 
-TestCoreMachine = pytest.mark.slow(CoreMachine.TestCase)
+TestCoreMachine = pytest.mark.uncounted(pytest.mark.slow(CoreMachine.TestCase))
 
 
 @given(st.text(), st.integers(0, 1_024))

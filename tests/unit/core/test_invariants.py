@@ -342,6 +342,16 @@ def test_a_broken_operation_is_caught_by_name(rule: str, change: Callable[[State
     assert broken(check) == rule
 
 
+def test_facts_that_are_wrong_are_told_in_order_of_their_names() -> None:
+    state = asking().memory.state
+    facts = both(state)[0].facts
+    facts["a_secret"] = 1
+    with pytest.raises(BrokenRule) as caught:
+        check_tables(state, BUILT_IN)
+    assert caught.value.got == str(sorted(facts))
+    assert caught.value.expected == str(sorted(facts)[1:])
+
+
 def test_only_recovery_may_try_without_end() -> None:
     pair = Pair()
     pair.wake()

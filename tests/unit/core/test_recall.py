@@ -374,6 +374,13 @@ def test_variants_are_asked_for_when_wanted_or_when_a_word_tells(
     assert value.deep_used == bool(asked)
 
 
+def test_one_variant_is_enough_to_have_searched_deeper() -> None:
+    pair = Pair(model=saying(expand='["tea of Alice"]')).run()
+    value = recalled(pair.ask(Recall(1, "Alice tea", deep=True)))
+    assert value.variants == ("Alice tea", "tea of Alice")
+    assert value.deep_used
+
+
 def test_a_trigger_is_looked_for_in_the_resolved_query() -> None:
     pair = Pair(model=saying(rewrite="tell last migration", expand=EXPANDED)).run()
     turns = (Turn("user", "the last migration"),)

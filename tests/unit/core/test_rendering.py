@@ -138,6 +138,7 @@ def draw_block(draw: st.DrawFn, kind: str, label: str) -> Block:
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(cores())
 @example(GOLDEN)
 def test_a_rendering_parses_back_to_the_blocks(core: CoreTier) -> None:
@@ -146,6 +147,7 @@ def test_a_rendering_parses_back_to_the_blocks(core: CoreTier) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(cores())
 def test_what_is_parsed_renders_the_same(core: CoreTier) -> None:
     assert render_xml(CoreTier(parse_markdown(render_markdown(core)))) == render_xml(core)
@@ -153,6 +155,7 @@ def test_what_is_parsed_renders_the_same(core: CoreTier) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(cores())
 def test_a_standard_xml_parser_reads_the_same(core: CoreTier) -> None:
     root = ElementTree.fromstring(render_xml(core))

@@ -204,6 +204,7 @@ TREES = st.recursive(
 
 
 @pytest.mark.slow
+@pytest.mark.uncounted
 @given(st.tuples(st.just(1), st.lists(st.lists(TREES, min_size=3, max_size=3)), st.lists(TREES)) | TREES)
 def test_any_sealed_body_gives_a_typed_error_or_a_valid_state(body: Any) -> None:
     data = sealed(msgpack.packb(body))
@@ -283,6 +284,7 @@ def test_what_is_only_just_allowed_is_loaded() -> None:
     info = ["s" * 128, -1, 0, "é" * 100, "x" * 200, ["x" * 4_092]]
     got = loaded(sealed(body_of(["k" * 256, b"x" * 65_536, TTL_MS_MAX], info=info)), 1_000)
     assert got.tier.entries["k" * 256][1] == 1_000 + TTL_MS_MAX
+    assert loaded(sealed(with_field(0, "s")), 1_000).info.session_id == "s"
 
 
 @pytest.mark.parametrize(

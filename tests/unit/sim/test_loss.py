@@ -7,7 +7,7 @@ import pytest
 
 from tests.histories import ALICE, History, broken, entity
 from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
-from umi_core.errors import SessionNotFound, SnapshotDamaged, StorageFailed
+from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.inputs import (
     Blocks,
     CreateSession,
@@ -121,6 +121,16 @@ def test_a_save_that_was_told_too_early_may_have_the_version_of_one_that_was_sto
         told.lose("storage_ack_early", "o2/commit#1", Address(Scope("u1", "s"), "session", "s"))
     with nullcontext() if is_lost else broken("session-versions"):
         told.oracle.replied("a", "o2", Reply("o2", Done(SessionSaved("s", 2, 0))), 0)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_save_meets_an_older_version_only_if_the_newer_one_is_lost(is_lost: bool) -> None:
+    told = Judged().tell("o1", CreateSession(""), Done(SessionCreated("s", 0)))
+    told.tell("o2", SaveSession(""), Done(SessionSaved("s", 2, 0)))
+    if is_lost:
+        told.lose("storage_wiped", "o3/read#1", Address(Scope("u1", "s"), "session", "s"))
+    with nullcontext() if is_lost else broken("session-versions"):
+        told.tell("o3", SaveSession(""), Refused(SessionConflict(2, 1)))
 
 
 def test_an_entity_that_was_told_too_early_is_absent_or_as_it_was_told() -> None:

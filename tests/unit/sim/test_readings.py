@@ -7,8 +7,10 @@ import pytest
 from tests.histories import broken
 from umi_core.config import Config
 from umi_core.language import extraction, replies
+from umi_core.language.evolution import Evolution
+from umi_core.limits import JSON_DEPTH_MAX
 from umi_sim.oracle import readings
-from umi_sim.oracle.readings import READERS, check_reading
+from umi_sim.oracle.readings import READERS, check_reading, payload_of
 
 TWO = json.dumps(
     {"entities": [{"name": name, "type": "person", "content": "naps"} for name in ("Bob", "Eve")]}
@@ -36,6 +38,21 @@ WRAPPED = (
 @pytest.mark.parametrize("wrap", WRAPPED)
 def test_the_parsers_of_the_memory_see_what_a_plain_reader_sees(task: str, wrap: str) -> None:
     check_reading(task, wrap.replace("{}", ROWS[task]).replace("{{}}", "{}"), Config())
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(JSON_DEPTH_MAX, True), (JSON_DEPTH_MAX + 1, False)])
+@pytest.mark.parametrize("task", ["route", "evolve"])
+def test_a_reply_as_deep_as_allowed_is_read_and_no_deeper_one(task: str, depth: int, is_read: bool) -> None:
+    reply = '[{"x": ' + "[" * (depth - 2) + "]" * (depth - 2) + "}]"
+    assert (payload_of(reply, task) == json.loads(reply)) == is_read
+    check_reading(task, reply, Config())
+
+
+def test_every_pair_counts_as_asked_about_so_every_row_is_read() -> None:
+    row = {"new": "a", "old": "b", "type": "update", "confidence": 0.9, "reason": "x"}
+    read = READERS["evolve"](json.dumps([row]), Config())
+    assert isinstance(read, Evolution)
+    assert [pair for pair, _ in read.verdicts] == [("a", "b")]
 
 
 @pytest.mark.parametrize("task", READERS)
