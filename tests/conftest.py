@@ -14,13 +14,14 @@ settings.register_profile("ci", WITHOUT_CLOCK, derandomize=True, database=None)
 settings.register_profile("dev", WITHOUT_CLOCK)
 settings.load_profile("ci")
 
-UNCOUNTED: Final = ("quality", "schedules", "simulation", "stateful")
+UNCOUNTED: Final = ("quality", "schedules", "simulation", "stateful", "twins")
 
 
 @pytest.fixture(autouse=True)
 def counted_or_not(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Branches are counted where tests look at each of them; whole lives go on in a third of the time."""
-    counting = Coverage.current() if request.path.parent.name in UNCOUNTED else None
+    """Branches are counted where tests look at each of them; the others go on in a third of the time."""
+    is_uncounted = request.path.parent.name in UNCOUNTED or request.node.get_closest_marker("uncounted")
+    counting = Coverage.current() if is_uncounted else None
     if counting:
         counting.stop()
     yield

@@ -1,4 +1,11 @@
-"""Goal: would we notice? Every planted bug is found within its budget, by a rule named for it."""
+"""Goal: would we notice? Every planted bug is found within its budget, by a rule named for it.
+
+Those that a whole scenario shows only after seconds are looked for in a smaller world: the same seeds, with
+fewer requests, one agent, or only the kinds of fault that it takes. `umi-sim mutants` lives the whole ones.
+"""
+
+from collections.abc import Mapping
+from typing import Final
 
 import attrs
 import pytest
@@ -9,12 +16,40 @@ from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find
 
 
+def only_requests(**weights: int) -> dict[str, str]:
+    rows = ", ".join(f"{name} = {weight}" for name, weight in weights.items())
+    return {"agents.count": "1", "workload.operations": "40", "workload.weights": f"{{ {rows} }}"}
+
+
+def only_faults(**rates: str) -> dict[str, str]:
+    rows = ", ".join(f'{name} = "{rate}"' for name, rate in rates.items())
+    return {"faults": f"{{ {rows} }}", "scenario.swarm": '{ mode = "swarm", sites = "all" }'}
+
+
+FLIPPED: Final = only_faults(storage_bit_flip="1/2")
+SAVES: Final = only_requests(create_session=2, set=4, save_session=4, load_session=4)
+RESTARTS: Final = only_requests(set_block=2, remember=1, blocks=1)
+UNREAD: Final = only_faults(agent_crash="1/8", storage_read_failed="1/2")
+SMALLER: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "checksum-unread": ("sessions", SAVES | FLIPPED),
+    "failed-recovery-starts-empty": ("crash_storm", RESTARTS | UNREAD),
+    "load-clears-first": ("sessions", SAVES | FLIPPED),
+    "meaningless-rewrite-adopted": (
+        "conversation", only_requests(recall=1) | only_faults(model_refusal="1/2"),
+    ),
+    "new-key-on-retry": ("retries", only_requests(remember=1) | only_faults(storage_reply_lost="1/2")),
+    "unasked-pair-related": ("model_storm", only_requests(remember=1) | only_faults(model_swapped="1/2")),
+    "trigger-inside-word": ("calm", only_requests(remember=2, recall=12)),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", sorted(MUTANTS))
 def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
     mutant = MUTANTS[name]
-    scenario = find(mutant.scenario)
+    where, smaller = SMALLER.get(name, (mutant.scenario, {}))
+    scenario = find(where)
     for seed in range(mutant.seeds_max):
-        config = attrs.evolve(draw(scenario, seed), planted=name)
+        config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
             replayed, _ = run_once(config, verdict.items)
@@ -23,7 +58,11 @@ def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
             clean, _ = run_once(attrs.evolve(config, planted=None), verdict.items)
             assert clean.failure is None
             return
-    pytest.fail(f"{name} was not found by {mutant.rules} in {mutant.seeds_max} seeds of {mutant.scenario}")
+    pytest.fail(f"{name} was not found by {mutant.rules} in {mutant.seeds_max} seeds of {where}")
+
+
+def test_a_smaller_world_is_of_a_bug_that_there_is() -> None:
+    assert set(SMALLER) <= set(MUTANTS)
 
 
 def test_a_place_that_has_gone_is_an_error() -> None:

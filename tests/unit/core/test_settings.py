@@ -119,7 +119,7 @@ def test_what_is_sure_enough_for_core_is_sure_enough_for_a_route() -> None:
 
 def test_every_setting_out_of_its_range_is_named() -> None:
     with pytest.raises(Rejected) as caught:
-        Config(core_entry_count_max=-1, semantic_routing=1, embedding_dims=True)  # type: ignore[arg-type]
+        Config.of({"core_entry_count_max": -1, "semantic_routing": 1, "embedding_dims": True})
     assert [error.option for error in caught.value.errors if isinstance(error, BadConfig)] == [
         "core_entry_count_max", "embedding_dims", "semantic_routing",
     ]  # fmt: skip
