@@ -49,7 +49,11 @@ def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
     where, smaller = SMALLER.get(name, (mutant.scenario, {}))
     scenario = find(where)
     for seed in range(mutant.seeds_max):
+<<<<<<< HEAD
         config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
+=======
+        config = attrs.evolve(draw(scenario, seed, mutant.overrides), planted=name)
+>>>>>>> 98f448f (A planted bug for every kind of fault: without that kind nothing shows it)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
             replayed, _ = run_once(config, verdict.items)

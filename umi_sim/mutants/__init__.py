@@ -6,6 +6,12 @@ storage.py    commits, rows and recovery
 machine.py    the workflow engine
 scope.py      whose rows these are
 language.py   what the model says, and searches
+answers.py    what a model says, kind of fault by kind
+routes.py     the same of routes, verdicts and rewrites
+vectors.py    what an embedder says, kind by kind
+failing.py    services that fail, kind by kind
+stores.py     what storage shows, kind by kind
+passing.py    messages, lives and clocks, kind by kind
 registry.py   all of them
 
 Law 1. The code under test has no switch for them: a mutant replaces functions, or rows of a table, from
@@ -14,9 +20,9 @@ Law 2. A place that has gone is an error, not a pass.
 Law 3. Each is found within its budget, from seeds nobody chose.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -25,6 +31,12 @@ from umi_core.workflow import Registry, Step
 __all__ = ["Mutant", "Original", "Patch", "planted", "row_of"]
 
 Original = Callable[..., Any]
+
+
+SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of question
+    "agents.count": "1", "workload.operations": "16", "memory.semantic_routing": "true",
+    "clock.skew": "false", "run.equivalences": '["E-REPLAY"]',
+}  # fmt: skip
 
 
 @attrs.frozen
@@ -50,7 +62,9 @@ class Patch:
 class Mutant:
     """One planted bug. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
 
-    Each patch replaces a function; `tables` gives the registry with rows replaced.
+    Each patch replaces a function; `tables` gives the registry with rows replaced. `kind`: the kind of fault
+    without which nothing shows it; then the scenario is narrowed down to that kind, everywhere. `alike`: the
+    kinds that are one with it to the memory, so that they show it as well. `settings`: keys of the scenario.
     """
 
     name: str
@@ -61,6 +75,24 @@ class Mutant:
     patches: tuple[Patch, ...] = ()
     tables: Callable[[Registry], Registry] | None = None
     seeds_max: int = 200
+    kind: str = ""
+    alike: tuple[str, ...] = ()
+    settings: Mapping[str, str] = {}
+
+    @property
+    def overrides(self) -> Mapping[str, str]:
+        """What its scenario is narrowed down to: its own kind of fault, if it has one."""
+        if not self.kind:
+            return self.settings
+        alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
+        return {**SMALL, **alone, f"faults.{self.kind}": "1/2", **self.settings}
+
+    @property
+    def overrides_without(self) -> Mapping[str, str]:
+        """The same small world with every other kind of fault, but those that are one with its own."""
+        off = {f"faults.{kind}": "false" for kind in (self.kind, *self.alike)}
+        every = {"scenario.swarm.mode": "swarm", "scenario.swarm.sites": "all"}
+        return {**SMALL, **every, **self.settings, **off}
 
     @contextmanager
     def plant(self) -> Iterator[None]:

@@ -95,7 +95,8 @@ CORE: Final = (
            ("acknowledged-is-durable", "core-current", "restart-invisible"), "core",
            (Patch(recover, "core_of", entries_not_loaded),)),
     Mutant("lowered-limit-ignored", "core", "after a restart core keeps what its new limit has no room for",
-           ("core-limits",), "doubt", (Patch(recover, "fit", nothing_leaves),)),
+           ("core-limits",), "all_faults", (Patch(recover, "fit", nothing_leaves),),
+           kind="agent_lower_limit"),
 )  # fmt: skip
 
 

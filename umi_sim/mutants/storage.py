@@ -212,8 +212,8 @@ KEPT: Final = (
            ("once-only", "reference-agrees"), "languages",
            (Patch(extraction, "clean_name", trimmed), Patch(drafting, "entity_id", as_it_is_written))),
     Mutant("damage-is-absence", "storage", "a row that is reported as damaged is replied as not found",
-           ("error-is-not-empty", "acknowledged-is-durable", "no-defaults-over-data"), "neighbours",
-           (Patch(Engine, "checked_rows", damaged_unseen),)),
+           ("error-is-not-empty", "acknowledged-is-durable", "no-defaults-over-data"), "all_faults",
+           (Patch(Engine, "checked_rows", damaged_unseen),), kind="storage_damaged"),
 )  # fmt: skip
 
 ROWS: Final = (*COMMITS, *KEPT)

@@ -1,0 +1,195 @@
+"""Mutants that one kind of misbehaving storage reveals: what it shows is believed too much."""
+
+import heapq
+from typing import Any, Final
+
+import attrs
+
+from umi_core import engine
+from umi_core.effects import ByFilter, ByWords, Done, Read, Where
+from umi_core.engine import Engine
+from umi_core.inputs import Answer, GetEntity, ReadDone
+from umi_core.limits import PAGE_ROW_COUNT_MAX, PPM, RECALL_LIMIT_MAX
+from umi_core.policies.ranking import Ranked, fused, order, relevance
+from umi_core.policies.similarity import words_relevance_ppm
+from umi_core.state import Facts, Operation, View
+from umi_core.values import Entity, Row, Scope
+from umi_core.workflow import Learned, Registry, Taken, retry
+from umi_core.workflows import recall
+from umi_core.workflows.commits import Plan
+from umi_sim.mutants import Mutant, Original, Patch, row_of
+
+# Pages and orders.
+
+
+def short_is_last(original: Original) -> Original:
+    def has_more(self: Engine, operation: Operation, answer: ReadDone) -> bool:
+        query = operation.sent.query if isinstance(operation.sent, Read) else None
+        limit = (query.limit if isinstance(query, ByFilter) else None) or PAGE_ROW_COUNT_MAX
+        return bool(original(self, operation, answer)) and len(answer.rows) == limit
+
+    return has_more
+
+
+def twice_as_relevant(original: Original) -> Original:
+    """What one search shows twice counts twice."""
+
+    def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        kept: tuple[Row, ...] = original(asked, rows)
+        return tuple(doubled(row) if rows.count(row) > 1 and row.score_ppm else row for row in kept)
+
+    return in_order
+
+
+def doubled(row: Row) -> Row:
+    return attrs.evolve(row, score_ppm=min(PPM, 2 * (row.score_ppm or 0)))
+
+
+def as_they_come(original: Original) -> Original:
+    def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        return tuple(sorted(original(asked, rows), key=rows.index))
+
+    return in_order
+
+
+def zipped(original: Original) -> Original:
+    """The two lists of a query are merged as if each were in order."""
+
+    def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
+        lists = []
+        for pair in zip(facts["vector_lists"], facts["word_lists"], strict=True):  # type: ignore[call-overload]
+            rows = heapq.merge(*pair, key=lambda row: order(relevance(row), row))
+            lists.append(tuple({row.address.id: row for row in reversed(list(rows))}.values())[::-1])
+        return fused([rows[: 2 * limit] for rows in lists], limit)
+
+    return ranking
+
+
+# What a search shows.
+
+
+def told_as_found(registry: Registry) -> Registry:
+    """A remember looks its first entity up, and tells of it only if the search knows it."""
+    row = row_of(registry, "remember", "reply")
+
+    def ask(facts: Facts, view: View) -> Read | None:
+        plan = facts["plan"]
+        if (
+            not isinstance(plan, Plan)
+            or facts["receipt"] is not None
+            or not plan.accessed
+            or not is_findable(plan.accessed[0])
+        ):
+            return None
+        return Read(ByWords(view.scope, plan.accessed[0].name, Where(), RECALL_LIMIT_MAX, 1))
+
+    def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        taken = row.take(facts, None, view)
+        if not isinstance(answer, ReadDone) or not isinstance(taken, Learned):
+            return taken
+        return Learned({"outcome": shown(taken.facts["outcome"], answer.rows)})
+
+    found = attrs.evolve(
+        row, requires=(*row.requires, "plan"), effect=Read, ask=ask, take=take, on_failure=retry(3)
+    )
+    return registry.replace("remember", "reply", found)
+
+
+def is_findable(entity: Entity) -> bool:
+    return words_relevance_ppm(entity.name, entity.name, entity.content) > 0
+
+
+def shown(outcome: Any, rows: tuple[Row, ...]) -> Done:
+    value = outcome.value
+    known = [row.address.id for row in rows]
+    entities = value.entities if value.entities[0].id in known else value.entities[1:]
+    return Done(attrs.evolve(value, entities=entities), outcome.degraded)
+
+
+# What a process remembers beside its state.
+
+
+def kept_at_hand(registry: Registry) -> Registry:
+    """What a commit has stored is read from the process, until the next life."""
+    known: dict[str, Entity] = {}
+    commit, read = row_of(registry, "remember", "commit"), row_of(registry, "get_entity", "read")
+    begin = row_of(registry, "recover", "head")
+    forget = row_of(registry, "forget", "commit")
+
+    def take_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        plan = facts["plan"]
+        assert isinstance(plan, Plan)
+        bodies = (write.body for write in plan.writes)
+        known.update({body.id: body for body in bodies if isinstance(body, Entity)})
+        return commit.take(facts, answer, view)
+
+    def take_forget(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        known.clear()
+        return forget.take(facts, answer, view)
+
+    def take_read(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        taken, request = read.take(facts, answer, view), facts["request"]
+        assert isinstance(request, GetEntity)
+        is_absent = isinstance(taken, Learned) and taken.facts["outcome"] == Done(None)
+        found = known.get(request.entity_id) if is_absent and request.version is None else None
+        return Learned({"outcome": Done(found)}) if found else taken
+
+    def take_head(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        known.clear()
+        return begin.take(facts, answer, view)
+
+    for workflow, row, take in (
+        ("remember", commit, take_commit), ("get_entity", read, take_read), ("recover", begin, take_head),
+        ("forget", forget, take_forget),
+    ):  # fmt: skip
+        registry = registry.replace(workflow, row.id, attrs.evolve(row, take=take))
+    return registry
+
+
+def epoch_at_hand(registry: Registry) -> Registry:
+    """The epoch is counted in the process, and storage is believed only if it is ahead."""
+    head, claim = row_of(registry, "recover", "head"), row_of(registry, "recover", "claim")
+    known: dict[Scope, int] = {}
+
+    def take_head(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        taken: Any = head.take(facts, answer, view)
+        before = max(taken.facts["before"], known.get(view.scope, 0))
+        return Learned({**taken.facts, "before": before})
+
+    def take_claim(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        taken: Any = claim.take(facts, answer, view)
+        known[view.scope] = taken.facts["epoch"]
+        return Learned(taken.facts)
+
+    registry = registry.replace("recover", "head", attrs.evolve(head, take=take_head))
+    return registry.replace("recover", "claim", attrs.evolve(claim, take=take_claim))
+
+
+HITS: Final = ("hits-ordered", "fusion-rule", "filter-before-cut", "error-is-not-empty")
+SEARCHING: Final = {"workload.weights.recall": "30", "workload.operations": "24"}
+FORGETTING: Final = {"workload.weights.forget": "16", "workload.operations": "32"}
+HIDING: Final = ("storage_damaged", "storage_misdirected")  # a search passes such rows over
+DURABLE: Final = (
+    "acknowledged-is-durable", "reference-agrees", "restart-invisible", "filter-before-cut", "once-only",
+)  # fmt: skip
+
+ROWS: Final = (
+    Mutant("short-page-is-last", "storage", "a page that is shorter than it may be counts as the last one",
+           ("version-chain", "relation-ends", "deleted-stays-deleted", "access-truth", "index-follows-row"),
+           "all_faults", (Patch(Engine, "has_more", short_is_last),), kind="storage_short_page",
+           settings=FORGETTING),
+    Mutant("row-twice-counts-twice", "storage", "what one search shows twice is twice as relevant", HITS,
+           "all_faults", (Patch(engine, "in_order", twice_as_relevant),), kind="storage_repeat_row",
+           settings=SEARCHING),
+    Mutant("rows-as-they-come", "storage", "rows are used in the order in which storage gives them", HITS,
+           "all_faults", (Patch(engine, "in_order", as_they_come), Patch(recall, "ranking", zipped)),
+           kind="storage_shuffled", settings=SEARCHING),
+    Mutant("told-as-found", "storage", "of what was stored only that is told which a search knows already",
+           ("text-never-lost", "reference-agrees"), "all_faults", tables=told_as_found,
+           kind="storage_index_lag", alike=HIDING, settings={"agents.in_flight": "1"}),
+    Mutant("kept-at-hand", "storage", "what was stored is told from the process when storage has lost it",
+           DURABLE, "all_faults", tables=kept_at_hand, kind="storage_ack_early"),
+    Mutant("epoch-at-hand", "storage", "the epoch is counted in the process, whatever storage says",
+           ("progress",), "all_faults", tables=epoch_at_hand, kind="storage_wiped",
+           settings={"run.steps_max": "3000"}),
+)  # fmt: skip
