@@ -177,12 +177,12 @@ def bite_of(rule: Rule) -> Bite | None:
 
 
 def bite(bug: Mutant, seed: int) -> Bite | None:
-    setting = {"scenario.mutant": bug.name}
+    setting = {"scenario.mutant": bug.name, **bug.overrides}
     verdict, _ = run_once(scenario.draw(scenario.find(bug.scenario), seed, setting))
     if verdict.failure is None:
         return None
-    given = [f"{key}={value}" for key, value in setting.items()]
-    return Bite(join(["umi-sim", "run", bug.scenario, "--seed", str(seed), "--set", *given]), verdict.failure)
+    given = [part for key, value in setting.items() for part in ("--set", f"{key}={value}")]
+    return Bite(join(["umi-sim", "run", bug.scenario, "--seed", str(seed), *given]), verdict.failure)
 
 
 # Faults, bugs and marks.
@@ -198,6 +198,7 @@ def fault_page(name: str) -> list[str]:
         row("class", f"{kind.letter}, {CLASSES[kind.letter]}"),
         row("strikes", place_of(kind)),
         *rows("guards", ", ".join(guards)),
+        row("shows", ", ".join(bug.name for bug in MUTANTS.values() if bug.kind == name)),
         row("page", "docs/faults.md"),
         "",
         row("see it", f"umi-sim run all_faults --mode one_kind --set scenario.swarm.pin.kind={kind.name}"),
@@ -209,6 +210,10 @@ def place_of(kind: Kind) -> str:
     return f"any call of {service}" if verb == "any" else kind.verb
 
 
+def among(bug: Mutant) -> str:
+    return f", with {bug.kind} as the only fault" if bug.kind else ""
+
+
 def bug_page(name: str) -> list[str]:
     bug = MUTANTS.get(name)
     if bug is None:
@@ -217,7 +222,7 @@ def bug_page(name: str) -> list[str]:
         f"{bug.name}: {bug.behaviour}",
         row("area", bug.area),
         *rows("found by", ", ".join(str(rule_named(each)) for each in bug.rules)),
-        row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}"),
+        row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}{among(bug)}"),
         row("page", "docs/scenarios.md"),
         "",
         row("see it", f"umi-sim mutants --only {bug.name}"),
