@@ -114,16 +114,24 @@ def trace_in_child(scenario: str, seeds: range, out: str | None) -> int:
 @click.command()
 @click.option("--only", metavar="NAME", help="One mutant.")
 @click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
+@click.option("--matrix", is_flag=True, help="For each kind of fault and each rule a mutant that needs it.")
 @output_options
-def mutants(only: str | None, area: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
+def mutants(
+    only: str | None, area: str | None, matrix: bool, as_json: bool, quiet: bool, no_color: bool
+) -> int:
     """Plant each known bug and run its scenario until a rule sees it. Exit 4 if one is not found.
 
     Each line: the rule that saw it, seeds and milliseconds until then, items of the failing run.
+    With --matrix a line for each kind of fault, and for each rule: a bug that is not seen without it. Exit 4
+    if a kind has none.
 
     \b
     umi-sim mutants --only get-alive-at-expiry
     umi-sim mutants --area storage
+    umi-sim mutants --matrix --only link_duplicate
     """
+    if matrix:
+        return needed(only, as_json, quiet, no_color)
     import attrs
 
     from umi_sim import hunt as hunting
@@ -144,4 +152,32 @@ def mutants(only: str | None, area: str | None, as_json: bool, quiet: bool, no_c
     return 0 if all(each.is_found for each in found) else HARNESS
 
 
+<<<<<<< HEAD
 COMMANDS: Final = (verify, mutants, trace_in_child)
+=======
+def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """The matrix of kinds and rules, or one row of it."""
+    from itertools import chain
+
+    import attrs
+
+    from umi_sim.faults import KINDS
+    from umi_sim.invariants import RULES
+    from umi_sim.mutants import matrix
+
+    rules = [rule.name for rule in RULES if rule.is_checked and only in (None, rule.name)]
+    kinds = [kind for kind in KINDS if only in (None, kind)]
+    if not rules and not kinds:
+        refuse(f"{only}: neither a kind of fault nor a rule that is checked; umi-sim explain lists them")
+    needs = []
+    for need in chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)):
+        needs.append(need)
+        if not as_json and not quiet:
+            say([matrix.line(need)], is_colored(no_color))
+    if as_json:
+        say_json([attrs.asdict(need) for need in needs])
+    return 0 if all(need.is_met for need in needs if need.name in kinds) else HARNESS
+
+
+COMMANDS: Final = (sweep, verify, mutants, trace_in_child)
+>>>>>>> 06a037a (The matrix the other way: what each kind of fault and each rule is needed for; interceptors are watched)

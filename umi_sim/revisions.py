@@ -3,13 +3,18 @@
 Law 1. Who watches from outside sees no difference: a row that does nothing comes, and goes again.
 Law 2. It comes first, so whoever goes on with the rows of another revision does one twice, or leaves one out.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
+Law 4. Where they change after every second op, or fourth, and so on, two interceptors come with the first
+change. They only look on; what they see must be an onion: outer before inner, and inner before outer.
 """
 
+from functools import partial
 from typing import Final
 
+from umi_core.hooks import Interceptor, Pass
 from umi_core.inputs import Answer
 from umi_core.state import Facts, View
 from umi_core.workflow import Learned, Registry, Step
+from umi_sim.verdict import Broken
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
@@ -27,13 +32,17 @@ class Revisions:
     def __init__(self, every: int) -> None:
         self._every = every
         self._count = 0
+        self._onion = Onion()
 
     def reached(self, op_id: str, registry: Registry) -> Registry:
         """The registry with which this op begins; the same one as before, if it brings no change."""
+        self._onion.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX) if self._every else 0
         while self._count < due_count:
             self._count += 1
             registry = changed(registry)
+            if self._count == 1 and self._every % 2 == 0:
+                registry = self._onion.around(registry)
         return registry
 
 
@@ -44,3 +53,36 @@ def changed(registry: Registry) -> Registry:
         is_there = first == ROW.id
         registry = registry.remove(name, first) if is_there else registry.insert_before(name, first, ROW)
     return registry
+
+
+# Interceptors that look on.
+
+ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
+
+
+class Onion:
+    """Two interceptors and the order in which they were called."""
+
+    def __init__(self) -> None:
+        self._due: tuple[str, str] | None = None  # who must be called next
+        self._wrong = ""
+
+    def around(self, registry: Registry) -> Registry:
+        """The registry with both of them. The inner one is registered first, and has to wait all the same."""
+        for name, priority in (("inner", 2), ("outer", 1)):
+            out, back = partial(self._called, "out", name), partial(self._called, "back", name)
+            registry = registry.with_interceptor(Interceptor(name, out, back, back, priority))
+        return registry
+
+    def check(self) -> None:
+        """Raises Broken if they were ever called in another order."""
+        if self._wrong:
+            raise Broken("hook-order", "interceptors were called in another order", "an onion", self._wrong)
+
+    def _called(self, way: str, name: str, *_: object) -> Pass:
+        first, last = ORDER[way]
+        is_first = self._due is None and name == first
+        if not is_first and self._due != (way, name):
+            self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
+        self._due = (way, last) if name == first else None
+        return Pass()

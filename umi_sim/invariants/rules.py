@@ -45,6 +45,7 @@ STORE: Final = "umi_sim.invariants"
 JUDGE: Final = "umi_sim.oracle"
 RUNNER: Final = "umi_sim.runner"
 WORLD: Final = "umi_sim.world"
+REVISIONS: Final = "umi_sim.revisions"
 TWICE: Final = "umi_sim.equivalences"
 NOBODY: Final = ""
 
@@ -139,7 +140,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("values-not-shared", "I-NO-ALIAS", "values handed over are not shared", TEST, NONE, NOBODY),
     Rule("text-covered", "I-TEXT-COVERAGE", "segments cover the text", INSIDE, CHEAP, NOBODY),
     Rule("every-setting-counts", "I-CONFIG-LIVE", "every setting changes some trace", TEST, NONE, NOBODY),
-    Rule("hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, NOBODY),
+    Rule("hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, REVISIONS),
     Rule("cluster-members", "I-CLUSTER", "clusters hold their members", INSIDE, FULL, NOBODY),
     Rule("filter-equals-whole", "I-FILTER", "filtered is the whole, filtered", EQUIVALENCE, NONE, TWICE),
     # kelpie.md

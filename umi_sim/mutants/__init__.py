@@ -35,7 +35,7 @@ Original = Callable[..., Any]
 
 SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of question
     "agents.count": "1", "workload.operations": "16", "memory.semantic_routing": "true",
-    "clock.skew": "false", "run.equivalences": '["E-REPLAY"]',
+    "clock.skew": "false", "run.equivalences": '["E-FILTER"]',
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import codec
+from umi_core import codec, engine
 from umi_core.engine import Engine
 from umi_core.inputs import Answer
 from umi_core.state import Facts, Operation, View
@@ -76,6 +76,10 @@ def one_of_many(original: Original) -> Original:
     return handle_due
 
 
+def in_the_same_order(original: Original) -> Original:
+    return lambda hooks, onion, *rest: original(hooks, onion[::-1], *rest)
+
+
 ROWS: Final = (
     Mutant("produces-unchecked", "workflow engine", "a row that leaves out a fact it declares is let through",
            ("workflow-contract",), "calm", (Patch(Engine, "is_sound", lacking_let_through),),
@@ -84,6 +88,9 @@ ROWS: Final = (
            "an operation goes on with rows of a revision made after it began",
            ("revision-pinned", "workflow-contract"), "revisions",
            (Patch(Engine, "proceed", on_the_latest),)),
+    Mutant("after-hooks-in-order", "workflow engine",
+           "interceptors run in one order on the way out and on the way back",
+           ("hook-order",), "revisions", (Patch(engine, "inward", in_the_same_order),)),
     Mutant("degraded-without-saying", "workflow engine", "a row degrades, and the reply does not name it",
            ("degradation-named",), "model_storm", (Patch(Engine, "degraded", counted_only),)),
     Mutant("rate-limit-wait-ignored", "workflow engine", "the next attempt comes before the time it was told",

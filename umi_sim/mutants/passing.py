@@ -305,7 +305,8 @@ LIVES: Final = (
            alike=("agent_lower_limit", "agent_crash_again", "storage_wiped"),
            settings={**SPREAD, "faults.agent_crash": "1/12", "workload.operations": "32"}),
     Mutant("safe-mode-without-core", "storage", "after a recovery that was cut short core is never loaded",
-           ("no-defaults-over-data",), "all_faults", tables=safe_mode, kind="agent_crash_again"),
+           ("no-defaults-over-data",), "all_faults", tables=safe_mode, kind="agent_crash_again",
+           alike=("storage_wiped",)),
     Mutant("leap-not-believed", "working", "a clock that leaps ahead is not believed",
            ("ttl-boundary", "ttl-contract", "reference-agrees", "progress", "rest-time"), "all_faults",
            (Patch(Memory, "step", no_leaps),), kind="clock_jump_forward", settings={"clock.land": "0/1"}),
@@ -322,7 +323,7 @@ LIVES: Final = (
            settings={"workload.weights.set": "40", "workload.operations": "32"}),
     Mutant("standing-clock-not-waited-for", "workflow engine",
            "while the clock stands a model is not waited for", LOST, "all_faults",
-           (Patch(Engine, "send", impatient),), kind="clock_freeze",
+           (Patch(Engine, "send", impatient),), kind="clock_freeze", alike=("clock_jump_back",),
            settings={**SPREAD, "agents.in_flight": "1", "workload.weights.remember": "30"}),
 )  # fmt: skip
 

@@ -58,8 +58,10 @@ def zipped(original: Original) -> Original:
     def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
         lists = []
         for pair in zip(facts["vector_lists"], facts["word_lists"], strict=True):  # type: ignore[call-overload]
-            rows = heapq.merge(*pair, key=lambda row: order(relevance(row), row))
-            lists.append(tuple({row.address.id: row for row in reversed(list(rows))}.values())[::-1])
+            best: dict[str, Row] = {}
+            for row in heapq.merge(*pair, key=lambda row: order(relevance(row), row)):
+                best.setdefault(row.address.id, row)
+            lists.append(tuple(best.values()))
         return fused([rows[: 2 * limit] for rows in lists], limit)
 
     return ranking
@@ -183,7 +185,7 @@ ROWS: Final = (
            settings=SEARCHING),
     Mutant("rows-as-they-come", "storage", "rows are used in the order in which storage gives them", HITS,
            "all_faults", (Patch(engine, "in_order", as_they_come), Patch(recall, "ranking", zipped)),
-           kind="storage_shuffled", settings=SEARCHING),
+           kind="storage_shuffled", settings={**SEARCHING, "faults.storage_shuffled": "1/1"}),
     Mutant("told-as-found", "storage", "of what was stored only that is told which a search knows already",
            ("text-never-lost", "reference-agrees"), "all_faults", tables=told_as_found,
            kind="storage_index_lag", alike=HIDING, settings={"agents.in_flight": "1"}),

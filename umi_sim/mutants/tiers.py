@@ -11,7 +11,7 @@ from umi_core.errors import SessionNotFound, SnapshotDamaged
 from umi_core.inputs import Answer
 from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX
 from umi_core.memory import Memory
-from umi_core.results import SessionLoaded
+from umi_core.results import SessionLoaded, SessionSaved
 from umi_core.state import Facts, View
 from umi_core.tiers import session, working
 from umi_core.tiers.session import Loaded
@@ -280,11 +280,28 @@ def counted_early(registry: Registry) -> Registry:
     return registry.replace("remember", "commit", attrs.evolve(row, ask=ask, take=take))
 
 
+def answered_late(registry: Registry) -> Registry:
+    """The version that a save was told counts for whatever session is open by then."""
+    row = row_of(registry, "save_session", "commit")
+
+    def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
+        taken = row.take(facts, answer, view)
+        stored = taken.facts["stored"] if isinstance(taken, Learned) else None
+        if isinstance(stored, SessionSaved):
+            view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version)
+        return taken
+
+    return registry.replace("save_session", "commit", attrs.evolve(row, take=take))
+
+
 SESSION: Final = (
     Mutant("missing-session-succeeds", "session", "loading what was never saved replies success",
            ("session-or-error",), "sessions", tables=load_taken_by(missing_is_empty)),
     Mutant("session-last-writer-wins", "session", "of two agents the later overwrites the earlier unnoticed",
            ("session-versions",), "handoff", (Patch(sessions, "plan_of", expects_nothing),)),
+    Mutant("save-answered-after-load", "session",
+           "a save that is answered after a load tells its version to what was loaded",
+           ("session-versions",), "sessions", tables=answered_late),
     Mutant("session-id-from-clock-alone", "session", "sessions opened in one millisecond get one id",
            ("session-versions", "reference-agrees"), "sessions",
            (Patch(sessions, "session_id", by_clock_alone), Patch(sessions, "plan_of", expects_no_first))),

@@ -1,0 +1,37 @@
+"""Which bug needs which kind of fault: measured, and kept for the tests and for docs/faults.md.
+
+`python tools/matrix.py [KIND...]` measures all kinds, or these, and writes tests/golden/needs.json: the bug,
+the first seed that shows it where its kind is alone, the rule, and in how many seeds all other kinds together
+do not show it.
+Status 4 if a kind is needed by no bug.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_sim.faults import KINDS
+from umi_sim.mutants.matrix import kind_needs, line
+
+KEPT: Final = Path(__file__).resolve().parent.parent / "tests" / "golden" / "needs.json"
+HARNESS: Final = 4
+
+
+def main(names: list[str]) -> int:
+    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    is_met = True
+    for need in kind_needs(names or tuple(KINDS)):
+        print(line(need), flush=True)
+        is_met &= need.is_met
+        known[need.name] = attrs.asdict(need)
+        KEPT.parent.mkdir(exist_ok=True)
+        rows = (f" {json.dumps(it)}: {json.dumps(known[it])}" for it in KINDS if it in known)
+        KEPT.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    return 0 if is_met else HARNESS
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
