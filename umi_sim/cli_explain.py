@@ -1,19 +1,22 @@
 """Commands that explain a failure: thin; the work is in explain.py, playback.py, difference.py and why.py."""
 
 import shlex
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import attrs
 import click
 
 from umi_sim.cli_lists import config_of, readable
-from umi_sim.console import output_options, refuse, say, say_json
+from umi_sim.console import INTERRUPTED, output_options, refuse, say, say_json
 
 if TYPE_CHECKING:
     from umi_sim.difference import Traced
     from umi_sim.playback import Playback
     from umi_sim.run_config import RunConfig
+    from umi_sim.stepper import Stepper
     from umi_sim.trace import SavedTrace
 
 
@@ -43,6 +46,9 @@ def explain(name: str | None, as_json: bool, quiet: bool, no_color: bool) -> int
         say(lines)
     return 0
 
+
+RUNS_MAX: Final = 10_000
+COMMAND_BYTES_MAX: Final = 4_096
 
 # Differences.
 
@@ -150,4 +156,96 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
     return config_of(given["scenario"], given["seed"], overrides, given["transcript"])
 
 
-COMMANDS: Final = (explain, diff)
+# Causes.
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "--runs", type=click.IntRange(0, RUNS_MAX), default=200, show_default=True,
+    help="How often the rest is drawn afresh after each item; 0: only what is needed.",
+)  # fmt: skip
+@output_options
+def why(file: str, runs: int, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Explain a failing seed file: what it needs, where it was decided, and the nearest run that passes.
+
+    Shrink a long one first. Ctrl-C ends it with what is known by then.
+
+    \b
+    umi-sim why .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim why --runs 50 FILE
+    """
+    from umi_sim import why as asking
+    from umi_sim import why_page
+
+    seed = readable(file)
+    try:
+        found = asking.why(seed, runs, progress_to_stderr(quiet))
+    except asking.NothingToExplain as error:
+        refuse(f"{file}: {error}")
+    if as_json:
+        say_json(why_page.as_json(found))
+    elif not quiet:
+        say(why_page.page(found))
+    return INTERRUPTED if found.stopped == asking.INTERRUPTED else 0
+
+
+def progress_to_stderr(quiet: bool) -> Callable[[str], None]:
+    """Where a long command is, on one line of a terminal; nothing anywhere else."""
+    if quiet or not sys.stderr.isatty():
+        return lambda told: None
+
+    def show(told: str) -> None:
+        sys.stderr.write(f"\r{told:70}\r")
+        sys.stderr.flush()
+
+    return show
+
+
+# Steps.
+
+
+@click.command()
+@click.argument("file")
+@click.pass_context
+def step(context: click.Context, file: str) -> int:
+    """Go through a recorded run step by step, forwards and back. Commands come from a pipe too; h lists them.
+
+    FILE is a seed file, or a seed as in `diff`.
+
+    \b
+    umi-sim step .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    echo "g 12; d; s memory.a.tiers.working" | tr ';' '\\n' | umi-sim step smoke:42
+    """
+    from umi_sim.playback import Playback
+    from umi_sim.stepper import Stepper
+
+    if Path(file).suffix == ".json":
+        seed = readable(file)
+        stepper = Stepper(Playback(seed.config, seed.items), seed)
+    elif Path(file).is_file():
+        refuse(f"{file}: expected a seed file (.json), or a seed such as smoke:42")
+    else:
+        stepper = Stepper(Playback(config_named(context, file)))
+    converse(stepper, sys.stdin.buffer)
+    return 0
+
+
+def converse(stepper: "Stepper", lines: BinaryIO) -> None:
+    """Read commands until they end. From a pipe they are printed, so that what comes out can be read."""
+    from umi_sim.report import escaped
+
+    is_piped = not lines.isatty()
+    while not stepper.is_over:
+        click.echo(stepper.prompt().encode(), nl=False)
+        line = lines.readline(COMMAND_BYTES_MAX).decode(errors="replace")
+        if not line:
+            break
+        if is_piped:
+            say([escaped(line.rstrip("\n"))])
+        say(stepper.do(line))
+    if not stepper.is_over:
+        say([""])
+
+
+COMMANDS: Final = (explain, diff, why, step)

@@ -73,7 +73,7 @@ def kept_after(found: Difference, side: Traced, count: int) -> Sequence[bytes]:
     return list(side.kept)[start : start + count]
 
 
-def cell(record: Record | None) -> str:
+def cell(record: Record | None, chars_max: int = COLUMN_CHARS) -> str:
     """A record in one column: its number, its event or agent, and what it tells."""
     if record is None:
         return "(ended)"
@@ -85,7 +85,7 @@ def cell(record: Record | None) -> str:
     if kind == Tag.REPLY:
         said = [outcome_word(record), *map(literal, fields[2:])]
     name = kind.name.lower() if kind else f"tag {tag!r}"
-    return escaped(cut(" ".join(filter(None, (f"{seq:>5}", subject, name, *said))), COLUMN_CHARS))
+    return escaped(cut(" ".join(filter(None, (f"{seq:>5}", subject, name, *said))), chars_max))
 
 
 # The field.

@@ -36,10 +36,10 @@ class Watched(Known, Protocol):
 
 
 class Generator:
-    """The source of a fresh run."""
+    """The source of a fresh run, or of what comes after the items of `record`."""
 
-    def __init__(self, config: RunConfig, known: Watched) -> None:
-        self.record: list[Item] = []
+    def __init__(self, config: RunConfig, known: Watched, record: Sequence[Item] = ()) -> None:
+        self.record: list[Item] = list(record)
         self._config = config
         self._known = known
         self._dice = Dice(config.seed, config.faults, is_everywhere=config.everywhere)
@@ -48,7 +48,8 @@ class Generator:
         self._workloads = {name: Workload(config, name, known) for name in names}
         self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
         self._done: dict[str, bool] = {}
-        self._counts = {"o": 0, "f": 0, "s": 0, "c": 0}
+        numbers = [int(item.id[1:]) for item in record]
+        self._counts = dict.fromkeys("ofsc", max(numbers, default=0))
         self._is_transcript = config.workload == "transcript"
         self._origins: dict[str, int] = {}  # when the transcript began; its turns keep their distances
         self._windows = {name: Window() for name in names}  # of clocks

@@ -30,7 +30,8 @@ class Stop(BaseException):
 
 @attrs.frozen
 class Stand:
-    """A run right after a step: its state before the step, the run as it is now, and the records of the step.
+    """A run right after a step: its state before the step, the run as it is now, and the records since the
+    step before.
 
     `failure` is set if the run failed in the step.
     """
@@ -109,11 +110,13 @@ class Playback:
                 raise Stop
             if live.world.step_count == step:
                 before.append(look(live, path))
-                first = live.world.trace.record_count - 1
 
         def ends() -> None:
+            nonlocal first
             if live.world.step_count == step:
                 raise Stop
+            if live.world.step_count == step - 1:
+                first = live.world.trace.record_count
 
         with self.begun() as (live, watcher):
             watcher.begins, watcher.ends = begins, ends

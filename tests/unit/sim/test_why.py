@@ -1,0 +1,224 @@
+"""Goal: of a failing run the items that are to blame are named, and the page is reproducible."""
+
+from functools import partial
+from pathlib import Path
+
+import attrs
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_core.values import Scope, entity_id
+from umi_sim import runner, scenario, seed_file, trace, why, why_page
+from umi_sim.cli import cli
+from umi_sim.console import INTERRUPTED
+from umi_sim.continued import Continued
+from umi_sim.items import ClockMove, Fault, Item, Op
+from umi_sim.run_config import RunConfig
+from umi_sim.seed_fields import PLAIN
+from umi_sim.trace import Tag
+from umi_sim.why import Found, Share
+
+RETRIES = attrs.evolve(PLAIN, scenario="retries", seed=10, mode="swarm", faults={"storage_slow": (1, 256)})
+SLOW: tuple[Item, ...] = (
+    Op("o19", 0, "a", "remember", {"text": "a"}),
+    Fault("f1", "storage_slow", "o19/commit#1", {"after_ms": 10_000}),
+    Fault("f4", "storage_slow", "o19/commit#3", {"after_ms": 10_000}),
+)
+TWO: tuple[Item, ...] = (
+    Op("o1", 1, "a", "remember", {"text": "Alice"}),
+    Op("o2", 1, "a", "len", {}),
+    Op("o3", 1, "a", "remember", {"text": "Alice l"}),
+)
+ALICE = entity_id(Scope("u1", "a1"), "person", "Alice")
+DAMAGE: tuple[Item, ...] = (
+    Op("o1", 1, "a", "remember", {"text": "Alice"}),
+    Op("o2", 2_000, "a", "get_entity", {"entity_id": ALICE}),
+    Fault("f3", "storage_damaged", "o2/read#1", {"index": 0, "latent": False}),
+)
+
+
+def failing(planted: str, items: tuple[Item, ...], config: RunConfig = RETRIES) -> seed_file.SeedFile:
+    """The seed file of a run that must fail."""
+    verdict = runner.run(attrs.evolve(config, planted=planted), items)
+    assert verdict.failure is not None
+    return seed_file.of_verdict(verdict)
+
+
+def asked(seed: seed_file.SeedFile, runs: int = 0) -> Found:
+    return why.why(seed, runs, lambda told: None)
+
+
+def needed(found: Found) -> dict[str, str]:
+    """What is needed, and what happens without it."""
+    return {part.name: part.instead for part in (*found.parts, *found.options) if part.is_needed}
+
+
+# What is needed.
+
+
+def test_of_what_was_asked_only_what_the_failure_needs_is_needed() -> None:
+    found = asked(failing("success-before-commit", TWO))
+    assert needed(found) == {"o1": "passes", "o3": "passes"}
+    (other,) = [part for part in found.parts if not part.is_needed]
+    assert (other.name, other.instead) == ("o2", "fails all the same, 1 step earlier")
+
+
+@pytest.mark.slow
+def test_the_fault_that_makes_an_outcome_unknown_is_to_blame_for_a_second_key() -> None:
+    found = asked(failing("new-key-on-retry", SLOW), 5)
+    assert needed(found) == {"o19": "passes", "f1": "passes", "f4": "passes"}
+    assert found.decided() == [3]
+    assert "so       f4 storage_slow at o19/commit#3: needed" in "\n".join(why_page.page(found))
+
+
+def test_the_fault_that_damages_a_row_is_to_blame_for_its_absence() -> None:
+    config = attrs.evolve(RETRIES, faults={"storage_damaged": (1, 8)})
+    found = asked(failing("damage-is-absence", DAMAGE, config), 3)
+    assert set(needed(found)) == {"o1", "o2", "f3"}
+    assert [share.failed for share in found.shares][-1] == 3
+    assert found.decided() == [3]
+
+
+def test_an_option_is_needed_if_the_run_passes_with_it_plain() -> None:
+    tight = attrs.evolve(
+        PLAIN, scenario="working", memory={"working_entry_count_max": 1, "core_bytes_max": 4_096}
+    )
+    items = (
+        Op("o1", 5_000, "a", "set", {"key": "a", "value": b"1", "ttl_ms": 10}),
+        Op("o2", 6_000, "a", "set", {"key": "b", "value": b"1", "ttl_ms": 10}),
+    )
+    found = asked(failing("dead-entries-hold-space", items, tight))
+    assert needed(found) == {"o1": "passes", "o2": "passes", "working_entry_count_max": "passes"}
+    assert [part.name for part in found.options if not part.is_needed] == ["core_bytes_max"]
+
+
+def test_another_failure_that_takes_its_place_is_named() -> None:
+    verdict = runner.run(attrs.evolve(RETRIES, planted="success-before-commit"), TWO)
+    failure = verdict.failure
+    assert failure is not None
+    other = attrs.evolve(failure, rule="ttl-boundary", rule_id="TTL-1")
+    assert why.instead(verdict, other) == f"acknowledged-is-durable (STO-1) at step {failure.step}"
+    assert why.instead(verdict, failure) == f"the same rule, otherwise at step {failure.step}"
+
+
+def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
+    config = attrs.evolve(RETRIES, planted="new-key-on-retry")
+    o1, f1, f4 = SLOW
+    jump = ClockMove("c2", 5, "a", "jump", {"by_ms": 3})
+    never = Fault("f9", "storage_lost", "o77/commit#1", {})
+    verdict, records = runner.run_once(config, (never, jump, f4, f1, o1), keep_trace=True)
+    assert [item.id for item in why.as_happened(verdict.items, records)] == ["o19", "f1", "c2", "f4", "f9"]
+
+
+# Where it was decided.
+
+
+def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
+    counts = [0, 1, 39, 40, 79, 120, 200]
+    found = Found((), attrs.NOTHING, attrs.NOTHING)  # type: ignore[arg-type]  # only its shares are looked at
+    found.shares = [Share(kept, failed, 200) for kept, failed in enumerate(counts)]
+    assert found.decided() == [5, 6]
+
+
+def test_a_page_is_reproducible() -> None:
+    seed = failing("success-before-commit", TWO)
+    pages = [why_page.page(asked(seed, 2)) for _ in range(2)]
+    assert pages[0] == pages[1]
+
+
+def test_of_many_items_some_prefixes_are_kept_the_first_and_the_last_among_them() -> None:
+    assert why.prefixes(3) == [0, 1, 2, 3]
+    many = why.prefixes(1_000)
+    assert (len(many), many[0], many[-1]) == (why.PREFIX_COUNT_MAX, 0, 1_000)
+    assert many == sorted(many)
+
+
+def test_the_budget_of_steps_ends_it_with_even_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(why, "STEP_COUNT_MAX", 1_000)
+    found = asked(failing("success-before-commit", TWO), 50)
+    assert found.stopped == "stopped after 1000 steps"
+    assert len({share.runs for share in found.shares}) == 1
+    assert found.shares[0].runs < 50
+
+
+# A record that is followed, and then drawn.
+
+
+@pytest.mark.parametrize(("name", "seed"), [("storm", 3), ("crowd", 2)])
+def test_what_is_kept_happens_as_recorded_and_then_something_else_does(name: str, seed: int) -> None:
+    config = scenario.draw(scenario.find(name), seed, {"workload.operations": "5"})
+    recorded, whole = runner.run_once(config, keep_trace=True)
+    fresh = attrs.evolve(config, seed=seed + 1_000)
+    items = why.as_happened(recorded.items, whole)
+    for kept in (len(items) // 3, 2 * len(items) // 3):
+        source = partial(Continued, items[:kept], fresh)
+        continued, other = runner.run_once(config, source, keep_trace=True)
+        found = trace.first_difference(whole, other)
+        assert found is not None
+        both = list(map(trace.decode, list(whole.kept)[: found.index]))
+        happened = {record[3] for record in both if record[2] in (Tag.OP, Tag.FAULT, Tag.SKIPPED)}
+        assert [it.id for it in items[:kept] if isinstance(it, Op | Fault) and it.id not in happened] == []
+        ids = [item.id for item in continued.items]
+        assert len(ids) == len(set(ids))
+        assert continued.items[:kept] == items[:kept]
+
+
+# The command.
+
+
+def umi(*args: str) -> Result:
+    return CliRunner().invoke(cli, args)
+
+
+@pytest.fixture(autouse=True)
+def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(why, "TAIL_OPERATION_COUNT_MAX", 2)
+
+
+def test_the_page_says_first_what_follows() -> None:
+    seed_file.write(Path("two.json"), failing("success-before-commit", TWO))
+    result = umi("why", "--runs", "0", "two.json")
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0].startswith("WHY safety acknowledged-is-durable (STO-1) at step ")
+    assert lines[1] == "  so       o1, o3: needed together"
+    assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:4] == [
+        "so", "needed", "not", "nearest",
+    ]  # fmt: skip
+    assert any(line.startswith("  first difference at record ") for line in lines)
+    assert all(line.isprintable() for line in lines)
+    assert '"needed": true' in umi("why", "--runs", "0", "--json", "two.json").stdout
+
+
+def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(why.Inquiry, "find_shares", interrupted)
+    seed_file.write(Path("two.json"), failing("success-before-commit", TWO))
+    result = umi("why", "two.json")
+    assert result.exit_code == INTERRUPTED
+    assert "  stopped  interrupted: this is what was found by then" in result.stdout.splitlines()
+    assert "o3 remember" in result.stdout
+
+
+def refused(*args: str) -> str:
+    result = umi(*args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    return result.stderr
+
+
+def test_what_does_not_fail_as_it_says_has_no_why() -> None:
+    seed = failing("success-before-commit", TWO)
+    passing = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
+    seed_file.write(Path("fixed.json"), passing)
+    seed_file.write(Path("other.json"), attrs.evolve(seed, fingerprint="0" * 12))
+    seed_file.write(Path("golden.json"), runner.run(passing.config, TWO))
+    assert "fixed.json: it passes now" in refused("why", "fixed.json")
+    assert "other.json: it fails in another way" in refused("why", "other.json")
+    assert "golden.json: the file expects to pass" in refused("why", "golden.json")
+    assert "absent.json: cannot be read" in refused("why", "absent.json")
+    assert "--runs" in refused("why", "--runs", "-1", "fixed.json")
