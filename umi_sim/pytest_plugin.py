@@ -26,6 +26,7 @@ PATHS_DEFAULT: Final = ("scenarios",)
 SEEDS_DEFAULT: Final = "0..9"
 KEPT: Final = ".umi-sim/ephemeral"
 SEED_COUNT_MAX: Final = 100_000
+SHRINK_SECONDS_MAX: Final = 20
 SNIFFED_BYTES: Final = 65_536
 OURS: Final = {  # what a file must show before it is believed to be ours
     ".toml": (re.compile(rb"^\s*\[scenario\]", re.M), re.compile(rb"^\s*(id|title)\s*=", re.M)),
@@ -191,9 +192,12 @@ class Life(Test):
         from umi_sim.scenario import draw
 
         verdict = runner.run(draw(self.scenario, self.seed))
-        if verdict.failure is not None:
-            command = join(["umi-sim", "run", shown(self.path), "--seed", str(self.seed)])
-            fail(report.lines(verdict, kept(self.config, verdict) or command, command))
+        if verdict.failure is None:
+            return
+        command = join(["umi-sim", "run", shown(self.path), "--seed", str(self.seed)])
+        path = kept(self.config, verdict)
+        small = smaller(self.config, verdict, path, command) if path else []
+        fail(small or report.lines(verdict, replay_of(path) if path else command, command))
 
 
 class SeedFileCollector(pytest.File):
@@ -236,8 +240,8 @@ class Replay(Test):
         if done.verdict.failure is None:
             bless = f"umi-sim bless {name}    then it must never come back"
             return [f"UNEXPECTED PASS {name}: {done.why}", repeat, report.row("next", bless)]
-        saved = kept(self.config, done.verdict) if done.what == "other failure" else ""
-        first, *rest = report.lines(done.verdict, saved or f"umi-sim replay {name}")
+        saved = kept(self.config, done.verdict) if done.what == "other failure" else None
+        first, *rest = report.lines(done.verdict, replay_of(saved or Path(name)))
         return [first, report.row("replay", f"{name}: {done.what}: {done.why}"), *rest]
 
 
@@ -267,15 +271,36 @@ def kept_folder(config: pytest.Config) -> Path:
     return config.rootpath / KEPT
 
 
-def kept(config: pytest.Config, verdict: "Verdict") -> str:
-    """The command that replays a failure from its seed file; empty if there can be none."""
+def kept(config: pytest.Config, verdict: "Verdict") -> Path | None:
+    """The seed file of a failure; None if there can be none."""
     from umi_sim import seed_file
 
     try:
-        path = seed_file.keep(verdict, Path(shown(kept_folder(config))))
+        return seed_file.keep(verdict, Path(shown(kept_folder(config))))
     except (OSError, seed_file.BadSeedFile):
-        return ""
+        return None
+
+
+def replay_of(path: Path) -> str:
     return f"umi-sim replay {path.as_posix()}"
+
+
+def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> list[str]:
+    """Shrink what is kept, once for each failure, and tell that; empty if nothing can be shrunk."""
+    from umi_sim import report, seed_file
+    from umi_sim.cli_shrink import told_of
+    from umi_sim.shrink import NothingToShrink, Shrunk, shrink_whole
+
+    seed = seed_file.read(path)
+    try:
+        done = Shrunk(seed) if seed.minimised else shrink_whole(seed, seconds_max=SHRINK_SECONDS_MAX)
+    except NothingToShrink:
+        return []
+    if not seed.minimised:
+        seed_file.write(path, done.seed)
+    for other in done.others:
+        kept(config, other)
+    return report.failed(told_of(done, replay_of(path), command, verdict.failure))
 
 
 @pytest.hookimpl(optionalhook=True)
