@@ -1,6 +1,5 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario import find, shipped
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-GOLDEN = DOCS.parent / "tests" / "golden"
 
 
 NOT_SIMULATED = """
@@ -35,41 +33,13 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def faults() -> str:
-    fired = json.loads((GOLDEN / "fired.json").read_text())
-    bugs = {bug.kind: bug for bug in MUTANTS.values()}
-    rows = (
-        (
-            f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards,
-            f"`{bugs[it.name].name}`{' *' if bugs[it.name].alike else ''}", str(fired["runs"][it.name]),
-        )
-        for it in KINDS.values()
-    )  # fmt: skip
+    rows = ((f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards) for it in KINDS.values())
     letters = "".join(f"- **{letter}** {text}\n" for letter, text in CLASSES.items())
-    head = ("kind", "class", "strikes", "what happens", "must hold all the same", "needed for", "fired in")
+    head = ("kind", "class", "strikes", "what happens", "must hold all the same")
     return (
         "# Fault kinds\n\n"
         "A fault is bound to a named event, such as `o7/commit#2`: "
-        "the second commit attempt of operation o7.\n\n" + letters + "\n"
-        "Needed for: a [planted bug](scenarios.md#planted-bugs) that shows where this kind is the only\n"
-        "one, and that all other kinds together do not show (`umi-sim mutants --matrix`); with a star, but\n"
-        "for the kinds [below](#one-to-the-memory). Fired in: so many runs of\n"
-        f"`{fired['scenario']}`, seeds {fired['seeds']} (`tools/must_fire.py`).\n\n"
-        + table(head, rows)
-        + one_to_the_memory()
-        + NOT_SIMULATED
-    )
-
-
-def one_to_the_memory() -> str:
-    """The kinds that show a bug as well as the one that it was planted for."""
-    bugs = [bug for bug in MUTANTS.values() if bug.alike]
-    rows = ((f"`{bug.kind}`", ", ".join(f"`{it}`" for it in bug.alike)) for bug in bugs)
-    return (
-        "\n## One to the memory\n\n"
-        "A memory sees answers and the time, not what befell them. These kinds look the same to it, at\n"
-        "least where the bug is that is planted for them; they differ in what becomes of the world\n"
-        "([why they stay](decisions/025-kinds-that-look-alike.md)).\n\n"
-        + table(("kind", "its bug shows with these as well"), rows)
+        "the second commit attempt of operation o7.\n\n" + letters + "\n" + table(head, rows) + NOT_SIMULATED
     )
 
 

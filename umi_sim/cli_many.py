@@ -152,9 +152,6 @@ def mutants(
     return 0 if all(each.is_found for each in found) else HARNESS
 
 
-<<<<<<< HEAD
-COMMANDS: Final = (verify, mutants, trace_in_child)
-=======
 def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
     """The matrix of kinds and rules, or one row of it."""
     from itertools import chain
@@ -179,5 +176,4 @@ def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
     return 0 if all(need.is_met for need in needs if need.name in kinds) else HARNESS
 
 
-COMMANDS: Final = (sweep, verify, mutants, trace_in_child)
->>>>>>> 06a037a (The matrix the other way: what each kind of fault and each rule is needed for; interceptors are watched)
+COMMANDS: Final = (verify, mutants, trace_in_child)

@@ -7,25 +7,13 @@ fewer requests, one agent, or only the kinds of fault that it takes. `umi-sim mu
 from collections.abc import Mapping
 from typing import Final
 
-import json
-from pathlib import Path
-
 import attrs
 import pytest
 
 from umi_sim.invariants import rule_named
-from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find
-
-NEEDS = json.loads((Path(__file__).resolve().parent.parent / "golden" / "needs.json").read_text())
-
-
-def seeds_of(mutant: Mutant) -> list[int]:
-    """As many as it is granted; where it was found when its kind of fault was last measured comes first."""
-    known = NEEDS[mutant.kind]["seed"] if mutant.kind else 0
-    return [known, *(seed for seed in range(mutant.seeds_max) if seed != known)]
 
 
 def only_requests(**weights: int) -> dict[str, str]:
@@ -58,19 +46,10 @@ SMALLER: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 @pytest.mark.parametrize("name", sorted(MUTANTS))
 def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
     mutant = MUTANTS[name]
-<<<<<<< HEAD
-    where, smaller = SMALLER.get(name, (mutant.scenario, {}))
+    where, smaller = SMALLER.get(name, (mutant.scenario, mutant.overrides))
     scenario = find(where)
     for seed in range(mutant.seeds_max):
-<<<<<<< HEAD
         config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
-=======
-=======
-    scenario = find(mutant.scenario)
-    for seed in seeds_of(mutant):
->>>>>>> 42308c4 (The matrix the other way: what each kind of fault and each rule is needed for; interceptors are watched)
-        config = attrs.evolve(draw(scenario, seed, mutant.overrides), planted=name)
->>>>>>> 98f448f (A planted bug for every kind of fault: without that kind nothing shows it)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:
             replayed, _ = run_once(config, verdict.items)

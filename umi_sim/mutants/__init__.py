@@ -27,12 +27,15 @@ from typing import Any, Final
 import attrs
 
 from umi_core.workflow import Registry, Step
+from umi_sim.faults import KINDS
 
 __all__ = ["Mutant", "Original", "Patch", "planted", "row_of"]
 
 Original = Callable[..., Any]
 
 
+RATE: Final = "1/2"
+QUIRK_RATE: Final = "1/4"
 SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of question
     "agents.count": "1", "workload.operations": "16", "memory.semantic_routing": "true",
     "clock.skew": "false", "run.equivalences": '["E-FILTER"]',
@@ -85,7 +88,8 @@ class Mutant:
         if not self.kind:
             return self.settings
         alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
-        return {**SMALL, **alone, f"faults.{self.kind}": "1/2", **self.settings}
+        rate = QUIRK_RATE if KINDS[self.kind].letter == "Q" else RATE
+        return {**SMALL, **alone, f"faults.{self.kind}": rate, **self.settings}
 
     @property
     def overrides_without(self) -> Mapping[str, str]:

@@ -155,17 +155,6 @@ def scan_touches(registry: Registry) -> Registry:
     return registry.replace("rebalance", "scan", attrs.evolve(row, take=take))
 
 
-def older_heads_count(original: Original) -> Original:
-    def scan_at(self: AccessTable, cursor: str, head_version: int) -> AccessTable:
-        return attrs.evolve(self, cursor=cursor, head_version=head_version)
-
-    return scan_at
-
-
-def gone_at_once(original: Original) -> Original:
-    return lambda self, entity_ids: self
-
-
 ACCESS: Final = (
     Mutant("frequency-unbounded", "access", "heavy use gives a part of the score above one million",
            ("score-range",), "core", (Patch(promotion, "frequency_ppm", without_ceiling),)),
@@ -174,14 +163,6 @@ ACCESS: Final = (
            ("score-shape",), "core", (Patch(promotion, "frequency_ppm", best_at_once),)),
     Mutant("recall-leaves-no-trace", "access", "a recall records no access for its hits",
            ("access-truth",), "calm", (Patch(AccessTable, "recalled", traceless),)),
-    Mutant("late-rebalance-scans-again", "promotion",
-           "of two rebalances in flight the one that ends late takes the scan back",
-           ("promotion-fair", "second-drain-empty", "repaired-after-heal"), "guests",
-           (Patch(AccessTable, "scan_at", older_heads_count),)),
-    Mutant("pruned-record-comes-back", "access",
-           "a record that was pruned is put back by a commit that was under way",
-           ("deleted-stays-deleted", "access-truth"), "doubt",
-           (Patch(AccessTable, "gone_for_good", gone_at_once),)),
     Mutant("scan-counts-as-access", "access", "to be looked at as a candidate counts as an access",
            ("access-truth", "promotion-pure"), "core", tables=scan_touches),
 )  # fmt: skip
