@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Final
 
 from umi_sim import why, why_page
+from umi_sim.calls import literal
 from umi_sim.difference import cell
 from umi_sim.playback import Course, Playback, Stand
-from umi_sim.report import cut, escaped, literal, rule_of, spaced
+from umi_sim.report import cut, escaped, rule_of, spaced
 from umi_sim.seed_file import SeedFile
 from umi_sim.state_tree import Branch, Change, NoSuchPath, Tree, changes, look, told
 

@@ -16,12 +16,11 @@ from umi_sim import fingerprint, scenario, trace
 from umi_sim.continued import Continued
 from umi_sim.items import ClockMove, Deviation, Item
 from umi_sim.prng import Stream
-from umi_sim.run_config import RunConfig
+from umi_sim.run_config import DRAWN, RunConfig
 from umi_sim.runner import run_once
 from umi_sim.seed_fields import PLAIN
 from umi_sim.seed_file import SeedFile
 from umi_sim.shrink.candidate import OPTIONS, Candidate, dropped
-from umi_sim.shrink.tidying import DRAWN
 from umi_sim.trace import Record, Tag, Trace
 from umi_sim.verdict import Failure, Verdict
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from umi_sim import difference, trace
+from umi_sim.calls import named
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.report import cut, escaped, named, row, rule_of
+from umi_sim.report import cut, escaped, row, rule_of
 from umi_sim.why import Found, Part, Share
 
 NAME_CHARS: Final = 58

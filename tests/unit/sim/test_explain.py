@@ -31,7 +31,7 @@ def test_a_rule_is_told_on_one_screen() -> None:
     assert labels == ["seen", "checked", "page", "faults", "bugs", "bites"]
     assert "umi_core/invariants/tiers.py:" in labelled(lines, "checked")
     assert "model_text_damage" in labelled(lines, "faults")
-    assert labelled(lines, "bugs").startswith("overwrite-leaks-space ")
+    assert labelled(lines, "bugs").startswith("space-in-characters ")
     assert page("space-accounting") == lines
 
 
