@@ -1,0 +1,101 @@
+"""Goal: the commands about seed files lead from a failure to a kept file, and err in one line."""
+
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_sim import runner, scenario, seed_file, trace
+from umi_sim.cli import cli
+from umi_sim.seed_file import SeedFile
+
+
+@pytest.fixture(scope="module")
+def failing() -> SeedFile:
+    config = attrs.evolve(scenario.draw(scenario.find("canary"), 0), planted="get-alive-at-expiry")
+    verdict = runner.run(config)
+    assert verdict.failure is not None
+    return seed_file.of_verdict(verdict)
+
+
+@pytest.fixture
+def path(failing: SeedFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The failure in the ephemeral folder of a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    assert failing.failure is not None
+    where = seed_file.default_path(failing.failure)
+    seed_file.write(where, failing)
+    return where.as_posix()
+
+
+def umi(*args: str) -> Result:
+    result = CliRunner().invoke(cli, args)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def mend(path: str) -> None:
+    seed = seed_file.read(Path(path))
+    seed_file.write(Path(path), attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None)))
+
+
+def test_an_open_bug_is_kept_and_listed_with_its_ticket(path: str) -> None:
+    assert umi("corpus", "list").stdout.startswith(f"fail  {path}  ")
+    refused = umi("corpus", "keep", path)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == f"umi-sim: {path}: an open bug needs a ticket: --ticket TEXT\n"
+    kept = f"scenarios/seeds/{Path(path).name}"
+    assert umi("corpus", "keep", path, "--ticket", "17").stdout == f"OK kept as {kept}\n"
+    (row,) = json.loads(umi("corpus", "list", "--json").stdout)
+    assert (row["file"], row["expect"], row["ticket"]) == (kept, "fail", "17")
+    assert umi("replay", "--quiet", kept).exit_code == 0
+
+
+def test_a_mended_bug_is_blessed_and_stays_fixed(path: str) -> None:
+    mend(path)
+    result = umi("replay", path)
+    assert result.exit_code == 1
+    assert f"umi-sim bless {path}" in result.stdout
+    told = umi("bless", path).stdout.splitlines()
+    assert told[:2] == [f"OK {path}: blessed, expected to pass", "  result fail -> pass"]
+    assert umi("replay", "--quiet", path).exit_code == 0
+    assert "nothing to bless" in umi("bless", path).stdout
+
+
+def test_what_passes_is_pruned_the_third_time(path: str) -> None:
+    assert umi("corpus", "prune").stdout == f"{'same failure':14}{path}\n"
+    mend(path)
+    words = [umi("corpus", "prune").stdout.split()[0] for _ in range(3)]
+    assert words == ["passes", "passes", "removed"]
+    assert umi("corpus", "prune").stdout == "no seed files in .umi-sim/ephemeral\n"
+
+
+def test_a_file_that_cannot_be_read_is_listed_as_such(path: str) -> None:
+    Path(path).write_text("{}")
+    listed = umi("corpus", "list")
+    assert (listed.exit_code, listed.stdout.split()[0]) == (2, "unreadable")
+    assert umi("bless", path).exit_code == 2
+
+
+def test_a_replay_from_the_seed_alone_and_its_records(path: str) -> None:
+    assert "same failure: same items; as recorded" in umi("replay", "--regenerate", path).stdout
+    assert umi("replay", "--quiet", "--expect", "pass", path).exit_code == 1
+    assert umi("replay", "--quiet", "--trace", "x.trace", path).exit_code == 0
+    assert trace.read(Path("x.trace")).hexdigest == seed_file.read(Path(path)).expect.trace
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--trace", "x", "{path}", "{path}"), "--trace: write the records of one recorded file"),
+        (("--trace", "no/x", "{path}"), "no/x: cannot be written"),
+        (("--expect", "maybe", "{path}"), "'maybe' is not one of 'pass', 'fail'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(args: tuple[str, ...], message: str, path: str) -> None:
+    result = umi("replay", *(arg.format(path=path) for arg in args))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
