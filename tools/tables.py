@@ -33,13 +33,34 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def faults() -> str:
-    rows = ((f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards) for it in KINDS.values())
+    bugs = {bug.kind: f"`{bug.name}`{' *' * bool(bug.alike)}" for bug in MUTANTS.values()}
+    rows = (
+        (f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards, bugs[it.name])
+        for it in KINDS.values()
+    )
     letters = "".join(f"- **{letter}** {text}\n" for letter, text in CLASSES.items())
-    head = ("kind", "class", "strikes", "what happens", "must hold all the same")
+    head = ("kind", "class", "strikes", "what happens", "must hold all the same", "needed for")
     return (
         "# Fault kinds\n\n"
         "A fault is bound to a named event, such as `o7/commit#2`: "
-        "the second commit attempt of operation o7.\n\n" + letters + "\n" + table(head, rows) + NOT_SIMULATED
+        "the second commit attempt of operation o7.\n\n" + letters + "\n"
+        "Needed for: a [planted bug](scenarios.md#planted-bugs) that shows where this kind is the only\n"
+        "one, and that all other kinds together do not show (`umi-sim mutants --matrix`); with a star, but\n"
+        "for the kinds [below](#one-to-the-memory).\n\n"
+        + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
+    )  # fmt: skip
+
+
+def one_to_the_memory() -> str:
+    """The kinds that show a bug as well as the one that it was planted for."""
+    bugs = [bug for bug in MUTANTS.values() if bug.alike]
+    rows = ((f"`{bug.kind}`", ", ".join(f"`{it}`" for it in bug.alike)) for bug in bugs)
+    return (
+        "\n## One to the memory\n\n"
+        "A memory sees answers and the time, not what befell them. These kinds look the same to it, at\n"
+        "least where the bug is that is planted for them; they differ in what becomes of the world\n"
+        "([why they stay](decisions/028-kinds-that-look-alike.md)).\n\n"
+        + table(("kind", "its bug shows with these as well"), rows)
     )
 
 
@@ -93,7 +114,8 @@ def scenarios() -> str:
         "# Scenarios, and the bugs they must find\n\n"
         + table(("scenario", "what it is about"), rows)
         + "\n## Planted bugs\n\n"
-        "Each is found by the default seeds of its scenario; `umi-sim mutants` shows it.\n\n"
+        "Each is found by the default seeds of its scenario, some where one kind of fault is the only one\n"
+        "([which](faults.md)); `umi-sim mutants` shows it.\n\n"
         + table(("bug", "what a user would see", "scenario", "found by"), bugs)
     )
 
