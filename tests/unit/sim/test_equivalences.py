@@ -126,6 +126,37 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
     assert 20 < OF_LIVES["E-EXPIRE"](life) < 60
 
 
+def life_of(*values: Value) -> Life:
+    memory = Memory(SCOPE, QUIET)
+    steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
+    return Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+
+
+def test_a_read_that_leaves_another_tier_than_a_sweep_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    life, step = life_of(Wake(), Set(1, "a", b"1", 10), Wake()), Memory.step
+
+    def miscounted(memory: Memory, now_ms: int, value: Value) -> Any:
+        effects = step(memory, now_ms, value)
+        memory.state.tiers.working.used_bytes += isinstance(value, Get)
+        return effects
+
+    monkeypatch.setattr(Memory, "step", miscounted)
+    with broken("sweep-or-read"):
+        check(life, ("E-EXPIRE",), Counter())
+
+
+def test_a_reply_that_knows_what_came_before_it_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    life, step = life_of(Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")), Memory.step
+
+    def counting(memory: Memory, now_ms: int, value: Value) -> Any:
+        effects, entries = step(memory, now_ms, value), memory.state.tiers.working.entries
+        return (Reply(value.op_id, Done(len(entries))),) if isinstance(value, Set) else effects
+
+    monkeypatch.setattr(Memory, "step", counting)
+    with broken("either-order"):
+        check(life, ("E-COMMUTE",), Counter())
+
+
 # A filter.
 
 

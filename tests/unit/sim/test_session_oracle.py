@@ -159,6 +159,27 @@ def test_a_save_without_an_answer_may_be_there_or_not() -> None:
         told.get("b", value)
 
 
+def test_a_save_that_failed_was_loaded_by_nobody() -> None:
+    told = opened()
+    told.set("a", b"two")
+    late = told.begin("a", SaveSession(0))
+    told.load("b", 3)
+    with broken("no-lost-update"):
+        told.hear("a", late, Failed(StorageFailed("commit", "unavailable", 3)))
+
+
+def test_a_version_that_was_loaded_as_another_agents_is_not_told_to_this_one() -> None:
+    told = opened()
+    told.load("b", 2)
+    for agent, value in (("a", b"two"), ("b", b"bee")):
+        told.set(agent, value)
+    first, _ = told.begin("a", SaveSession(0)), told.begin("b", SaveSession(0))
+    told.load("b", 3)
+    told.get("b", b"bee")
+    with broken("no-lost-update"):
+        told.hear("a", first, saved(3))
+
+
 @pytest.mark.parametrize("conflict", [SessionConflict(2, 2), SessionConflict(3, 4), SessionConflict(2, 1)])
 def test_a_conflict_names_the_version_that_is_here_and_a_newer_one(conflict: SessionConflict) -> None:
     with broken("session-versions"):
