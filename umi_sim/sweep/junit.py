@@ -1,4 +1,4 @@
-"""The outcome as JUnit XML: a test for each scenario, for each different failure, and `harness`."""
+"""The outcome as JUnit XML: a test for each scenario, for each failure, new or from earlier, and `harness`."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 def as_xml(outcome: Outcome) -> bytes:
     """The whole file. What XML cannot hold is escaped as on a screen."""
     suite = Element("testsuite", name="umi-sim sweep")
-    suite.extend([*scenarios(outcome), *fingerprints(outcome), harness(outcome)])
+    suite.extend([*scenarios(outcome), *fingerprints(outcome), *earlier(outcome), harness(outcome)])
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(sum(case.find("failure") is not None for case in suite)))
     suite.set("errors", str(sum(case.find("error") is not None for case in suite)))
@@ -52,6 +52,13 @@ def fingerprints(outcome: Outcome) -> Iterator[Element]:
         text = "\n".join(found_lines(found, totals.hits[found.fingerprint]))
         name = f"{found.rule.partition(' ')[0]}-{found.fingerprint}"
         yield case_of("fingerprint", name, "failure", f"{found.kind} {found.rule}: {found.message}", text)
+
+
+def earlier(outcome: Outcome) -> Iterator[Element]:
+    """Files of earlier failures that fail still."""
+    for each in outcome.still_failing:
+        repeat = f"umi-sim replay {each.path.as_posix()}"
+        yield case_of("earlier", each.path.stem, "failure", "an earlier failure is still there", repeat)
 
 
 def harness(outcome: Outcome) -> Element:

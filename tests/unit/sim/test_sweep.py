@@ -313,7 +313,9 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
 def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() -> None:
     first = sweep("bad.toml", "--seeds", "0..2", "--stop-first")
     (file,) = Path(".umi-sim/ephemeral").iterdir()
-    again = sweep("bad.toml", "--seeds", "0..2", "--stop-first")
+    again = sweep("bad.toml", "--seeds", "0..2", "--stop-first", "--junit", "out.xml")
+    (case, _) = ElementTree.parse("out.xml").getroot()[0]
+    assert (case.get("name"), case.find("failure") is not None) == (file.stem, True)
     assert (first.exit_code, again.exit_code) == (1, 1)
     assert again.stdout.startswith(
         "FAIL sweep of 0 scenarios, no seed: 0 runs, 0 steps, 1 earlier failure still"
