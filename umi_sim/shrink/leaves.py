@@ -3,6 +3,7 @@
 A way is a list of names and places: ("turns", 0, "text").
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -20,6 +21,7 @@ Way = tuple[str | int, ...]
 WithArgs = Op | Fault | ClockMove
 Place = tuple[str, Way]  # id of the item, way to the value
 
+DERIVED: Final = re.compile(r"[a-z]+_[0-9a-f]{12,}")  # an id: it names what it was made from, or nothing
 WORDS: Final = {"told": "nothing", "clock": "runs"}  # arguments of faults that are one of a few words
 
 
@@ -94,6 +96,8 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
             return False if leaf and works(False) else leaf
         case int():
             return lower(leaf, works)
+        case str() if DERIVED.fullmatch(leaf):
+            return next((least for least in ("", "a") if works(least)), leaf)
         case str():
             return shorter(leaf, "a", works)
         case bytes():

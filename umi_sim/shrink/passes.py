@@ -17,6 +17,7 @@ PASSES: Final[tuple[tuple[str, Pass], ...]] = (
     ("one by one: faults", removal.faults),
     ("one by one: deviations", removal.deviations),
     ("one by one: clock moves", removal.clock_moves),
+    ("tidy: options, all at once", tidying.all_options),  # early, for a plain run is a quick one
     ("simpler: times", simplification.gaps),
     ("simpler: arguments", simplification.arguments),
     ("simpler: equal arguments", simplification.equal_arguments),

@@ -58,12 +58,12 @@ def lower(number: int, works: Callable[[int], bool]) -> int:
 
 
 def shorter(text: Text, letter: Text, works: Callable[[Text], bool]) -> Text:
-    """A shorter text: nothing, this letter alone, or what is left of its characters."""
+    """A shorter text: nothing, this letter alone, or without parts of it, down to an eighth of a long one."""
     for least in (text[:0], letter):
         if (len(least), least) < (len(text), text) and works(least):
             return least
     size = len(text) // 2
-    while size:
+    while size > 0 and size >= len(text) // 8:
         end = len(text)
         while end > 0 and len(text) > 1:
             left = text[: max(0, end - size)] + text[end:]

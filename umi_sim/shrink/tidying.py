@@ -15,12 +15,19 @@ STEPS_PER_RUN: Final = 20_000
 STEPS_PER_OP: Final = 1_000
 
 
+NAMES: Final = (*OPTIONS, "memory")
+
+
+def all_options(search: Search) -> None:
+    """Everything plain."""
+    search.tries(with_plain(search.best, NAMES), to_the_end=True)
+
+
 def options(search: Search) -> None:
-    """Everything plain, or what only generators read, and then one option after the other."""
-    names = [*OPTIONS, "memory"]
-    search.tries(with_plain(search.best, names), to_the_end=True)
+    """What only generators read, and then one option after the other."""
+    all_options(search)
     search.tries(with_plain(search.best, DRAWN))
-    for name in names:
+    for name in NAMES:
         search.tries(with_plain(search.best, [name]))
     for name in search.best.config.memory:
         left = {key: value for key, value in search.best.config.memory.items() if key != name}
