@@ -1,4 +1,4 @@
-"""The outcome as JUnit XML: a test for each scenario, for each failure, new or from earlier, and `harness`."""
+"""The outcome as JUnit XML: a test for each scenario, for each failure, new or earlier, and `harness`."""
 
 import re
 from collections.abc import Iterator
