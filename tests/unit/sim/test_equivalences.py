@@ -10,7 +10,7 @@ import pytest
 
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
-from umi_core.effects import Done, Reply
+from umi_core.effects import Done, Effect, Reply
 from umi_core.inputs import Get, Incr, Recall, Remember, Set, Value, Wake
 from umi_core.memory import Memory
 from umi_core.results import Hit, Recalled, Resolution
@@ -130,6 +130,37 @@ def life_of(*values: Value) -> Life:
     memory = Memory(SCOPE, QUIET)
     steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
     return Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
+
+
+class Silent(Memory):
+    """It lives on, and says nothing."""
+
+    def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        super().step(now_ms, value)
+        return ()
+
+
+class Sleepy(Memory):
+    def deadline_ms(self) -> int | None:
+        return 7
+
+
+class Secret(Memory):
+    """It says what it should, and is another memory."""
+
+    def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        self.state.count("secret")
+        return super().step(now_ms, value)
+
+
+@pytest.mark.parametrize("made_anew", [Silent, Sleepy, Secret])
+def test_a_memory_made_anew_is_the_same_in_all(
+    monkeypatch: pytest.MonkeyPatch, made_anew: type[Memory]
+) -> None:
+    life = life_of(Wake(), Set(1, "a", b"1"))
+    monkeypatch.setattr(Memory, "restore", made_anew.restore)
+    with broken("copied-state-continues"):
+        check(life, ("E-RESTORE",), Counter())
 
 
 def test_a_read_that_leaves_another_tier_than_a_sweep_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
