@@ -68,6 +68,8 @@ def test_the_fault_that_makes_an_outcome_unknown_is_to_blame_for_a_second_key() 
     found = asked(failing("new-key-on-retry", SLOW), 5)
     assert needed(found) == {"o19": "passes", "f1": "passes", "f4": "passes"}
     assert found.decided() == [3]
+    assert found.nearest is not None
+    assert found.nearest.name == "f4"
     assert "so       f4 storage_slow at o19/commit#3: needed" in "\n".join(why_page.page(found))
 
 
@@ -114,7 +116,7 @@ def test_items_are_told_in_the_order_in_which_they_came_about() -> None:
 
 
 def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
-    counts = [0, 1, 39, 40, 79, 120, 200]
+    counts = [0, 1, 39, 40, 79, 119, 200]
     found = Found((), attrs.NOTHING, attrs.NOTHING)  # type: ignore[arg-type]  # only its shares are looked at
     found.shares = [Share(kept, failed, 200) for kept, failed in enumerate(counts)]
     assert found.decided() == [5, 6]
