@@ -26,6 +26,8 @@ def only_faults(**rates: str) -> dict[str, str]:
     return {"faults": f"{{ {rows} }}", "scenario.swarm": '{ mode = "swarm", sites = "all" }'}
 
 
+NO_FAULTS: Final = {"scenario.swarm": '{ mode = "plain" }'}
+HOSTILE: Final = {"workload.adversarial": '"7/8"', "workload.keys": "2", "workload.operations": "60"}
 FLIPPED: Final = only_faults(storage_bit_flip="1/2")
 SAVES: Final = only_requests(create_session=2, set=4, save_session=4, load_session=4)
 RESTARTS: Final = only_requests(set_block=2, remember=1, blocks=1)
@@ -33,6 +35,8 @@ UNREAD: Final = only_faults(agent_crash="1/8", storage_read_failed="1/2")
 SMALLER: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "checksum-unread": ("sessions", SAVES | FLIPPED),
     "failed-recovery-starts-empty": ("crash_storm", RESTARTS | UNREAD),
+    "last-text-splits-character": ("languages", only_requests(recall=1, get=1) | NO_FAULTS),
+    "lenient-counter-text": ("working", only_requests(set=1, append=1, incr=2) | HOSTILE),
     "load-clears-first": ("sessions", SAVES | FLIPPED),
     "meaningless-rewrite-adopted": (
         "conversation", only_requests(recall=1) | only_faults(model_refusal="1/2"),
