@@ -428,3 +428,32 @@ def test_the_version_is_that_of_the_project() -> None:
 def test_every_command_is_registered() -> None:
     assert all(cli.commands[str(command.name)] is command for command in cli_many.COMMANDS)
     assert attrs.has(Hunt)
+
+
+def test_a_failure_is_written_and_then_made_small() -> None:
+    whole = umi("run", "bad.toml", "--seed", "1", "--no-shrink")
+    path = next(Path(".umi-sim/ephemeral").glob("*.json"))
+    long = seed_file.read(path)
+    assert long.minimised is None
+    assert "shrunk" not in whole.stdout
+    told = umi("run", "bad.toml", "--seed", "1")
+    assert told.exit_code == whole.exit_code == 1
+    small = seed_file.read(path)
+    assert small.minimised is not None
+    assert (small.fingerprint, len(small.items)) == (long.fingerprint, 2)
+    rows = {line[2:9].strip(): line for line in told.stdout.splitlines()}
+    assert f"fails at step {long.failure.step if long.failure else 0} before shrinking" in rows["seed"]
+    assert rows["shrunk"].endswith(f"-> 2 in {small.minimised.runs} runs, 1-minimal")
+    assert rows["needed"].endswith("without it: passes")
+    again = umi("shrink", "--again", "--json", path.as_posix())
+    assert json.loads(again.stdout)["minimised"]["to"] == {"op": 2, "fault": 0, "schedule": 0, "clock": 0}
+
+
+def test_what_cannot_be_shrunk_is_refused() -> None:
+    umi("run", "bad.toml", "--seed", "1", "--no-shrink")
+    path = next(Path(".umi-sim/ephemeral").glob("*.json"))
+    assert "holds no items from before it was shrunk" in refused("shrink", "--again", path.as_posix())
+    path.write_text(path.read_text().replace('"planted":"get-alive-at-expiry"', '"planted":null'))
+    assert "the run does not fail as recorded" in refused("shrink", path.as_posix())
+    assert "cannot be read" in refused("shrink", "nothing.json")
+    assert "-1 is not in the range" in refused("shrink", path.as_posix(), "--budget", "-1")
