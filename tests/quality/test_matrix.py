@@ -1,5 +1,8 @@
 """Goal: every kind of fault is worth its place. It fires, and there is a bug that is not seen without it."""
 
+import json
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -8,6 +11,8 @@ from umi_sim.faults import KINDS
 from umi_sim.mutants import matrix
 from umi_sim.mutants.registry import MUTANTS
 
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+NEEDS = json.loads((GOLDEN / "needs.json").read_text())
 BUGS = {bug.kind: bug for bug in MUTANTS.values() if bug.kind}
 SAMPLE = ("model_empty", "embed_permuted", "storage_lost", "link_duplicate", "clock_jump_forward")
 
@@ -19,6 +24,14 @@ def test_every_kind_has_one_bug_that_needs_it() -> None:
 def test_what_is_said_in_another_way_shows_its_bug_alone() -> None:
     for name, kind in KINDS.items():
         assert kind.letter not in "SM" or not BUGS[name].alike, name
+
+
+def test_the_table_of_needs_was_measured_with_these_bugs_and_lacks_nothing() -> None:
+    assert list(NEEDS) == list(KINDS)
+    for name, row in NEEDS.items():
+        measured = (row["bug"], tuple(row["alike"]), row["seen_by"])
+        assert measured == (BUGS[name].name, BUGS[name].alike, ""), f"python tools/matrix.py {name}"
+        assert row["rule"] in BUGS[name].rules, name
 
 
 @pytest.mark.parametrize("kind", SAMPLE)

@@ -153,7 +153,7 @@ def safe_mode(registry: Registry) -> Registry:
     begun: dict[Scope, int] = {}
 
     def take_head(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        begun[view.scope] = begun.get(view.scope, 0) + 1
+        begun[view.scope] = begun.get(view.scope, 0) + (view.plan_count == 1)
         return head.take(facts, answer, view)
 
     def take_load(facts: Facts, answer: Answer | None, view: View) -> Taken:
