@@ -137,15 +137,19 @@ class Run:
         """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
         for agent in self.world.agents.values():
-            for _ in range(SCAN_COUNT_MAX):
-                if is_settled(self.ask(agent, "drain", "rebalance", {})):
-                    break
-            else:
-                raise Broken(
-                    "repaired-after-heal",
-                    f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans",
-                )
+            if not any(is_settled(self.ask(agent, "drain", "rebalance", {})) for _ in range(SCAN_COUNT_MAX)):
+                told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
+                raise Broken("repaired-after-heal", told)
         self.check_all()
+        self.must_rest()
+
+    def must_rest(self) -> None:
+        """Nobody wants to be stepped; only what storage has lied about may be written again and again."""
+        for agent in self.world.agents.values():
+            due_ms = agent.memory.deadline_ms() if agent.memory else None
+            if due_ms is not None and not self.world.services.atlas.losses:
+                told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
+                raise Broken("repaired-after-heal", told, "never", f"at {due_ms}")
 
     def check_all(self) -> None:
         for agent in self.world.agents.values():

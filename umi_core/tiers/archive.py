@@ -80,9 +80,12 @@ class AccessTable:
         return attrs.evolve(self, records=records, unsaved={**self.unsaved, **gone})
 
     def saved(self, writes: Iterable[Write], versions: Versions) -> "AccessTable":
-        """Storage holds what the access writes of a commit say, but where it is known to hold a newer row."""
+        """Storage holds what the access writes of a commit say, but where it is known to hold a newer row.
+
+        To delete what is absent makes no newer version.
+        """
         stored = {where.id: version for where, version in versions if where.kind == "access"}
-        newer = {key: version for key, version in stored.items() if version > self.versions.get(key, 0)}
+        newer = {key: version for key, version in stored.items() if version >= self.versions.get(key, 0)}
         if not newer:
             return self
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}

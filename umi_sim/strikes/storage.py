@@ -208,7 +208,7 @@ def acks_early(services: Services, call: Call, now_ms: int, args: Args) -> Handl
     """Storage says that it is done while it is only pending, and dies."""
     assert isinstance(call.effect, Commit)
     answer, keys = services.storage.foretold(call.effect, now_ms), promised(call.effect)
-    if answer is None or not is_losable(call) or not services.atlas.has_left(keys):
+    if answer is None or not keys or not is_losable(call) or not services.atlas.has_left(keys):
         return services.handle(call, now_ms)
     services.atlas.lose("storage_ack_early", call.event, now_ms, *keys)
     dies(services, call, now_ms, args)

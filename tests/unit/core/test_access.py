@@ -90,6 +90,13 @@ def test_a_batch_that_is_heard_of_late_saves_nothing_that_a_newer_row_has_replac
     assert list(heard.touched((A,), 6, ()).saved(first.writes(SCOPE), rows_as(1, "a")).unsaved) == ["a"]
 
 
+@pytest.mark.parametrize("version", [0, 2])
+def test_to_delete_what_is_absent_saves_it_though_its_version_stays(version: int) -> None:
+    table = records(("a", 5)).without(("a",))
+    table = table.saved(table.writes(SCOPE), rows_as(version, "a")).gone_for_good(("a",))
+    assert table.saved(table.writes(SCOPE), rows_as(version, "a")).unsaved == {}
+
+
 def test_a_row_that_an_unknown_plan_wrote_may_say_anything() -> None:
     assert list(records(("a", 5)).saved((), rows_as(3, "a")).unsaved) == ["a"]
 
