@@ -38,7 +38,7 @@ def failing(name: str) -> SeedFile:
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_plain_test_fails_with_the_bug_and_passes_without(name: str) -> None:
     space: dict[str, object] = {}
-    exec(compile(source_of(failing(name)).text, name, "exec"), space)
+    exec(compile(source_of(failing(name)).text, f"<{name}>", "exec"), space)
     tests = [test for what, test in space.items() if what.startswith("test_")]
     assert len(tests) == 1
     for test in tests:

@@ -39,7 +39,7 @@ def recorded(*items: Item, bug: str | None = None, **changes: object) -> SeedFil
 def run_source(text: str, bug: str | None = None) -> None:
     """Run the tests of a file, with a bug in the memory that they make: its tables come by default."""
     space: dict[str, object] = {}
-    exec(compile(text, "exported", "exec"), space)
+    exec(compile(text, "<exported>", "exec"), space)
     with planted(bug, BUILT_IN) as registry, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memory.__init__, "__defaults__", (None, registry))
         for name, test in space.items():

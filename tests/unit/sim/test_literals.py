@@ -50,7 +50,7 @@ def source(value: object) -> str:
 
 def revived(value: object) -> object:
     space = dict(NAMES)
-    exec(compile(source(value), "source", "exec"), space)
+    exec(compile(source(value), "<source>", "exec"), space)
     return space["value"]
 
 
