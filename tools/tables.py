@@ -1,5 +1,6 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario import find, shipped
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
 
 
 NOT_SIMULATED = """
@@ -34,19 +36,29 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def faults() -> str:
     bugs = {bug.kind: f"`{bug.name}`{' *' * bool(bug.alike)}" for bug in MUTANTS.values()}
+    fired = json.loads(FIRED.read_text())
     rows = (
-        (f"`{it.name}`", it.letter, f"`{it.verb}`", it.what, it.guards, bugs[it.name])
+        (
+            f"`{it.name}`",
+            it.letter,
+            f"`{it.verb}`",
+            it.what,
+            it.guards,
+            bugs[it.name],
+            str(fired["runs"][it.name]),
+        )
         for it in KINDS.values()
     )
     letters = "".join(f"- **{letter}** {text}\n" for letter, text in CLASSES.items())
-    head = ("kind", "class", "strikes", "what happens", "must hold all the same", "needed for")
+    head = ("kind", "class", "strikes", "what happens", "must hold all the same", "needed for", "fired in")
     return (
         "# Fault kinds\n\n"
         "A fault is bound to a named event, such as `o7/commit#2`: "
         "the second commit attempt of operation o7.\n\n" + letters + "\n"
         "Needed for: a [planted bug](scenarios.md#planted-bugs) that shows where this kind is the only\n"
         "one, and that all other kinds together do not show (`umi-sim mutants --matrix`); with a star, but\n"
-        "for the kinds [below](#one-to-the-memory).\n\n"
+        "for the kinds [below](#one-to-the-memory). Fired in: of the runs of\n"
+        f"`{fired['scenario']}` with seeds {fired['seeds']} (`tools/must_fire.py --write`).\n\n"
         + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
     )  # fmt: skip
 

@@ -188,6 +188,7 @@ def failed(told: Told, *, all_items: bool = False) -> list[str]:
         *(("", *needed(told)) if told.minimised else ()),
         *(("", *changed(told.changed)) if told.changed else ()),
         *(("", *story(told)) if told.tail else ()),
+        row("more", f"umi-sim why FILE | umi-sim step FILE | umi-sim explain {failure.rule}"),
     ]
     return [escaped(line) for line in found]
 
