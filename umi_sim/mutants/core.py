@@ -234,7 +234,17 @@ def deleted_too(original: Original) -> Original:
     return batch
 
 
+def only_newer(original: Original) -> Original:
+    def saved(self: AccessTable, writes: Iterable[Write], versions: Iterable[tuple[Address, int]]) -> object:
+        newer = [(where, it) for where, it in versions if it > self.versions.get(where.id, 0)]
+        return original(self, writes, newer)
+
+    return saved
+
+
 PROMOTION: Final = (
+    Mutant("absent-record-deleted-for-ever", "promotion", "a scan is due again for a record that is gone",
+           ("repaired-after-heal",), "smoke", (Patch(AccessTable, "saved", only_newer),)),
     Mutant("scan-first-page-only", "promotion", "entities beyond the first page never reach core",
            ("promotion-fair",), "guests", (Patch(AccessTable, "after", first_page),)),
     Mutant("core-count-limit-ignored", "promotion", "more entries enter core than its limit allows",

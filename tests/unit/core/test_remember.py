@@ -593,3 +593,19 @@ def test_a_plan_that_won_late_may_have_put_an_older_count_in_place() -> None:
     assert isinstance(row.body, AccessRecord)
     assert (row.body.count, pair.memory.state.tiers.access.records[ALICE].count) == (2, 3)
     assert ALICE in pair.memory.state.tiers.access.unsaved
+
+
+def test_a_batch_of_another_request_leaves_the_records_alone_whose_answer_is_on_its_way() -> None:
+    """Two requests with one key: the second hears first that the rows are there, and has no record."""
+    pair = Pair(config=Config(auto_rebalance=False)).run()
+    for op_id in (1, 2):
+        pair.step(Remember(op_id, "Alice likes tea", request_key="k"))
+    first = pair.hold(Commit)
+    answer = pair.land(first)
+    while 2 not in pair.replies:
+        pair.answer()
+    assert remembered(pair.replies[2].outcome).repeated
+    assert pair.memory.state.tiers.access.unsaved == {}
+    pair.step(answer)
+    assert pair.memory.state.tiers.access.unsaved == {}
+    assert list(pair.memory.state.tiers.access.records) == [ALICE]

@@ -424,6 +424,9 @@ def test_an_access_record_may_be_another_one_while_the_memory_means_to_write_it_
     tiers.access = attrs.evolve(before, unsaved={BOB: None})
     check_store(pair.storage, pair.memory.state)
     tiers.access = before
+    with pytest.raises(Broken, match="access-truth"):
+        check_store(pair.storage, pair.memory.state)
+    check_store(pair.storage, pair.memory.state, has_lied=True)
     pair.memory.state.count("forget unknown")
     check_store(pair.storage, pair.memory.state)
 

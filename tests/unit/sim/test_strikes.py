@@ -350,3 +350,12 @@ def test_a_wipe_needs_loss_and_something_to_lose() -> None:
     assert drawn(services(1), LOOK, "storage_wiped") is None
     world = told_of("Ann")
     assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
+
+
+def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> None:
+    """A record may say so all the same; without a key the loss would stand for everything there was."""
+    world = services(loss_max=2)
+    known = call(Commit((Write(Address(HOME, "access", "ent_1"), None),), (), key="k"))
+    assert drawn(world, known, "storage_ack_early") is None
+    strikes.strike(world, known, AT_MS, "storage_ack_early", {"for_ms": 10})
+    assert world.atlas.losses == []
