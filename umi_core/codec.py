@@ -24,7 +24,6 @@ from umi_core.tiers.working import WorkingTier
 FORMAT: Final = "umi.state"
 VERSION: Final = 1
 STATE_BYTES_MAX: Final = 64 * 2**20
-DEPTH_MAX: Final = 64
 
 ERROR_TAG_FIRST: Final = 500
 
@@ -57,7 +56,6 @@ TAGGED: Final[tuple[type, ...]] = (
 Plain: TypeAlias = "int | str | bytes | bool | Sequence[Plain] | None"
 Encoder = Callable[[Any], Any]  # gives a Plain
 DECODERS: Final[dict[int, type]] = {}
-ARGUMENTS: Final[dict[type, tuple[str, ...]]] = {}
 
 PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str, bytes})
 
@@ -74,7 +72,7 @@ def plain_parts(values: Iterable[Any]) -> list[Plain]:
 
 
 def plain_dict(value: dict[Any, object]) -> list[Plain]:
-    return [DICT, *[[plain(key), plain(value[key])] for key in sorted(value)]]
+    return [DICT, *plain_parts(part for key in sorted(value) for part in (key, value[key]))]
 
 
 ENCODERS: Final[dict[type, Encoder]] = {tuple: lambda value: [TUPLE, *plain_parts(value)], dict: plain_dict}
@@ -85,9 +83,8 @@ def register(cls: type, tag: int) -> None:
     assert tag not in DECODERS, (tag, cls)
     DECODERS[tag] = cls
     if cls not in ENCODERS:
-        fields = [field for field in attrs.fields(cls) if field.init and field.eq]
-        ARGUMENTS[cls] = tuple(field.alias for field in fields)
-        ENCODERS[cls] = fields_encoder([field.name for field in fields], tag)
+        fields = [field.name for field in attrs.fields(cls) if field.init and field.eq]
+        ENCODERS[cls] = fields_encoder(fields, tag)
 
 
 def fields_encoder(names: Sequence[str], tag: int) -> Encoder:
@@ -112,8 +109,7 @@ pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
 def decode(data: bytes) -> object:
     """The value that these bytes are. Raises Rejected(StateDamaged)."""
     try:
-        raw = msgpack.unpackb(data, max_map_len=0, max_ext_len=0)
-        value = revived(raw, DEPTH_MAX)
+        value = msgpack.unpackb(data, list_hook=revived, max_map_len=0, max_ext_len=0)
         if encode(value) != data:
             raise ValueError("not in canonical form")
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
@@ -121,20 +117,12 @@ def decode(data: bytes) -> object:
     return value
 
 
-def revived(raw: object, depth: int) -> object:
-    if not isinstance(raw, list):
-        return raw
-    if depth == 0:
-        raise ValueError("nested too deeply")
+def revived(raw: list[Any]) -> object:
+    """One composite, whose parts are values already."""
     tag, *parts = raw
     if tag == DICT:
-        return {revived(key, depth - 1): revived(value, depth - 1) for key, value in parts}
-    fields = [revived(part, depth - 1) for part in parts]
-    return tuple(fields) if tag == TUPLE else made(DECODERS[tag], fields)
-
-
-def made(cls: type, fields: list[object]) -> object:
-    return cls(**dict(zip(ARGUMENTS[cls], fields, strict=True)))
+        return dict(zip(parts[::2], parts[1::2], strict=True))
+    return tuple(parts) if tag == TUPLE else DECODERS[tag](*parts)
 
 
 # Whole memories.

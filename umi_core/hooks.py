@@ -9,7 +9,7 @@ Law 5. Late answers and crashes call no hook. An operation keeps the set it bega
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 
 import attrs
@@ -130,6 +130,7 @@ class Interceptors:
     def named(self, name: str) -> Interceptor:
         return next(known for known in self.ordered if known.name == name)
 
+    @cached_property
     def fingerprint(self) -> str:
         return blake2b(pack([known.name for known in self.ordered]), digest_size=8).hexdigest()
 

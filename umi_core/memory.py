@@ -232,8 +232,8 @@ def fingerprints(state: State, registry: Registry) -> tuple[str, ...]:
     """Of the workflows and the interceptors that operations in flight are on."""
     running = {(op.workflow, op.revision): None for op in state.operations.values()}
     hooks = {op.hooks: None for op in state.operations.values()}
-    workflows = [registry.at(name, revision).fingerprint() for name, revision in sorted(running)]
-    return (*workflows, *(registry.interceptors(generation).fingerprint() for generation in sorted(hooks)))
+    workflows = [registry.at(name, revision).fingerprint for name, revision in sorted(running)]
+    return (*workflows, *(registry.interceptors(generation).fingerprint for generation in sorted(hooks)))
 
 
 # Reads of core.

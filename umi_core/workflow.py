@@ -8,6 +8,7 @@ Law 4. What failure means is data on the row.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final
 
@@ -137,6 +138,7 @@ class Workflow:
     def index(self, step_id: str) -> int | None:
         return next((at for at, step in enumerate(self.steps) if step.id == step_id), None)
 
+    @cached_property
     def fingerprint(self) -> str:
         """Changes whenever a row, its order, its policy, its options or one of its functions does."""
         rows = [[str(part) for part in describe(step)] for step in self.steps]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, get_args
 
 from umi_core.codec import encode
+from umi_core.config import Config
 from umi_core.effects import Effect, Refused, Reply
 from umi_core.errors import TooManyEntries, WorkingFull
 from umi_core.inputs import (
@@ -92,8 +93,8 @@ def jump(number: int, step: Step, memory: Memory) -> bool:
     now_ms, deadline_ms, times = memory.state.seen_ms, memory.deadline_ms(), dues(memory)
     if deadline_ms is None:
         until_ms = times[-1] + 1
-    else:  # no further than a question that is asked again at its due can still be unanswered
-        until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + BACKOFF_MS_MIN)
+    else:
+        until_ms = max(at_ms for at_ms in times if at_ms < deadline_ms + wait_ms_min(memory.state.config))
     end = until_ms, Len("jump")
     once, _ = also(memory, [end])
     often, _ = also(memory, [*((at_ms, Wake()) for at_ms in stops(now_ms, until_ms, times)), end, end])
@@ -103,6 +104,11 @@ def jump(number: int, step: Step, memory: Memory) -> bool:
         what = f"before step {number}, from {now_ms} to {until_ms}: one jump, another state than by steps"
         raise Broken("jump-or-steps", what, told(standing(often)), told(standing(once)))
     return True
+
+
+def wait_ms_min(config: Config) -> int:
+    """Whatever begins to wait when something is due waits so long: a backoff, or the next question."""
+    return min(BACKOFF_MS_MIN, config.model_timeout_ms, config.store_timeout_ms)
 
 
 def stops(now_ms: int, until_ms: int, times: Sequence[int]) -> list[int]:

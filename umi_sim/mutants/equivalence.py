@@ -52,7 +52,7 @@ def patience_in_the_process(original: Original) -> Original:
 def unsorted(original: Original) -> Original:
     def plain_parts(values: Iterable[Any]) -> list[Any]:
         return [
-            [codec.DICT, *[[codec.plain(key), codec.plain(it)] for key, it in value.items()]]
+            [codec.DICT, *plain_parts(part for pair in value.items() for part in pair)]
             if value.__class__ is dict
             else original((value,))[0]
             for value in values

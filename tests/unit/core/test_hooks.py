@@ -380,8 +380,8 @@ def test_filters_are_exact_names_and_empty_means_all(filters: dict[str, Any], ap
 
 def test_a_set_is_known_by_its_names_in_order() -> None:
     one, other = Interceptors((Interceptor("a"),)), Interceptors((Interceptor("b"),))
-    assert one.fingerprint() != other.fingerprint()
-    assert one.removed("a").fingerprint() == Interceptors().fingerprint()
+    assert one.fingerprint != other.fingerprint
+    assert one.removed("a").fingerprint == Interceptors().fingerprint
 
 
 # In a memory.

@@ -253,11 +253,11 @@ VARIANTS: dict[str, Workflow] = {
 
 
 def test_whatever_changes_what_a_table_does_changes_its_fingerprint() -> None:
-    prints = {name: workflow.fingerprint() for name, workflow in VARIANTS.items()}
+    prints = {name: workflow.fingerprint for name, workflow in VARIANTS.items()}
     assert len(set(prints.values())) == len(prints)
 
 
 def test_equal_tables_have_equal_fingerprints() -> None:
     same = Workflow("w", ("x",), (row("a", "x", "y"), row("b", "y", "outcome")))
-    assert same.fingerprint() == W.fingerprint()
-    assert BUILT_IN.at("remember").fingerprint() == BUILT_IN.at("remember", 1).fingerprint()
+    assert same.fingerprint == W.fingerprint
+    assert BUILT_IN.at("remember").fingerprint == BUILT_IN.at("remember", 1).fingerprint

@@ -126,6 +126,21 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
     assert 20 < OF_LIVES["E-EXPIRE"](life) < 60
 
 
+def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:
+    """Tiny 8: once the embedder is given up, storage is asked, and is given up before any backoff is over."""
+    pair = Told(config=attrs.evolve(QUIET, model_timeout_ms=20, store_timeout_ms=30), now_ms=1_000)
+    pair.run()
+    pair.step(Recall("late", "tea"))
+    for _ in range(2):  # the embedder does not answer, and is asked again
+        due_ms = pair.memory.deadline_ms()
+        assert due_ms is not None
+        pair.now_ms = due_ms
+        pair.step(Wake())
+    pair.step(Set("set", "k", b"v", 20 + 30))
+    pair.step(Wake())
+    OF_LIVES["E-JUMP"](pair.life())
+
+
 def life_of(*values: Value) -> Life:
     memory = Memory(SCOPE, QUIET)
     steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
