@@ -29,7 +29,10 @@ def shown(value: object) -> str:
 
 @attrs.frozen
 class Error:
-    """Base of all error values; `sentence` is filled in with the fields."""
+    """Base of all error values; `sentence` is filled in with the fields.
+
+    A class without fields of its own needs no decorator: it is frozen as its base is, and equal to its like.
+    """
 
     sentence: ClassVar[str] = ""
 
@@ -60,54 +63,42 @@ class BadOption(Error):
     allowed: str
 
 
-@attrs.frozen
 class BadText(BadOption):
     """Not a text: no `str`, lone surrogates, or characters that this place forbids."""
 
 
-@attrs.frozen
 class BadScope(BadOption):
     """A part of a scope that is empty, too long, has control characters or is no text."""
 
 
-@attrs.frozen
 class BadConfig(BadOption):
     """A setting outside its range, or stored data that the setting leaves no room for."""
 
 
-@attrs.frozen
 class BadTime(BadOption): ...
 
 
-@attrs.frozen
 class BadMetadata(BadOption): ...
 
 
-@attrs.frozen
 class BadKey(BadOption): ...
 
 
-@attrs.frozen
 class BadId(BadOption): ...
 
 
-@attrs.frozen
 class BadVersion(BadOption): ...
 
 
-@attrs.frozen
 class BadType(BadOption): ...
 
 
-@attrs.frozen
 class BadTurn(BadOption): ...
 
 
-@attrs.frozen
 class BadScore(BadOption): ...
 
 
-@attrs.frozen
 class BadDelta(BadOption): ...
 
 
@@ -130,12 +121,10 @@ class BadImportance(Error):
     importance_ppm: str
 
 
-@attrs.frozen
 class EmptyText(Error):
     sentence: ClassVar[str] = "text is empty"
 
 
-@attrs.frozen
 class EmptyQuery(Error):
     sentence: ClassVar[str] = "query is empty"
 
@@ -148,12 +137,10 @@ class TooLong(Error):
     limit_bytes: int
 
 
-@attrs.frozen
 class TextTooLong(TooLong):
     sentence: ClassVar[str] = "text too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
 class QueryTooLong(TooLong):
     sentence: ClassVar[str] = "query too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
@@ -169,12 +156,10 @@ class KeyReused(Error):
 # Working tier.
 
 
-@attrs.frozen
 class KeyTooLong(TooLong):
     sentence: ClassVar[str] = "key too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
 class EntryTooLarge(TooLong):
     sentence: ClassVar[str] = "entry too large: {size_bytes} bytes exceeds max {limit_bytes}"
 
@@ -236,12 +221,10 @@ class BadKind(Error):
     kind: str
 
 
-@attrs.frozen
 class LabelTooLong(TooLong):
     sentence: ClassVar[str] = "label too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
 class BlockTooLarge(TooLong):
     sentence: ClassVar[str] = "block too large: {size_bytes} bytes exceeds max {limit_bytes}"
 
@@ -272,7 +255,6 @@ class BlockNotFound(Error):
 # Snapshots and sessions.
 
 
-@attrs.frozen
 class SnapshotTooBig(TooLong):
     sentence: ClassVar[str] = "snapshot too big: {size_bytes} bytes exceeds max {limit_bytes}"
 
@@ -296,7 +278,6 @@ class SnapshotDoesNotFit(Error):
     used_bytes: int
 
 
-@attrs.frozen
 class NoSession(Error):
     sentence: ClassVar[str] = "no session: create or load one first"
 
@@ -341,27 +322,21 @@ class StepFailed(Error):
     attempts: int
 
 
-@attrs.frozen
 class ModelFailed(StepFailed): ...
 
 
-@attrs.frozen
 class EmbedFailed(StepFailed): ...
 
 
-@attrs.frozen
 class StorageFailed(StepFailed): ...
 
 
-@attrs.frozen
 class StorageRefused(StepFailed): ...
 
 
-@attrs.frozen
 class StorageFull(StepFailed): ...
 
 
-@attrs.frozen
 class Conflict(StepFailed): ...
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from umi_core import limits
-from umi_core.language.pronouns import TERMS
+from umi_core.language.pronouns import LANGUAGES
 from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.values import ENTITY_TYPES, Turn
 from umi_sim.prng import Stream
@@ -65,7 +65,7 @@ CAST: Final[Mapping[str, tuple[str, ...]]] = {
     "day": ("Monday", "Friday"),
     "self": ("Umi", "Nori", "Kumo", "Hana", "Taro", "Miko", "Sora", "Yumi", "Rei", "Aki"),
     "zh": ("上海", "北京"), "ja": ("大阪", "東京"), "ko": ("서울", "부산"), "ar": ("القاهرة", "دبي"),
-    "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"), "term": tuple(TERMS.values()),
+    "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"), "term": tuple(LANGUAGES),
 }  # fmt: skip
 
 CHANGING: Final = (

@@ -6,6 +6,8 @@ Law 3. Never `unicodedata`, `isalpha`, `isupper`, or a `\\w`; a golden test hash
 """
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Final
 
@@ -75,16 +77,29 @@ def char_class(*tables: Ranges) -> str:
 ONE_DENSE: Final = f"{char_class(DENSE)}{char_class(MARKS)}*"
 ONE_EMOJI: Final = f"{char_class(EMOJI)}{char_class(MARKS, SKIN_TONES)}*"
 
-# One word, or one run of a dense script (then the group `dense` is set).
-WORD: Final = re.compile(
-    f"{char_class(SPACED)}{char_class(SPACED, MARKS)}*"
-    f"|(?P<dense>(?:{ONE_DENSE})+)"
-    f"|{char_class(FLAG_LETTERS)}{{2}}"
-    f"|{ONE_EMOJI}(?:(?<=\u200d){ONE_EMOJI})*"
-)
 ASCII_WORD: Final = re.compile("[0-9a-z]+")
-DENSE_CHAR: Final = re.compile(ONE_DENSE)
 SENTENCE: Final = re.compile(rf"[^{SENTENCE_ENDS}\n]*[{SENTENCE_ENDS}]+|[^{SENTENCE_ENDS}\n]+")
+
+
+@cache  # compiling these sets takes longer than a short run, which may need none of them
+def word() -> re.Pattern[str]:
+    """One word, or one run of a dense script (then the group `dense` is set)."""
+    return re.compile(
+        f"{char_class(SPACED)}{char_class(SPACED, MARKS)}*"
+        f"|(?P<dense>(?:{ONE_DENSE})+)"
+        f"|{char_class(FLAG_LETTERS)}{{2}}"
+        f"|{ONE_EMOJI}(?:(?<=\u200d){ONE_EMOJI})*"
+    )
+
+
+@cache
+def dense_char() -> re.Pattern[str]:
+    return re.compile(ONE_DENSE)
+
+
+def word_matches(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text in order, as written."""
+    return word().finditer(text)
 
 
 def tokens(text: str) -> list[str]:
@@ -92,7 +107,7 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return ASCII_WORD.findall(text.lower())
     found: list[str] = []
-    for match in WORD.finditer(lower(text)):
+    for match in word_matches(lower(text)):
         found += pairs(match[0]) if match["dense"] else [match[0]]
     return found
 
@@ -116,5 +131,5 @@ def is_upper(char: str) -> bool:
 
 def pairs(run: str) -> list[str]:
     """The neighbours in a dense run, each with its marks; a single one alone."""
-    chars = DENSE_CHAR.findall(run)
+    chars = dense_char().findall(run)
     return [first + second for first, second in pairwise(chars)] or chars

@@ -25,10 +25,8 @@ SELF_CONFIDENCE_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES_MAX: Final = 200
 ALIASES: Final = {"org": "organization", "place": "location", "meeting": "event"}
 PRONOUNS: Final = frozenset(
-    words(
-        """he him his himself she her hers herself it its itself they them their theirs themselves
-        i me my you your we us our"""
-    )
+    """he him his himself she her hers herself it its itself they them their theirs themselves
+    i me my you your we us our""".split()
 )
 MALFORMED: Final = ("not_object", "no_name", "too_many")  # as reasons to drop an entity these degrade
 

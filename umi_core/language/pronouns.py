@@ -4,14 +4,13 @@ Law 1. Detection is by words, left to right, longest first, without overlap; no 
 Law 2. The tables are frozen: a changed term changes recorded runs.
 """
 
-import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import attrs
 
-from umi_core.language.words import WORD
+from umi_core.language.words import word_matches
 
 # The terms by language. Words that mean something else in another of them are left out: German "es", Spanish
 # "lo" and "el". English is as in the specification; a word of it stands there once for all languages.
@@ -61,8 +60,7 @@ class Word:
 
 
 def written_words(text: str) -> tuple[Word, ...]:
-    matches = WORD.finditer(unicodedata.normalize("NFC", text))
-    return tuple(Word(match[1].casefold(), match[0]) for match in matches)
+    return tuple(Word(match[1].casefold(), match[0]) for match in word_matches(text))
 
 
 def phrase(text: str) -> Phrase:
@@ -70,20 +68,20 @@ def phrase(text: str) -> Phrase:
 
 
 LANGUAGES: Final = {term: language for language, row in TERM_ROWS for term in row.split(", ")}
-TERMS: Final[dict[Phrase, str]] = {phrase(term): term for term in LANGUAGES}
-IDIOMS: Final[dict[Phrase, str]] = {phrase(term): "" for row in IDIOM_ROWS for term in row.split(", ")}
-assert len(TERMS) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # each term stands once
-assert not TERMS.keys() & IDIOMS.keys()
+IDIOMS: Final = tuple(idiom for row in IDIOM_ROWS for idiom in row.split(", "))
+assert len(LANGUAGES) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # each term stands once
 
 
+@cache
 def by_first_word() -> dict[str, list[tuple[Phrase, str]]]:
+    """The terms, and the idioms as a term that is empty; of those with one first word the longest first."""
+    terms = {phrase(term): term for term in LANGUAGES}
+    idioms = {phrase(idiom): "" for idiom in IDIOMS}
+    assert len(terms | idioms) == len(LANGUAGES) + len(IDIOMS)
     found: dict[str, list[tuple[Phrase, str]]] = {}
-    for words, term in sorted((TERMS | IDIOMS).items(), key=lambda pair: -len(pair[0])):
+    for words, term in sorted((terms | idioms).items(), key=lambda pair: -len(pair[0])):
         found.setdefault(words[0], []).append((words, term))
     return found
-
-
-PHRASES: Final = by_first_word()
 
 
 @attrs.frozen
@@ -115,7 +113,7 @@ def read(text: str) -> Reading:
 
 def phrases_at(texts: Phrase, at: int) -> Iterator[tuple[Phrase, str]]:
     """The terms and idioms that begin here, the longest first."""
-    for words, term in PHRASES.get(texts[at], ()):
+    for words, term in by_first_word().get(texts[at], ()):
         if texts[at : at + len(words)] == words:
             yield words, term
 

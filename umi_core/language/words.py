@@ -6,7 +6,8 @@ Law 2. Every word rule of the project uses these words; nobody tests for substri
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Final
 
 from umi_core.values import CONTROL, cut, size, tidy
@@ -15,20 +16,27 @@ AUTO_NAME_BYTES_MAX: Final = 50
 
 ALONE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # every code point is a word
 RUN: Final = rf"[^\W_{ALONE}]+"  # `\w` is `str.isalnum` and the underscore
-WORD: Final = re.compile(rf"([{ALONE}]|{RUN})(?:['’]{RUN})*")
+
+
+@cache  # large sets of characters take long to compile, and few runs are so short that this shows
+def word() -> re.Pattern[str]:
+    return re.compile(rf"([{ALONE}]|{RUN})(?:['’]{RUN})*")
+
+
+def word_matches(text: str) -> Iterator[re.Match[str]]:
+    """The words of a text in order as written; group 1 is what stands before the first apostrophe."""
+    return word().finditer(unicodedata.normalize("NFC", text))
 
 
 def words(text: str) -> tuple[str, ...]:
     """The words of a text in order, casefolded, each up to its first apostrophe."""
-    return tuple(word.casefold() for word in WORD.findall(unicodedata.normalize("NFC", text)))
+    return tuple(match[1].casefold() for match in word_matches(text))
 
 
 STOP_WORDS: Final = frozenset(
-    words(
-        """a about am an and any are as at be been being but by can could did do does for from had
-        has have how i if in into is just me my no not of on or our should so some than the then to
-        up us was we were what when where which who whom whose why will with would you your"""
-    )
+    """a about am an and any are as at be been being but by can could did do does for from had
+    has have how i if in into is just me my no not of on or our should so some than the then to
+    up us was we were what when where which who whom whose why will with would you your""".split()
 )
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import attrs
 
-from umi_sim.text import WORD, lower
+from umi_sim.text import lower, word_matches
 
 PlacedCue = tuple[int, int, "Cue"]  # where a cue starts and ends
 
@@ -130,7 +130,7 @@ assert len(KNOWN) == sum(len(words.split()) for _, words in KNOWN_ROWS)
 
 def placed_cues(text: str) -> list[PlacedCue]:
     """Every cue of a text in order; where two begin, the longer is first."""
-    matches = list(WORD.finditer(lower(text)))
+    matches = list(word_matches(lower(text)))
     words = [match[0] for match in matches]
     found: list[PlacedCue] = []
     for at, word in enumerate(words):
@@ -143,4 +143,4 @@ def placed_cues(text: str) -> list[PlacedCue]:
 
 
 def words_of(text: str) -> list[str]:
-    return [match[0] for match in WORD.finditer(lower(text))]
+    return [match[0] for match in word_matches(lower(text))]

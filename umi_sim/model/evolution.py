@@ -9,7 +9,7 @@ import attrs
 
 from umi_sim.model.names import name_spans
 from umi_sim.model.prompts import Inputs, fitting, quoted, whole
-from umi_sim.text import WORD, lower, sentences
+from umi_sim.text import lower, sentences, word_matches
 
 ROWS_BYTES_MAX: Final = 39_900
 SHARED_NAMES_MIN: Final = 2
@@ -203,7 +203,7 @@ def placed(found: list[str], table: Mapping[Phrase, str]) -> Iterator[tuple[int,
 
 
 def words(text: str) -> list[str]:
-    return [match[0] for match in WORD.finditer(lower(text))]
+    return [match[0] for match in word_matches(lower(text))]
 
 
 def key(text: str) -> str:

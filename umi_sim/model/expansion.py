@@ -7,7 +7,7 @@ from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.values import norm
 from umi_sim.model.names import name_spans
 from umi_sim.model.prompts import Inputs, quoted, whole
-from umi_sim.text import WORD, lower
+from umi_sim.text import lower, word_matches
 
 STOP_WORDS: Final = frozenset(
     "a about am an and any are as at be been being but by can could did do does for from had has have how i "
@@ -41,7 +41,7 @@ def expand(given: Inputs) -> str:
     """The query without its stop words; its names with synonyms of its words. Neither repeats the query."""
     asked = given.get("query", given.get("text"))
     query = whole(asked if isinstance(asked, str) else "")
-    words = [match[0] for match in WORD.finditer(STOP_DENSE.sub(" ", query))]
+    words = [match[0] for match in word_matches(STOP_DENSE.sub(" ", query))]
     bare = " ".join(word for word in words if lower(word) not in STOP_WORDS)
     synonyms = [SYNONYMS[lower(word)] for word in words if lower(word) in SYNONYMS]
     names = (name for _, _, name in name_spans(query) if lower(name) not in STOP_WORDS)

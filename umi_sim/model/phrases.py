@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from umi_sim.model import grammar
-from umi_sim.text import WORD, is_upper, lower
+from umi_sim.text import is_upper, lower, word_matches
 
 PHRASE_WORDS_MAX: Final = 4
 BETWEEN_MAX: Final = 3  # words that count or describe, between a determiner and its noun
@@ -45,7 +45,7 @@ class Phrase:
 def read_tokens(text: str) -> list[Token]:
     found: list[Token] = []
     end = 0
-    for match in WORD.finditer(text):
+    for match in word_matches(text):
         gap = text[end : match.start()]
         if found and gap == ". " and found[-1].key in grammar.TITLES:
             gap = " "

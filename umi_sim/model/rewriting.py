@@ -13,7 +13,7 @@ from umi_sim.model import chinese, chinese_words, grammar
 from umi_sim.model.mentions import Mention, mentions
 from umi_sim.model.prompts import Inputs, whole
 from umi_sim.model.references import Reference, references
-from umi_sim.text import WORD, lower
+from umi_sim.text import lower, word_matches
 
 CONFIDENCE_MIN_PPM: Final = 500_000
 Placed = tuple[int, int, str]
@@ -51,7 +51,7 @@ def language_of(text: str) -> str:
     """zh if it has a Chinese character; else the language with most function words, English first."""
     if chinese.HAN.search(text):
         return "zh"
-    words = [lower(match[0]) for match in WORD.finditer(text)]
+    words = [lower(match[0]) for match in word_matches(text)]
     counts = {
         language: sum(word in table or word in grammar.DETERMINERS[language] for word in words)
         for language, table in grammar.FUNCTION_WORDS.items()

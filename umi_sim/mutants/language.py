@@ -10,7 +10,7 @@ from umi_core.effects import Read, Where
 from umi_core.inputs import Answer, ReadDone
 from umi_core.language import evolution, extraction, prompts
 from umi_core.language import routing as route_replies
-from umi_core.language.pronouns import TERMS
+from umi_core.language.pronouns import LANGUAGES, phrase
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import TRIGGERS, clean_line, collapsed
 from umi_core.language.routing import Routes
@@ -107,7 +107,7 @@ def all_or_none(original: Original) -> Original:
 
 
 def found_inside_words(original: Original) -> Original:
-    single = [words[0] for words in TERMS if len(words) == 1]
+    single = [words[0] for words in map(phrase, LANGUAGES) if len(words) == 1]
 
     def judged(reply: str, query: str, turns: Any, floor_ppm: int) -> object:
         found = original(reply, query, turns, floor_ppm)
