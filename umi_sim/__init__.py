@@ -10,7 +10,7 @@
     oracle inspector invariants       who judges
     runner verdict items run_config   one life, what it came to, and the record that repeats it
     trace seed_file fingerprint       what happened, what is kept, which failures are the same
-    report cli sweep replay verify    eyes and hands
+    report cli sweep replay verify    eyes and hands; wording: how a line is worded
     pytest_plugin hypothesis_machine  the same worlds in other people's tests
     export literals                   a recorded failure as a plain test of umi_core
     mutants conformance               planted bugs; contracts of the simulated services

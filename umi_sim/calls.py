@@ -10,6 +10,7 @@ from umi_sim.item_json import runs
 from umi_sim.items import Deviation, Fault, Item, Op
 from umi_sim.run_config import DRAWN, AgentConfig, RunConfig
 from umi_sim.seed_fields import CONFIG_FIELDS, PLAIN
+from umi_sim.wording import cut
 
 VALUE_CHARS_MAX: Final = 60
 NAMES: Final = "abcd"
@@ -96,4 +97,4 @@ def quoted(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    return text if len(text) <= VALUE_CHARS_MAX else text[: VALUE_CHARS_MAX - 3] + "..."
+    return cut(text, VALUE_CHARS_MAX)

@@ -12,7 +12,7 @@ from umi_core.inputs import Value
 from umi_core.memory import Memory
 from umi_sim.inspector import Inspector
 from umi_sim.run_config import RunConfig
-from umi_sim.state_tree import Change, Grower, Tree, changes
+from umi_sim.state_tree import Change, Tree, changes, tree_at
 from umi_sim.storage import SimStorage
 
 STEP_COUNT: Final = 8
@@ -35,7 +35,7 @@ class Changed(Inspector):
     def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
-            self._kept.append((self._step, agent, memory, copied(memory), None))
+            self._kept.append((self._step, agent, memory, tree_at(memory.state), None))
         if self._step == self._failing_step:
             self._around = memory, memory.digest()
         super().stepping(agent, memory, value, reading_ms)
@@ -46,12 +46,12 @@ class Changed(Inspector):
         super().stepped(agent, memory, storage, value, effects)
         if self._kept and self._kept[-1][0] == self._step:
             step, _, _, before, _ = self._kept[-1]
-            self._kept[-1] = (step, agent, memory, before, copied(memory))
+            self._kept[-1] = (step, agent, memory, before, tree_at(memory.state))
 
     def told(self) -> tuple[str, ...]:
         """The step, and what it changed, the most telling first; nothing if nothing changed lately."""
         for step, agent, memory, before, after in reversed(self._kept):
-            found = changes(before, copied(memory) if after is None else after)
+            found = changes(before, tree_at(memory.state) if after is None else after)
             telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]
             if telling:
                 where = "" if len(self.oracle.config.agents) == 1 else f" in {agent}"
@@ -67,10 +67,6 @@ class Changed(Inspector):
             return before.hex(), memory.digest().hex()
         except Exception:  # a step that crashed may leave what cannot be encoded
             return before.hex(), ""
-
-
-def copied(memory: Memory) -> Tree:
-    return Grower().tree(memory.state, 0)
 
 
 def rank(change: Change) -> int:

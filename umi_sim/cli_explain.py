@@ -11,6 +11,7 @@ import click
 
 from umi_sim.cli_lists import config_of, readable
 from umi_sim.console import INTERRUPTED, output_options, refuse, say, say_json
+from umi_sim.wording import cut, escaped
 
 if TYPE_CHECKING:
     from umi_sim.difference import Traced
@@ -34,7 +35,6 @@ def explain(name: str | None, as_json: bool, quiet: bool, no_color: bool) -> int
     umi-sim explain storage_torn
     """
     from umi_sim import explain as explaining
-    from umi_sim.report import escaped
 
     try:
         lines = explaining.page(name) if name else list(explaining.listed())
@@ -100,7 +100,6 @@ def diff(context: click.Context, a: str, b: str, as_json: bool, quiet: bool, no_
 def named(text: str) -> str:
     """A side as the head of its column."""
     from umi_sim.difference import COLUMN_CHARS
-    from umi_sim.report import cut, escaped
 
     return cut(escaped(Path(text).name if Path(text).is_file() else text), COLUMN_CHARS)
 
@@ -233,7 +232,6 @@ def step(context: click.Context, file: str) -> int:
 
 def converse(stepper: "Stepper", lines: BinaryIO) -> None:
     """Read commands until they end. From a pipe they are printed, so that what comes out can be read."""
-    from umi_sim.report import escaped
 
     is_piped = not lines.isatty()
     while not stepper.is_over:

@@ -57,13 +57,13 @@ def explore(
 
 def failed(found: "Explanation", as_json: bool, quiet: bool, no_color: bool) -> int:
     """Keep the failure as a seed file, and show it as any other."""
-    from umi_sim import report, seed_file
+    from umi_sim import corpus, report
     from umi_sim.verdict import EXIT_CODES
 
     verdict = found.verdict
     assert verdict is not None
     assert verdict.failure is not None
-    repeat = f"umi-sim replay {seed_file.keep(verdict).as_posix()}"
+    repeat = f"umi-sim replay {corpus.keep_run(verdict).as_posix()}"
     if as_json:
         say_json({**counts(found), "verdict": report.as_json(verdict), "repeat": repeat})
     elif not quiet:

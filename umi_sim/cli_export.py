@@ -7,6 +7,7 @@ import click
 
 from umi_sim.cli_lists import readable
 from umi_sim.console import is_colored, output_options, refuse, say, say_json
+from umi_sim.wording import plural, row
 
 MARK: Final = "Written by `umi-sim export`"
 
@@ -26,7 +27,6 @@ def export(file: str, out: str, as_json: bool, quiet: bool, no_color: bool) -> i
     umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py
     """
     from umi_sim import export as exporting
-    from umi_sim import report
     from umi_sim.literals import Unwritable
     from umi_sim.trace import write_whole
 
@@ -41,10 +41,10 @@ def export(file: str, out: str, as_json: bool, quiet: bool, no_color: bool) -> i
         say_json({"file": out, "inputs": source.input_count, "shows": source.shows})
     elif not quiet:
         lines = [
-            f"WROTE {out}: {report.plural(source.input_count, 'step')}",
-            report.row("shows", source.shows),
+            f"WROTE {out}: {plural(source.input_count, 'step')}",
+            row("shows", source.shows),
         ]
-        say([*lines, report.row("run", f"pytest {out}")], is_colored(no_color))
+        say([*lines, row("run", f"pytest {out}")], is_colored(no_color))
     return 0
 
 

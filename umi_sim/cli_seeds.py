@@ -9,6 +9,7 @@ import click
 
 from umi_sim.cli_lists import readable
 from umi_sim.console import complain, is_colored, output_options, refuse, say, say_json
+from umi_sim.wording import cut, escaped, plural, row
 
 if TYPE_CHECKING:
     from umi_sim.corpus import Kept
@@ -54,12 +55,12 @@ def replay_one(
 ) -> int:
     """Run one file; its exit code. One that cannot be read does not keep others from running."""
     from umi_sim import replay as replaying
-    from umi_sim import report, seed_file
+    from umi_sim import seed_file
 
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):
-            click.echo(report.escaped(remark).encode(), err=True)
+            click.echo(escaped(remark).encode(), err=True)
         if regenerate:
             done = replaying.regenerated(seed, expect)
         else:
@@ -67,7 +68,7 @@ def replay_one(
     except seed_file.BadSeedFile as error:
         return complain(str(error))
     except replaying.NotRegenerated as error:
-        return complain(report.escaped(f"{file}: {error}"))
+        return complain(escaped(f"{file}: {error}"))
     if trace:
         replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
     return told(file, again(file, relaxed, regenerate), done, **how)
@@ -85,9 +86,9 @@ def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, n
         first, *rest = report.lines(done.verdict, repeat)
         why = done.why.replace("bless FILE", f"bless {file}")
         rows = [
-            report.row("replay", report.escaped(f"{done.what}: {why}")),
-            *([report.row("saved", saved)] if saved else []),
-            *(report.row("there", line) for line in report.from_trace(done.records)),
+            row("replay", escaped(f"{done.what}: {why}")),
+            *([row("saved", saved)] if saved else []),
+            *(row("there", line) for line in report.from_trace(done.records)),
         ]
         say([first, *rows, *rest], is_colored(no_color))
     return done.exit_code
@@ -120,10 +121,10 @@ def kept(verdict: "Verdict", command: str) -> str:
 
 def kept_path(verdict: "Verdict") -> Path | None:
     """The seed file of a failure; None if there can be none."""
-    from umi_sim import seed_file
+    from umi_sim import corpus, seed_file
 
     try:
-        return seed_file.keep(verdict)
+        return corpus.keep_run(verdict)
     except (OSError, seed_file.BadSeedFile) as error:
         complain(f"no seed file was written: {error}")
         return None
@@ -210,8 +211,6 @@ def row_of(kept: "Kept") -> dict[str, Any]:
 
 
 def line_of(kept: "Kept") -> str:
-    from umi_sim.report import cut, escaped, plural
-
     seed = kept.seed
     if seed is None:
         return escaped(f"unreadable  {kept.problem}")

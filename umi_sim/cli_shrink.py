@@ -8,12 +8,13 @@ import click
 
 from umi_sim.cli_lists import readable
 from umi_sim.console import complain, is_colored, output_options, refuse, say, say_json
+from umi_sim.wording import escaped, row
 
 if TYPE_CHECKING:
     from umi_sim.report import Told
     from umi_sim.seed_file import SeedFile
     from umi_sim.shrink import Shrunk
-    from umi_sim.verdict import Failure, Verdict
+    from umi_sim.verdict import Verdict
 
 RUNS_MAX: Final = 500
 SECONDS_MAX: Final = 60
@@ -44,7 +45,8 @@ def shrink(
     done = shrunk(seed, file, budget, seconds)
     write(Path(file), done.seed)
     others = kept_others(done)
-    told = told_of(done, f"umi-sim replay {file}", "", seed.failure)
+    assert seed.failure is not None
+    told = done.told(f"umi-sim replay {file}", "", seed.failure)
     if as_json:
         say_json(as_object(told, others))
     elif not quiet:
@@ -69,7 +71,8 @@ def told_small(
         return False
     write(path, done.seed)
     others = kept_others(done)
-    told = told_of(done, f"umi-sim replay {path.as_posix()}", command, verdict.failure)
+    assert verdict.failure is not None
+    told = done.told(f"umi-sim replay {path.as_posix()}", command, verdict.failure)
     if as_json:
         say_json({**report.as_json(verdict), **as_object(told, others)})
     elif not quiet:
@@ -108,37 +111,22 @@ def write(path: Path, seed: "SeedFile") -> None:
 
 def kept_others(done: "Shrunk") -> list[str]:
     """Where other failures that were met have their files."""
-    from umi_sim import seed_file
+    from umi_sim import corpus, seed_file
 
     kept = []
     for verdict in done.others:
         try:
-            kept.append(seed_file.keep(verdict).as_posix())
+            kept.append(corpus.keep_run(verdict).as_posix())
         except (OSError, seed_file.BadSeedFile) as error:
             complain(f"no seed file was written for another failure: {error}")
     return kept
 
 
-def told_of(done: "Shrunk", repeat: str, command: str, before: "Failure | None") -> "Told":
-    """The failure as a report shows it, with its last events."""
-    from umi_sim.report import Told
-    from umi_sim.runner import run
-
-    seed = done.seed
-    assert seed.failure is not None
-    assert before is not None
-    lived = run(seed.config, seed.items)
-    return Told(
-        seed.config, seed.items, seed.failure, seed.fingerprint, repeat, command, lived.tail, lived.changed,
-        minimised=seed.minimised, without=done.without, step_before=before.step,
-    )  # fmt: skip
-
-
 def lines(told: "Told", others: list[str]) -> list[str]:
     from umi_sim import report
 
-    rows = [report.row("other", f"failure met on the way: umi-sim replay {path}") for path in others]
-    return [*report.failed(told), *map(report.escaped, rows)]
+    rows = [row("other", f"failure met on the way: umi-sim replay {path}") for path in others]
+    return [*report.failed(told), *map(escaped, rows)]
 
 
 def as_object(told: "Told", others: list[str]) -> dict[str, object]:

@@ -15,6 +15,7 @@ from umi_sim import item_json, seed_file
 from umi_sim.replay import Replayed, replay
 from umi_sim.seed_file import EPHEMERAL, BadSeedFile, SeedFile
 from umi_sim.strict_json import compact
+from umi_sim.verdict import Verdict
 
 DURABLE: Final = Path("scenarios/seeds")
 FILE_COUNT_MAX: Final = 200
@@ -40,7 +41,7 @@ class Kept:
 
 
 def keep(seed: SeedFile, folder: Path = EPHEMERAL) -> Path:
-    """Keep a failure in its file, or the smaller run that is there already; its history goes on.
+    """Keep a failure in its file, or the smaller run that is there already; hits add up.
 
     Raises BadSeedFile if the run is too large.
     """
@@ -57,6 +58,11 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL) -> Path:
     seed_file.write(path, attrs.evolve(best, history=history, repro=repro))
     make_room(folder, path)
     return path
+
+
+def keep_run(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
+    """The same for a run that has just failed."""
+    return keep(seed_file.of_verdict(verdict), folder)
 
 
 def maybe_read(path: Path) -> SeedFile | None:

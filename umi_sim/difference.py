@@ -11,10 +11,11 @@ from typing import Final
 from umi_core.codec import DECODERS
 from umi_sim import state_tree, trace
 from umi_sim.calls import literal
-from umi_sim.playback import Playback, is_step
-from umi_sim.report import COLUMNS, REST, cut, escaped, row
+from umi_sim.playback import Playback, is_step, look
+from umi_sim.report import COLUMNS, REST
 from umi_sim.state_tree import Change
 from umi_sim.trace import Difference, Field, Record, SavedTrace, Tag, Trace
+from umi_sim.wording import cut, escaped, row
 
 AROUND_COUNT: Final = 5
 COLUMN_CHARS: Final = 56
@@ -134,7 +135,7 @@ def outcome_word(record: Record) -> str:
 
 def delta(first: Playback, second: Playback, step: int) -> list[Change]:
     """Where the states of two runs differ after this step."""
-    one, other = (state_tree.look(each.at(step).live) for each in (first, second))
+    one, other = (look(each.at(step).live) for each in (first, second))
     return list(state_tree.changes(one, other))
 
 

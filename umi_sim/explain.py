@@ -19,9 +19,9 @@ from umi_sim.faults import KINDS, Kind
 from umi_sim.invariants import ALIASES, RULES, Rule, rule_named
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.report import escaped, plural, row, rows
 from umi_sim.runner import run_once
 from umi_sim.verdict import Failure
+from umi_sim.wording import escaped, plural, row, rows
 
 FOLDER: Final = Path(__file__).resolve().parent.parent
 NO_CHECKS: Final = re.compile(r"umi_sim/(mutants|invariants/rules|explain)")  # these only speak of rules

@@ -5,8 +5,8 @@ import time
 import attrs
 
 from umi_sim import mutants, scenario
-from umi_sim.report import plural
 from umi_sim.runner import run_once
+from umi_sim.wording import plural
 
 
 @attrs.frozen

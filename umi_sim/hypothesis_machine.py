@@ -21,7 +21,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from umi_core.effects import Done, Reply
 from umi_core.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
-from umi_sim import fingerprint, pools, report, seed_file
+from umi_sim import corpus, fingerprint, pools, report, seed_file
 from umi_sim.inspector import Inspector
 from umi_sim.items import ClockMove, Fault, Item, Op
 from umi_sim.mutants import planted
@@ -150,7 +150,7 @@ class MemoryMachine(RuleBasedStateMachine):
         assert verdict.failure is not None
         mark = fingerprint.of(verdict.failure)
         if mark not in self.kept or len(verdict.items) <= self.kept[mark][0]:
-            path = seed_file.keep(verdict, self.folder)
+            path = corpus.keep_run(verdict, self.folder)
             self.kept[mark] = len(verdict.items), f"umi-sim replay {path.as_posix()}"
         return "\n".join(report.lines(verdict, self.kept[mark][1]))
 

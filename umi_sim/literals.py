@@ -14,6 +14,7 @@ import attrs
 
 from umi_core.values import Scope
 from umi_sim.item_json import runs
+from umi_sim.wording import code_of
 
 WIDTH: Final = 88
 TEXT_CHARS_MAX: Final = 50  # longer ones are constants
@@ -162,9 +163,7 @@ def quoted(text: str) -> str:
 
 
 def escape(char: str) -> str:
-    code = ord(char)
-    plain = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    return SHORT.get(char, plain)
+    return SHORT.get(char) or code_of(char)
 
 
 def pieces(text: str, mark: str) -> list[str]:

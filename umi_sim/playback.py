@@ -6,6 +6,7 @@ Law 2. Watching changes nothing: the run that is watched has the trace of the ru
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import attrs
 
@@ -18,10 +19,12 @@ from umi_sim.items import Item
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import Run, outcome_of, run_of
-from umi_sim.state_tree import MISSING, NoSuchPath, Tree, look
+from umi_sim.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
 from umi_sim.storage import SimStorage
 from umi_sim.trace import Record, Tag, Trace, decode
 from umi_sim.verdict import Failure
+
+SETTLED: Final = ("config", "memory")  # of the oracle: what the configuration says already
 
 
 class Stop(BaseException):
@@ -105,7 +108,6 @@ class Playback:
         first = 0
 
         def begins() -> None:
-            nonlocal first
             if step == 0:
                 raise Stop
             if live.world.step_count == step:
@@ -151,6 +153,26 @@ def stopped(live: Run) -> Failure | None:
         return outcome_of(live)
     except Stop:
         return None
+
+
+# What there is at an instant.
+
+
+def look(live: Run, path: str = "") -> Tree:
+    """What a run has at a path at this instant, as a copy; the empty path is all. Raises NoSuchPath."""
+    return tree_at(roots(live), path)
+
+
+def roots(live: Run) -> dict[str, object]:
+    """What paths begin with."""
+    world = live.world
+    memories = {name: agent.memory.state if agent.memory else None for name, agent in world.agents.items()}
+    clocks = {name: agent.clock.reading(world.now_ms) for name, agent in world.agents.items()}
+    flying = {name: dict(agent.in_flight) for name, agent in world.agents.items()}
+    now = {"now_ms": world.now_ms, "clocks": clocks, "in_flight": flying, "is_healed": world.is_healed}
+    oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in SETTLED}
+    whole = {"memory": memories, "storage": world.services.storage, "oracle": oracle}
+    return {**whole, "world": now, "config": live.config}
 
 
 def look_or_missing(live: Run, path: str) -> Tree:

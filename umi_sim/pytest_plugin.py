@@ -231,18 +231,19 @@ class Replay(Test):
     def told(self, seed: "SeedFile", done: "Replayed") -> Sequence[str]:
         """The layout of a failure; of a failure that is gone, what to do now."""
         from umi_sim import report
+        from umi_sim.wording import row
 
         name = shown(self.path)
-        repeat = report.row("repeat", f"umi-sim replay {name}")
+        repeat = row("repeat", f"umi-sim replay {name}")
         if done.what == "diverged":
             bless = f"umi-sim bless {name}    if that is meant; pytest --umi-sim-relaxed compares less"
-            return [f"DIVERGED {name}: {done.why}", repeat, report.row("next", bless)]
+            return [f"DIVERGED {name}: {done.why}", repeat, row("next", bless)]
         if done.verdict.failure is None:
             bless = f"umi-sim bless {name}    then it must never come back"
-            return [f"UNEXPECTED PASS {name}: {done.why}", repeat, report.row("next", bless)]
+            return [f"UNEXPECTED PASS {name}: {done.why}", repeat, row("next", bless)]
         saved = kept(self.config, done.verdict) if done.what == "other failure" else None
         first, *rest = report.lines(done.verdict, replay_of(saved or Path(name)))
-        return [first, report.row("replay", f"{name}: {done.what}: {done.why}"), *rest]
+        return [first, row("replay", f"{name}: {done.what}: {done.why}"), *rest]
 
 
 KINDS: Final[dict[str, type[pytest.File]]] = {".toml": ScenarioCollector, ".json": SeedFileCollector}
@@ -273,10 +274,10 @@ def kept_folder(config: pytest.Config) -> Path:
 
 def kept(config: pytest.Config, verdict: "Verdict") -> Path | None:
     """The seed file of a failure; None if there can be none."""
-    from umi_sim import seed_file
+    from umi_sim import corpus, seed_file
 
     try:
-        return seed_file.keep(verdict, Path(shown(kept_folder(config))))
+        return corpus.keep_run(verdict, Path(shown(kept_folder(config))))
     except (OSError, seed_file.BadSeedFile):
         return None
 
@@ -288,9 +289,9 @@ def replay_of(path: Path) -> str:
 def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> list[str]:
     """Shrink what is kept, once for each failure, and tell that; empty if nothing can be shrunk."""
     from umi_sim import report, seed_file
-    from umi_sim.cli_shrink import told_of
     from umi_sim.shrink import NothingToShrink, Shrunk, shrink_whole
 
+    assert verdict.failure is not None
     seed = seed_file.read(path)
     try:
         done = Shrunk(seed) if seed.minimised else shrink_whole(seed, seconds_max=SHRINK_SECONDS_MAX)
@@ -300,7 +301,7 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
         seed_file.write(path, done.seed)
     for other in done.others:
         kept(config, other)
-    return report.failed(told_of(done, replay_of(path), command, verdict.failure))
+    return report.failed(done.told(replay_of(path), command, verdict.failure))
 
 
 @pytest.hookimpl(optionalhook=True)

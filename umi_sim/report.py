@@ -16,19 +16,27 @@ from umi_sim.calls import call, literal, world_call
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import Ratio, RunConfig
 from umi_sim.seed_fields import PLAIN
-from umi_sim.seed_file import Minimised
+from umi_sim.seed_parts import Minimised
 from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
+from umi_sim.wording import (
+    LINE_CHARS_MAX,
+    counted,
+    cut,
+    duration,
+    escaped,
+    plural,
+    row,
+    rows,
+    spaced,
+)
 
 LINE_COUNT_MAX: Final = 40
-LINE_CHARS_MAX: Final = 120
 SCRIPT_COUNT_MAX: Final = 12
 EVENT_COUNT_MAX: Final = 15
 CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
-ROW_COUNT_MAX: Final = 8
 EVENT_COLUMN: Final = 18
-LABEL_COLUMN: Final = 9
 
 ABSENT: Final = 99
 COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and what is told
@@ -37,13 +45,6 @@ COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, 
     **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),
 }  # fmt: skip
 REST: Final = (ABSENT, ABSENT, ABSENT, 0, 1, 2)
-UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
-UNSEEN: Final = (
-    re.compile(  # controls, lone surrogates, joiners and bidi marks, separators, tags, no characters
-        "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
-        "\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
-    )
-)
 
 
 @attrs.frozen
@@ -317,61 +318,11 @@ def story(told: Told) -> Iterator[str]:
         step = event.step
 
 
-# Words.
-
-
-def row(label: str, text: str) -> str:
-    return f"  {label:{LABEL_COLUMN}}{text}".rstrip()
-
-
-def rows(label: str, text: str) -> Iterator[str]:
-    """A long list in several rows, broken after its commas; the last one is cut."""
-    lines = [""]
-    for part in text.split(", "):
-        joined = f"{lines[-1]}, {part}" if lines[-1] else part
-        if len(joined) > LINE_CHARS_MAX - LABEL_COLUMN and lines[-1] and len(lines) < ROW_COUNT_MAX:
-            lines[-1] += ","
-            lines.append(part)
-        else:
-            lines[-1] = joined
-    return (row("" if at else label, cut(line)) for at, line in enumerate(lines))
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def spaced(number: int) -> str:
-    """10 000: thousands apart."""
-    return f"{number:,}".replace(",", " ")
-
-
-def duration(ms: int) -> str:
-    """A time in its largest whole unit: 33 min, -1 d."""
-    size, unit = next(((size, unit) for size, unit in UNITS if abs(ms) >= size), (1, "ms"))
-    return f"{'-' if ms < 0 else ''}{abs(ms) // size} {unit}"
-
-
 def word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def cut(text: str, chars_max: int = LINE_CHARS_MAX) -> str:
-    return text if len(text) <= chars_max else text[: chars_max - 3] + "..."
-
-
-def escaped(text: str) -> str:
-    """The text with every character that a terminal would obey or hide written out."""
-    return UNSEEN.sub(lambda found: code_of(found[0]), text)
-
-
-def code_of(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+# Traces.
 
 
 def from_trace(records: Iterable[Sequence[Any]]) -> Iterator[str]:

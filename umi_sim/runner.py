@@ -236,29 +236,24 @@ def is_settled(reply: Reply) -> bool:
 # One run, from outside.
 
 
-def run(
-    config: RunConfig,
-    items: Sequence[Item] | None = None,
-    *,
-    keep_story: bool = False,
-    registry: Registry = BUILT_IN,
-    keep_trace: bool = False,
-    said: Sequence[Said] = (),
-) -> Verdict:
+def run(config: RunConfig, items: Sequence[Item] | None = None, *, said: Sequence[Said] = ()) -> Verdict:
     """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
 
     `said` are answers of the model that are given again wherever event and task agree.
     """
-    how = partial(run_once, config, registry=registry, keep_trace=keep_trace, said=said)
-    verdict, _ = how(items, keep_story=keep_story)
-    if verdict.failure is not None and not keep_story:
-        from umi_sim.changed import Changed  # only a failure needs it
+    verdict, _ = run_once(config, items, said=said)
+    return verdict if verdict.failure is None else told(verdict, said=said)
 
-        seen = Changed(config, verdict.failure.step)
-        told, _ = how(verdict.items, keep_story=True, inspector=seen)
-        before, after = seen.around()
-        return attrs.evolve(verdict, tail=told.tail, changed=seen.told(), before=before, after=after)
-    return verdict
+
+def told(verdict: Verdict, *, said: Sequence[Said] = ()) -> Verdict:
+    """A failure, lived again: with its last events, what its step changed, and digests around that step."""
+    from umi_sim.changed import Changed  # 5 ms that a run which passes has no use for
+
+    assert verdict.failure is not None
+    seen = Changed(verdict.config, verdict.failure.step)
+    again, _ = run_once(verdict.config, verdict.items, keep_story=True, inspector=seen, said=said)
+    before, after = seen.around()
+    return attrs.evolve(verdict, tail=again.tail, changed=seen.told(), before=before, after=after)
 
 
 def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:
@@ -271,7 +266,6 @@ def run_once(
     items: "Sequence[Item] | SourceOf | None" = None,
     *,
     keep_story: bool = False,
-    registry: Registry = BUILT_IN,
     keep_trace: bool = False,
     step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
@@ -279,7 +273,7 @@ def run_once(
 ) -> tuple[Verdict, Trace]:
     """One life; no further than `step_max` steps, which ends as a timeout. `inspector`: not a plain one."""
     inspector = inspector or Inspector(config)
-    with planted(config.planted, registry) as registry:
+    with planted(config.planted, BUILT_IN) as registry:
         live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import attrs
 
 from umi_sim import fingerprint
+from umi_sim.invariants.rules import RULES
 from umi_sim.items import ClockMove, Item, Op
 from umi_sim.provenance import made_by
 from umi_sim.run_config import RunConfig
@@ -28,7 +29,7 @@ from umi_sim.verdict import Failure, Verdict
 
 __all__ = [
     "EPHEMERAL", "BadSeedFile", "Expect", "History", "Minimised", "SeedFile", "checksum", "config_to_json",
-    "default_path", "dumps", "keep", "layout", "loads", "of_verdict", "read", "text_of", "write",
+    "default_path", "dumps", "layout", "loads", "of_verdict", "read", "text_of", "write",
 ]  # fmt: skip
 
 Json = Any
@@ -40,9 +41,8 @@ EPHEMERAL: Final = Path(".umi-sim/ephemeral")
 
 
 def of_verdict(verdict: Verdict) -> SeedFile:
-    """The seed file of a run that has ended."""
+    """The seed file of a run that has ended; only a failure that was told has digests around its step."""
     failure = verdict.failure
-    before, after = around(verdict)
     expect = Expect(
         "fail" if failure else "pass", verdict.trace_hash, verdict.prefix_every, verdict.prefix,
         verdict.steps, verdict.state_digest, tuple(verdict.marks),
@@ -50,21 +50,9 @@ def of_verdict(verdict: Verdict) -> SeedFile:
     repro = f"umi-sim replay {default_path(failure).as_posix()}" if failure else ""
     return SeedFile(
         verdict.config, verdict.items, expect, failure, fingerprint.of(failure) if failure else "",
-        before, after, made_by(), repro, model=verdict.model,
+        verdict.before, verdict.after, made_by(), repro, model=verdict.model,
         history=History(first_seed=str(verdict.config.seed)),
     )  # fmt: skip
-
-
-def around(verdict: Verdict) -> tuple[str, str]:
-    """Digests of the memory around the step that failed; it is run again if nobody looked."""
-    if verdict.failure is None or verdict.before:
-        return verdict.before, verdict.after
-    from umi_sim.changed import Changed  # a reader needs none
-    from umi_sim.runner import run_once
-
-    seen = Changed(verdict.config, verdict.failure.step)
-    run_once(verdict.config, verdict.items, step_max=verdict.failure.step + 1, inspector=seen)
-    return seen.around()
 
 
 def default_path(failure: Failure) -> Path:
@@ -86,13 +74,6 @@ def write(path: Path, source: SeedFile | Verdict) -> None:
     data = text_of(seed).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, data)
-
-
-def keep(verdict: Verdict, folder: Path = EPHEMERAL) -> Path:
-    """Keep a failure where its fingerprint belongs, or the smaller run that is there; hits add up."""
-    from umi_sim import corpus  # it runs what is there
-
-    return corpus.keep(of_verdict(verdict), folder)
 
 
 # Reading.
@@ -210,6 +191,4 @@ def minimised_of(given: Mapping[str, Json] | None) -> Minimised | None:
 
 def rule_name(rule_id: str) -> str:
     """The readable name of a rule; of one that this version does not know, its id."""
-    from umi_sim.invariants import RULES  # tables of rules are not needed to write
-
     return next((rule.name for rule in RULES if rule.id == rule_id), rule_id)

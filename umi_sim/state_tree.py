@@ -1,4 +1,4 @@
-"""The state of a world as a tree of names: what can be looked at, found by a path, and compared.
+"""Values as a tree of names: what can be looked at, found by a path, and compared.
 
     memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
     storage.rows.u1/a1/entity/ent_...   a row
@@ -18,15 +18,13 @@ import attrs
 
 from umi_core.values import Address, Scope
 from umi_sim.calls import literal
-from umi_sim.report import cut, escaped
-from umi_sim.runner import Run
+from umi_sim.wording import cut, escaped
 
 DEPTH_MAX: Final = 14
 NODE_COUNT_MAX: Final = 200_000
 TEXT_CHARS_MAX: Final = 60
 SCALARS: Final = (type(None), bool, int, str, bytes)
 MISSING: Final = "absent"
-SETTLED: Final = ("config", "memory")  # of the oracle: what the configuration says already
 
 Leaf: TypeAlias = Any
 """None, a bool, a whole number, a text, bytes, or a tuple of these."""
@@ -59,24 +57,12 @@ class NoSuchPath(ValueError):
     """Nothing has this path; the message names the part that is missing, and what there is."""
 
 
-# Making.
+# Finding, and making.
 
 
-def look(live: Run, path: str = "") -> Tree:
-    """What a run has at a path at this instant, as a copy; the empty path is all. Raises NoSuchPath."""
-    return Grower().tree(found(roots(live), path), 0)
-
-
-def roots(live: Run) -> dict[str, object]:
-    """What paths begin with."""
-    world = live.world
-    memories = {name: agent.memory.state if agent.memory else None for name, agent in world.agents.items()}
-    clocks = {name: agent.clock.reading(world.now_ms) for name, agent in world.agents.items()}
-    flying = {name: dict(agent.in_flight) for name, agent in world.agents.items()}
-    now = {"now_ms": world.now_ms, "clocks": clocks, "in_flight": flying, "is_healed": world.is_healed}
-    oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in SETTLED}
-    whole = {"memory": memories, "storage": world.services.storage, "oracle": oracle}
-    return {**whole, "world": now, "config": live.config}
+def tree_at(value: object, path: str = "") -> Tree:
+    """What stands at a path below a value, as a copy; the empty path is all of it. Raises NoSuchPath."""
+    return Grower().tree(found(value, path), 0)
 
 
 def found(value: object, path: str) -> object:

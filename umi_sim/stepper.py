@@ -12,10 +12,11 @@ from typing import Final
 from umi_sim import why, why_page
 from umi_sim.calls import literal
 from umi_sim.difference import cell
-from umi_sim.playback import Course, Playback, Stand
-from umi_sim.report import cut, escaped, rule_of, spaced
+from umi_sim.playback import Course, Playback, Stand, look
+from umi_sim.report import rule_of
 from umi_sim.seed_file import SeedFile
-from umi_sim.state_tree import Branch, Change, NoSuchPath, Tree, changes, look, told
+from umi_sim.state_tree import Branch, Change, NoSuchPath, Tree, changes, told
+from umi_sim.wording import cut, escaped, spaced
 
 LINE_COUNT_MAX: Final = 30
 LINE_CHARS_MAX: Final = 160

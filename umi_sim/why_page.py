@@ -6,8 +6,9 @@ from typing import Final
 from umi_sim import difference, trace
 from umi_sim.calls import named
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.report import cut, escaped, row, rule_of
+from umi_sim.report import rule_of
 from umi_sim.why import Found, Part, Share
+from umi_sim.wording import cut, escaped, row
 
 NAME_CHARS: Final = 58
 BAR_CHARS: Final = 20

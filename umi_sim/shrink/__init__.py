@@ -14,14 +14,15 @@ from collections.abc import Mapping
 
 import attrs
 
-from umi_sim import seed_file
+from umi_sim import runner, seed_file
 from umi_sim.fingerprint import of as fingerprint_of
+from umi_sim.report import Told
 from umi_sim.seed_file import Minimised, SeedFile
 from umi_sim.shrink.candidate import Candidate, counts
 from umi_sim.shrink.passes import PASSES
 from umi_sim.shrink.removal import alone, until
 from umi_sim.shrink.search import Budget, OutOfBudget, Search
-from umi_sim.verdict import Verdict
+from umi_sim.verdict import Failure, Verdict
 
 __all__ = ["RUNS_MAX", "SECONDS_MAX", "NothingToShrink", "Shrunk", "shrink", "shrink_whole"]
 
@@ -36,15 +37,21 @@ class NothingToShrink(ValueError):
 
 @attrs.frozen
 class Shrunk:
-    """The smaller seed file; other failures met on the way; what happens without each needed item.
-
-    `verdict`: the run of the smaller file, None if no run was left to make it.
-    """
+    """The smaller seed file; other failures met on the way; what happens without each needed item."""
 
     seed: SeedFile
     others: tuple[Verdict, ...] = ()
     without: Mapping[str, str] = attrs.field(factory=dict)
-    verdict: Verdict | None = None
+
+    def told(self, repeat: str, command: str, before: Failure) -> Told:
+        """The failure as a report shows it, with its last events. `before`: what it was in the longer run."""
+        seed = self.seed
+        assert seed.failure is not None
+        lived = runner.run(seed.config, seed.items)
+        return Told(
+            seed.config, seed.items, seed.failure, seed.fingerprint, repeat, command, lived.tail,
+            lived.changed, minimised=seed.minimised, without=self.without, step_before=before.step,
+        )  # fmt: skip
 
 
 def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> SeedFile:
@@ -74,7 +81,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         without is not None, tuple(without or ()), stopped,
     )  # fmt: skip
     smaller = file_of(seed, search.best, search.verdict, told)
-    return Shrunk(smaller, tuple(search.others.values()), without or {}, search.verdict)
+    return Shrunk(smaller, tuple(map(runner.told, search.others.values())), without or {})
 
 
 def begin(search: Search, seed: SeedFile) -> None:
@@ -116,7 +123,7 @@ def file_of(seed: SeedFile, best: Candidate, verdict: Verdict | None, told: Mini
     assert verdict.failure is not None
     assert fingerprint_of(verdict.failure) == seed.fingerprint, "the shrinker kept another failure"
     return attrs.evolve(
-        seed_file.of_verdict(verdict), minimised=told, original=seed.original or seed.items,
+        seed_file.of_verdict(runner.told(verdict)), minimised=told, original=seed.original or seed.items,
         original_config=seed.original_config or seed.config,
         repro=seed.repro, history=seed.history, extra=seed.extra,
     )  # fmt: skip

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from umi_sim.report import escaped
 from umi_sim.sweep.plain import Plain, from_plain, listed, seed_of, string, table, to_plain, wrong
 from umi_sim.sweep.plan import Task, chunk_name, target
 from umi_sim.sweep.totals import Totals
 from umi_sim.trace import write_whole
+from umi_sim.wording import escaped
 
 FORMAT: Final = "umi-sweep"
 VERSION: Final = 1

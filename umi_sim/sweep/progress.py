@@ -7,9 +7,9 @@ from typing import Final
 
 import attrs
 
-from umi_sim.report import plural
 from umi_sim.sweep.ledger import Chunk
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
+from umi_sim.wording import plural
 
 EVERY_MS: Final = 10_000
 

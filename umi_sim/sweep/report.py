@@ -10,9 +10,9 @@ from umi_sim import reached
 from umi_sim.faults import KINDS
 from umi_sim.floors import Missed
 from umi_sim.invariants import id_of
-from umi_sim.report import counted, cut, escaped, plural, row, rows
 from umi_sim.scenario import Scenario
 from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Outcome, Swept, Totals
+from umi_sim.wording import counted, cut, escaped, plural, row, rows
 
 LOST_SHOWN: Final = 5
 

@@ -17,9 +17,9 @@ from umi_sim.floors import Missed, Summary
 from umi_sim.invariants import id_of
 from umi_sim.items import Op
 from umi_sim.replay import severest
-from umi_sim.report import plural
 from umi_sim.scenario import Scenario
 from umi_sim.verdict import EXIT_CODES, Failure, FailureKind, Verdict
+from umi_sim.wording import plural
 
 LOST_MAX: Final = (1, 100)
 UNDECIDED_MAX: Final = (1, 100)

@@ -3,11 +3,9 @@
 import json
 
 import attrs
-import pytest
 
 from umi_core.values import Scope, Turn
-from umi_sim import report
-from umi_sim.calls import literal
+from umi_sim import report, wording
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.seed_fields import PLAIN
@@ -120,7 +118,7 @@ def long_lines(all_items: bool) -> list[str]:
 def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
     lines = long_lines(all_items=False)
     assert len(lines) < report.LINE_COUNT_MAX
-    assert max(map(len, lines)) <= 2 * report.LINE_CHARS_MAX
+    assert max(map(len, lines)) <= 2 * wording.LINE_CHARS_MAX
     assert lines[6].endswith("# ... 88 items before: umi-sim show --all FILE")
 
 
@@ -133,20 +131,6 @@ def test_what_comes_after_the_item_that_failed_is_left_out() -> None:
     assert report.until(ITEMS, "audit:1") == ITEMS
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
-        ("a\nb\x00\x7f\x85", "a\\x0ab\\x00\\x7f\\x85"),
-        ("invoice_\u202efdp.exe \u2067x\u2069 \u200f", "invoice_\\u202efdp.exe \\u2067x\\u2069 \\u200f"),
-        ("\ud800 \ufeff \U000e0041", "\\ud800 \\ufeff \\U000e0041"),
-        ("日本 é 👍", "日本 é 👍"),
-    ],
-)
-def test_a_terminal_obeys_nothing_that_was_said(text: str, expected: str) -> None:
-    assert report.escaped(text) == expected
-
-
 def test_hostile_texts_stay_on_their_line() -> None:
     items = (
         Op("o3", 1_000, "a", "remember", {"text": "\u202e\n\x1b[2J\ud800", "source": Turn("user", "\n")}),
@@ -154,7 +138,7 @@ def test_hostile_texts_stay_on_their_line() -> None:
     failure = attrs.evolve(FAILURE, message="\x1b]0;owned\x07", expected="a\nb", got="\u2028")
     text = "\n".join(report.lines(verdict(failure, items), "x"))
     assert text.encode()
-    assert not report.UNSEEN.search(text.replace("\n", ""))
+    assert not wording.UNSEEN.search(text.replace("\n", ""))
     assert "FAIL safety acknowledged-is-durable (STO-1) at step 14: \\x1b]0;owned\\x07" in text
 
 
@@ -167,13 +151,6 @@ def test_a_crash_names_its_frames_without_folders() -> None:
     assert lines[0].startswith("FAIL crash crash at step 14: ")
     assert lines[3:5] == ["  frame    umi_core.x", "           umi_core/tiers/core.py:7 put"]
     assert "/home" not in "\n".join(lines)
-
-
-def test_a_long_list_breaks_after_its_commas() -> None:
-    found = list(report.rows("faults", ", ".join(f"kind_number_{n}" for n in range(20))))
-    assert len(found) > 1
-    assert all(len(line) <= report.LINE_CHARS_MAX for line in found)
-    assert all(line.endswith(",") for line in found[:-1])
 
 
 def test_a_trace_is_one_line_for_each_record() -> None:
@@ -199,29 +176,3 @@ def test_the_json_holds_the_verdict() -> None:
     assert said["failure"]["id"] == "STO-1"
     assert said["failure"]["fingerprint"] == "8ad16dbbe2cc"
     assert report.as_json(verdict())["failure"] is None
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        'a"b\\c\n',
-        "x" * 500,
-        "ab" * 99 + "!",
-        b"v" * 300,
-        b"\xff" * 70,
-        b"'",
-        ("a", 1, None),
-        ("a",),
-        (),
-        -7,
-        True,
-    ],
-)
-def test_a_value_is_written_as_python_reads_it(value: object) -> None:
-    assert eval(report.escaped(literal(value))) == value
-    assert len(literal(value)) < 80
-
-
-def test_a_long_text_without_a_run_is_cut() -> None:
-    assert literal(" ".join(map(str, range(99)))).endswith('..."')

@@ -6,12 +6,12 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
-from umi_sim import playback, runner, seed_file, state_tree
+from umi_sim import playback, runner, seed_file
 from umi_sim.cli import cli
 from umi_sim.items import Fault, Item, Op
-from umi_sim.playback import Playback
+from umi_sim.playback import Playback, look
 from umi_sim.seed_fields import PLAIN
-from umi_sim.state_tree import NoSuchPath, changes, look
+from umi_sim.state_tree import NoSuchPath, Tree, changes, tree_at
 from umi_sim.stepper import LINE_COUNT_MAX, Stepper, bounded
 
 ITEMS: tuple[Item, ...] = (
@@ -74,27 +74,26 @@ def test_what_a_name_holds_is_found_however_it_is_written() -> None:
 
 def test_a_copy_does_not_change_with_the_run() -> None:
     with PLAYBACK.begun() as (live, watcher):
-        seen: list[state_tree.Tree] = []
+        seen: list[Tree] = []
         watcher.ends = lambda: seen.append(look(live, "memory.a.operation_count"))
         playback.stopped(live)
     assert seen[0] < seen[-1]
 
 
 def test_what_came_and_went_is_one_change_each() -> None:
-    tree = state_tree.Grower().tree
-    old, new = tree({"x": 1, "y": {"z": (1, 2)}}, 0), tree({"y": {"z": (1, 3)}, "w": {"v": 1}}, 0)
+    old, new = tree_at({"x": 1, "y": {"z": (1, 2)}}), tree_at({"y": {"z": (1, 3)}, "w": {"v": 1}})
     assert [str(change) for change in changes(old, new)] == [
         "x 1 -> absent", "y.z (1, 2) -> (1, 3)", "w absent -> 1 in a dict",
     ]  # fmt: skip
     assert list(changes(old, old)) == []
-    assert [str(it) for it in changes(tree({"x": True}, 0), tree({"x": 1}, 0))] == ["x True -> 1"]
+    assert [str(it) for it in changes(tree_at({"x": True}), tree_at({"x": 1}))] == ["x True -> 1"]
 
 
 def test_keys_that_look_alike_stay_apart() -> None:
     class Key:
         pass
 
-    assert list(state_tree.Grower().tree({Key(): 1, Key(): 2}, 0).parts.values()) == [1, 2]
+    assert list(tree_at({Key(): 1, Key(): 2}).parts.values()) == [1, 2]
 
 
 # The conversation.

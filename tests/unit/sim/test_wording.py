@@ -1,0 +1,50 @@
+"""Goal: a line for people has one form for each kind of thing, and shows all that a terminal would obey."""
+
+import pytest
+
+from umi_sim import wording
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("a\nb\x00\x7f\x85", "a\\x0ab\\x00\\x7f\\x85"),
+        ("invoice_\u202efdp.exe \u2067x\u2069 \u200f", "invoice_\\u202efdp.exe \\u2067x\\u2069 \\u200f"),
+        ("\ud800 \ufeff \U000e0041", "\\ud800 \\ufeff \\U000e0041"),
+        ("日本 é 👍", "日本 é 👍"),
+    ],
+)
+def test_a_terminal_obeys_nothing_that_was_said(text: str, expected: str) -> None:
+    assert wording.escaped(text) == expected
+
+
+def test_a_long_list_breaks_after_its_commas() -> None:
+    found = list(wording.rows("faults", ", ".join(f"kind_number_{n}" for n in range(20))))
+    assert len(found) > 1
+    assert all(len(line) <= wording.LINE_CHARS_MAX for line in found)
+    assert all(line.endswith(",") for line in found[:-1])
+
+
+def test_what_is_too_long_is_cut_where_it_shows() -> None:
+    assert wording.cut("x" * 120) == "x" * 120
+    assert wording.cut("x" * 121) == "x" * 117 + "..."
+    assert wording.cut("abcdef", 5) == "ab..."
+
+
+@pytest.mark.parametrize(
+    ("ms", "told"), [(0, "0 ms"), (999, "999 ms"), (1_000, "1 s"), (-86_400_000, "-1 d"), (7_199_999, "1 h")]
+)
+def test_a_time_is_told_in_its_largest_whole_unit(ms: int, told: str) -> None:
+    assert wording.duration(ms) == told
+
+
+def test_numbers_and_counts_have_one_form() -> None:
+    assert [wording.spaced(number) for number in (0, 999, 10_000, -1_234_567)] == [
+        "0",
+        "999",
+        "10 000",
+        "-1 234 567",
+    ]
+    assert [wording.plural(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+    assert wording.counted({"a": 1, "b": 2}) == "a 1, b 2"
