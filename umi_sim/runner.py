@@ -7,6 +7,7 @@ must change nothing, two restarts that nobody may notice, and the audit again.
 
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -365,8 +366,10 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
+    archives = [watch.archive for watch in live.inspector.oracle.watches.values()]
     tally = world.tally
-    marks = tally.marks + live.inspector.compared
+    released = Counter({"oracle: no receipt, no demand": sum(archive.released for archive in archives)})
+    marks = tally.marks + live.inspector.compared + released
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
@@ -374,7 +377,8 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-        undecided=sum(watch.archive.undecided for watch in live.inspector.oracle.watches.values()),
+        judged=sum(len(archive.tracks) for archive in archives),
+        undecided=sum(archive.undecided for archive in archives),
     )  # fmt: skip
 
 

@@ -81,4 +81,5 @@ class Verdict:
     model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
-    undecided: int = 0  # how often the oracle gave up on a row
+    judged: int = 0  # ids that the oracle followed
+    undecided: int = 0  # and those that it gave up: too much could have happened to them

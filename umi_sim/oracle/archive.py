@@ -142,7 +142,7 @@ class ArchiveOracle(Searches):
         op.ended = self.tick
         self.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
         for track in [] if self.is_kept(op) else self.tracks_of(op):
-            self.undecide(track)  # its own key may have been forgotten between two attempts
+            self.release(track)  # its own key may have been forgotten between two attempts
 
     def doubt(self, op: Operation) -> None:
         """It may have happened; perhaps as one note, if the answer of its model came too late."""
@@ -244,7 +244,7 @@ class ArchiveOracle(Searches):
             self.demand(not self.is_kept(told[0]), "once-only", "one key was told two things", told[1], value)
         if not op.mentions and not value.repeated:  # its key was known when it was issued, and is no more
             for key in claims:
-                self.undecide(self.tracks.setdefault(key, Track(key)))
+                self.release(self.tracks.setdefault(key, Track(key)))
             return op
         others = [it for it in self.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         doers = others if value.repeated else [op, *others]

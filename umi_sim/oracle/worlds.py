@@ -123,7 +123,7 @@ class Worlds(ABC):
 
     def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
         self.scope, self.config, self.off = scope, config, off
-        self.undecided = self.world_ms = 0
+        self.undecided = self.released = self.world_ms = 0
         self.tracks: dict[str, Track] = {}
         self.known: dict[str, None] = {}  # ids that are stored, or may be
         self.flying: dict[str, Operation] = {}
@@ -208,6 +208,11 @@ class Worlds(ABC):
 
     def undecide(self, track: Track) -> None:
         self.undecided += 1
+        track.base = ()
+
+    def release(self, track: Track) -> None:
+        """Nothing more is demanded of this id: what was asked of it may have been done twice."""
+        self.released += bool(track.base)
         track.base = ()
 
     def seen(self, track: Track, op: Operation) -> tuple[World, ...]:

@@ -25,7 +25,7 @@ LOST_MAX: Final = (1, 100)
 UNDECIDED_MAX: Final = (1, 100)
 FOUND_COUNT_MAX: Final = 50
 COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks")
-SUMS: Final = ("runs", "steps", "failed", "undecided", "gated")
+SUMS: Final = ("runs", "steps", "failed", "judged", "undecided", "gated")
 
 Limit = Literal["time", "memory"]
 Span = tuple[int, int]
@@ -72,13 +72,14 @@ class Lost:
 class Totals:
     """What runs came to. `found` and `hits` by fingerprint, `summaries` by scenario.
 
-    `undecided`: runs in which the oracle gave up on something. `gated`: runs that were run again in other
-    ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run.
+    `judged`: ids that the oracle followed; `undecided`: those it gave up. `gated`: runs that ran again in
+    other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run.
     """
 
     runs: int = 0
     steps: int = 0
     failed: int = 0
+    judged: int = 0
     undecided: int = 0
     gated: int = 0
     operations: Counter[str] = attrs.field(factory=Counter)
@@ -128,8 +129,8 @@ class Totals:
             said.append(f"{len(self.apart)} of {self.gated} runs again came out otherwise")
         if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
             said.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
-        if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.runs, UNDECIDED_MAX):
-            said.append(f"{self.undecided} of {self.runs} runs undecided, at most 1/100 may be")
+        if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.judged, UNDECIDED_MAX):
+            said.append(f"{self.undecided} of {self.judged} ids undecided, at most 1/100 may be")
         return said
 
 
@@ -210,7 +211,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         "virtual_ms": verdict.virtual_ms,
     }  # fmt: skip
     totals = Totals(
-        1, verdict.steps, undecided=int(verdict.undecided > 0),
+        1, verdict.steps, judged=verdict.judged, undecided=verdict.undecided,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
     )  # fmt: skip

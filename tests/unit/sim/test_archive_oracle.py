@@ -461,7 +461,7 @@ def test_a_write_in_flight_for_a_day_may_have_happened_twice() -> None:
     op_id = told.tell((ALICE, "likes tea"))
     told.reply(op_id, Unknown(), now_ms=NOW_MS + RECEIPT_MS_MAX)
     told.get(ALICE, entity(ALICE, "likes tea", 2))
-    assert told.oracle.undecided == 1
+    assert told.oracle.released == 1
 
 
 # No text is lost.

@@ -273,8 +273,8 @@ def found(kind: Any) -> Found:
         ({"found": {"f": found("safety"), "g": found("timeout")}}, 1),
         ({"lost": {("x", seed): None for seed in range(11)}}, 4),
         ({"lost": {("x", seed): None for seed in range(10)}}, 0),
-        ({"undecided": 11}, 4),
-        ({"undecided": 10}, 0),
+        ({"judged": 1000, "undecided": 11}, 4),
+        ({"judged": 1000, "undecided": 10}, 0),
         ({"apart": {("x", 1, "r"): None}, "found": {"f": found("safety")}}, 4),
     ],
 )
