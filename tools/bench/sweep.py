@@ -4,18 +4,24 @@
 
 `parent` is the CPU time of the process that hands out chunks and adds up, beside that of its children: it is
 the part that more jobs do not share, and it does not depend on how busy the machine is. `1 job` and `2 jobs`
-are wall time, the best of some turns; with less than two idle cores they say nothing.
+are wall time, the best of some turns; with less than two idle cores they say nothing. `bare loops` is what
+the machine has to give: the work that two processes which share nothing do in the time that one alone needs.
 """
 
 import argparse
 import resource
+import subprocess
+import sys
+from collections.abc import Callable
 from os import getloadavg
 from time import monotonic
+from typing import Final
 
 from umi_sim.sweep import conductor, keeper
 from umi_sim.sweep.plan import Plan, source_of
 
 SCENARIOS = ("smoke", "storage_storm")
+BARE_LOOP: Final = "n = 0\nfor i in range(40_000_000): n += i * i % 7"
 
 
 def main() -> None:
@@ -27,13 +33,18 @@ def main() -> None:
     options = parser.parse_args()
     plan = Plan(tuple(map(source_of, options.scenarios)), range(options.seeds))
     print(f"{getloadavg()[0]:.1f} others want to run")
-    best = {1: float("inf"), 2: float("inf")}
-    for _ in range(options.turns):
-        for jobs in best:
-            best[jobs] = min(best[jobs], seconds(plan, jobs))
+    sweeps = best(options.turns, lambda jobs: seconds(plan, jobs))
     own, theirs = (cpu_s(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(f"1 job {best[1]:.1f} s   2 jobs {best[2]:.1f} s   ratio {best[1] / best[2]:.2f}")
+    loops = best(options.turns, looped)
+    print(f"1 job {sweeps[1]:.1f} s   2 jobs {sweeps[2]:.1f} s   ratio {sweeps[1] / sweeps[2]:.2f}")
+    print(f"bare loops: ratio {2 * loops[1] / loops[2]:.2f}")
     print(f"parent {own:.2f} s of CPU, children {theirs:.2f} s, so {100 * own / (own + theirs):.1f} %")
+
+
+def best(turns: int, act: Callable[[int], float]) -> dict[int, float]:
+    """The least seconds with one process and with two, turn by turn."""
+    tries = [(act(1), act(2)) for _ in range(turns)]
+    return {1: min(one for one, _ in tries), 2: min(two for _, two in tries)}
 
 
 def seconds(plan: Plan, jobs: int) -> float:
@@ -41,6 +52,13 @@ def seconds(plan: Plan, jobs: int) -> float:
     with keeper.hired():
         executor = conductor.executor_named(conductor.LOCAL)
         conductor.Conductor(plan, executor, jobs, lambda chunk, is_old: None).conduct()
+    return monotonic() - started
+
+
+def looped(count: int) -> float:
+    started = monotonic()
+    loops = [subprocess.Popen((sys.executable, "-c", BARE_LOOP)) for _ in range(count)]
+    assert [loop.wait() for loop in loops] == [0] * count
     return monotonic() - started
 
 
