@@ -22,8 +22,7 @@ from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN, PPM
 from umi_core.policies.similarity import NAME_FLOOR_PPM, Rows, exact_type, measured, nearest
 from umi_core.values import Address, Body, Entity, Row, Scope, Vector
 from umi_sim.postings import Mask, Order, Postings, grown, leading
-from umi_sim.storage import vector_score, words_of, words_score
-from umi_sim.stored import hit_order, matches, rows_at_most
+from umi_sim.stored import hit_order, matches, rows_at_most, vector_score, words_of, words_score
 
 Found = tuple[int, Row]  # with its score in ppm
 Stored = Mapping[Address, Row]

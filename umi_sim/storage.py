@@ -11,7 +11,6 @@ fits.
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -30,9 +29,7 @@ from umi_core.effects import (
     Write,
 )
 from umi_core.inputs import Committed, EffectFailed, ReadDone
-from umi_core.language.words import words
 from umi_core.limits import RECEIPT_MS_MAX
-from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
 from umi_core.values import Address, Body, Entity, Row, Scope, Vector
 from umi_sim.stored import (
     Position,
@@ -47,6 +44,8 @@ from umi_sim.stored import (
     position,
     receipt_of,
     rows_at_most,
+    vector_score,
+    words_score,
 )
 
 if TYPE_CHECKING:
@@ -56,8 +55,6 @@ Versions = tuple[tuple[Address, int], ...]
 
 START: Final = ("", "")
 INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
-
-words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
 
 
 @attrs.frozen
@@ -385,21 +382,3 @@ class SimStorage:
     def _is_known(self, address: Address) -> bool:
         """Whether searches know this row already."""
         return self.horizon_ms is None or self.fresh_ms.get(address, 0) <= self.horizon_ms
-
-
-def words_score(query: ByWords) -> Callable[[Row], int]:
-    """`words_relevance_ppm` with the words of query and rows kept."""
-    asked = words_of(query.text)
-
-    def score(row: Row) -> int:
-        if not isinstance(row.body, Entity):
-            return 0
-        name = words_of(row.body.name)
-        return shared_ppm(asked, name, (*name, *words_of(row.body.content)))
-
-    return score
-
-
-def vector_score(query: tuple[int, ...], body: Body | None) -> int:
-    """Relevance of a vector row; one of another dimension scores 0."""
-    return vector_relevance_ppm(query, body.components) if isinstance(body, Vector) else 0

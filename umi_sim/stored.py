@@ -1,19 +1,25 @@
-"""One row as storage sees it: which conditions it meets, where it stands, what it takes, how it is damaged.
+"""One row as storage sees it: what it meets and how well, where it stands, what it takes, how it is damaged.
 
 Law 1. Pure: rows and addresses in, answers out.
 Law 2. A condition that a body has no field for does not hold.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 import attrs
 
 from umi_core.codec import encode
-from umi_core.effects import ByVector, Commit, Query, Where
+from umi_core.effects import ByVector, ByWords, Commit, Query, Where
+from umi_core.language.words import words
 from umi_core.limits import PAGE_ROW_COUNT_MAX
-from umi_core.values import Address, Body, Entity, Relation, Row, SessionRow, Version
+from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
+from umi_core.values import Address, Body, Entity, Relation, Row, SessionRow, Vector, Version
 
 Position = tuple[str, str]  # (kind, id): where a scan stands
+
+words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
 
 BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
 
@@ -58,6 +64,27 @@ def receipt_of(commit: Commit) -> Body | None:
 def is_version_of(row: Row | None, body: Entity) -> bool:
     """Whether the row says the same already: it is written again for other reasons, such as a relation."""
     return row is not None and isinstance(row.body, Entity) and row.body.version == body.version
+
+
+# Scores.
+
+
+def words_score(query: ByWords) -> Callable[[Row], int]:
+    """`words_relevance_ppm` with the words of query and rows kept."""
+    asked = words_of(query.text)
+
+    def score(row: Row) -> int:
+        if not isinstance(row.body, Entity):
+            return 0
+        name = words_of(row.body.name)
+        return shared_ppm(asked, name, (*name, *words_of(row.body.content)))
+
+    return score
+
+
+def vector_score(query: tuple[int, ...], body: Body | None) -> int:
+    """Relevance of a vector row; one of another dimension scores 0."""
+    return vector_relevance_ppm(query, body.components) if isinstance(body, Vector) else 0
 
 
 # Damage.

@@ -12,7 +12,7 @@ from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
 from umi_core.results import Hit
 from umi_core.values import Entity, Version
 from umi_sim.oracle.worlds import UNTOLD, World
-from umi_sim.storage import words_of
+from umi_sim.stored import words_of
 
 FREE: Final = (
     "confidence_ppm",
