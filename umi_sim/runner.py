@@ -106,8 +106,9 @@ class Run:
 
     def compare(self) -> None:
         """What only a healed world answers is asked in two ways; then the last lives are over."""
+        is_filtering = equivalences.rule_of(equivalences.FILTER) not in self.config.off
         for agent in self.world.agents.values():
-            if equivalences.FILTER in self.config.equivalences:
+            if is_filtering and equivalences.FILTER in self.config.equivalences:
                 reads = self.inspector.oracle.watches[agent.name].archive.audit()
                 queries = [str(args["query"]) for name, args in reads if name == "recall"]
                 count = equivalences.filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
@@ -140,7 +141,7 @@ class Run:
         for agent in self.world.agents.values():
             if not any(is_settled(self.ask(agent, "drain", "rebalance", {})) for _ in range(SCAN_COUNT_MAX)):
                 told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
-                raise Broken("repaired-after-heal", told)
+                self.broken("repaired-after-heal", told)
         self.check_all()
         self.must_rest()
 
@@ -150,7 +151,7 @@ class Run:
             due_ms = agent.memory.deadline_ms() if agent.memory else None
             if due_ms is not None and not self.world.services.atlas.losses:
                 told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
-                raise Broken("repaired-after-heal", told, "never", f"at {due_ms}")
+                self.broken("repaired-after-heal", told, "never", f"at {due_ms}")
 
     def check_all(self) -> None:
         for agent in self.world.agents.values():
@@ -198,7 +199,7 @@ class Run:
         before = lasting_rows(storage)
         self.drain()
         if lasting_rows(storage) != before:
-            raise Broken("second-drain-empty", "a second drain changed stored rows")
+            self.broken("second-drain-empty", "a second drain changed stored rows")
 
     def restart_all(self) -> None:
         """Two restarts in a row."""
@@ -212,7 +213,12 @@ class Run:
         for key in before:
             if key in after and before[key] != after[key]:
                 told = (str(before[key])[:200], str(after[key])[:200])
-                raise Broken("restart-invisible", f"{key} reads otherwise after a restart", *told)
+                self.broken("restart-invisible", f"{key} reads otherwise after a restart", *told)
+
+    def broken(self, rule: str, *told: str) -> None:
+        """Raises Broken, unless the rule is off."""
+        if rule not in self.config.off:
+            raise Broken(rule, *told)
 
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (

@@ -21,6 +21,7 @@ from umi_sim import equivalences
 from umi_sim.drawing import LATENCIES, MODES, config_of, possible_kinds
 from umi_sim.explore import table as exploring
 from umi_sim.faults import KINDS
+from umi_sim.invariants import RULES
 from umi_sim.run_config import PAUSE_MS_MAX, Ratio, RunConfig
 from umi_sim.toml_reader import (
     FILE_BYTES_MAX,
@@ -112,6 +113,7 @@ def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
 
 ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
 HYPHENED: Final = text("[a-z0-9-]{1,60}", "a name of a-z 0-9 -")
+OFF: Final = text("|".join(rule.name for rule in RULES if rule.can_be_off), "a rule of docs/invariants.md")
 TIME_MS: Final = whole(0, 2**52)
 POLICY: Final = text(r"fifo|lifo|random|pct(\([1-5]\))?", "fifo, lifo, random, pct, or pct(1) to pct(5)")
 REQUEST: Final = text("|".join(REQUESTS), "the name of a request")
@@ -204,7 +206,7 @@ class Scenario:
     revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
-    off: tuple[str, ...] = key("run", names(HYPHENED), ())
+    off: tuple[str, ...] = key("run", names(OFF), ())
     equivalences: Sequence[str] | None = key("run", names(text("|".join(equivalences.NAMES))))
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})

@@ -27,6 +27,11 @@ class Rule:
     def is_checked(self) -> bool:
         return self.owner != ""
 
+    @property
+    def can_be_off(self) -> bool:
+        """Whether a run can go on after it is broken."""
+        return self.is_checked and self.name not in ("one-reply", "progress", "hook-order")
+
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
 

@@ -166,9 +166,9 @@ def test_a_script_is_kept_as_it_is() -> None:
 
 def test_what_else_the_file_says_arrives() -> None:
     config = drawn(
-        'mutant = "a-bug"\nversion = 3\n[run]\noff = ["a-rule"]\nreason = "r"\n[services]\nflush_ms = 9'
+        'mutant = "a-bug"\nversion = 3\n[run]\noff = ["ttl-range"]\nreason = "r"\n[services]\nflush_ms = 9'
     )
-    assert (config.planted, config.version, config.off, config.flush_ms) == ("a-bug", 3, ("a-rule",), 9)
+    assert (config.planted, config.version, config.off, config.flush_ms) == ("a-bug", 3, ("ttl-range",), 9)
     assert made('[run]\nmarks = { "a: b" = "1/100" }').marks == {"a: b": (1, 100)}
 
 

@@ -112,7 +112,8 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
          'workload.transcript: belongs to kind = "transcript", and to no other'),
         ('[workload]\nkind = "script"', 'workload.script: belongs to kind = "script", and to no other'),
         ("[services]\nlatency = []", "services.latency: expected different names, got []"),
-        ('[run]\noff = ["a", "a"]\nreason = "r"', "run.off: expected different names, got ['a', 'a']"),
+        ('[run]\noff = ["ttl-range", "ttl-range"]\nreason = "r"',
+         "run.off: expected different names, got ['ttl-range', 'ttl-range']"),
         ('[services]\nlatency = ["far"]', 'services.latency: expected instant|short|spread, got "far"'),
         ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
         ('[run]\npolicy = ["pct(6)"]',
@@ -120,7 +121,8 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
         ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
-        ('[run]\noff = ["TTL 1"]', f'run.off: {NAME} "TTL 1"'),
+        ('[run]\noff = ["ttl-bundary"]', 'run.off: expected a rule of docs/invariants.md, got "ttl-bundary"'),
+        ('[run]\noff = ["progress"]', 'run.off: expected a rule of docs/invariants.md, got "progress"'),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(body: str, problem: str) -> None:
@@ -177,7 +179,7 @@ def test_a_text_that_is_no_scenario_is_refused(text: str, problem: str) -> None:
 
 
 def test_all_findings_come_together_in_the_order_of_the_file() -> None:
-    body = '[agents]\ncount = 9\n[clock]\nland = 1\nskeww = true\n[run]\noff = ["a"]\n'
+    body = '[agents]\ncount = 9\n[clock]\nland = 1\nskeww = true\n[run]\noff = ["ttl-range"]\n'
     body += '[workload]\nkind = "script"'
     assert [problem.split(": ")[1] for problem in problems_of(HEAD + body)] == [
         "agents.count", "clock.land", "clock.skeww", "workload.script", "run.reason",
