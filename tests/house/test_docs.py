@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+import attrs
 import pytest
 
 from tools.tables import DOCS, PAGES
+from umi_sim import scenario
 from umi_sim.cli import cli
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,3 +30,18 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_command_that_is_named_exists(path: Path) -> None:
     named = re.findall(r"umi-sim ([a-z]+)\b", path.read_text())
     assert sorted(name for name in dict.fromkeys(named) if name not in cli.commands) == []
+
+
+OWN_WORLD = (DOCS / "scenario-files.md").read_text()
+
+
+def test_the_docs_name_every_key_of_a_scenario_file() -> None:
+    named = [key.removesuffix(".*") for key in re.findall(r"^\| `([a-z_.*]+)` \|", OWN_WORLD, re.M)]
+    fields = [field for field in attrs.fields(scenario.Scenario) if "table" in field.metadata]
+    keys = [".".join(filter(None, (field.metadata["table"], field.name))) for field in fields]
+    assert sorted(named) == sorted(keys)
+
+
+def test_the_example_of_a_scenario_file_is_one() -> None:
+    (example,) = re.findall(r"^```toml\n(.*?)^```", OWN_WORLD, re.M | re.S)
+    assert scenario.parse(example, "shared_desk.toml", None).id == "shared_desk"
