@@ -2,7 +2,10 @@
 
     .venv/bin/python tools/bench/recall.py              1,000 to 100,000 entities
     .venv/bin/python tools/bench/recall.py --full       and 1,000,000: some minutes and 3 GB
-    .venv/bin/python tools/bench/recall.py --dims 384   vectors as long as those of small real embedders
+    .venv/bin/python tools/bench/recall.py --dims 64    vectors as short as those of the simulated embedder
+
+Vectors have 384 components unless you say otherwise, as those of small real embedders (all-MiniLM-L6-v2, by
+its model card).
 
 A recall is everything from the request to the reply: Memory.step, the vector of the query from SimEmbedder,
 both searches by SimStorage. The bare top-k is `matrix @ query`, argpartition, sort. They are timed turn by
@@ -43,6 +46,7 @@ ONE_CORE: Final = "OPENBLAS_NUM_THREADS"
 SIZES: Final = (1_000, 10_000, 100_000)
 SIZE_FULL: Final = 1_000_000
 ROUNDS: Final = 25
+DIMS: Final = 384
 SCOPE: Final = Scope("ann", "a1")
 SYLLABLES: Final = tuple(
     "ba be bo da de do fa fi ga go ka ki la li lo ma mi mo na ni no pa po ra ri ro sa si ta to va zu".split()
@@ -63,7 +67,7 @@ def main() -> None:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
     parser.add_argument("--full", action="store_true", help="up to 1,000,000 entities")
-    parser.add_argument("--dims", type=int, default=Config().embedding_dims)
+    parser.add_argument("--dims", type=int, default=DIMS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     options = parser.parse_args()
     if ONE_CORE not in os.environ:  # numpy reads it when it is imported

@@ -2,7 +2,7 @@
 
 Law 1. A kind is needed by a bug that it shows where it is alone, and that all the others do not show in as
 many seeds. Kinds that are one with it to the memory are off as well; the bug names them.
-Law 2. A rule is needed by a bug that in so many seeds no other rule sees.
+Law 2. A rule is needed by a bug that it sees, and that with the rule off is seen in none of so many seeds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ from umi_sim.scenario import draw, find
 from umi_sim.verdict import Failure
 
 WITHOUT_COUNT: Final = 8
-OFF_COUNT: Final = 8
 TRIED_COUNT: Final = 4  # bugs of one rule
+SHOWN_COUNT: Final = 8  # seeds that may show one of them
 
 
 @attrs.frozen
 class Need:
     """A kind of fault or a rule, and the bug that needs it; `bug` is empty if none does.
 
-    `seed` shows the bug by `rule`; without the kind, or by another rule, the seeds 0 to `count` - 1 do not.
+    `seed` shows the bug by `rule`; without the kind or the rule, the seeds 0 to `count` - 1 do not.
     """
 
     name: str
@@ -43,16 +43,16 @@ class Need:
         return self.seed >= 0 and not self.seen_by
 
 
-def lived(bug: Mutant, seed: int, overrides: Mapping[str, str]) -> Failure | None:
+def lived(bug: Mutant, seed: int, overrides: Mapping[str, str], off: tuple[str, ...] = ()) -> Failure | None:
     config = draw(find(bug.scenario), seed, overrides)
-    return run_once(attrs.evolve(config, planted=bug.name))[0].failure
+    return run_once(attrs.evolve(config, planted=bug.name, off=(*config.off, *off)))[0].failure
 
 
-def found(bug: Mutant, seed_count: int, first: int = 0) -> tuple[int, str] | None:
-    """The first seed from `first` on in which one of its rules sees the bug, and which."""
-    for seed in (first, *(it for it in range(seed_count) if it != first)):
+def found(bug: Mutant, rules: Sequence[str], seed_count: int) -> tuple[int, str] | None:
+    """The first seed in which one of these rules sees the bug, and which."""
+    for seed in range(seed_count):
         failure = lived(bug, seed, bug.overrides)
-        if failure is not None and failure.rule in bug.rules:
+        if failure is not None and failure.rule in rules:
             return seed, failure.rule
     return None
 
@@ -67,7 +67,7 @@ def kind_needs(names: Sequence[str] = tuple(KINDS)) -> Iterator[Need]:
 
 
 def need_of(bug: Mutant) -> Need:
-    shown = found(bug, bug.seeds_max)
+    shown = found(bug, bug.rules, bug.seeds_max)
     if shown is None:
         return Need(bug.kind, bug.name, alike=bug.alike)
     seed, rule = shown
@@ -92,19 +92,22 @@ def rule_needs(names: Sequence[str] | None = None) -> Iterator[Need]:
 
 
 def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
-    """The first bug that no other rule sees in as many seeds."""
+    """The first bug that is not seen without this rule; else the last one that it sees."""
     best = Need(rule)
     for bug in bugs[:TRIED_COUNT]:
-        failures = [
-            (seed, failure) for seed in range(OFF_COUNT) if (failure := lived(bug, seed, bug.overrides))
-        ]
-        mine = [seed for seed, failure in failures if failure.rule == rule]
-        others = [failure.rule for _, failure in failures if failure.rule != rule]
-        if mine:
-            best = Need(rule, bug.name, rule, mine[0], OFF_COUNT, (), ", ".join(dict.fromkeys(others)))
+        if shown := found(bug, (rule,), SHOWN_COUNT):
+            seed, _ = shown
+            count = max(WITHOUT_COUNT, seed + 1)
+            best = Need(rule, bug.name, rule, seed, count, seen_by=seen_by_others(bug, rule, count))
         if best.is_met:
             break
     return best
+
+
+def seen_by_others(bug: Mutant, rule: str, seed_count: int) -> str:
+    """What sees the bug though this rule is off; empty if nothing does."""
+    failures = (lived(bug, seed, bug.overrides, off=(rule,)) for seed in range(seed_count))
+    return next((failure.rule for failure in failures if failure and failure.rule != rule), "")
 
 
 def line(need: Need) -> str:
