@@ -111,8 +111,16 @@ def set_block(
     wanted = put(core, attrs.evolve(old, text=asked.text, importance_ppm=kept_ppm))
     left = leaving(core, wanted, scores, config)
     if left is None:
-        return CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
+        return core_full(core, old, asked, config)
     return CoreWrite(without(wanted, left), left)
+
+
+def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreFull:
+    """By the limit that is short: of its block, beside entries that never leave, or of the whole tier."""
+    kept_bytes = sum(entry.size_bytes for entry in old.entries) if old.kind == SELF_BLOCK else 0
+    if kept_bytes + asked.size_bytes > BLOCK_BYTES_MAX:
+        return CoreFull(kept_bytes, BLOCK_BYTES_MAX, asked.size_bytes)
+    return CoreFull(core.used_bytes, config.core_bytes_max, asked.size_bytes)
 
 
 def set_importance(core: CoreTier, kind: str, importance_ppm: int, label: str = "") -> CoreWrite | Error:

@@ -20,12 +20,14 @@ from umi_core.inputs import (
     SetBlock,
     SetImportance,
 )
+from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.tiers.rendering import parse_markdown, parse_xml
 from umi_core.values import Block, tidy
 from umi_sim.verdict import Broken
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]
+SELF_SLOT = ("persona", "")
 DEFAULT_PPM = 500_000
 KEEP = object()
 
@@ -121,11 +123,12 @@ class CoreOracle:
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
     def must_be_fair(self, request: BlockWrite, outcome: Refused, slot: Slot, most: int) -> None:
-        """Authored text that fits beside all authored text and the share of self is accepted."""
+        """What fits beside all authored text and the share of self, in its block too, is accepted."""
         if type(outcome.error).__name__ != "CoreFull" or not isinstance(request, SetBlock):
             return
-        need = byte_size(slot, request.text)
-        if most + need + self.config.core_bytes_max // 4 <= self.config.core_bytes_max:
+        need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
+        has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
+        if has_room and most + need + share <= self.config.core_bytes_max:
             name = slot_name(slot)
             raise Broken("no-spurious-refusal", f"{name} of {need} bytes refused beside {most} bytes of text")
 

@@ -18,6 +18,7 @@ from umi_core.errors import (
     LabelTooLong,
     TooManyBlocks,
 )
+from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.tiers.core import (
     Admission,
     CoreTier,
@@ -241,6 +242,15 @@ def test_authored_text_makes_entries_leave_and_core_full_is_the_last_word() -> N
     assert isinstance(change, CoreWrite)
     assert change.left_ids == ("a", "b")
     assert set_block(core, "goals", "x" * 1_900, "", None, WORDY, SMALL) == CoreFull(3_996, 4_096, 1_900)
+
+
+def test_core_full_tells_of_the_limit_that_is_short() -> None:
+    """Storm 10483: an entry of self never leaves persona, whose block is full before core is."""
+    core = admit(EMPTY, entry("a", 43), "persona", 0, {}, Config()).core
+    fits = set_block(core, "persona", "x" * (BLOCK_BYTES_MAX - 43), "", None, {}, Config())
+    assert isinstance(fits, CoreWrite)
+    full = set_block(core, "persona", "x" * (BLOCK_BYTES_MAX - 42), "", None, {}, Config())
+    assert full == CoreFull(43, BLOCK_BYTES_MAX, BLOCK_BYTES_MAX - 42)
 
 
 def test_a_displaced_entry_cannot_displace_its_displacer() -> None:

@@ -17,6 +17,7 @@ from umi_core.inputs import (
     SetBlock,
     SetImportance,
 )
+from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry
@@ -117,6 +118,15 @@ def test_what_fits_beside_the_texts_and_the_share_of_self_is_taken() -> None:
     written("x" * 2_049).write(text, full)
     with broken("no-spurious-refusal"):
         written("x" * 2_048).write(text, full)
+
+
+def test_persona_has_room_for_the_share_of_self_in_its_block() -> None:
+    config = Config()
+    share = config.core_bytes_max // 4
+    full = Refused(CoreFull(0, 0, 0))
+    Told(CoreOracle(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
+    with broken("no-spurious-refusal"):
+        Told(CoreOracle(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
 
 
 def test_core_is_never_larger_than_it_may_be() -> None:
