@@ -34,6 +34,7 @@ from umi_sim.wording import (
 LINE_COUNT_MAX: Final = 40
 SCRIPT_COUNT_MAX: Final = 12
 EVENT_COUNT_MAX: Final = 15
+SILENT_COUNT_MAX: Final = 8
 CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
 EVENT_COLUMN: Final = 18
@@ -148,7 +149,8 @@ def faults_rows(verdict: Verdict) -> Iterator[str]:
     rates, fired, blunt = verdict.config.faults, verdict.fired, verdict.blunt
     silent = [name for name in rates if name not in fired and name not in blunt]
     yield from rows("faults", f"fired {counted(fired)}" if fired else "none fired")
-    parts = (f"silent {', '.join(silent)}" if silent else "", f"blunt {counted(blunt)}" if blunt else "")
+    quiet = ", ".join(silent) if len(silent) <= SILENT_COUNT_MAX else f"{len(silent)} kinds"
+    parts = (f"silent {quiet}" if silent else "", f"blunt {counted(blunt)}" if blunt else "")
     if any(parts):
         yield from rows("", "; ".join(filter(None, parts)))
 

@@ -6,6 +6,7 @@ import attrs
 
 from umi_core.values import Scope, Turn
 from umi_sim import report, wording
+from umi_sim.faults import KINDS
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.seed_fields import PLAIN
@@ -63,6 +64,13 @@ def test_a_run_that_passed() -> None:
         "second drain empty, restart equal",
         "  marks    1 reached",
     ]
+
+
+def test_of_many_kinds_that_did_not_fire_the_number_is_enough() -> None:
+    rates = dict.fromkeys(list(KINDS)[: report.SILENT_COUNT_MAX + 1], (1, 4))
+    config = attrs.evolve(CONFIG, faults=rates)
+    told = report.lines(verdict(config=config, fired={}, blunt={}), "umi-sim run storm --seed 1")
+    assert "           silent 9 kinds" in told
 
 
 def test_what_was_lost_is_listed() -> None:
