@@ -136,7 +136,7 @@ class Engine:
         request = self.filled_in(operation, row, operation.asked)
         sent = outward(self.registry.interceptors(operation.hooks), self.place(operation, row), request)
         operation.sent, operation.onion = sent.request, sent.onion
-        operation.notes += sent.notes
+        state.noted(operation, sent.notes)
         operation.waiting = state.request_count
         operation.due_ms = state.seen_ms + sent.request.timeout_ms
         state.waiting[state.request_count] = operation.number
@@ -184,7 +184,7 @@ class Engine:
         """The answer as the interceptors leave it; one that a hook gives in place of a failure is less."""
         hooks, place = self.registry.interceptors(operation.hooks), self.place(operation, row)
         after, notes = inward(hooks, operation.onion, place, sent, answer)
-        operation.notes += notes
+        self.state.noted(operation, notes)
         for note in notes:
             if (note.hook, note.what) == ("on_error", "substituted"):
                 reason = answer.kind if isinstance(answer, EffectFailed) else "refused"

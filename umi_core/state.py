@@ -22,6 +22,7 @@ from umi_core.tiers.working import WorkingTier
 from umi_core.values import RoutingDecision, Row, Scope
 
 EMBED_TASK: Final = "embed"
+HOOKED: Final = ("refused", "substituted")  # what an interceptor does in place of the world
 
 Facts = dict[str, object]
 Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
@@ -94,6 +95,12 @@ class State:
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by
+
+    def noted(self, operation: Operation, notes: tuple[HookNote, ...]) -> None:
+        """What interceptors did; counted, because recovery and scans reply to nobody."""
+        operation.notes += notes
+        for note in notes:
+            self.count(f"hook {note.what if note.what in HOOKED else 'failed'}")
 
 
 @attrs.define

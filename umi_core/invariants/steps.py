@@ -6,7 +6,9 @@ Law 4. After a failure nobody asks again before the policy, or the failure itsel
 Law 5. A load puts the saved session in place as a whole, or changes nothing.
 Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
 Law 7. A prompt holds what it asks about once, whole, in a line of its own.
-Law 8. Nothing is judged while interceptors are in use: they may answer in place of the world.
+Law 8. Interceptors may look on, and rewrite questions. Where one refuses a question or answers it in place of
+the world, that step is judged by what does not follow from answers: late ones, revisions, prompts, and plans
+as far as the tables they were made with are still to be seen.
 """
 
 import json
@@ -31,15 +33,14 @@ from umi_core.invariants.tiers import check_equal_entries
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX, TEXT_BYTES_MAX
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.state import Operation, Phase, State
+from umi_core.state import Operation, Phase, State, Tiers
 from umi_core.tiers import session
-from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
-from umi_core.tiers.session import SessionInfo
-from umi_core.tiers.working import WorkingTier
-from umi_core.values import Core, SessionRow, cut, pack
+from umi_core.values import Core, RoutingDecision, SessionRow, cut, pack
 
 MAY_LEAVE: Final = ("forget", "remove_block")
+Decisions = tuple[RoutingDecision, ...]
+TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 
 
 class Stand(NamedTuple):
@@ -65,23 +66,21 @@ class Before:
     """What a step is compared with: the state as the step before has left it."""
 
     phase: Phase
-    core: CoreTier
-    access: AccessTable
-    session: SessionInfo
-    working: WorkingTier
+    tiers: Tiers
     working_size: tuple[int, int]
     operation_count: int
     request_count: int
+    hooked_count: int
     stands: dict[int, Stand]
 
 
 def before_step(state: State) -> Before:
     """To be taken at any time between two steps."""
-    tiers, working = state.tiers, state.tiers.working
+    working = state.tiers.working
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
-    counts = state.operation_count, state.request_count
-    return Before(state.phase, tiers.core, tiers.access, tiers.session, working, size, *counts, stands)
+    counts = state.operation_count, state.request_count, hooked_count(state)
+    return Before(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
 @attrs.define
@@ -94,34 +93,36 @@ class Told:
 
 def check_step(before: Before, value: Value, state: State) -> None:
     """The rules that compare a memory before and after the step that was given this value."""
-    if before.core is state.tiers.core and not before.stands and not state.operations:
+    was, tiers = before.tiers, state.tiers
+    if not before.stands and not state.operations and not replaced(was, tiers):
         return
-    if has_interceptors(before, state):
-        return
-    told = Told(value, heard_by(before, value))
+    told, is_hooked = Told(value, heard_by(before, value)), hooked_count(state) != before.hooked_count
     check_late(before, told, state)
-    check_stands(before, told, state)
-    check_core_source(before, told, state.tiers.core)
-    check_access_source(before.access, state.tiers.access, value, told.heard)
-    check_session_source(before.session, state.tiers.session, value, told.heard)
-    check_load(before, told, state)
-    for operation in state.operations.values():
-        if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
-            check_prompt(operation)
-            check_new_plan(operation, state, before.access)
-            tables, inside = (before.access, state.tiers.access), ids_in_core(before.core, state)
-            check_scan(operation, tables, inside, state.seen_ms, state.config)
+    check_revisions(before, state)
+    if not is_hooked:
+        check_attempts(before, told, state)
+        check_core_source(was.core, told, tiers.core)
+        check_access_source(was.access, tiers.access, value, told.heard)
+        check_session_source(was.session, tiers.session, value, told.heard)
+        check_decisions_source(was.decisions, told, tiers.decisions)
+        check_load(before, told, state)
+    check_questions(before, state, is_hooked)
 
 
 def check_replies(before: Before, value: Value, state: State, replies: Iterable[Reply]) -> None:
     """The rules about what a step has replied."""
-    if not has_interceptors(before, state):
-        check_counted(before.access, state.tiers.access, heard_by(before, value), replies)
+    if hooked_count(state) == before.hooked_count:
+        check_counted(before.tiers.access, state.tiers.access, heard_by(before, value), replies)
 
 
 def ids_in_core(before: CoreTier, state: State) -> list[str]:
     """Who was in core before the step or is now: a scan passes them over."""
     return [entry.entity_id for core in (before, state.tiers.core) for _, entry in core.entries()]
+
+
+def replaced(was: Tiers, now: Tiers) -> list[str]:
+    """The tiers that are others than before; of the working tier alone, changed in place, that is not all."""
+    return [name for name in TIERS if getattr(was, name) is not getattr(now, name)]
 
 
 def heard_by(before: Before, value: Value) -> Stand | None:
@@ -131,9 +132,10 @@ def heard_by(before: Before, value: Value) -> Stand | None:
     return next((stand for stand in before.stands.values() if stand.waiting == request_id), None)
 
 
-def has_interceptors(before: Before, state: State) -> bool:
-    was = any(stand.pinned[2] for stand in before.stands.values())
-    return was or any(operation.hooks for operation in state.operations.values())
+def hooked_count(state: State) -> int:
+    """How often an interceptor has refused a question, or answered it, in place of the world."""
+    counters = state.counters
+    return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
 # Late answers.
@@ -146,25 +148,29 @@ def check_late(before: Before, told: Told, state: State) -> None:
     is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
     if is_due or before.operation_count != state.operation_count:
         return
-    rule, tiers = "late-is-inert", state.tiers
+    rule, others = "late-is-inert", replaced(before.tiers, state.tiers)
     asked_count = state.request_count - before.request_count
     demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
     was = {number: stand.waiting for number, stand in before.stands.items()}
     now = {number: operation.waiting for number, operation in state.operations.items()}
     demand(was == now, rule, "who waits for what after a late answer", was, now)
-    demand(before.core is tiers.core, rule, "a late answer changed core")
-    demand(before.access is tiers.access, rule, "a late answer counted as an access")
-    demand(before.session is tiers.session, rule, "a late answer changed the session")
+    demand(not others, rule, "tiers that a late answer changed", "", others)
 
 
 # Operations: revisions and attempts.
 
 
-def check_stands(before: Before, told: Told, state: State) -> None:
+def check_revisions(before: Before, state: State) -> None:
+    for number, stand in before.stands.items():
+        if (operation := state.operations.get(number)) is not None:
+            now = stand_of(operation).pinned
+            demand(stand.pinned == now, "revision-pinned", "its revision", stand.pinned, now)
+
+
+def check_attempts(before: Before, told: Told, state: State) -> None:
     for number, stand in before.stands.items():
         if (operation := state.operations.get(number)) is not None:
             now = stand_of(operation)
-            demand(stand.pinned == now.pinned, "revision-pinned", "its revision", stand.pinned, now.pinned)
             if stand.place == now.place:
                 check_attempt(stand, now, told, state.seen_ms)
 
@@ -192,20 +198,20 @@ def least_wait_ms(stand: Stand, told: Told, now_ms: int) -> int:
 # Where core came from.
 
 
-def check_core_source(before: Before, told: Told, core: CoreTier) -> None:
+def check_core_source(before: CoreTier, told: Told, core: CoreTier) -> None:
     heard = told.heard
-    if core is before.core or core == before.core:
+    if core is before or core == before:
         return
     row = core_row(told.value, heard.asked) if heard else None
     if heard is None or row is None:
         message = "core changed, and nothing was told of it"
-        raise BrokenRule("refused-means-unchanged", message, before.core, core)
+        raise BrokenRule("refused-means-unchanged", message, before, core)
     demand(core == row, "core-current", "core after an answer", row, core)
-    was, now = before.core.guard_version, core.guard_version
+    was, now = before.guard_version, core.guard_version
     demand(was < now, "core-current", "core went back to an older version", f"more than {was}", now)
     if isinstance(told.value, Committed):
         cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
-        check_self_stays(before.core, core, cause)
+        check_self_stays(before, core, cause)
 
 
 def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
@@ -228,7 +234,26 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
     demand(holds, "self-stays", f"a self entry left core by {cause}", mine, there)
 
 
+def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
+    workflow = told.heard.pinned[0] if told.heard else ""
+    holds = now is was or workflow == "remember"
+    demand(holds, "refused-means-unchanged", "decisions changed, and nothing was remembered", was, now)
+
+
 # Questions.
+
+
+def check_questions(before: Before, state: State, is_hooked: bool) -> None:
+    """`is_hooked`: accesses may have been counted twice, and core read twice; of that two tables are seen."""
+    was, now = before.tiers, state.tiers
+    is_seen = not is_hooked or (was.access is now.access and was.core is now.core)
+    for operation in state.operations.values():
+        if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
+            check_prompt(operation)
+            if is_seen:
+                check_new_plan(operation, state, was.access)
+                tables, inside = (was.access, now.access), ids_in_core(was.core, state)
+                check_scan(operation, tables, inside, state.seen_ms, state.config)
 
 
 def check_prompt(operation: Operation) -> None:
@@ -248,18 +273,18 @@ as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 
 def check_load(before: Before, told: Told, state: State) -> None:
-    heard, value, tiers = told.heard, told.value, state.tiers
-    if heard is None or heard.pinned[0] != "load_session" or not isinstance(value, ReadDone):
-        return
-    if tiers.session is before.session:
-        size = tiers.working.used_bytes, len(tiers.working.entries)
-        demand(tiers.working is before.working, "load-or-nothing", "a failed load changed the working tier")
-        demand(size == before.working_size, "load-or-nothing", "bytes and entries", before.working_size, size)
-        return
-    body = next((row.body for row in value.rows if isinstance(row.body, SessionRow)), None)
-    if body is None:
-        raise BrokenRule("session-or-error", "a session was loaded that no row told of")
-    check_loaded(body.snapshot, state)
+    heard, value, was, now = told.heard, told.value, before.tiers, state.tiers
+    workflow = heard.pinned[0] if heard else ""
+    if now.session is was.session:
+        demand(now.working is was.working, "load-or-nothing", "another working tier, and no other session")
+        size = now.working.used_bytes, len(now.working.entries)
+        is_left = workflow != "load_session" or size == before.working_size
+        demand(is_left, "load-or-nothing", "bytes and entries", before.working_size, size)
+    elif workflow == "load_session" and isinstance(value, ReadDone):
+        body = next((row.body for row in value.rows if isinstance(row.body, SessionRow)), None)
+        if body is None:
+            raise BrokenRule("session-or-error", "a session was loaded that no row told of")
+        check_loaded(body.snapshot, state)
 
 
 def check_loaded(snapshot: bytes, state: State) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.effects import Asked, Commit, Done, Read, Reply, Write
 from umi_core.hooks import Interceptor
-from umi_core.inputs import CreateSession, Rebalance, Recall, Remember, SetBlock, Value, Wake
+from umi_core.inputs import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock, Value, Wake
 from umi_core.invariants import Before, BrokenRule, before_step, check_replies, check_step
 from umi_core.invariants.accesses import check_recorded, check_scan
 from umi_core.limits import SCAN_COUNT_MAX
@@ -88,13 +88,15 @@ def test_nobody_else_counts() -> None:
     assert caught(pair.judge) == "access-truth"
 
 
-def test_nothing_is_judged_while_interceptors_are_in_use() -> None:
-    """They may answer in place of the world, so what it told is not what was learnt (law 8)."""
+def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answers() -> None:
+    """What an interceptor gives in place of the world is not what the world told (law 8)."""
     pair = watched()
     pair.ask(Remember(1, "Alice likes tea"))
     pair.memory.intercept(Interceptor("h"))
     pair.ask(Recall(2, "tea"))
     count(pair, ALICE, 1)
+    assert caught(pair.judge) == "access-truth"
+    pair.memory.state.count("hook substituted")
     pair.judge()
 
 
@@ -135,6 +137,18 @@ def test_the_session_changes_when_something_was_learnt_and_never_else() -> None:
     session = pair.memory.state.tiers.session
     pair.memory.state.tiers.session = attrs.evolve(session, interaction_count=1)
     assert caught(pair.judge) == "session-keys-true"
+
+
+def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session() -> None:
+    pair = watched()
+    pair.ask(Remember(1, "Alice likes tea"))
+    pair.step(Blocks(2))
+    session = pair.memory.state.tiers.session
+    pair.memory.state.tiers.session = attrs.evolve(session, interaction_count=9)
+    assert caught(pair.judge) == "session-keys-true"
+    pair.step(Blocks(3))
+    count(pair, ALICE, 1)
+    assert caught(pair.judge) == "access-truth"
 
 
 # What the score needs.

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, saying, verdict
+from umi_core import hooks
 from umi_core.config import Config
-from umi_core.effects import AskModel, Commit, Embed, Failed, Read, Refused, Write
+from umi_core.effects import Asked, AskModel, Commit, Embed, Failed, Read, Refused, Write
 from umi_core.errors import SnapshotDamaged
 from umi_core.inputs import (
     Committed,
@@ -454,6 +455,9 @@ def core_row(core: CoreTier) -> Row:
         lambda state: setattr(state.tiers, "core", OTHER),
         lambda state: setattr(state.tiers, "access", AccessTable()),
         lambda state: setattr(state.tiers, "session", SessionInfo()),
+        lambda state: setattr(state.tiers, "working", WorkingTier()),
+        lambda state: setattr(state.tiers, "decisions", (1,)),
+        lambda state: setattr(state.tiers, "rewrites", RewriteCache()),
     ],
 )
 def test_a_late_answer_that_does_something_is_caught(change: Callable[[State], object]) -> None:
@@ -522,18 +526,72 @@ def test_accesses_are_counted_when_something_is_learnt_and_never_else() -> None:
     )
 
 
+def test_decisions_are_those_of_a_remember_that_heard_something() -> None:
+    def decide(state: State) -> None:
+        state.tiers.decisions = (RoutingDecision(ALICE, "human", False, None, "", "kept", None),)
+
+    pair = asking()
+    remember = both(pair.memory.state)[0]
+    value = ModelReplied(remember.waiting or 0, "")
+    before = before_step(pair.memory.state)
+    decide(pair.memory.state)
+    check_step(before, value, pair.memory.state)
+    assert judged(asking(), Wake(), decide) == CHANGED
+    pair = asking()
+    both(pair.memory.state)[0].workflow = "recall"
+    assert judged(pair, value, decide) == CHANGED
+
+
 def test_an_operation_keeps_its_revision() -> None:
     assert judged(asking(), Wake(), change_first(revision=2)) == "revision-pinned"
 
 
-def test_with_interceptors_nothing_is_judged() -> None:
+def hooked(change: Callable[[State], object]) -> Callable[[State], None]:
+    """The same in a step in which an interceptor has answered in place of the world."""
+
+    def apply(state: State) -> None:
+        change(state)
+        state.count("hook substituted")
+
+    return apply
+
+
+def test_what_an_interceptor_answered_is_no_news_of_the_world() -> None:
     pair = asking()
-    both(pair.memory.state)[0].hooks = 1
     before = before_step(pair.memory.state)
-    pair.memory.state.tiers.core = OTHER
+    hooked(lambda state: setattr(state.tiers, "core", OTHER))(pair.memory.state)
     check_step(before, Wake(), pair.memory.state)
-    both(pair.memory.state)[0].hooks = 0
-    check_step(before, Wake(), pair.memory.state)
+    assert judged(asking(), Wake(), hooked(change_first(revision=2))) == "revision-pinned"
+    late = hooked(lambda state: setattr(state.tiers, "core", OTHER))
+    assert judged(asking(), LATE, late) == "late-is-inert"
+
+
+def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
+    """Refuses to embed, answers a search and shortens what is asked of models; the rest it lets pass."""
+    match place.step:
+        case "embed":
+            return hooks.Refuse("no")
+        case "by_words":
+            alice = attrs.evolve(entity("Alice", content="likes tea"), vector_missing=True)
+            return hooks.Substitute(ReadDone(0, (Row(Address(SCOPE, "entity", ALICE), 2, alice, 500_000),)))
+        case "extract":
+            assert isinstance(request, AskModel)
+            return hooks.Rewrite(attrs.evolve(request, timeout_ms=5))
+        case "commit":
+            raise ValueError(place)
+    return hooks.Pass()
+
+
+def test_a_whole_life_with_interceptors_keeps_the_rules_of_steps() -> None:
+    pair = Watched(config=EASY, registry=BUILT_IN.with_interceptor(hooks.Interceptor("h", meddling))).run()
+    pair.ask(Remember(1, "Umi helps. Alice likes tea"))
+    pair.ask(Rebalance(2))
+    pair.ask(Recall(3, "Alice"))
+    assert pair.memory.state.tiers.access.records[ALICE].count == 2
+    pair.ask(Remember(4, "Bob snores"), AskModel)
+    pair.ask(Forget(5, UMI))
+    counters = pair.memory.state.counters
+    assert (counters["hook refused"], counters["hook substituted"], counters["hook failed"]) == (4, 1, 4)
 
 
 def sleep(due_ms: int) -> Callable[[State], None]:
@@ -549,6 +607,8 @@ def test_no_attempt_is_too_early() -> None:
     assert judged(asking(), limited, change_first(waiting=98)) == "backoff"
     assert judged(asking(), limited, sleep(60_004)) == "backoff"
     assert judged(asking(), Wake(), sleep(104)) == "backoff"
+    unavailable = attrs.evolve(limited, kind="unavailable", retry_after_ms=0)
+    assert judged(asking(), unavailable, change_first(waiting=98, due_ms=30_005)) == "backoff"
     woken = asking()
     assert judged(woken, Wake(), lambda state: setattr(both(state)[1], "waiting", 98)) == "backoff"
     pair = asking()
@@ -604,6 +664,16 @@ def test_a_load_is_whole_or_nothing() -> None:
     )
     pair, row = loading()
     assert judged(pair, attrs.evolve(row, rows=()), loaded("s")) == "session-or-error"
+
+
+def test_a_load_that_fails_leaves_the_working_tier_as_it_was() -> None:
+    def copied(state: State) -> None:
+        state.tiers.working = attrs.evolve(state.tiers.working)
+
+    for value in (EffectFailed(loading()[1].request_id, "unavailable"), loading()[1]):
+        assert judged(loading()[0], value, copied) == "load-or-nothing"
+        assert judged(loading()[0], value, spend(used_bytes=0)) == "load-or-nothing"
+    assert judged(loading()[0], Wake(), copied) == "load-or-nothing"
 
 
 def test_loading_damage_is_caught() -> None:
@@ -779,6 +849,10 @@ def test_a_new_commit_is_judged_in_its_step() -> None:
     strange = Write(Address(Scope("u1", "other"), "entity", BOB), None)
     operation.asked = attrs.evolve(operation.asked, writes=(strange,))
     assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
+    pair.memory.state.count("hook refused")
+    assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == "write-scope"
+    pair.memory.state.tiers.access = AccessTable()  # what it was scored with may be nowhere to be seen
+    check_step(before, Get(1, "x"), pair.memory.state)
 
 
 def test_a_relation_that_nobody_asked_about_is_caught() -> None:
