@@ -298,7 +298,11 @@ class Worlds(ABC):
         doers: dict[Operation, None] = {}
         for key, claim in claims.items():
             track = self.track(key)
-            doers |= self.narrow(track, op, claim) if key not in op.did else {}
+            if key in op.did:  # settled before, or just now by what was told of another id
+                told = f"{key} was {claim[1]} with version {claim[0]}"
+                self.demand(self.may_have(op, key, claim), "all-or-nothing", told, op.did[key], claim)
+            else:
+                doers |= self.narrow(track, op, claim)
             for rival in [it for it in track.open if claim[1] in CHANGES and it.is_over(op.began)]:
                 self.close(rival)
         self.strip(op)

@@ -12,6 +12,7 @@ from tests.histories import (
     DIMS,
     NOW_MS,
     History,
+    Told,
     broken,
     entity,
     extraction,
@@ -719,3 +720,38 @@ def test_answers_to_nobody_are_not_heard() -> None:
     told = two_known()
     told.hear("a:rebalance:1", "embed", ((1,) * DIMS,))
     told.get(ALICE, entity(ALICE, "likes tea"))
+
+
+# Requests that share a key, and what is told of them.
+
+
+def attempt(told: History, *mentions: tuple[str, str]) -> str:
+    """The same request under one key; each time its model finds something else in it."""
+    op_id = told.ask(Remember("", "x", embed=False, request_key="k"))
+    told.hear(op_id, "extract", extraction(*mentions))
+    return op_id
+
+
+def test_a_repeated_reply_is_that_of_the_attempt_that_it_tells_of() -> None:
+    told = History()
+    told.reply(attempt(told, (ALICE, "naps")), Unknown())
+    told.reply(attempt(told, (ACME, "sells tea")), Unknown())
+    told.reply(attempt(told), remembered((ACME, 1, "created"), repeated=True))
+    told.get(ACME, entity(ACME, "sells tea"))
+    told.get(ALICE, None)
+
+
+def test_a_note_in_place_of_what_a_model_found_has_a_cause_whoever_else_asked() -> None:
+    told = History()
+    told.reply(attempt(told, (ALICE, "naps")), Unknown())
+    with broken("degradation-named"):
+        told.reply(attempt(told, (ALICE, "naps")), note("x")[1], ONE_NOTE)
+
+
+@pytest.mark.parametrize("first", [(ALICE, 2, "updated"), (ALICE, 1, "unchanged")])
+def test_one_reply_does_not_tell_that_a_write_has_happened_and_that_it_has_not(first: Told) -> None:
+    told, content = History(), "likes tea" if first[2] == "unchanged" else "naps"
+    told.reply(told.tell((ALICE, "likes tea"), (ACME, "sells tea"), embed=False), Unknown())
+    op_id = told.tell((ALICE, content), (ACME, "naps"), embed=False)
+    with broken("all-or-nothing"):
+        told.reply(op_id, remembered(first, (ACME, 1, "created")))
