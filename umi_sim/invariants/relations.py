@@ -124,7 +124,7 @@ def check_relations(rows: Rows) -> None:
             there = [is_version(entity_id, number, rows) for entity_id, number in ends]
             demand(all(there), "relation-ends", f"versions at the ends of {relation.id}", ends, there)
         else:
-            is_link = relation.kind in LINK_KINDS and numbers == [0, 0] and ends[0][0] != ends[1][0]
+            is_link = relation.kind in LINK_KINDS and numbers == [0, 0]
             demand(is_link, "relation-ends", f"{relation.id} links no two entities", [0, 0], relation)
     for entity in rows.entities.values():
         check_count(entity, rows)

@@ -32,6 +32,7 @@ from umi_core.values import (
     entity_id,
 )
 from umi_sim.invariants import ALIASES, RULES, check_recovered, check_store, check_xml, id_of, rule_named
+from umi_sim.invariants.relations import Rows, is_left_behind, is_version
 from umi_sim.verdict import Broken
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
@@ -266,6 +267,29 @@ def hundred_and_one(pair: Pair) -> None:
     put(pair, "entity", BOB, attrs.evolve(row.body, version=101))
 
 
+def second_alone(pair: Pair) -> None:
+    """A second version that says it is a first one, of an entity that nobody ever forgot."""
+    row = pair.row("version", f"{BOB}@1")
+    assert row is not None
+    assert isinstance(row.body, Version)
+    put(pair, "version", f"{BOB}@1", None)
+    put(pair, "version", f"{BOB}@2", attrs.evolve(row.body, version=2))
+    change("entity", BOB, version=2)(pair)
+
+
+def reborn_without_its_first(pair: Pair) -> None:
+    pair.ask(Remember(11, "Carl sings"))
+    pair.ask(Remember(12, "Carl likes tea"))
+    put(pair, "version", f"{CARL}@2", None)
+
+
+def unreadable(pair: Pair) -> None:
+    """A block that no XML can show, in the tier and in its row."""
+    blocks = (Block("human", text="\x00"), *pair.memory.state.tiers.core.blocks)
+    put(pair, "core", "core", Core(blocks))
+    pair.memory.state.tiers.core = CoreTier(blocks)
+
+
 def version(number: int, content: str, kind: str | None = None, entity: str = BOB) -> Version:
     return Version(entity, number, content, kind, content, None, (), None, 0)
 
@@ -304,6 +328,8 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("version-chain", change("version", f"{ALICE}@1", content="likes milk")),
     ("version-chain", drop_relations),
     ("version-chain", add("relation", "rel_x", relation((ALICE, 1), (ALICE, 2)))),
+    ("version-chain", second_alone),
+    ("version-chain", reborn_without_its_first),
     ("tables-bounded", hundred_and_one),
     ("relation-ends", add("relation", "rel_x", relation((ALICE, 2), (ALICE, 2)))),
     ("relation-ends", add("relation", "rel_x", relation((ALICE, 2), (ALICE, 3)))),
@@ -314,6 +340,7 @@ BREAKS: list[tuple[str, Callable[[Pair], None]]] = [
     ("vectors-whole", change("vector", ALICE, components=(0,) * len(UNIT))),
     ("vectors-whole", change("vector", ALICE, components=(128, *UNIT[1:]))),
     # core
+    ("render-standard-xml", unreadable),
     ("core-current", set_tier(guard_version=99)),
     ("core-current", set_tier(blocks=())),
     ("core-current", change_entry(version=1)),
@@ -512,7 +539,8 @@ def test_statements_that_are_not_kept_any_more_may_still_be_contradicted() -> No
     assert f"{ALICE}@2" in alice.contradicts
 
 
-def test_of_too_many_contradictions_the_newest_are_named() -> None:
+def contradicted_by_a_hundred() -> tuple[Pair, tuple[str, ...]]:
+    """Alice, contradicted by Bob and by a hundred more; those, as she names them."""
     pair = spoken_of(*QUARREL)
     for n in range(2, 102):
         other = entity_id(SCOPE, "person", f"p{n}")
@@ -523,6 +551,11 @@ def test_of_too_many_contradictions_the_newest_are_named() -> None:
         put(pair, "relation", f"rel_{n}", attrs.evolve(row, id=f"rel_{n}"))
     refs = tuple(f"{entity_id(SCOPE, 'person', f'p{n}')}@1" for n in range(2, 102))
     change("entity", ALICE, relation_count=101, contradicts=refs)(pair)
+    return pair, refs
+
+
+def test_of_too_many_contradictions_the_newest_are_named() -> None:
+    pair, refs = contradicted_by_a_hundred()
     with pytest.raises(Broken, match="tables-bounded: relations of"):
         check_store(pair.storage, pair.memory.state)
     drop("relation", "rel_2")(pair)
@@ -532,6 +565,24 @@ def test_of_too_many_contradictions_the_newest_are_named() -> None:
     check_store(pair.storage, pair.memory.state)
     change("entity", ALICE, contradicts=(f"{BOB}@1", *refs[1:-1]))(pair)
     with pytest.raises(Broken, match="relation-ends: contradictions of"):
+        check_store(pair.storage, pair.memory.state)
+
+
+def test_of_its_own_contradictions_none_is_named_beyond_the_limit() -> None:
+    """A relation between two versions of one entity counts for nobody, and may still be named."""
+    pair, refs = contradicted_by_a_hundred()
+    for row in pair.rows("relation"):
+        assert isinstance(row.body, Relation)
+        if row.body.source[0] == row.body.target[0]:
+            change("relation", row.address.id, kind="contradict")(pair)
+        elif BOB in (row.body.source[0], row.body.target[0]):
+            drop("relation", row.address.id)(pair)
+    change("version", f"{ALICE}@2", kind="contradict")(pair)
+    change("entity", BOB, relation_count=0, contradicts=())(pair)
+    change("entity", ALICE, relation_count=100)(pair)
+    check_store(pair.storage, pair.memory.state)
+    change("entity", ALICE, contradicts=(f"{ALICE}@1", *refs))(pair)
+    with pytest.raises(Broken, match="twice, or too many"):
         check_store(pair.storage, pair.memory.state)
 
 
@@ -565,6 +616,24 @@ def test_relations_that_do_not_agree_with_their_ends_are_caught_by_name(
     with pytest.raises(Broken) as caught:
         check_store(pair.storage, pair.memory.state)
     assert caught.value.rule == rule
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "likes"}, {"source": (ALICE, 1), "target": (BOB, 1)}])
+def test_a_link_of_no_such_kind_or_between_versions_is_caught(wrong: dict[str, Any]) -> None:
+    """In place of one that was there, so that both ends count as many as before."""
+    pair = spoken_of(MET)
+    link = pair.rows("relation")[0]
+    change("relation", link.address.id, **wrong)(pair)
+    with pytest.raises(Broken, match="links no two entities"):
+        check_store(pair.storage, pair.memory.state)
+
+
+def test_only_versions_that_newer_ones_have_displaced_may_be_absent() -> None:
+    old = attrs.evolve(entity_of(spoken_of("Bob snores"), BOB), version=102)
+    rows = Rows(SCOPE, entities={BOB: old})
+    assert [n for n in (0, 1, 2, 3, 102) if is_version(BOB, n, rows)] == [1, 2]
+    refs = [f"{BOB}@0", f"{BOB}@1", f"{BOB}@2", f"{BOB}@3", f"{ALICE}@1", "nobody"]
+    assert [ref for ref in refs if is_left_behind(ref, old)] == [f"{BOB}@1", f"{BOB}@2"]
 
 
 def test_what_was_updated_is_not_contradicted_any_more() -> None:
