@@ -87,7 +87,7 @@ class Evidence(Worlds):
             name, last = f"{step}:partial", op.answers_of(step)[-1:]
             lacks = [self.lacks(op, step, it.text, changed) for it in last if isinstance(it, ModelReplied)]
             is_due = True in lacks
-            is_fair = (name in names) == is_due or (None in lacks and name in names)
+            is_fair = (name in names) == is_due or None in lacks
             self.demand(is_fair, "degradation-named", name, is_due, names)
 
     def lacks(self, op: Operation, step: str, text: str, changed: tuple[Entity, ...]) -> bool | None:

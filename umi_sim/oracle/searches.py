@@ -157,7 +157,6 @@ class Searches(Relations):
             self.demand(not answers, "deep-by-trigger", "a model was asked for variants", (), answers)
             self.demand(value.variants == (query,), "deep-by-trigger", "variants", (query,), value.variants)
             return
-        self.demand(answers or self.is_late(op), "deep-by-trigger", "no model was asked for variants")
         read = [parse_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
         found = [(query,) if it is None or isinstance(it, Unusable) else it for it in read]
         allowed = found[-1:] if not self.is_late(op) else [*found, (query,)]
@@ -166,8 +165,8 @@ class Searches(Relations):
     # Hits.
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> None:
-        is_score = 0 <= hit.score_ppm <= limits.PPM and 0 <= hit.relevance_ppm <= limits.PPM
-        self.demand(is_score, "hits-ordered", f"{hit.id} has no such score", hit.relevance_ppm, hit.score_ppm)
+        is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
+        self.demand(is_ppm, "hits-ordered", f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm)
         low, high = (fused_ppm(hit.relevance_ppm, rank_ppm) for rank_ppm in (0, limits.PPM))
         is_fair = low <= hit.score_ppm <= high if is_fused else hit.score_ppm == hit.relevance_ppm
         self.demand(is_fair, "fusion-rule", f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm)

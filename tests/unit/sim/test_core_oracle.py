@@ -133,6 +133,8 @@ def test_core_is_never_larger_than_it_may_be() -> None:
     written().read(CoreBytes(0), 4_096)
     with broken("core-limits"):
         written().read(CoreBytes(0), 4_097)
+    with broken("core-limits"):
+        written().read(CoreBytes(0), -1)
 
 
 def test_blocks_stand_in_one_order() -> None:

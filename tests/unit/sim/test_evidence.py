@@ -88,6 +88,13 @@ def test_a_substitute_is_named_if_and_only_if_an_answer_failed(case: Any, due: s
                 told.reply(op_id, value, *named(name))
 
 
+def test_a_commit_that_failed_without_a_conflict_was_not_planned_again() -> None:
+    told, op_id, value = evolved("no idea")
+    told.oracle.answered(op_id, "commit", EffectFailed(0, "unavailable"))
+    with broken("degradation-named"):
+        told.reply(op_id, value)
+
+
 def test_the_last_answer_counts() -> None:
     told, op_id, value = embedded(None)
     told.hear(op_id, "embed", (SOUND,))

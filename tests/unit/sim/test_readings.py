@@ -1,16 +1,18 @@
 """Goal: a parser that raises, or does not see what stands in a reply, is noticed whatever it replied."""
 
 import json
+from typing import Any
 
+import attrs
 import pytest
 
 from tests.histories import broken
 from umi_core.config import Config
 from umi_core.language import extraction, replies
 from umi_core.language.evolution import Evolution
-from umi_core.limits import JSON_DEPTH_MAX
+from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
 from umi_sim.oracle import readings
-from umi_sim.oracle.readings import READERS, check_reading, payload_of
+from umi_sim.oracle.readings import READERS, check_elements, check_reading, payload_of
 
 TWO = json.dumps(
     {"entities": [{"name": name, "type": "person", "content": "naps"} for name in ("Bob", "Eve")]}
@@ -31,6 +33,8 @@ WRAPPED = (
     "no",
     "[" * 5_000,
     '{"entities": NaN}',
+    f"[{'9' * (JSON_NUMBER_CHARS_MAX + 1)}] {{}}",
+    f'{{"entities": [], "n": {"9" * (JSON_NUMBER_CHARS_MAX + 1)}}} {{}}',
 )
 
 
@@ -86,3 +90,22 @@ def test_an_element_that_is_neither_kept_nor_dropped_is_noticed(
     monkeypatch.setitem(readings.READERS, "extract", lambda reply, config: read)
     with broken("parser-total"):
         check_reading("extract", TWO, Config())
+
+
+MENTION = extraction.fallback_note("text")
+NAMED = attrs.evolve(MENTION, name="Bob", named=True)
+
+
+@pytest.mark.parametrize(
+    ("kept", "elements"),
+    [
+        ((NAMED, attrs.evolve(NAMED, name="Eve")), [{"name": "Bob"}]),  # more than there were
+        ((NAMED,), [{"name": "Bob"}, "Eve"]),  # one that is no object, and not dropped
+    ],
+)
+def test_of_what_is_kept_there_are_no_more_than_were_told_and_the_rest_is_dropped(
+    kept: tuple[extraction.Mention, ...], elements: list[Any]
+) -> None:
+    check_elements(extraction.Extraction((NAMED,), (), (), False), [{"name": "Bob"}])
+    with broken("parser-total"):
+        check_elements(extraction.Extraction(kept, (), (), False), elements)

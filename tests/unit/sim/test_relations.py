@@ -24,7 +24,7 @@ from tests.histories import (
 )
 from umi_core.config import Config
 from umi_core.effects import Degraded, Done, Unknown
-from umi_core.inputs import EffectFailed, Forget, GetEntity
+from umi_core.inputs import EffectFailed, Forget, GetEntity, Remember
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.results import Remembered
 from umi_core.values import Relation, Version
@@ -90,6 +90,12 @@ def test_a_next_version_has_one_relation_as_it_was_said(relations: tuple[Relatio
     told, op_id = next_alice(UPDATE)
     with broken(rule):
         told.reply(op_id, second(*relations))
+
+
+def test_the_table_says_the_same_of_every_next_version() -> None:
+    told, op_id = next_alice("[]")
+    with broken("version-chain"):
+        told.reply(op_id, second(extending(ALICE, 2, confidence_ppm=1)))
 
 
 def test_what_is_told_of_a_version_is_what_it_shows() -> None:
@@ -254,6 +260,21 @@ def test_a_sure_contradiction_needs_an_answer(confidence: float, needed: bool) -
                 told.reply(op_id, clash(row, needs_resolution=said))
 
 
+@pytest.mark.parametrize("target", [(ALICE, 1), ("ent_y", 1)])
+def test_a_verdict_counts_for_the_new_statements_of_this_text_alone(target: tuple[str, int]) -> None:
+    told, op_id = next_alice(stated("contradict", ("ent_x", 1), target))
+    said = relation(("ent_x", 1), target, "contradict", **BY_MODEL)
+    with broken("relation-ends"):
+        told.reply(op_id, second(extending(ALICE, 2), said, needs_resolution=True))
+
+
+def test_a_verdict_on_what_nobody_can_follow_need_not_be_told() -> None:
+    told = History()
+    told.store((ALICE, "likes tea"))
+    told.oracle.undecide(told.oracle.track(ALICE))
+    told.reply(clashing(told)[1], clash(needs_resolution=False))
+
+
 # Links.
 
 
@@ -309,6 +330,18 @@ def test_a_link_is_told_as_it_was_stated(lie: dict[str, Any]) -> None:
     wrong = attrs.evolve(wrong, id=relation(wrong.source, wrong.target, wrong.kind).id)
     with broken("relation-ends"):
         told.reply(linked(told, SAID), both(wrong))
+
+
+@pytest.mark.parametrize("there", [ALICE, ACME])
+def test_a_link_of_another_attempt_is_none_of_a_text_that_names_one_end(there: str) -> None:
+    told, request = History(), Remember("", "tea", embed=False, request_key="k")
+    for mentions, links in ((((ALICE, "tea"), (ACME, "tea")), [SAID]), (((there, "tea"),), [])):
+        op_id = told.ask(request)
+        told.hear(op_id, "extract", extraction(*mentions, relations=links))
+        if links:
+            told.reply(op_id, Unknown())
+    with broken("relation-ends"):
+        told.reply(op_id, remembered((there, 1, "created"), relations=(LINK,)))
 
 
 def test_a_new_link_is_told_or_dropped() -> None:

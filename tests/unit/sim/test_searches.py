@@ -146,6 +146,35 @@ def test_a_search_that_lost_rows_is_not_held_to_all_of_them() -> None:
     told.recall("tea", ranked(told)[0], degraded=(Degraded("read:foreign_rows", "foreign"),))
 
 
+@pytest.mark.parametrize(
+    ("options", "lie", "rule"),
+    [
+        ({"types": ("note",)}, {}, "filter-before-cut"),
+        ({"min_score_ppm": 500_000}, {"score_ppm": 499_999, "relevance_ppm": 499_999}, "filter-before-cut"),
+        ({}, {"time_ms": NOW_MS - 1}, "hits-ordered"),
+        ({}, {"time_ms": NOW_MS + 1}, "hits-ordered"),
+    ],
+)
+def test_where_rows_were_lost_each_hit_is_judged_all_the_same(
+    options: dict[str, Any], lie: dict[str, Any], rule: str
+) -> None:
+    told = two_known()
+    first = attrs.evolve(ranked(told)[0], **lie)
+    with broken(rule):
+        told.recall("tea", first, degraded=(Degraded("read:foreign_rows", "foreign"),), **options)
+
+
+def test_a_time_that_was_read_is_the_time_of_the_hit() -> None:
+    told = two_known()
+    for row in (entity(ALICE, "likes tea"), entity(ACME, "sells tea")):
+        told.get(row.id, row)
+    told.oracle.saw(NOW_MS + 5)
+    first, second = ranked(told)
+    told.recall("tea", first, second)
+    with broken("hits-ordered"):
+        told.recall("tea", attrs.evolve(first, time_ms=NOW_MS + 1), second)
+
+
 # What a query was taken for.
 
 QUERY = "What did he say about that?"
@@ -596,6 +625,10 @@ def test_beside_what_is_uncertain_all_that_is_certain_is_judged() -> None:
     deep(one_uncertain(), acme, heard=heard)
     deep(one_uncertain(), acme, unsure, heard=heard)
     deep(one_uncertain(), attrs.evolve(acme, score_ppm=1_000_000), heard=heard, limit=1)
+    for score_ppm in (559_999, 860_001):  # seven tenths of its relevance, and up to three for its rank
+        with broken("fusion-rule"):
+            hits = sorted((acme, attrs.evolve(unsure, score_ppm=score_ppm)), key=lambda it: -it.score_ppm)
+            deep(one_uncertain(), *hits, heard=heard)
     with broken("filter-before-cut"):
         deep(one_uncertain(), unsure, heard=heard)
     with broken("filter-before-cut"):
@@ -662,6 +695,16 @@ def test_what_landed_after_a_crash_is_young_until_the_next_life_replies() -> Non
     told.oracle.world_ms = 1_100
     with broken("error-is-not-empty"):
         told.recall("tea")
+
+
+def test_what_a_write_in_flight_may_change_is_not_at_rest() -> None:
+    told = History()
+    told.oracle.lag_since = lambda at_ms: 100
+    told.oracle.world_ms = 50
+    told.store((ALICE, "likes tea"), embed=False)
+    told.oracle.world_ms = 1_000
+    told.tell((ALICE, "likes tea"), embed=False, importance_ppm=1)
+    told.recall("tea")
 
 
 # Damage.

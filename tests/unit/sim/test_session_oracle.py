@@ -186,6 +186,15 @@ def test_a_conflict_names_the_version_that_is_here_and_a_newer_one(conflict: Ses
         opened().tell("a", SaveSession(0), Refused(conflict))
 
 
+def test_a_version_that_was_shown_before_a_save_began_is_not_what_it_saved() -> None:
+    told = opened()
+    told.load("b", 2)
+    told.tell("b", SaveSession(0), Unknown())
+    told.load("b", 3)
+    with broken("session-versions"):
+        told.save("a", 3)
+
+
 def test_no_id_is_given_twice() -> None:
     with broken("session-versions"):
         opened().tell("b", CreateSession(0), Done(SessionCreated(OWN, 1_000, 0)))
@@ -209,6 +218,8 @@ def test_an_acknowledged_version_is_not_lost() -> None:
 def test_a_save_is_of_the_session_that_is_open_here() -> None:
     with broken("session-or-error"):
         opened().tell("a", SaveSession(0), saved(3, "ses_2"))
+    with broken("session-or-error"):
+        opened().tell("b", SaveSession(0), saved(3))  # it is there, and b has not loaded it
 
 
 def test_a_session_of_another_user_is_not_there() -> None:
@@ -216,6 +227,8 @@ def test_a_session_of_another_user_is_not_there() -> None:
     told.tell("x", LoadSession(0, OWN), Refused(SessionNotFound(OWN)))
     with broken("session-or-error"):
         told.load("x", 2)
+    with broken("session-or-error"):
+        Told().load("a", 1)  # nobody ever created it
 
 
 def test_who_is_no_member_loads_nothing_until_it_is_handed_over() -> None:
@@ -283,6 +296,12 @@ def created_so_often(count: int) -> Told:
 
 def test_a_fourth_session_of_one_millisecond_may_fail() -> None:
     created_so_often(3).tell("a", CreateSession(0), FULL)
+
+
+def test_a_fourth_session_of_one_millisecond_fails_for_that_reason_alone() -> None:
+    for outcome in (Failed(StorageFailed("commit", "unavailable", 3)), Unknown()):
+        with broken("degradation-named"):
+            created_so_often(3).tell("a", CreateSession(0), outcome)
 
 
 def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
