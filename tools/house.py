@@ -12,6 +12,7 @@ exception, change the table that forbids it, with a reason on the same line.
   paths       no path of a machine in a text
   exports     __all__ of a package is what it binds in public
   unused      every file is imported by another
+  circles     no files import each other, inside functions neither
 """
 
 import ast
@@ -21,6 +22,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -127,6 +129,10 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.targets.",
     "umi_core.delegate",
 )
+LATE: Final = {  # who imports what in a function although that imports him: why
+    ("umi_sim.item_json", "umi_sim.item_schema"): "only who writes the schema needs it",
+    ("umi_sim.mutants", "umi_sim.mutants.registry"): "all planted bugs, where one is planted",
+}
 TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli.py"}
 MACHINE_PATH: Final = re.compile(r"/(work|farm)/|/tmp/[a-z]+/")
 SKIPPED_FOLDER: Final = re.compile(r"\.|(__pycache__|build|dist|htmlcov)$")
@@ -169,6 +175,7 @@ def check_files(files: Mapping[str, str]) -> list[str]:
             walk = Walk(path)
             walk.visit(trees[path])
             findings += walk.findings
+    findings += check_circles(trees)
     return sorted({*findings, *check_unused(trees, files.get("pyproject.toml", ""))})
 
 
@@ -542,6 +549,43 @@ def check_unused(trees: Mapping[str, ast.Module], pyproject: str) -> Iterator[st
         )
         if is_checked and not by_others and module not in used and path not in TOPS.values():
             yield f"{path}:1: nobody imports this file, delete it or use it (BY_OTHERS in {ME})"
+
+
+def check_circles(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+    """One ring of files of which each imports the next, wherever in it the import stands."""
+    paths = {module_of(path): path for path in trees}
+    needs = {module: dict.fromkeys(needed(path, trees[path], paths)) for module, path in paths.items()}
+    for who, what in (*LATE, *zip(paths, paths, strict=True)):  # itself is no circle
+        needs.get(who, {}).pop(what, None)
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        ring = error.args[1][::-1]
+        told = " -> ".join(ring)
+        yield f"{paths[ring[0]]}:1: imports in a circle, give what all need a file of its own: {told}"
+
+
+def needed(path: str, tree: ast.Module, known: Container[str]) -> Iterator[str]:
+    """The modules that a file imports when it runs: those for type checkers are left out."""
+    for_types = {
+        inner for node in ast.walk(tree) if isinstance(node, ast.If) and is_for_types(node.test)
+        for inner in ast.walk(node)
+    }  # fmt: skip
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom):
+            source = absolute(path, node)
+            parts = [f"{source}.{alias.name}" for alias in node.names]
+            yield from (part for part in parts if part in known)
+            if source in known and not all(part in known for part in parts):
+                yield source
+
+
+def is_for_types(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def imported(path: str, node: ast.AST) -> Iterator[str]:

@@ -23,9 +23,16 @@ from umi_sim import (
     cli_shrink,
     cli_sweep,
 )
-from umi_sim.cli_lists import config_of, readable
-from umi_sim.cli_seeds import again, kept_path, must_be_writable
-from umi_sim.console import Commands, is_colored, output_options, refuse, say, say_json, seed_of
+from umi_sim.arguments import (
+    config_of,
+    is_seed_file,
+    must_be_writable,
+    overrides_of,
+    readable,
+    readable_trace,
+)
+from umi_sim.cli_seeds import again, kept_path
+from umi_sim.console import Commands, is_colored, output_options, say, say_json, seed_of
 
 if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
@@ -99,7 +106,7 @@ def run(
     config = config_of(scenario, seed, overrides, transcript)
     command = command_of(scenario, seed, overrides, transcript)
     if trace:
-        must_be_writable(Path(trace))
+        must_be_writable(trace)
     verdict = runner.run(config)
     if trace:
         write_trace(Path(trace), config)
@@ -109,15 +116,6 @@ def run(
     if path is not None and not no_shrink and cli_shrink.told_small(verdict, path, command, **how):
         return EXIT_CODES[verdict.failure.kind]
     return told(verdict, f"umi-sim replay {path.as_posix()}" if path else command, command, **how)
-
-
-def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
-    """What --set and --mode say, by key of the scenario."""
-    for setting in settings:
-        if "=" not in setting:
-            refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
-    pairs = [setting.split("=", 1) for setting in settings]
-    return dict(pairs) | ({"scenario.swarm.mode": mode} if mode else {})
 
 
 def command_of(name: str, seed: int, overrides: dict[str, str], conversation: str | None) -> str:
@@ -161,9 +159,7 @@ def show(file: str, all_items: bool, as_json: bool, quiet: bool, no_color: bool)
     umi-sim show .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
     umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
     """
-    with Path(file).open("rb") as opened:
-        is_seed_file = opened.read(1) == b"{"
-    lines = seed_file_lines(file, all_items) if is_seed_file else trace_lines(file)
+    lines = seed_file_lines(file, all_items) if is_seed_file(file) else trace_lines(file)
     if as_json:
         say_json(lines)
     elif not quiet:
@@ -189,11 +185,7 @@ def seed_file_lines(file: str, all_items: bool) -> list[str]:
 def trace_lines(file: str) -> list[str]:
     from umi_sim import report, trace
 
-    try:
-        records = [trace.decode(record) for record in trace.read(Path(file)).kept]
-        return list(report.from_trace(records))
-    except (AssertionError, IndexError, TypeError, ValueError) as error:
-        refuse(f"{file}: neither a seed file nor a trace: {error}")
+    return list(report.from_trace(map(trace.decode, readable_trace(file).kept)))
 
 
 for module in (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import attrs
 import click
 
-from umi_sim.cli_lists import config_of, readable
+from umi_sim.arguments import config_of, is_seed_file, overrides_of, readable, readable_trace
 from umi_sim.console import INTERRUPTED, output_options, refuse, say, say_json
 from umi_sim.wording import cut, escaped
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from umi_sim.playback import Playback
     from umi_sim.run_config import RunConfig
     from umi_sim.stepper import Stepper
-    from umi_sim.trace import SavedTrace
 
 
 @click.command()
@@ -111,8 +110,8 @@ def side_of(context: click.Context, text: str) -> Side:
 
     path = Path(text)
     if path.suffix in (".json", ".trace") or path.is_file():
-        if path.suffix != ".json" and not starts_as_json(path):
-            return Side(readable_trace(path))
+        if path.suffix != ".json" and not is_seed_file(text):
+            return Side(readable_trace(text))
         seed = readable(text)
         config, items = seed.config, seed.items
     else:
@@ -120,27 +119,8 @@ def side_of(context: click.Context, text: str) -> Side:
     return Side(runner.trace_of(config, items), Playback(config, items))
 
 
-def starts_as_json(path: Path) -> bool:
-    with path.open("rb") as opened:
-        return opened.read(1) == b"{"
-
-
-def readable_trace(path: Path) -> "SavedTrace":
-    from umi_sim import trace
-
-    try:
-        saved = trace.read(path)
-        for record in saved.kept:
-            trace.decode(record)
-    except (AssertionError, IndexError, TypeError, ValueError) as error:
-        refuse(f"{path}: neither a seed file nor a trace: {error}")
-    return saved
-
-
 def config_named(context: click.Context, text: str) -> "RunConfig":
     """The configuration of a seed, written as SCENARIO:SEED or as for `run`."""
-    from umi_sim.cli import overrides_of
-
     try:
         words = shlex.split(text)
     except ValueError as error:

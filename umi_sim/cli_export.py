@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from umi_sim.cli_lists import readable
+from umi_sim.arguments import readable
 from umi_sim.console import is_colored, output_options, refuse, say, say_json
 from umi_sim.wording import plural, row
 

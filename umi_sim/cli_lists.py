@@ -1,15 +1,12 @@
 """Commands that look at worlds without running them: check, scenarios, faults, marks."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from umi_sim.arguments import config_of, readable
 from umi_sim.console import is_colored, output_options, refuse, say, say_json, seed_of
-
-if TYPE_CHECKING:
-    from umi_sim.run_config import RunConfig
-    from umi_sim.seed_file import SeedFile
 
 
 @click.command()
@@ -158,35 +155,6 @@ def marks(as_json: bool, quiet: bool, no_color: bool) -> int:
     elif not quiet:
         say(f"{mark:48}{name:16}{floor}" for mark, name, floor in rows)
     return 0
-
-
-# What other commands read in the same way.
-
-
-def config_of(
-    name: str, seed: int, overrides: dict[str, str], conversation: str | None = None
-) -> "RunConfig":
-    import attrs
-
-    from umi_sim import scenario, transcript
-
-    try:
-        config = scenario.draw(scenario.find(name), seed, overrides)
-        if conversation is None:
-            return config
-        transcript.load(conversation)
-    except (scenario.BadScenario, transcript.BadTranscript) as error:
-        refuse(error)
-    return attrs.evolve(config, workload="transcript", transcript=conversation)
-
-
-def readable(file: str) -> "SeedFile":
-    from umi_sim import seed_file
-
-    try:
-        return seed_file.read(Path(file))
-    except seed_file.BadSeedFile as error:
-        refuse(error)
 
 
 COMMANDS: Final = (check, scenarios, faults, marks)

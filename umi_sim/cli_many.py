@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim.cli_lists import readable
+from umi_sim.arguments import readable
 from umi_sim.console import (
     HARNESS,
     complain,

@@ -1,13 +1,12 @@
 """Commands about seed files: thin; the work is in replay.py, blessing.py and corpus.py."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from umi_sim.cli_lists import readable
+from umi_sim.arguments import must_be_writable, readable
 from umi_sim.console import complain, is_colored, output_options, refuse, say, say_json
 from umi_sim.wording import cut, escaped, plural, row
 
@@ -46,7 +45,7 @@ def replay(
     if trace and (len(files) > 1 or regenerate):
         refuse("--trace: write the records of one recorded file: name one FILE, without --regenerate")
     if trace:
-        must_be_writable(Path(trace))
+        must_be_writable(trace)
     return severest([replay_one(file, relaxed, regenerate, expect or "", trace, **how) for file in files])
 
 
@@ -128,11 +127,6 @@ def kept_path(verdict: "Verdict") -> Path | None:
     except (OSError, seed_file.BadSeedFile) as error:
         complain(f"no seed file was written: {error}")
         return None
-
-
-def must_be_writable(path: Path) -> None:
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        refuse(f"{path}: cannot be written, name a file in a folder that is there")
 
 
 @click.command()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from umi_sim.arguments import must_be_writable
 from umi_sim.console import HARNESS, complain, is_colored, refuse, say, say_json, seed_of, seeds_of
 
 if TYPE_CHECKING:
@@ -193,13 +194,10 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_outputs(how: dict[str, Any]) -> None:
-    """Refuse at once what could not be written in the end."""
-    for name in (how["json_file"], how["junit"]):
+def check_outputs(how: dict[str, Any], out: str | None = None) -> None:
+    for name in (how["json_file"], how["junit"], out):
         if name and name != STDOUT:
-            path = Path(name)
-            if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-                refuse(f"{path}: cannot be written, name a file in a folder that is there")
+            must_be_writable(name)
 
 
 def told(
@@ -243,7 +241,7 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
     from umi_sim.sweep import conductor, ledger, shelf
     from umi_sim.sweep.totals import Swept
 
-    check_outputs(how)
+    check_outputs(how, out)
     try:
         chunks = ledger.joined(chunk for file in files for chunk in ledger.read(Path(file)).values())
         if not chunks:

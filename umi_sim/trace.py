@@ -9,6 +9,7 @@ Law 4. Prefix hash k is the hash right after the STEP record number (k + 1) * ev
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import IntEnum
 from hashlib import blake2b
 from itertools import zip_longest
@@ -192,7 +193,7 @@ def digest_of(data: bytes) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old one or the new one, never a part."""
+    """Write a file so that a reader sees the old one or the new one, never a part. Errors name `path`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -200,8 +201,11 @@ def write_whole(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # where it could not be written it may not be unlinked either
+            part.unlink()
 
 
 def with_surrogates_as_bytes(field: Field) -> Field:

@@ -189,6 +189,18 @@ def test_a_file_that_nobody_imports_is_found() -> None:
     ]
 
 
+def test_files_that_import_each_other_are_found_also_inside_functions() -> None:
+    files = {
+        "umi_sim/a.py": "from umi_sim import b\n",
+        "umi_sim/b.py": "def f() -> None:\n    from umi_sim.a import x\n",
+    }
+    (finding,) = house.check_files(files)
+    assert "imports in a circle" in finding
+    assert finding.count("umi_sim.a") + finding.count("umi_sim.b") == 3
+    files["umi_sim/b.py"] = "if TYPE_CHECKING:\n    from umi_sim.a import x\n"
+    assert house.check_files(files) == []
+
+
 def test_an_empty_package_is_found_once_its_last_file_is_there() -> None:
     assert house.check_files({"umi_core/__init__.py": ""}) == []
     findings = house.check_files({"umi_core/__init__.py": "", "umi_core/memory.py": ""})

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import BinaryIO, Final
 
 import attrs
 
@@ -167,8 +167,7 @@ class Ledger:
     def open(cls, path: Path) -> "Ledger":
         """Read what is there. Raises BadLedger, also if it could not be written to."""
         done = read(path) if path.exists() else {}
-        folder = path.parent
-        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BadLedger(f"{shown(path)}: cannot be written, name a file in a folder that is there")
         return cls(path, done)
 
@@ -181,15 +180,14 @@ class Ledger:
             os.fsync(file.fileno())
 
 
-def whole_bytes(file: Any) -> int:
+def whole_bytes(file: BinaryIO) -> int:
     """How many bytes of the file are whole lines."""
-    end: int = file.seek(0, os.SEEK_END)
-    at = end
+    at = file.seek(0, os.SEEK_END)
     while at > 0:
         start = max(0, at - 65_536)
         file.seek(start)
         block = file.read(at - start)
         if b"\n" in block:
-            return start + int(block.rindex(b"\n")) + 1
+            return start + block.rindex(b"\n") + 1
         at = start
     return 0

@@ -1,0 +1,93 @@
+"""Arguments: what commands are given, a world or files to read and to write, or one clear line.
+
+Law 1. Whatever cannot be read or written is refused before anything is run.
+Law 2. A file is read only if it is one: a pipe would be waited for, and a device is never written over.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from umi_sim.console import refuse
+
+if TYPE_CHECKING:
+    from umi_sim.run_config import RunConfig
+    from umi_sim.seed_file import SeedFile
+    from umi_sim.trace import SavedTrace
+
+
+# Worlds.
+
+
+def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
+    """What --set and --mode say, by key of the scenario."""
+    for setting in settings:
+        if "=" not in setting:
+            refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
+    pairs = [setting.split("=", 1) for setting in settings]
+    return dict(pairs) | ({"scenario.swarm.mode": mode} if mode else {})
+
+
+def config_of(
+    name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None
+) -> "RunConfig":
+    """What a seed makes of a scenario, with settings, and a conversation instead of drawn requests."""
+    import attrs
+
+    from umi_sim import scenario, transcript
+
+    try:
+        config = scenario.draw(scenario.find(name), seed, overrides)
+        if conversation is None:
+            return config
+        transcript.load(conversation)
+    except (scenario.BadScenario, transcript.BadTranscript) as error:
+        refuse(error)
+    return attrs.evolve(config, workload="transcript", transcript=conversation)
+
+
+# Files to read.
+
+
+def readable(file: str) -> "SeedFile":
+    """The run in a seed file."""
+    from umi_sim import seed_file
+
+    try:
+        return seed_file.read(Path(file))
+    except seed_file.BadSeedFile as error:
+        refuse(error)
+
+
+def readable_trace(file: str) -> "SavedTrace":
+    """The records in a trace file, each of which can be decoded."""
+    from umi_sim import trace
+
+    try:
+        saved = trace.read(Path(file))
+        for record in saved.kept:
+            trace.decode(record)
+    except (AssertionError, IndexError, TypeError, ValueError) as error:
+        refuse(f"{file}: neither a seed file nor a trace: {error}")
+    return saved
+
+
+def is_seed_file(file: str) -> bool:
+    """By its first character; any other file may be a trace."""
+    if Path(file).exists() and not Path(file).is_file():
+        refuse(f"{file}: cannot be read: not a file")
+    with Path(file).open("rb") as opened:
+        return opened.read(1) == b"{"
+
+
+# Files to write.
+
+
+def must_be_writable(file: str) -> None:
+    """Refuse at once what could not be written in the end."""
+    path = Path(file)
+    if path.exists() and not path.is_file():
+        refuse(f"{file}: cannot be written: there is something that is no file, name another one")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        refuse(f"{file}: cannot be written, name a file in a folder that is there")
