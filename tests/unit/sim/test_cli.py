@@ -1,6 +1,7 @@
 """Goal: every command does what its help says, ends with the code of its table, and errs in one line."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,54 +9,16 @@ from typing import Any
 
 import attrs
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.unit.sim.commands import OWN, refused, umi
 from umi_sim import cli_many, hunt, replay, runner, scenario, seed_file, trace, verify
 from umi_sim.cli import cli
 from umi_sim.hunt import Hunt
 from umi_sim.verify import Seen
 
+pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT = Path(__file__).resolve().parents[3]
-OWN = """
-[scenario]
-id = "own"
-title = "One agent, few requests"
-swarm = { mode = "plain" }
-[agents]
-count = 1
-[workload]
-operations = 20
-adversarial = "0/1"
-weights = { set = 2, get = 4, len = 1 }
-[faults]
-"""
-BAD = OWN.replace('id = "own"', 'id = "bad"\nmutant = "get-alive-at-expiry"').replace("20", "300\nkeys = 1")
-LANDING = '[clock]\nland = "3/4"\n'
-
-
-@pytest.fixture(autouse=True)
-def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("own.toml").write_text(OWN)
-    Path("bad.toml").write_text(BAD + LANDING)
-
-
-def umi(*args: str) -> Result:
-    result = CliRunner().invoke(cli, args)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
-
-
-def refused(*args: str) -> str:
-    """The one line with which a command refuses; nothing is written."""
-    before = sorted(Path().rglob("*"))
-    result = umi(*args)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("umi-sim: ")
-    assert result.stderr.count("\n") == 1
-    assert sorted(Path().rglob("*")) == before
-    return result.stderr
 
 
 def broken_run() -> tuple[Result, Path]:
@@ -129,6 +92,8 @@ def test_a_mode_is_a_setting_of_the_scenario() -> None:
         (["--set", "agents.cuont=1"], "--set: agents.cuont: unknown key"),
         (["--mode", "wild"], "'wild' is not one of"),
         (["--trace", "no/where.trace"], "no/where.trace: cannot be written"),
+        (["--trace", "own.toml/x.trace"], "own.toml/x.trace: cannot be written"),
+        (["--trace", "pipe"], "pipe: cannot be written: there is something that is no file"),
         (["--transcript", "no.jsonl"], "no.jsonl:1: No such file"),
         (["--transcript", "own.toml"], "own.toml:2: no JSON"),
         (["own.toml", "more"], "unexpected extra argument (more)"),
@@ -136,6 +101,7 @@ def test_a_mode_is_a_setting_of_the_scenario() -> None:
     ],
 )
 def test_a_run_that_cannot_begin_is_one_line(args: list[str], message: str) -> None:
+    os.mkfifo("pipe")
     assert message in refused("run", *args)
 
 
@@ -250,9 +216,10 @@ def test_show_tells_a_trace_line_by_line() -> None:
     assert '"own"' in lines[0]
 
 
-@pytest.mark.parametrize("name", ["absent", "own.toml", "folder"])
+@pytest.mark.parametrize("name", ["absent", "own.toml", "folder", "pipe"])
 def test_show_of_anything_else_is_one_line(name: str) -> None:
     Path("folder").mkdir()
+    os.mkfifo("pipe")
     assert name in refused("show", name)
 
 

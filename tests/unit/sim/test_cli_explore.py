@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from umi_sim.cli import cli
+from tests.unit.sim.commands import umi
 
 OWN = """
 [scenario]
@@ -26,16 +25,9 @@ BAD = OWN.replace('id = "own"', 'id = "bad"\nmutant = "get-alive-at-expiry"')
 
 
 @pytest.fixture(autouse=True)
-def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("own.toml").write_text(OWN)
-    Path("bad.toml").write_text(BAD)
-
-
-def umi(*args: str) -> Result:
-    result = CliRunner().invoke(cli, args)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
+def _two_worlds(own_folder: Path) -> None:
+    (own_folder / "own.toml").write_text(OWN)
+    (own_folder / "bad.toml").write_text(BAD)
 
 
 def test_a_clean_search_is_one_line() -> None:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.unit.sim.commands import umi
 from umi_sim import runner, scenario, seed_file, trace
-from umi_sim.cli import cli
 from umi_sim.seed_file import SeedFile
 
 
@@ -21,19 +20,12 @@ def failing() -> SeedFile:
 
 
 @pytest.fixture
-def path(failing: SeedFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def path(failing: SeedFile, own_folder: Path) -> str:
     """The failure in the ephemeral folder of a folder of its own."""
-    monkeypatch.chdir(tmp_path)
     assert failing.failure is not None
     where = seed_file.default_path(failing.failure)
     seed_file.write(where, failing)
     return where.as_posix()
-
-
-def umi(*args: str) -> Result:
-    result = CliRunner().invoke(cli, args)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
 
 
 def mend(path: str) -> None:

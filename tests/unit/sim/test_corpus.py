@@ -26,8 +26,7 @@ def failing() -> SeedFile:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(own_folder: Path) -> Path:
     return seed_file.EPHEMERAL
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.unit.sim.commands import refused, umi
 from umi_core.codec import plain
 from umi_core.effects import Failed, Unknown
 from umi_core.errors import Conflict
 from umi_sim import difference, runner, scenario, seed_file, trace
-from umi_sim.cli import cli
 from umi_sim.trace import Tag, Trace
 
+pytestmark = pytest.mark.usefixtures("own_folder")
 STEP = (Tag.STEP, "a", 5, "Wake", "a/wake#1")
 SMALL = ("--set", "workload.operations=6", "--set", "agents.count=1", "--mode", "plain")
 
@@ -28,23 +28,6 @@ def apart(first: Trace, second: Trace) -> list[str]:
     found = trace.first_difference(first, second)
     assert found is not None
     return list(difference.layout(found, first, second))
-
-
-def umi(*args: str) -> Result:
-    return CliRunner().invoke(cli, args)
-
-
-def refused(*args: str) -> str:
-    result = umi(*args)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return result.stderr
-
-
-@pytest.fixture(autouse=True)
-def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_the_first_field_that_differs_is_named_and_what_led_there_stands_side_by_side() -> None:

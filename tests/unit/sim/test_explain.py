@@ -4,8 +4,8 @@ import shlex
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.unit.sim.commands import umi
 from umi_sim import explain
 from umi_sim.cli import cli
 from umi_sim.cli_explain import config_named
@@ -13,10 +13,6 @@ from umi_sim.explain import UnknownName, bugs_of, page, places
 from umi_sim.faults import KINDS
 from umi_sim.invariants import RULES, rule_named
 from umi_sim.runner import run_once
-
-
-def umi(*args: str) -> Result:
-    return CliRunner().invoke(cli, args)
 
 
 def labelled(lines: list[str], label: str) -> str:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import attrs
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.unit.sim.commands import umi
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
 from umi_sim import seed_file
-from umi_sim.cli import cli
 from umi_sim.export import CannotShow, source_of
 from umi_sim.items import Item, Op
 from umi_sim.mutants import planted
@@ -193,14 +192,9 @@ def test_it_passes_ruff(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def seed_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def seed_at(own_folder: Path) -> Path:
     seed_file.write(Path("bug.json"), recorded(*LIVES, bug="get-alive-at-expiry"))
     return Path("bug.json")
-
-
-def umi(*args: str) -> Result:
-    return CliRunner().invoke(cli, args)
 
 
 def test_the_command_writes_the_test_and_says_what_it_shows(seed_at: Path) -> None:

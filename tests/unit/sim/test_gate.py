@@ -17,18 +17,7 @@ from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Swept, Totals
 from umi_sim.verdict import Failure
 
-OWN: Final = """
-[scenario]
-id = "own"
-title = "Few requests"
-swarm = { mode = "plain" }
-[agents]
-count = 1
-[workload]
-operations = 5
-weights = { set = 2, get = 4 }
-[faults]
-"""
+pytestmark = pytest.mark.usefixtures("small_worlds")
 GATED: Final = next(seed for seed in range(1000) if gate.is_gated(seed))
 
 
@@ -61,12 +50,6 @@ def ways_apart(way: gate.Way) -> bool:
 
 
 # With processes.
-
-
-@pytest.fixture(autouse=True)
-def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("own.toml").write_text(OWN)
 
 
 @pytest.fixture

@@ -8,25 +8,14 @@ from typing import Final
 import attrs
 import pytest
 
+from tests.unit.sim.commands import OWN
 from umi_sim import corpus, replay, report, runner, scenario, seed_file
 
 pytest_plugins = ("pytester",)
 pytestmark = pytest.mark.slow
 LOADED: Final = (corpus, replay, report)  # before an inner run, which would forget what it has imported
 
-PLAIN: Final = """
-[scenario]
-id = "own"
-title = "One agent, few requests"
-swarm = { mode = "plain" }
-[agents]
-count = 1
-[workload]
-operations = 8
-adversarial = "0/1"
-weights = { set = 2, get = 4, len = 1 }
-[faults]
-"""
+PLAIN: Final = OWN.replace("operations = 20", "operations = 8")
 SCRIPT: Final = """
 kind = "script"
 script = [

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from click.testing import CliRunner
 
+from tests.unit.sim.commands import umi
 from umi_sim import playback, runner, seed_file
-from umi_sim.cli import cli
 from umi_sim.items import Fault, Item, Op
 from umi_sim.playback import Playback, look
 from umi_sim.seed_fields import PLAIN
@@ -175,33 +174,31 @@ def test_what_cannot_be_done_is_one_line_and_moves_nothing(command: str, complai
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
+def file(own_folder: Path) -> str:
     seed_file.write(Path("run.json"), runner.run(FAILING.config, ITEMS))
     return "run.json"
 
 
 def test_commands_come_from_a_pipe_and_are_printed(file: str) -> None:
-    result = CliRunner().invoke(cli, ["step", file], input="e o3\n\xff\nw\nq\nn\n".encode("latin-1"))
+    result = umi("step", file, said="e o3\n\xff\nw\nq\nn\n".encode("latin-1"))
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].endswith("start> e o3")
     assert lines[-1].endswith(" o3> q")
     assert any(line.startswith("  needed   o1 set key=") for line in lines)
-    ended = CliRunner().invoke(cli, ["step", file], input="n\n")
+    ended = umi("step", file, said="n\n")
     assert ended.exit_code == 0
     assert ended.stdout.endswith("> \n")
 
 
 def test_a_seed_can_be_stepped_through_too() -> None:
-    result = CliRunner().invoke(cli, ["step", "working:3"], input="n\n")
+    result = umi("step", "working:3", said="n\n")
     assert result.stdout.splitlines()[0].endswith(" start> n")
 
 
-def test_what_is_no_run_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_run_is_one_line(own_folder: Path) -> None:
     Path("x.trace").write_bytes(b"x")
     for argument in ("absent.json", "x.trace", "smoke"):
-        result = CliRunner().invoke(cli, ["step", argument])
+        result = umi("step", argument)
         assert result.exit_code == 2
         assert result.stderr.count("\n") == 1

@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 
 import attrs
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.unit.sim.commands import BAD, OWN, refused, umi
 from umi_sim import floors, seed_file
-from umi_sim.cli import cli
 from umi_sim.sweep import conductor, keeper, ledger, shelf
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
@@ -26,32 +26,9 @@ from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Found, Swept, Totals
 
+pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[3]
-OWN: Final = """
-[scenario]
-id = "own"
-title = "One agent, few requests"
-swarm = { mode = "plain" }
-[agents]
-count = 1
-[workload]
-operations = 20
-adversarial = "0/1"
-weights = { set = 2, get = 4, len = 1 }
-[faults]
-"""
-BAD: Final = OWN.replace('id = "own"', 'id = "bad"\nmutant = "get-alive-at-expiry"').replace(
-    "operations = 20", "operations = 300\nkeys = 1"
-)
-LANDING: Final = '[clock]\nland = "3/4"\n'
 TWO: Final = ("own.toml", "bad.toml")
-
-
-@pytest.fixture(autouse=True)
-def _in_an_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("own.toml").write_text(OWN)
-    Path("bad.toml").write_text(BAD + LANDING)
 
 
 @pytest.fixture(autouse=True)
@@ -71,25 +48,8 @@ def _children_are_shared() -> Iterator[None]:
     keeper.CREW.is_open = True
 
 
-def umi(*args: str) -> Result:
-    result = CliRunner().invoke(cli, args)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
-    return result
-
-
 def sweep(*args: str) -> Result:
     return umi("sweep", "--jobs", "1", "--no-shrink", *args)
-
-
-def refused(*args: str) -> str:
-    """The one line with which a command refuses; nothing is written."""
-    before = sorted(Path().rglob("*"))
-    result = umi(*args)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("umi-sim: ")
-    assert result.stderr.count("\n") == 1
-    assert sorted(Path().rglob("*")) == before
-    return result.stderr
 
 
 # What a user sees.
@@ -150,11 +110,15 @@ def test_fresh_seeds_come_from_the_base_and_the_report_says_which() -> None:
         (["--json", "own.toml"], "own.toml: name a file that ends in .json"),
         (["--json", "nowhere/x.json"], "cannot be written"),
         (["--junit", "."], "cannot be written"),
+        (["--junit", "own.toml/x.xml"], "own.toml/x.xml: cannot be written"),
+        (["--junit", "pipe"], "pipe: cannot be written: there is something that is no file"),
+        (["--resume", "own.toml/x.jsonl"], "own.toml/x.jsonl: cannot be written"),
         (["--resume", "."], ".: cannot be read: not a file"),
         (["--resume", "own.toml"], "own.toml: line 1: not a line of a sweep"),
     ],
 )
 def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) -> None:
+    os.mkfifo("pipe")
     assert message in refused("sweep", *args)
 
 
@@ -300,7 +264,7 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
     from umi_sim.mutants import Mutant
     from umi_sim.mutants.registry import MUTANTS
 
-    Path("canary.toml").write_text(BAD + LANDING if canary == "canary" else OWN)
+    Path("canary.toml").write_text(BAD if canary == "canary" else OWN)
     monkeypatch.setattr(conductor, "CANARY", "canary.toml")
     blind = Mutant("get-alive-at-expiry", "a", "b", ("another-rule",), "s")
     monkeypatch.setitem(MUTANTS, "get-alive-at-expiry", blind)

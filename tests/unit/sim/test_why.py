@@ -5,11 +5,10 @@ from pathlib import Path
 
 import attrs
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.unit.sim.commands import refused, umi
 from umi_core.values import Scope, entity_id
 from umi_sim import runner, scenario, seed_file, trace, why, why_page
-from umi_sim.cli import cli
 from umi_sim.console import INTERRUPTED
 from umi_sim.continued import Continued
 from umi_sim.items import ClockMove, Fault, Item, Op
@@ -168,13 +167,8 @@ def test_what_is_kept_happens_as_recorded_and_then_something_else_does(name: str
 # The command.
 
 
-def umi(*args: str) -> Result:
-    return CliRunner().invoke(cli, args)
-
-
 @pytest.fixture(autouse=True)
-def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _small(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(why, "TAIL_OPERATION_COUNT_MAX", 2)
 
 
@@ -203,14 +197,6 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == INTERRUPTED
     assert "  stopped  interrupted: this is what was found by then" in result.stdout.splitlines()
     assert "o3 remember" in result.stdout
-
-
-def refused(*args: str) -> str:
-    result = umi(*args)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    return result.stderr
 
 
 def test_what_does_not_fail_as_it_says_has_no_why() -> None:

@@ -1,0 +1,44 @@
+"""Commands as a user types them, and two small scenarios for them: one that is good, and one with a bug."""
+
+from pathlib import Path
+from typing import Final
+
+from click.testing import CliRunner, Result
+
+from umi_sim.cli import cli
+
+OWN: Final = """
+[scenario]
+id = "own"
+title = "One agent, few requests"
+swarm = { mode = "plain" }
+[agents]
+count = 1
+[workload]
+operations = 20
+adversarial = "0/1"
+weights = { set = 2, get = 4, len = 1 }
+[faults]
+"""
+BAD: Final = (
+    OWN.replace('"own"', '"bad"\nmutant = "get-alive-at-expiry"').replace("= 20", "= 300\nkeys = 1")
+    + '[clock]\nland = "3/4"\n'
+)
+
+
+def umi(*args: str, said: str | bytes = "") -> Result:
+    """A command in this process, which ends as a command does; `said`: what stands on its standard input."""
+    result = CliRunner().invoke(cli, args, input=said)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
+    return result
+
+
+def refused(*args: str) -> str:
+    """The one line with which a command refuses; nothing is written."""
+    before = sorted(Path().rglob("*"))
+    result = umi(*args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("umi-sim: ")
+    assert result.stderr.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
+    return result.stderr
