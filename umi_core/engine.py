@@ -114,6 +114,7 @@ class Engine:
         if missing := tuple(name for name in row.requires if name not in facts):
             self.broken(operation, row, "requires", missing)
         elif row.when is not None and not row.when(facts):
+            self.mark(operation, row, "skipped")
             self.row_done(operation, row, Learned(row.otherwise or {}))
         elif operation.unit >= self.unit_count(operation, row):
             self.units_done(operation, row)
@@ -121,6 +122,7 @@ class Engine:
             operation.asked = row.ask(facts, self.view(operation, row)) if row.ask else None
             operation.attempt, operation.pages = 0, ()
             if operation.asked is None:
+                self.mark(operation, row, "no question")
                 self.take(operation, row, None)
             elif type(operation.asked) is row.effect:
                 self.send(operation, row)
@@ -170,7 +172,7 @@ class Engine:
         answer = self.through_onion(operation, row, sent, answer) if operation.onion else answer
         operation.may_have_happened |= isinstance(answer, Committed)
         kind = answer.kind if isinstance(answer, EffectFailed) else "ok"
-        self.marks.append(f"{operation.workflow}.{row.id}: {kind}")
+        self.mark(operation, row, kind)
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
             answer = self.checked_rows(operation, row, asked, answer)
         if isinstance(answer, EffectFailed):
@@ -196,12 +198,13 @@ class Engine:
         view.tiers = self.state.tiers.copy()
         taken = row.take(operation.facts, answer, view)
         if isinstance(taken, Unusable):
-            self.marks.append(f"{operation.workflow}.{row.id}: unusable")
+            self.mark(operation, row, "unusable", taken.reason)
             self.give_up(operation, row, "unusable", taken.reason)
         elif isinstance(taken, Refuse):
             is_certain = isinstance(answer, Committed) or not operation.may_have_happened
             self.finish(operation, Refused(taken.error) if is_certain else Unknown())
         else:
+            self.mark(operation, row, *taken.shapes)
             for name, reason, count in taken.degraded:
                 self.degraded(operation, f"{row.id}:{name}", reason, count)
             self.learn(operation, row, taken, view)
@@ -238,6 +241,7 @@ class Engine:
         operation.row += 1
         operation.unit, operation.learned, operation.asked, operation.pages = 0, (), None, ()
         while skip_to is not None and steps[operation.row].id != skip_to:
+            self.mark(operation, steps[operation.row], "skipped")
             operation.facts.update(steps[operation.row].otherwise or {})
             operation.row += 1
         if operation.row == len(steps):
@@ -260,6 +264,10 @@ class Engine:
         if view is not None:
             self.state.tiers = view.tiers
             self.marks += view.marks
+
+    def mark(self, operation: Operation, row: Step, *names: str) -> None:
+        """What this row met, for whoever counts what is reached."""
+        self.marks += [f"{operation.workflow}.{row.id}: {name}" for name in names]
 
     # Failures.
 
@@ -296,7 +304,7 @@ class Engine:
         backoff_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(operation.attempt - 1, 16))
         asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
         operation.due_ms = self.state.seen_ms + max(backoff_ms, asked_for_ms)
-        self.marks.append(f"{operation.workflow}.{row.id}: retried")
+        self.mark(operation, row, "retried")
 
     def conflicted(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         policy = row.on_failure
@@ -306,7 +314,7 @@ class Engine:
         if error is not None:
             self.finish(operation, Unknown() if operation.may_have_happened else Refused(error))
         elif policy.replan is not None and (policy.attempts == 0 or operation.plan_count < policy.plans_max):
-            self.marks.append(f"{operation.workflow}.{row.id}: planned again")
+            self.mark(operation, row, "planned again")
             self.replan(operation, policy.replan)
         else:
             self.give_up(operation, row, "conflict", "")
@@ -334,10 +342,10 @@ class Engine:
         assert policy is not None, (row.id, kind)
         if isinstance(policy.then, Degrade):
             self.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
-            self.marks.append(f"{operation.workflow}.{row.id}: degraded")
+            self.mark(operation, row, "degraded")
             self.learn(operation, row, Learned(policy.then.facts(operation.facts, reason or kind)), None)
         else:
-            self.marks.append(f"{operation.workflow}.{row.id}: aborted")
+            self.mark(operation, row, "aborted")
             self.fail(operation, abort_error(row, kind, operation.attempt))
 
     def degraded(self, operation: Operation, name: str, reason: str, count: int = 1) -> None:
@@ -372,14 +380,10 @@ class Engine:
 
     # Answers to reads.
 
-    def checked_rows(
-        self, operation: Operation, row: Step, asked: Read, answer: ReadDone
-    ) -> ReadDone | EffectFailed:
+    def checked_rows(self, operation: Operation, row: Step, asked: Read, answer: ReadDone) -> Answer:
         """Rows that were asked for: a search goes on without the others, any other read has failed."""
         sound = asked_for(asked, answer.rows)
-        whole = tuple(
-            [found for found in sound if found.body is not None or found.address.kind in row.spares]
-        )
+        whole = tuple([it for it in sound if it.body is not None or it.address.kind in row.spares])
         damaged = [found for found in sound if found.body is None]
         foreign_count, damaged_count = len(answer.rows) - len(sound), len(damaged)
         if foreign_count or damaged_count:

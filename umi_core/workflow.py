@@ -42,11 +42,15 @@ STEP_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @attrs.frozen
 class Learned:
-    """New facts; a later row to go on with; what was left out, as (substitute, reason, count)."""
+    """New facts; a later row to go on with; what was left out, as (substitute, reason, count).
+
+    `shapes`: names of what a parser dropped or mended in the answer; they are marked, and change nothing.
+    """
 
     facts: Mapping[str, object] = {}
     skip_to: str | None = None
     degraded: tuple[tuple[str, str, int], ...] = ()
+    shapes: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -31,7 +31,8 @@ from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Recall, Value,
 from umi_core.values import Scope, Turn, entity_id
 
 HERE = Path(__file__).parent
-ANSWERED = tuple(f": {kind}" for kind in ("ok", *get_args(FailureKind)))  # the scene says who answered what
+TOLD = ("ok", "no question", "skipped", *get_args(FailureKind))  # the scene says who answered what
+ANSWERED = tuple(f": {kind}" for kind in TOLD)
 FILES = sorted(HERE.glob("*.txt"))
 
 

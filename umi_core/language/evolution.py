@@ -6,16 +6,28 @@ asked is answered: a row about another pair is dropped, and so are all rows of a
 
 from collections import Counter
 from collections.abc import Container
-from typing import Final
+from typing import Final, Literal, get_args
 
 import attrs
 
-from umi_core.language.replies import ArrayOf, Json, Unusable, confidence_ppm, find_json
+from umi_core.language.replies import (
+    ArrayOf,
+    Json,
+    Unusable,
+    confidence_ppm,
+    find_json,
+    reason_mend,
+    reason_of,
+)
 from umi_core.limits import PPM, RELATION_REASON_BYTES_MAX
-from umi_core.values import EVOLUTION_KINDS, cut, norm
+from umi_core.values import EVOLUTION_KINDS, norm
 
 NONE: Final = "none"
 NEEDS_RESOLUTION_MIN_PPM: Final = 800_000
+
+Drop = Literal["not_object", "unknown_pair", "duplicate_pair", "bad_type", "bad_confidence"]
+Silence = Literal["none", "low_confidence"]  # why a sound row is no verdict
+SHAPES: Final = (*get_args(Drop), *get_args(Silence), "reason missing", "reason cut")
 
 Pair = tuple[str, str]  # refs: of the new statement, of the old one
 
@@ -36,10 +48,21 @@ BY_TABLE: Final = Verdict("extend", PPM // 2, by="table")
 
 @attrs.frozen
 class Evolution:
-    """Verdicts by pair, in the order of the reply, and why rows were dropped."""
+    """Verdicts by pair, in the order of the reply, and why rows were dropped.
+
+    `silent`: why sound rows are no verdicts; `mended`: what became of reasons. Equal readings need not share
+    them.
+    """
 
     verdicts: tuple[tuple[Pair, Verdict], ...] = ()
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[Drop, ...] = ()
+    silent: tuple[Silence, ...] = attrs.field(default=(), eq=False)
+    mended: tuple[str, ...] = attrs.field(default=(), eq=False)
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """Names, of SHAPES, of all that was not followed as it stood."""
+        return (*self.dropped, *self.silent, *self.mended)
 
 
 def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int) -> Evolution | Unusable:
@@ -50,15 +73,21 @@ def parse_evolution(reply: str, asked: Container[Pair], confidence_min_ppm: int)
     pairs = [pair_of(element) for element in payload]
     counts = Counter(pairs)
     verdicts: list[tuple[Pair, Verdict]] = []
-    dropped: list[str] = []
+    dropped: list[Drop] = []
+    silent: list[Silence] = []
+    mended: list[str] = []
     for element, pair in zip(payload, pairs, strict=True):
         verdict = read_row(element, pair, asked, counts[pair] > 1)
         if isinstance(verdict, str):
             dropped.append(verdict)
-        elif verdict.kind != NONE and verdict.confidence_ppm >= confidence_min_ppm:
+        elif verdict.kind == NONE or verdict.confidence_ppm < confidence_min_ppm:
+            silent.append("none" if verdict.kind == NONE else "low_confidence")
+        else:
             assert pair is not None
             verdicts.append((pair, verdict))
-    return Evolution(tuple(verdicts), tuple(dropped))
+            assert isinstance(element, dict)
+            mended += filter(None, [reason_mend(element, RELATION_REASON_BYTES_MAX)])
+    return Evolution(tuple(verdicts), tuple(dropped), tuple(silent), tuple(mended))
 
 
 def pair_of(element: Json) -> Pair | None:
@@ -66,7 +95,7 @@ def pair_of(element: Json) -> Pair | None:
     return (new, old) if isinstance(new, str) and isinstance(old, str) else None
 
 
-def read_row(element: Json, pair: Pair | None, asked: Container[Pair], is_repeated: bool) -> Verdict | str:
+def read_row(element: Json, pair: Pair | None, asked: Container[Pair], is_repeated: bool) -> Verdict | Drop:
     """The verdict of a row, or the first reason against it."""
     if not isinstance(element, dict):
         return "not_object"
@@ -80,9 +109,4 @@ def read_row(element: Json, pair: Pair | None, asked: Container[Pair], is_repeat
         return "bad_type"
     if confidence is None:
         return "bad_confidence"
-    return Verdict(kind, confidence, read_reason(element))
-
-
-def read_reason(element: dict[str, Json]) -> str:
-    reason = element.get("reason")
-    return cut(reason, RELATION_REASON_BYTES_MAX) if isinstance(reason, str) else ""
+    return Verdict(kind, confidence, reason_of(element, RELATION_REASON_BYTES_MAX))

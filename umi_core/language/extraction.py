@@ -4,8 +4,8 @@ Law 1. Total: every element is kept, merged into an equal one, or dropped with a
 Law 2. A reply that names nothing still keeps the text, as one note. Law 3. Its note is never filtered.
 """
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal, TypeVar, get_args
 
 import attrs
 
@@ -18,7 +18,7 @@ from umi_core.limits import (
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
 )
-from umi_core.values import ENTITY_TYPES, LINK_KINDS, cut, norm
+from umi_core.values import ENTITY_TYPES, LINK_KINDS, cut, norm, tidy
 
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one
 SELF_CONFIDENCE_MIN_PPM: Final = 800_000
@@ -29,6 +29,15 @@ PRONOUNS: Final = frozenset(
     i me my you your we us our""".split()
 )
 MALFORMED: Final = ("not_object", "no_name", "too_many")  # as reasons to drop an entity these degrade
+
+Drop = Literal["not_object", "no_name", "pronoun", "low_confidence", "too_many"]
+LinkDrop = Literal["unknown_endpoint", "self_link", "too_many"]
+Mend = Literal[
+    "name control", "name cut", "type unknown", "type self unsure", "content missing", "content cut",
+    "confidence missing", "merged", "link kind unknown", "link confidence missing", "link again",
+]  # fmt: skip
+SHAPES: Final = (*get_args(Drop), *(f"link {reason}" for reason in get_args(LinkDrop)), *get_args(Mend))
+"""All that may be dropped or mended, in the order in which it is looked at."""
 
 Dropped = tuple[tuple[int, str], ...]
 
@@ -56,13 +65,23 @@ class Link:
 
 @attrs.frozen
 class Extraction:
-    """What was read; `dropped` and `dropped_links` count from 0 in the lists of the reply."""
+    """What was read; `dropped` and `dropped_links` count from 0 in the lists of the reply.
+
+    `mended`: what had to be put right; equal readings are equal, whatever it took.
+    """
 
     entities: tuple[Mention, ...]
     links: tuple[Link, ...]
     dropped: Dropped
     partial: bool
     dropped_links: Dropped = ()
+    mended: tuple[Mend, ...] = attrs.field(default=(), eq=False)
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """Names, of SHAPES, of all that was not kept as it was."""
+        links = [f"link {reason}" for _, reason in self.dropped_links]
+        return (*(reason for _, reason in self.dropped), *links, *self.mended)
 
 
 def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unusable:
@@ -74,10 +93,12 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     found, dropped = sift(
         payload["entities"], EXTRACT_ENTITY_COUNT_MAX, lambda element: read_mention(element, text, floor_ppm)
     )
-    mentions = merge(found)
-    links, dropped_links = read_links(payload.get("relations"), mentions)
+    mentions = merge(mention for mention, _ in found)
+    links, dropped_links, link_mends = read_links(payload.get("relations"), mentions)
     partial = any(reason in MALFORMED for _, reason in dropped)
-    return Extraction(mentions or (fallback_note(text),), links, dropped, partial, dropped_links)
+    again: list[Mend] = ["merged"] * (len(found) - len(mentions))
+    mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
+    return Extraction(mentions or (fallback_note(text),), links, dropped, partial, dropped_links, mended)
 
 
 def fallback_note(text: str) -> Mention:
@@ -85,7 +106,8 @@ def fallback_note(text: str) -> Mention:
     return Mention("note", auto_name(text), text, CONFIDENCE_PPM, named=False)
 
 
-Read = TypeVar("Read", Mention, Link)
+Mends = tuple[Mend, ...]
+Read = TypeVar("Read", tuple[Mention, Mends], tuple[Link, Mends])
 
 
 def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> tuple[list[Read], Dropped]:
@@ -104,7 +126,7 @@ def sift(elements: Json, count_max: int, read: Callable[[Json], Read | str]) -> 
 # Entities.
 
 
-def read_mention(element: Json, text: str, floor_ppm: int) -> Mention | str:
+def read_mention(element: Json, text: str, floor_ppm: int) -> tuple[Mention, Mends] | Drop:
     if not isinstance(element, dict):
         return "not_object"
     name = read_name(element.get("name"))
@@ -116,7 +138,24 @@ def read_mention(element: Json, text: str, floor_ppm: int) -> Mention | str:
     if confidence < floor_ppm:
         return "low_confidence"
     content = read_content(element.get("content"), text)
-    return Mention(read_type(element.get("type"), confidence), name, content, confidence)
+    mention = Mention(read_type(element.get("type"), confidence), name, content, confidence)
+    return mention, tuple(mends_of(element, mention))
+
+
+def mends_of(element: dict[str, Json], mention: Mention) -> Iterator[Mend]:
+    """In what the mention is not what its element says."""
+    name, kind, content = element["name"], element.get("type"), element.get("content")
+    assert isinstance(name, str)
+    if clean_name(name) != tidy(name):
+        yield "name control"
+    if clean_name(name) != mention.name:
+        yield "name cut"
+    if mention.type == "note" and named_type(kind) != "note":
+        yield "type self unsure" if named_type(kind) == "self" else "type unknown"
+    if content != mention.content:
+        yield "content cut" if isinstance(content, str) and content.strip() else "content missing"
+    if confidence_ppm(element.get("confidence")) is None:
+        yield "confidence missing"
 
 
 def read_name(value: Json) -> str:
@@ -133,9 +172,13 @@ def read_confidence(element: dict[str, Json]) -> int:
     return CONFIDENCE_PPM if confidence is None else confidence
 
 
-def read_type(value: Json, confidence: int) -> str:
+def named_type(value: Json) -> str:
     key = norm(value) if isinstance(value, str) else ""
-    entity_type = ALIASES.get(key, key)
+    return ALIASES.get(key, key)
+
+
+def read_type(value: Json, confidence: int) -> str:
+    entity_type = named_type(value)
     if entity_type == "self" and confidence < SELF_CONFIDENCE_MIN_PPM:
         return "note"
     return entity_type if entity_type in ENTITY_TYPES else "note"
@@ -147,7 +190,7 @@ def read_content(value: Json, text: str) -> str:
     return cut(text, TEXT_SHOWN_BYTES_MAX)
 
 
-def merge(mentions: list[Mention]) -> tuple[Mention, ...]:
+def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
     """One mention per id, which type and name make, in order of the first."""
     same: dict[tuple[str, str], list[Mention]] = {}
     for mention in mentions:
@@ -165,25 +208,28 @@ def merged(group: list[Mention]) -> Mention:
 # Links.
 
 
-def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Link, ...], Dropped]:
+def read_links(elements: Json, mentions: tuple[Mention, ...]) -> tuple[tuple[Link, ...], Dropped, Mends]:
     names = {norm(mention.name): mention.name for mention in reversed(mentions)}  # of equal names the first
     found, dropped = sift(elements, EXTRACT_LINK_COUNT_MAX, lambda element: read_link(element, names))
     once: dict[tuple[str, str, str], Link] = {}
-    for link in found:
+    for link, _ in found:
         once.setdefault((link.source_name, link.target_name, link.kind), link)
-    return tuple(once.values()), dropped
+    again: list[Mend] = ["link again"] * (len(found) - len(once))
+    return tuple(once.values()), dropped, (*(mend for _, mends in found for mend in mends), *again)
 
 
-def read_link(element: Json, names: dict[str, str]) -> Link | str:
+def read_link(element: Json, names: dict[str, str]) -> tuple[Link, Mends] | LinkDrop:
     link = element if isinstance(element, dict) else {}
     source, target = (names.get(norm(read_name(link.get(end)))) for end in ("source", "target"))
     if source is None or target is None:
         return "unknown_endpoint"
     if source == target:
         return "self_link"
-    return Link(source, target, read_kind(link.get("type")), read_confidence(link))
-
-
-def read_kind(value: Json) -> str:
-    kind = norm(value) if isinstance(value, str) else ""
-    return kind if kind in LINK_KINDS else "relates_to"
+    kind = link.get("type")
+    kind = norm(kind) if isinstance(kind, str) else ""
+    is_known, has_confidence = kind in LINK_KINDS, confidence_ppm(link.get("confidence")) is not None
+    mends: tuple[tuple[Mend, bool], ...] = (
+        ("link kind unknown", is_known), ("link confidence missing", has_confidence),
+    )  # fmt: skip
+    read = Link(source, target, kind if is_known else "relates_to", read_confidence(link))
+    return read, tuple(mend for mend, is_sound in mends if not is_sound)

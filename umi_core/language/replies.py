@@ -7,12 +7,12 @@ Law 3. Numbers stay the text they were: no float is made, and nothing is rounded
 
 import json
 import re
-from typing import Final, Literal, NoReturn, overload
+from typing import Final, Literal, NoReturn, get_args, overload
 
 import attrs
 
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
-from umi_core.values import SURROGATE, size
+from umi_core.values import SURROGATE, cut, size
 
 
 @attrs.frozen
@@ -25,11 +25,15 @@ class Number:
 Json = None | bool | str | Number | list["Json"] | dict[str, "Json"]
 
 
+Unread = Literal["empty", "too_long", "no_json"]
+UNREAD: Final[tuple[str, ...]] = get_args(Unread)
+
+
 @attrs.frozen
 class Unusable:
     """A reply without payload."""
 
-    reason: Literal["empty", "too_long", "no_json"]
+    reason: Unread
 
 
 @attrs.frozen
@@ -148,3 +152,20 @@ def confidence_ppm(value: Json) -> int | None:
     scale = max(-2 * JSON_NUMBER_CHARS_MAX, min(1, int(exponent or 0) - len(fraction)))
     above, below = digits * 10 ** max(scale, 0), 10 ** max(-scale, 0)
     return above * PPM // below if above <= below else None
+
+
+# Reasons.
+
+
+def reason_of(row: dict[str, Json], bytes_max: int) -> str:
+    """What a row gives as its reason, cut to so many bytes; empty if it is no text."""
+    reason = row.get("reason")
+    return cut(reason, bytes_max) if isinstance(reason, str) else ""
+
+
+def reason_mend(row: dict[str, Json], bytes_max: int) -> str:
+    """The name of what became of the reason of a row; empty if it stands as it is."""
+    reason = row.get("reason")
+    if not isinstance(reason, str):
+        return "reason missing"
+    return "reason cut" if size(reason) > bytes_max else ""

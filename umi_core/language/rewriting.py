@@ -7,11 +7,13 @@ nothing: the query is searched as it was given.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, get_args
+
+import attrs
 
 from umi_core.language.pronouns import LANGUAGES, Reading, read
-from umi_core.language.replies import ArrayOf, Unusable, find_json, whole
+from umi_core.language.replies import ArrayOf, Json, Unusable, find_json, whole
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
 from umi_core.results import Resolution
@@ -33,6 +35,12 @@ def shown_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 # The gate.
+
+Refusal = Literal[
+    "empty_reply", "too_long", "dropped_words", "new_reference", "foreign_word", "nothing_added", "unresolved"
+]
+VERDICTS: Final[tuple[str, ...]] = ("resolved", "unchanged", *get_args(Refusal))
+"""What may come of a reply."""
 
 
 def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
@@ -70,11 +78,11 @@ LIGHT_WORDS: Final = {
 }
 
 
-def refusal(rewrite: str, given: Reading, asked: Reading, known: frozenset[str]) -> str:
-    """Why a rewrite is refused, the first reason that holds; empty if none does."""
+def refusal(rewrite: str, given: Reading, asked: Reading, known: frozenset[str]) -> Refusal | None:
+    """Why a rewrite is refused, the first reason that holds."""
     kept, added = heavy(asked.others, asked.terms), heavy(given.others, asked.terms)
     whole_query = (*asked.others, *(word for term in asked.terms for word in words(term)))
-    reasons = (
+    reasons: tuple[tuple[Refusal, bool], ...] = (
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
         ("dropped_words", has_other(kept, frozenset(words(rewrite)))),
@@ -82,7 +90,7 @@ def refusal(rewrite: str, given: Reading, asked: Reading, known: frozenset[str])
         ("foreign_word", has_other(added, known.union(whole_query))),
         ("nothing_added", not has_other(added, frozenset(content(whole_query)))),
     )
-    return next((reason for reason, holds in reasons if holds), "")
+    return next((reason for reason, holds in reasons if holds), None)
 
 
 def heavy(some_words: Iterable[str], terms: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,13 +166,42 @@ def is_deep(query: str, deep: bool | None) -> bool:
     return any(word in TRIGGERS for word in words(query)) if deep is None else deep
 
 
-def parse_variants(reply: str, query: str) -> tuple[str, ...] | Unusable:
+VariantDrop = Literal["not_text", "blank", "too_long", "again", "too_many"]
+SHAPES: Final[tuple[str, ...]] = get_args(VariantDrop)
+
+
+@attrs.frozen
+class Variants:
+    """The query and what a model adds, each once; why other elements were dropped."""
+
+    texts: tuple[str, ...]
+    dropped: tuple[VariantDrop, ...] = attrs.field(default=(), eq=False)
+
+
+def parse_variants(reply: str, query: str) -> Variants | Unusable:
     """The query and what the model adds, each once."""
     payload = find_json(reply, ArrayOf(str))
     if isinstance(payload, Unusable):
         return payload
     variants = {norm(query): query}
-    for text in (collapsed(element) for element in payload if isinstance(element, str)):
-        if text and size(text) <= QUERY_BYTES_MAX:
-            variants.setdefault(norm(text), text)
-    return tuple(variants.values())[:VARIANT_COUNT_MAX]
+    dropped: list[VariantDrop] = []
+    for element in payload:
+        text = collapsed(element) if isinstance(element, str) else ""
+        reason = variant_drop(element, text, variants)
+        if reason:
+            dropped.append(reason)
+        else:
+            variants[norm(text)] = text
+    return Variants(tuple(variants.values()), tuple(dropped))
+
+
+def variant_drop(element: Json, text: str, known: Mapping[str, str]) -> VariantDrop | None:
+    """The first reason against an element; `text` is what stands in it."""
+    reasons: tuple[tuple[VariantDrop, bool], ...] = (
+        ("not_text", not isinstance(element, str)),
+        ("blank", not text),
+        ("too_long", size(text) > QUERY_BYTES_MAX),
+        ("again", norm(text) in known),
+        ("too_many", len(known) == VARIANT_COUNT_MAX),
+    )
+    return next((reason for reason, holds in reasons if holds), None)

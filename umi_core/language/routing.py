@@ -5,28 +5,47 @@ Law 2. A bad row costs only its own entity. Law 3. Nothing unknown is routed, an
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal, get_args
 
 import attrs
 
 from umi_core.config import Config
-from umi_core.language.replies import ArrayOf, Json, Unusable, confidence_ppm, find_json
+from umi_core.language.replies import (
+    ArrayOf,
+    Json,
+    Unusable,
+    confidence_ppm,
+    find_json,
+    reason_mend,
+    reason_of,
+)
 from umi_core.policies.routing import table_decision
-from umi_core.values import BLOCK_KINDS, Entity, RoutingDecision, cut, norm
+from umi_core.values import BLOCK_KINDS, Entity, RoutingDecision, norm
 
 REASON_BYTES_MAX: Final = 200
-MALFORMED: Final = (  # these causes degrade; the others are the model's good right
+Malformed = Literal[  # these causes degrade; the others are the model's good right
     "not_object", "bad_id", "unknown_id", "duplicate_id", "bad_block", "system_block", "bad_promote",
     "bad_confidence", "missing",
-)  # fmt: skip
+]  # fmt: skip
+Cause = Literal[
+    "low_confidence", "persona_not_self", "self_is_fixed", "promote_low", "promote_scratch", "reason missing",
+    "reason cut",
+]  # fmt: skip
+MALFORMED: Final[tuple[str, ...]] = get_args(Malformed)
+SHAPES: Final[tuple[str, ...]] = (*MALFORMED, *get_args(Cause))
+"""Why a row does not count, or counts for less than it says."""
 
 
 @attrs.frozen
 class Routes:
-    """Decisions in the order asked, and each cause that degrades, rows of no asked entity first."""
+    """Decisions in the order asked, and each cause that degrades, rows of no asked entity first.
+
+    `shapes`: names, of SHAPES, of all that was not followed as it stood; equal readings need not share them.
+    """
 
     decisions: tuple[RoutingDecision, ...]
     degraded: tuple[str, ...]
+    shapes: tuple[str, ...] = attrs.field(default=(), eq=False)
 
 
 def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Routes | Unusable:
@@ -38,16 +57,20 @@ def parse_routes(reply: str, asked: tuple[Entity, ...], config: Config) -> Route
     assert len(rows) == len(asked)
     decisions = tuple(decide(entity, rows[entity.id], config) for entity in asked)
     bad = tuple(decision.cause for decision in decisions if decision.cause in MALFORMED)
-    return Routes(decisions, strays + bad)
+    causes = tuple(decision.cause for decision in decisions if decision.cause)
+    mends = tuple(mend for of in rows.values() for row in of if (mend := reason_mend(row, REASON_BYTES_MAX)))
+    return Routes(decisions, strays + bad, strays + causes + mends)
 
 
 RouteRow = dict[str, Json]
 
 
-def rows_by_id(elements: list[Json], ids: Iterable[str]) -> tuple[dict[str, list[RouteRow]], tuple[str, ...]]:
+def rows_by_id(
+    elements: list[Json], ids: Iterable[str]
+) -> tuple[dict[str, list[RouteRow]], tuple[Malformed, ...]]:
     """The rows of each id, and why each other element is the row of none."""
     rows: dict[str, list[RouteRow]] = {entity_id: [] for entity_id in ids}
-    strays: list[str] = []
+    strays: list[Malformed] = []
     for element in elements:
         entity_id = element.get("entity_id") if isinstance(element, dict) else None
         if isinstance(element, dict) and isinstance(entity_id, str) and entity_id in rows:
@@ -66,10 +89,10 @@ def decide(entity: Entity, rows: list[RouteRow], config: Config) -> RoutingDecis
     return table_decision(entity, cause) if cause else by_model(entity, rows[0], config)
 
 
-def refusal(entity: Entity, row: RouteRow, config: Config) -> str | None:
+def refusal(entity: Entity, row: RouteRow, config: Config) -> Malformed | Cause | None:
     """Why a row does not count: the first of these that holds."""
     block, confidence = read_block(row), confidence_ppm(row.get("confidence"))
-    causes = (
+    causes: tuple[tuple[Malformed | Cause, bool], ...] = (
         ("bad_block", block not in BLOCK_KINDS),
         ("system_block", block == "system"),
         ("bad_promote", not isinstance(row.get("promote", False), bool)),
@@ -87,16 +110,15 @@ def by_model(entity: Entity, row: RouteRow, config: Config) -> RoutingDecision:
     assert confidence is not None
     promote = row.get("promote") is True
     low = promote and confidence < config.promote_confidence_min_ppm
-    cause = "promote_low" if low else "promote_scratch" if promote and block == "scratch" else None
+    cause: Cause | None = (
+        "promote_low" if low else "promote_scratch" if promote and block == "scratch" else None
+    )
     promote = promote and cause is None
-    return RoutingDecision(entity.id, block, promote, confidence, read_reason(row), "model", cause)
+    return RoutingDecision(
+        entity.id, block, promote, confidence, reason_of(row, REASON_BYTES_MAX), "model", cause
+    )
 
 
 def read_block(row: RouteRow) -> str:
     block = row.get("block")
     return norm(block) if isinstance(block, str) else ""
-
-
-def read_reason(row: RouteRow) -> str:
-    reason = row.get("reason")
-    return cut(reason, REASON_BYTES_MAX) if isinstance(reason, str) else ""

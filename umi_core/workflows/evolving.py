@@ -108,7 +108,7 @@ def take_evolution(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Unusable(evolution.reason)
     assert isinstance(evolution, Evolution)
     partial = tuple(("partial", reason, 1) for reason in evolution.dropped)
-    return Learned(under(evolution.verdicts, facts), degraded=partial)
+    return Learned(under(evolution.verdicts, facts), degraded=partial, shapes=evolution.shapes)
 
 
 def under(verdicts: tuple[tuple[Pair, Verdict], ...], facts: Facts) -> Mapping[str, object]:

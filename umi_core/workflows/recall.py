@@ -58,13 +58,11 @@ def take_resolution(facts: Facts, answer: Answer | None, view: View) -> Learned:
         return Learned({"resolution": resolution})
     assert isinstance(answer, ModelReplied)
     resolution = judged(answer.text, request.query, turns, view.config.resolve_confidence_min_ppm)
-    view.marks.append(f"resolution: {resolution.reason or resolution.outcome}")
     if view.config.resolve_cache:
         tiers.rewrites = tiers.rewrites.put(key, view.now_ms, resolution)
     refused = resolution.outcome == "rejected" and resolution.reason != "unresolved"
-    return Learned(
-        {"resolution": resolution}, degraded=(("original", resolution.reason, 1),) if refused else ()
-    )
+    degraded = (("original", resolution.reason, 1),) if refused else ()
+    return Learned({"resolution": resolution}, None, degraded, (resolution.reason or resolution.outcome,))
 
 
 def original(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -92,11 +90,9 @@ def take_variants(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Learned(single(facts))
     assert isinstance(answer, ModelReplied)
     variants = parse_variants(answer.text, resolution_of(facts).query)
-    return (
-        Unusable(variants.reason)
-        if isinstance(variants, replies.Unusable)
-        else Learned({"variants": variants})
-    )
+    if isinstance(variants, replies.Unusable):
+        return Unusable(variants.reason)
+    return Learned({"variants": variants.texts}, shapes=variants.dropped)
 
 
 def single(facts: Facts, reason: str = "") -> Mapping[str, object]:

@@ -102,7 +102,7 @@ def take_extraction(facts: Facts, answer: Answer | None, view: View) -> Taken:
         "links": extraction.links,
         "dropped": extraction.dropped,
     }
-    return Learned(learned, degraded=partial)
+    return Learned(learned, degraded=partial, shapes=extraction.shapes)
 
 
 def one_note(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -172,7 +172,7 @@ def take_routes(facts: Facts, answer: Answer | None, view: View) -> Taken:
     if isinstance(routes, replies.Unusable):
         return Unusable(routes.reason)
     partial = tuple(("partial", reason, 1) for reason in routes.degraded)
-    return Learned({"routes": routes.decisions}, degraded=partial)
+    return Learned({"routes": routes.decisions}, degraded=partial, shapes=routes.shapes)
 
 
 def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:

@@ -15,8 +15,8 @@ from umi_core import limits
 from umi_core.config import Config
 from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone, Recall
 from umi_core.language.pronouns import read
-from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
+    Variants,
     detected,
     heavy,
     is_deep,
@@ -158,7 +158,7 @@ class Searches(Relations):
             self.demand(value.variants == (query,), "deep-by-trigger", "variants", (query,), value.variants)
             return
         read = [parse_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
-        found = [(query,) if it is None or isinstance(it, Unusable) else it for it in read]
+        found = [it.texts if isinstance(it, Variants) else (query,) for it in read]
         allowed = found[-1:] if not self.is_late(op) else [*found, (query,)]
         self.demand(value.variants in allowed, "deep-by-trigger", "variants", allowed, value.variants)
 

@@ -230,7 +230,7 @@ def test_nothing_learnt_is_visible_before_the_row_is_sound() -> None:
 
     broken = unchecked(Step("a", take), END)
     assert isinstance(broken.outcome, Failed)
-    assert (broken.state.tiers.decisions, broken.marks) == ((), [])
+    assert (broken.state.tiers.decisions, broken.marks) == ((), ["w.a: no question"])
 
 
 def test_a_row_whose_when_is_false_leaves_its_otherwise() -> None:
@@ -386,7 +386,8 @@ def test_a_degradation_is_named_counted_and_tells_the_last_reason() -> None:
     run.fail("unavailable")
     assert run.outcome == Done(7, (Degraded("a:half", "unavailable"),))
     assert run.state.counters == {"degraded a:half": 1, "w done": 1}
-    assert run.marks == ["w.a: timeout", "w.a: retried", "w.a: unavailable", "w.a: degraded"]
+    met = ["timeout", "retried", "unavailable", "degraded"]
+    assert run.marks == [*(f"w.a: {it}" for it in met), "w.end: no question"]
 
 
 def test_an_unusable_answer_is_the_end_of_the_policy_with_its_reason() -> None:
@@ -449,7 +450,8 @@ def test_a_conflict_drops_the_facts_and_plans_anew_from_what_is_there_now() -> N
     assert run.outcome == Done(("new", 2))
     assert [type(effect).__name__ for effect in run.sent] == ["Read", "Commit", "Read", "Commit"]
     assert run.marks == [
-        "w.look: ok", "w.commit: conflict", "w.commit: planned again", "w.look: ok", "w.commit: ok",
+        "w.look: ok", "w.plan: no question", "w.commit: conflict", "w.commit: planned again",
+        "w.look: ok", "w.plan: no question", "w.commit: ok", "w.end: no question",
     ]  # fmt: skip
 
 

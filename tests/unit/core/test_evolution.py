@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_core.language.evolution import BY_TABLE, Evolution, Verdict, parse_evolution
+from umi_core.language.evolution import BY_TABLE, Drop, Evolution, Verdict, parse_evolution
 from umi_core.language.replies import Unusable
 from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.values import EVOLUTION_KINDS
@@ -74,7 +74,7 @@ DROPPED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("stray", "reason"), DROPPED, ids=lambda value: str(value)[:60])
-def test_a_malformed_row_is_dropped_with_its_reason_and_costs_no_other(stray: object, reason: str) -> None:
+def test_a_malformed_row_is_dropped_with_its_reason_and_costs_no_other(stray: object, reason: Drop) -> None:
     sound = row(OTHER)
     assert evolution(stray, sound) == Evolution(((OTHER, UPDATE),), (reason,))
 
@@ -189,3 +189,13 @@ def test_any_reply_gives_verdicts_on_asked_pairs_once_each(reply: str) -> None:
 
 def test_without_a_model_nothing_known_is_dropped() -> None:
     assert Verdict("extend", 500_000, "", "table") == BY_TABLE
+
+
+def test_a_sound_row_that_is_no_verdict_says_why_and_a_reason_what_became_of_it() -> None:
+    third = ("ent_a@2", "ent_c@1")
+    asked = (PAIR, OTHER, third)
+    found = evolution(
+        row(type="none"), row(OTHER, confidence=0.2), row(third, reason="x" * 1_025), asked=asked
+    )
+    assert found.shapes == ("none", "low_confidence", "reason cut")
+    assert evolution(row(reason=None), 7).shapes == ("not_object", "reason missing")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from umi_core.config import Config
 from umi_core.language.extraction import (
     PRONOUNS,
+    SHAPES,
     Extraction,
     Link,
     Mention,
@@ -329,3 +330,44 @@ def test_every_element_is_kept_merged_or_dropped(entities: list[object], relatio
     assert all(0 < size(name) <= 256 and not has_control(name) for name in names)
     assert all(size(mention.content) <= 1_000 for mention in kept)
     assert all(300_000 <= mention.confidence_ppm <= 1_000_000 for mention in kept)
+
+
+LONG = "x" * 300
+SHAPED: list[tuple[dict[str, object], tuple[str, ...]]] = [
+    ({}, ()),
+    ({"type": "org"}, ()),
+    ({"type": " NOTE "}, ()),
+    ({"name": "a\0b"}, ("name control",)),
+    ({"name": LONG}, ("name cut",)),
+    ({"type": "dragon"}, ("type unknown",)),
+    ({"type": None}, ("type unknown",)),
+    ({"type": "self", "confidence": 0.5}, ("type self unsure",)),
+    ({"content": 7}, ("content missing",)),
+    ({"content": " "}, ("content missing",)),
+    ({"content": "x" * 1_001}, ("content cut",)),
+    ({"confidence": "high"}, ("confidence missing",)),
+    ({"name": 7}, ("no_name",)),
+    ({"name": "she"}, ("pronoun",)),
+    ({"confidence": 0.1}, ("low_confidence",)),
+]
+
+
+@pytest.mark.parametrize(("fields", "shapes"), SHAPED, ids=str)
+def test_what_is_dropped_or_put_right_is_named(fields: dict[str, object], shapes: tuple[str, ...]) -> None:
+    assert parsed([entity(**fields)]).shapes == shapes
+
+
+def test_what_becomes_of_lists_and_links_is_named_too() -> None:
+    many = [entity("Bob"), "no", *(entity(f"n{n}") for n in range(49))]
+    assert parsed([entity(), entity(), *many]).shapes == ("not_object", *["too_many"] * 3, "merged")
+    link = {"source": "Alice", "target": "Bob", "type": "works_at", "confidence": 0.8}
+    bad = [{**link, "type": "odd"}, {**link, "confidence": None}, {**link, "target": "Alice"}, {}]
+    assert parsed([entity(), entity("Bob")], [link, *bad]).shapes == (
+        "link self_link", "link unknown_endpoint", "link kind unknown", "link confidence missing",
+        "link again",
+    )  # fmt: skip
+
+
+@given(st.lists(ELEMENTS, max_size=3), st.lists(LINKS, max_size=3))
+def test_every_shape_is_one_that_is_listed(entities: list[object], links: list[object]) -> None:
+    assert all(shape in SHAPES for shape in parsed(entities, links).shapes)

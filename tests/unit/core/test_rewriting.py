@@ -1,11 +1,14 @@
 """Goal: a rewrite is adopted only if it says the same with fewer references, in words that somebody said."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
+    Variants,
     clean_line,
     detected,
     is_deep,
@@ -223,15 +226,22 @@ def test_a_trigger_is_a_word(query: str, deep: bool) -> None:
     ],
 )
 def test_the_query_is_first_and_each_variant_once(reply: str, variants: tuple[str, ...]) -> None:
-    assert parse_variants(reply, "q") == variants
+    assert parse_variants(reply, "q") == Variants(variants)
+
+
+def test_what_becomes_no_variant_has_a_reason() -> None:
+    reply = json.dumps(["Q", " ", 7, "x" * (QUERY_BYTES_MAX + 1), "a", "A", "b", "c"])
+    found = parse_variants(reply, "q")
+    assert isinstance(found, Variants)
+    assert found.dropped == ("again", "blank", "not_text", "too_long", "again", "too_many")
 
 
 @given(st.text(), st.text(min_size=1))
 def test_any_reply_gives_variants_or_is_unusable(reply: str, query: str) -> None:
     found = parse_variants(reply, query)
     if not isinstance(found, Unusable):
-        assert found[0] == query
-        assert len(found) <= VARIANT_COUNT_MAX
+        assert found.texts[0] == query
+        assert len(found.texts) <= VARIANT_COUNT_MAX
 
 
 def test_what_has_no_array_is_unusable() -> None:

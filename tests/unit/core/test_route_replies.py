@@ -243,3 +243,10 @@ def test_every_asked_entity_gets_one_decision(rows: list[object]) -> None:
 @given(st.text())
 def test_no_reply_raises(reply: str) -> None:
     assert isinstance(parse_routes(reply, (ALICE, ME), CONFIG), Routes | Unusable)
+
+
+def test_all_that_is_not_followed_as_it_stands_is_named() -> None:
+    rows = [row(), row(entity_id="ent_x"), row(reason=None)]
+    assert routes(rows).shapes == ("unknown_id", "duplicate_id", "reason missing")
+    assert routes([row(confidence=0.7, reason="x" * 201)]).shapes == ("promote_low", "reason cut")
+    assert routes([row()]).shapes == ()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.language.prompts import ask_expand
-from umi_core.language.rewriting import parse_variants
+from umi_core.language.rewriting import Variants, parse_variants
 from umi_core.values import norm
 from umi_sim.model import truth
 from umi_sim.model.expansion import PAIRS, STOP_WORDS, SYNONYMS
@@ -52,4 +52,4 @@ def test_every_variant_is_new_and_the_parser_keeps_all(query: str) -> None:
     assert len({norm(query), *map(norm, found)}) == len(found) + 1
     assert "" not in map(norm, found)
     parsed = parse_variants(truth("expand", ask_expand(query)), query)
-    assert parsed == (query, *(" ".join(variant.split()) for variant in found))
+    assert parsed == Variants((query, *(" ".join(variant.split()) for variant in found)))
