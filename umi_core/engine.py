@@ -198,13 +198,14 @@ class Engine:
         view.tiers = self.state.tiers.copy()
         taken = row.take(operation.facts, answer, view)
         if isinstance(taken, Unusable):
-            self.mark(operation, row, "unusable", taken.reason)
+            self.mark(operation, row, "unusable")
+            self.mark(operation, row, taken.reason, of=" reply")
             self.give_up(operation, row, "unusable", taken.reason)
         elif isinstance(taken, Refuse):
             is_certain = isinstance(answer, Committed) or not operation.may_have_happened
             self.finish(operation, Refused(taken.error) if is_certain else Unknown())
         else:
-            self.mark(operation, row, *taken.shapes)
+            self.mark(operation, row, *taken.shapes, of=" reply")
             for name, reason, count in taken.degraded:
                 self.degraded(operation, f"{row.id}:{name}", reason, count)
             self.learn(operation, row, taken, view)
@@ -265,9 +266,9 @@ class Engine:
             self.state.tiers = view.tiers
             self.marks += view.marks
 
-    def mark(self, operation: Operation, row: Step, *names: str) -> None:
-        """What this row met, for whoever counts what is reached."""
-        self.marks += [f"{operation.workflow}.{row.id}: {name}" for name in names]
+    def mark(self, operation: Operation, row: Step, *names: str, of: str = "") -> None:
+        """What this row met, or the reply that it took, for whoever counts what is reached."""
+        self.marks += [f"{operation.workflow}.{row.id}{of}: {name}" for name in names]
 
     # Failures.
 
@@ -384,8 +385,7 @@ class Engine:
         """Rows that were asked for: a search goes on without the others, any other read has failed."""
         sound = asked_for(asked, answer.rows)
         whole = tuple([it for it in sound if it.body is not None or it.address.kind in row.spares])
-        damaged = [found for found in sound if found.body is None]
-        foreign_count, damaged_count = len(answer.rows) - len(sound), len(damaged)
+        foreign_count, damaged_count = len(answer.rows) - len(sound), sum(it.body is None for it in sound)
         if foreign_count or damaged_count:
             self.marks.append(f"read: {'foreign' if foreign_count else 'damaged'} row")
             if not isinstance(asked.query, ByVector | ByWords) and len(whole) < len(answer.rows):

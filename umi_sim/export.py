@@ -26,6 +26,7 @@ from umi_core.inputs import (
     Len,
     Render,
     Request,
+    SaveSession,
     Set,
     Value,
 )  # fmt: skip
@@ -272,15 +273,18 @@ def born(life: Life, bug: str | None) -> Memory:
 def probed(
     life: Life, right: Memory, wrong: Memory, bug: str
 ) -> tuple[int, Value, tuple[Effect, ...]] | None:
-    """A read at the end that tells the two memories apart, with the right answer; it changes neither."""
+    """A last request that tells the two memories apart, with the right effects: a read, or a save.
+
+    Reads change neither of them; what a save packs, nothing else shows, and nothing comes after it.
+    """
     keys = dict.fromkeys((*(it.value.key for it in life.inputs if isinstance(it.value, Set)), *RESERVED))
     now_ms = life.inputs[-1].now_ms
-    for read in (*PROBES, *(Get("probe", key) for key in keys)):
-        ours = right.step(now_ms, read)
+    for probe in (*PROBES, *(Get("probe", key) for key in keys), SaveSession("probe")):
+        ours = right.step(now_ms, probe)
         with planted(bug, BUILT_IN):
-            theirs = wrong.step(now_ms, read)
+            theirs = wrong.step(now_ms, probe)
         if ours != theirs:
-            return now_ms, read, ours
+            return now_ms, probe, ours
     return None
 
 

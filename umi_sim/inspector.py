@@ -48,6 +48,7 @@ class Inspector:
         self.issued = self.oracle.issued
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
+        self.judged: Counter[str] = Counter()
         self._lives = equivalences.Recorder()
         self._is_recording = any(name in equivalences.OF_LIVES for name in config.equivalences)
         self._reading_ms = 0

@@ -14,7 +14,7 @@ from umi_core.hooks import Interceptor, Pass
 from umi_core.inputs import Answer
 from umi_core.state import Facts, View
 from umi_core.workflow import Learned, Registry, Step
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
@@ -65,7 +65,7 @@ class Onion:
 
     def __init__(self) -> None:
         self._due: tuple[str, str] | None = None  # who must be called next
-        self._wrong = ""
+        self._wrong, self._is_used = "", False
 
     def around(self, registry: Registry) -> Registry:
         """The registry with both of them. The inner one is registered first, and has to wait all the same."""
@@ -76,11 +76,13 @@ class Onion:
 
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
-        if self._wrong:
-            raise Broken("hook-order", "interceptors were called in another order", "an onion", self._wrong)
+        if self._is_used:
+            what = "interceptors were called in another order"
+            demand(not self._wrong, "hook-order", what, "an onion", self._wrong)
 
     def _called(self, way: str, name: str, *_: object) -> Pass:
         first, last = ORDER[way]
+        self._is_used = True
         is_first = self._due is None and name == first
         if not is_first and self._due != (way, name):
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"

@@ -28,13 +28,14 @@ from umi_sim.clock import SimClock
 from umi_sim.inspector import Inspector
 from umi_sim.invariants import id_of
 from umi_sim.items import Args, Item
+from umi_sim.judged import counting, with_equivalences
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
 from umi_sim.said import Said, Sayings
 from umi_sim.source import Replay, Source
 from umi_sim.storage import SimStorage
 from umi_sim.trace import Tag, Trace
-from umi_sim.verdict import Broken, Event, Failure, FailureKind, Verdict
+from umi_sim.verdict import Broken, Event, Failure, FailureKind, Verdict, demand
 from umi_sim.world import OutOfSteps, World
 
 SCAN_COUNT_MAX: Final = 200
@@ -131,17 +132,16 @@ class Run:
         self.request_count += 1
         op_id = f"{kind}:{self.request_count}"
         self.world.ask(agent, op_id, name, args, self.step_max)
-        if op_id not in self.inspector.heard:
-            raise Broken("one-reply", f"{op_id} {name} was never answered")
+        demand(op_id in self.inspector.heard, "one-reply", f"{op_id} {name} was never answered")
         return self.inspector.heard[op_id]
 
     def drain(self) -> None:
         """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
         for agent in self.world.agents.values():
-            if not any(is_settled(self.ask(agent, "drain", "rebalance", {})) for _ in range(SCAN_COUNT_MAX)):
-                told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
-                self.broken("repaired-after-heal", told)
+            scans = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_COUNT_MAX))
+            told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
+            self.demand(any(map(is_settled, scans)), "repaired-after-heal", told)
         self.check_all()
         self.must_rest()
 
@@ -149,9 +149,9 @@ class Run:
         """Nobody wants to be stepped; only what storage has lied about may be written again and again."""
         for agent in self.world.agents.values():
             due_ms = agent.memory.deadline_ms() if agent.memory else None
-            if due_ms is not None and not self.world.services.atlas.losses:
-                told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
-                self.broken("repaired-after-heal", told, "never", f"at {due_ms}")
+            is_at_rest = due_ms is None or self.world.services.atlas.losses
+            told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
+            self.demand(is_at_rest, "repaired-after-heal", told, "never", f"at {due_ms}")
 
     def check_all(self) -> None:
         for agent in self.world.agents.values():
@@ -198,8 +198,7 @@ class Run:
         self.drain()
         before = lasting_rows(storage)
         self.drain()
-        if lasting_rows(storage) != before:
-            self.broken("second-drain-empty", "a second drain changed stored rows")
+        self.demand(lasting_rows(storage) == before, "second-drain-empty", "a second drain changed stored rows")
 
     def restart_all(self) -> None:
         """Two restarts in a row."""
@@ -211,14 +210,14 @@ class Run:
 
     def must_read_the_same(self, before: Mapping[str, object], after: Mapping[str, object]) -> None:
         for key in before:
-            if key in after and before[key] != after[key]:
-                told = (str(before[key])[:200], str(after[key])[:200])
-                self.broken("restart-invisible", f"{key} reads otherwise after a restart", *told)
+            if key in after:
+                told = f"{key} reads otherwise after a restart"
+                self.demand(before[key] == after[key], "restart-invisible", told, before[key], after[key])
 
-    def broken(self, rule: str, *told: str) -> None:
-        """Raises Broken, unless the rule is off."""
+    def demand(self, holds: object, rule: str, *told: object) -> None:
+        """Raises Broken unless it holds, or the rule is off."""
         if rule not in self.config.off:
-            raise Broken(rule, *told)
+            demand(holds, rule, *told)
 
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
@@ -280,7 +279,8 @@ def run_once(
 ) -> tuple[Verdict, Trace]:
     """One life; no further than `step_max` steps, which ends as a timeout. `inspector`: not a plain one."""
     inspector = inspector or Inspector(config)
-    with planted(config.planted, BUILT_IN) as registry:
+    this = sys.modules[__name__]
+    with planted(config.planted, BUILT_IN) as registry, counting(inspector.judged, this):
         live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
@@ -385,6 +385,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
         judged=sum(len(archive.tracks) for archive in archives),
         undecided=sum(archive.undecided for archive in archives),
+        rules=ordered(with_equivalences(live.inspector.judged, marks)),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What a run came to: a verdict, what happened on the way, and the record that replays it."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -10,6 +10,7 @@ from umi_sim.run_config import RunConfig
 from umi_sim.said import Said
 
 FailureKind = Literal["safety", "liveness", "crash", "timeout"]
+SHOWN_CHARS_MAX: Final = 200
 EXIT_CODES: dict[FailureKind, int] = {"safety": 1, "crash": 1, "liveness": 3, "timeout": 5}
 
 
@@ -22,6 +23,12 @@ class Broken(Exception):
     def __init__(self, rule: str, message: str, expected: str = "", got: str = "") -> None:
         super().__init__(f"{rule}: {message}")
         self.rule, self.message, self.expected, self.got = rule, message, expected, got
+
+
+def demand(holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    """Raises Broken unless it holds; the texts of expected and got are made only then."""
+    if not holds:
+        raise Broken(rule, message, str(expected)[:SHOWN_CHARS_MAX], str(got)[:SHOWN_CHARS_MAX])
 
 
 @attrs.frozen
@@ -83,3 +90,4 @@ class Verdict:
     after: str = ""
     judged: int = 0  # ids that the oracle followed
     undecided: int = 0  # and those that it gave up: too much could have happened to them
+    rules: Mapping[str, int] = {}  # how often each had something to judge

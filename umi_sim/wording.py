@@ -25,17 +25,17 @@ def row(label: str, text: str) -> str:
     return f"  {label:{LABEL_COLUMN}}{text}".rstrip()
 
 
-def rows(label: str, text: str) -> Iterator[str]:
+def rows(label: str, text: str, column: int = LABEL_COLUMN) -> Iterator[str]:
     """A long list in several rows, broken after its commas; the last one is cut."""
     lines = [""]
     for part in text.split(", "):
         joined = f"{lines[-1]}, {part}" if lines[-1] else part
-        if len(joined) > LINE_CHARS_MAX - LABEL_COLUMN and lines[-1] and len(lines) < ROW_COUNT_MAX:
+        if len(joined) > LINE_CHARS_MAX - column and lines[-1] and len(lines) < ROW_COUNT_MAX:
             lines[-1] += ","
             lines.append(part)
         else:
             lines[-1] = joined
-    return (row("" if at else label, cut(line)) for at, line in enumerate(lines))
+    return (f"  {'' if at else label:{column}}{cut(line)}".rstrip() for at, line in enumerate(lines))
 
 
 # Words.

@@ -34,7 +34,7 @@ from umi_sim.run_config import RunConfig
 from umi_sim.services import Services
 from umi_sim.source import Source
 from umi_sim.trace import Tag, Trace
-from umi_sim.verdict import Broken, Event
+from umi_sim.verdict import Event, demand
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
@@ -245,8 +245,8 @@ class World:
         self.judge.woken(agent.name, reading_ms)
         is_spin = self.give(agent, Wake(), reading_ms) == 0 and memory.deadline_ms() == before_ms
         agent.spin_count = agent.spin_count + 1 if is_spin else 0
-        if agent.spin_count >= SPIN_MAX:
-            raise Broken("progress", f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing")
+        told = f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing"
+        demand(agent.spin_count < SPIN_MAX, "progress", told)
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
@@ -309,16 +309,17 @@ class World:
     def restore(self, agent: Agent, memory: Memory, digest: bytes) -> None:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
         agent.memory = Memory.restore(memory.snapshot(), self.registry)
-        if agent.memory.digest() != digest and (rule := "copied-state-continues") not in self.config.off:
-            raise Broken(rule, f"{agent.name} restored from its snapshot is another memory")
+        if (rule := "copied-state-continues") not in self.config.off:
+            told = f"{agent.name} restored from its snapshot is another memory"
+            demand(agent.memory.digest() == digest, rule, told)
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome
         self.trace.add(REPLY, op_id, *outcome_fields(outcome))
         if self.keep_story:
             self.tell(op_id, f"Reply {short(outcome)}")
-        if agent.in_flight.pop(op_id, None) is None:
-            raise Broken("one-reply", f"{op_id} was answered twice, or never asked")
+        is_awaited = agent.in_flight.pop(op_id, None) is not None
+        demand(is_awaited, "one-reply", f"{op_id} was answered twice, or never asked")
         self.tally.replied(outcome)
         self.judge.replied(agent.name, op_id, reply, reading_ms)
 

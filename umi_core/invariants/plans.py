@@ -104,6 +104,8 @@ def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTab
     faults = [walk_fault(change, facts, table, config) for table in tables]
     if faults[0] is not None and None not in faults:
         raise faults[0]
+    if change.left_ids:  # found to be needed, and the weakest
+        demand(True, "displacement" if change.entered_ids else "fewest-victims", "")
 
 
 def asked_to_leave(request: object, core: CoreTier) -> tuple[str, ...]:

@@ -203,9 +203,9 @@ def check_core_source(before: CoreTier, told: Told, core: CoreTier) -> None:
     if core is before or core == before:
         return
     row = core_row(told.value, heard.asked) if heard else None
-    if heard is None or row is None:
-        message = "core changed, and nothing was told of it"
-        raise BrokenRule("refused-means-unchanged", message, before, core)
+    what = "core changed, and nothing was told of it"
+    demand(row is not None, "refused-means-unchanged", what, before, core)
+    assert heard is not None
     demand(core == row, "core-current", "core after an answer", row, core)
     was, now = before.guard_version, core.guard_version
     demand(was < now, "core-current", "core went back to an older version", f"more than {was}", now)
@@ -282,8 +282,8 @@ def check_load(before: Before, told: Told, state: State) -> None:
         demand(is_left, "load-or-nothing", "bytes and entries", before.working_size, size)
     elif workflow == "load_session" and isinstance(value, ReadDone):
         body = next((row.body for row in value.rows if isinstance(row.body, SessionRow)), None)
-        if body is None:
-            raise BrokenRule("session-or-error", "a session was loaded that no row told of")
+        demand(body is not None, "session-or-error", "a session was loaded that no row told of")
+        assert body is not None
         check_loaded(body.snapshot, state)
 
 

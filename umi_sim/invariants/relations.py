@@ -25,16 +25,11 @@ from umi_core.values import (
     Version,
 )
 from umi_sim.storage import SimStorage
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 APPENDING: Final = ("extend", "derive")
 
 Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source and target
-
-
-def demand(holds: bool, rule: str, message: str, expected: object = "", got: object = "") -> None:
-    if not holds:
-        raise Broken(rule, message, str(expected), str(got))
 
 
 @attrs.define

@@ -37,9 +37,9 @@ from umi_core.values import (
     norm,
     pack,
 )
-from umi_sim.invariants.relations import Rows, check_chain, check_relations, demand
+from umi_sim.invariants.relations import Rows, check_chain, check_relations
 from umi_sim.storage import SimStorage
-from umi_sim.verdict import Broken
+from umi_sim.verdict import Broken, demand
 
 
 def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> None:
@@ -120,9 +120,8 @@ def check_told(rows: Rows, state: State) -> None:
 
 def check_owned(rows: Rows, kind: str, rule: str, owner_ids: Iterable[str]) -> None:
     for owner_id in owner_ids:
-        if owner_id not in rows.entities:
-            broken = "deleted-stays-deleted" if owner_id in rows.tombstones else rule
-            raise Broken(broken, f"a {kind} row of {owner_id}, which is not there")
+        broken = "deleted-stays-deleted" if owner_id in rows.tombstones else rule
+        demand(owner_id in rows.entities, broken, f"a {kind} row of {owner_id}, which is not there")
 
 
 def check_entity(entity: Entity, rows: Rows) -> None:

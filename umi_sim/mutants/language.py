@@ -14,7 +14,6 @@ from umi_core.language.pronouns import LANGUAGES, phrase
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import TRIGGERS, clean_line, collapsed
 from umi_core.language.routing import Routes
-from umi_core.limits import RELATION_REASON_BYTES_MAX
 from umi_core.policies import ranking
 from umi_core.policies.routing import table_decision
 from umi_core.results import Resolution
@@ -182,14 +181,14 @@ def told_once_for_all(original: Original) -> Original:
 
 
 def cut_by_characters(original: Original) -> Original:
-    def read_reason(element: Mapping[str, Any]) -> str:
+    def reason_of(element: Mapping[str, Any], bytes_max: int) -> str:
         reason = element.get("reason")
-        text = reason[:RELATION_REASON_BYTES_MAX] if isinstance(reason, str) else ""
-        if size(text) > RELATION_REASON_BYTES_MAX:
+        text = reason[:bytes_max] if isinstance(reason, str) else ""
+        if size(text) > bytes_max:
             raise ValueError("reason too long")
         return text
 
-    return read_reason
+    return reason_of
 
 
 # Search.
@@ -292,7 +291,7 @@ ROWS: Final = (
            patches=(Patch(remember, "drafted", told_once_for_all),)),
     Mutant("reason-limit-mixed-up", "evolution", "a long reason is cut by characters and checked by bytes",
            ("parser-total",), "babble",
-           patches=(Patch(evolution, "read_reason", cut_by_characters),)),
+           patches=(Patch(evolution, "reason_of", cut_by_characters),)),
     Mutant("filter-after-cut", "retrieval", "filters are applied to the hits that are left after the cut",
            ("filter-before-cut", "error-is-not-empty", "fusion-rule"), "calm", tables=filters_after_cut),
     Mutant("ties-by-arrival", "retrieval", "hits of equal score come in the order of storage",

@@ -1,5 +1,6 @@
 """Mutants of the working tier, of snapshots and of sessions."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
@@ -198,6 +199,11 @@ def as_they_came(original: Original) -> Original:
     return encode
 
 
+def saved_by(wrong: Callable[[Original], Original]) -> tuple[Patch, ...]:
+    """Whoever encodes a session: the tier itself, and the workflow that saves."""
+    return Patch(session, "encode", wrong), Patch(sessions, "encode", wrong)
+
+
 def any_order(original: Original) -> Original:
     return lambda rows: original(sorted(rows, key=str))
 
@@ -218,10 +224,10 @@ SNAPSHOT: Final = (
            (Patch(session, "opened", expiry_kept),)),
     Mutant("snapshot-in-arrival-order", "snapshot", "equal states that came about in another order differ",
            ("snapshot-canonical",), "sessions",
-           (Patch(session, "encode", as_they_came), Patch(session, "bad_rows", any_order))),
+           (*saved_by(as_they_came), Patch(session, "bad_rows", any_order))),
     Mutant("snapshot-drops-an-entry", "snapshot", "a saved session lacks the last of its entries",
            ("snapshot-roundtrip", "ttl-contract", "reference-agrees"), "sessions",
-           (Patch(session, "encode", last_entry_dropped),)),
+           saved_by(last_entry_dropped)),
 )  # fmt: skip
 
 

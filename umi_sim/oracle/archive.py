@@ -32,6 +32,7 @@ from umi_sim.oracle.worlds import (
     World,
     bare,
     id_of,
+    rule_at_stake,
     rule_of,
 )
 
@@ -319,10 +320,12 @@ class ArchiveOracle(Searches):
         worlds = self.seen(track, op)
         kept = tuple(world for world in worlds if fits(world, number, value, self.latest_ms))
         versions, got = [shown(world, number) for world in worlds], value.version if value else 0
-        rule = rule_of(track, worlds, versions, got)
+        rule = rule_at_stake(track, worlds, versions) if kept else rule_of(track, worlds, versions, got)
         own_id = value.id if isinstance(value, Entity) else value.entity_id if value else ""
-        rule = "scope-apart" if own_id != track.id and self.is_elsewhere(own_id) else rule
-        self.must(track, kept, rule, f"shows version {got}" if got else "is not there", worlds[:3], value)
+        told = f"shows version {got}" if got else "is not there"
+        is_ours = own_id == track.id or not self.is_elsewhere(own_id)
+        self.must(track, kept or is_ours, "scope-apart", told, worlds[:3], value)
+        self.must(track, kept, rule, told, worlds[:3], value)
         if number is None and isinstance(value, Entity):
             self.judge_contradicts(op, value.id, value.version, value.contradicts)
             kept = tuple(dict.fromkeys(attrs.evolve(world, entity=value, unsure=()) for world in kept))

@@ -23,7 +23,7 @@ from umi_core.inputs import (
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.tiers.rendering import parse_markdown, parse_xml
 from umi_core.values import Block, tidy
-from umi_sim.verdict import Broken
+from umi_sim.verdict import Broken, demand
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]
@@ -50,6 +50,9 @@ class Register:
             for key, (known, at) in self.open.items()
             if at > begun or not key.startswith("~")
         }
+
+    def __str__(self) -> str:
+        return " or ".join(repr(value)[:80] for value in self.values())
 
     def values(self) -> list[object]:
         return [value for value, _ in (*self.settled, *self.open.values())]
@@ -104,7 +107,7 @@ class CoreOracle:
         if slot is None:
             return
         _, most = self.beside.pop(op_id, (slot, 0))
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, Refused | Done):
             self.must_be_fair(request, outcome, slot, most)
         for register in self.registers(slot):
             if op_id not in register.open:
@@ -122,15 +125,16 @@ class CoreOracle:
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
-    def must_be_fair(self, request: BlockWrite, outcome: Refused, slot: Slot, most: int) -> None:
+    def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
         """What fits beside all authored text and the share of self, in its block too, is accepted."""
-        if type(outcome.error).__name__ != "CoreFull" or not isinstance(request, SetBlock):
+        is_full = isinstance(outcome, Refused) and type(outcome.error).__name__ == "CoreFull"
+        if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
             return
         need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
         has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
         if has_room and most + need + share <= self.config.core_bytes_max:
-            name = slot_name(slot)
-            raise Broken("no-spurious-refusal", f"{name} of {need} bytes refused beside {most} bytes of text")
+            told = f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text"
+            demand(not is_full, "no-spurious-refusal", told)
 
     # Reads.
 
@@ -146,8 +150,8 @@ class CoreOracle:
             self.judge_blocks(value, exact=True)
         elif isinstance(request, CoreBytes):
             assert isinstance(value, int)
-            if not 0 <= value <= self.config.core_bytes_max:
-                raise Broken("core-limits", f"{value} bytes in core, at most {self.config.core_bytes_max}")
+            told = f"{value} bytes in core, at most {self.config.core_bytes_max}"
+            demand(0 <= value <= self.config.core_bytes_max, "core-limits", told)
         elif isinstance(request, Render):
             assert isinstance(value, str)
             blocks = parse_xml(value) if request.form == "xml" else parse_markdown(value)
@@ -155,25 +159,22 @@ class CoreOracle:
 
     def judge_blocks(self, blocks: tuple[Block, ...], exact: bool) -> None:
         shown = {(block.kind, block.label): block for block in blocks}
-        if [block.order for block in blocks] != sorted(block.order for block in blocks):
-            raise Broken("render-order", "blocks are not in the order of kind and label")
+        order = [block.order for block in blocks]
+        demand(order == sorted(order), "render-order", "blocks are not in the order of kind and label")
         for slot in sorted({**self.texts, **dict.fromkeys(shown)}):
             self.judge_block(slot, shown.get(slot), exact)
 
     def judge_block(self, slot: Slot, block: Block | None, exact: bool) -> None:
         texts, ranks = self.registers(slot)
         text = block.text if block else None
-        if not texts.allows(text):
-            rule = "authored-text-kept" if exact else "render-parse"
-            wanted = " or ".join(repr(value)[:80] for value in texts.values())
-            said = f"block {slot_name(slot)} shows another text than was written"
-            raise Broken(rule, said, wanted, repr(text)[:80])
-        if slot[0] == "system" and block and block.entries:
-            raise Broken("system-is-authored", "the system block shows promoted entries")
-        if exact and block and block.text is not None and not ranks.allows(block.importance_ppm):
-            wanted = " or ".join(map(str, ranks.values()))
-            got = str(block.importance_ppm)
-            raise Broken("authored-text-kept", f"block {slot_name(slot)} has another importance", wanted, got)
+        rule = "authored-text-kept" if exact else "render-parse"
+        said = f"block {slot_name(slot)} shows another text than was written"
+        demand(texts.allows(text), rule, said, texts, repr(text)[:80])
+        if slot[0] == "system" and block:
+            demand(not block.entries, "system-is-authored", "the system block shows promoted entries")
+        if exact and block and block.text is not None:
+            said, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
+            demand(ranks.allows(got), "authored-text-kept", said, ranks, got)
 
 
 def slot_of(request: BlockWrite) -> Slot | None:

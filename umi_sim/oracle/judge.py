@@ -41,7 +41,7 @@ from umi_sim.oracle.sessions import OpenLoad, OpenSave, Saved, SessionOracle
 from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
 from umi_sim.services import Call, Services
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
 PHASES: Final = ("drain:", "audit:")
@@ -138,8 +138,8 @@ class Oracle:
         asked = watch.request_keys.get(op_id)
         committer = op_id if asked is None else f"{watch.config.name}: request key {asked}"
         first = self.committers.setdefault(key, committer)
-        if first != committer:
-            raise Broken("keys-differ", f"{committer} commits under the key of {first}", "another key", key)
+        told = f"{committer} commits under the key of {first}"
+        demand(first == committer, "keys-differ", told, "another key", key)
 
     def crashed(self, agent: str) -> None:
         watch = self.watches[agent]
@@ -205,25 +205,22 @@ class Oracle:
         """In a plain world nothing fails, nothing is unknown, nothing degrades."""
         if self.config.faults or self.config.mode != "plain":
             return
-        if isinstance(outcome, Failed | Unknown):
-            raise Broken(
-                "degradation-named", f"{op_id} ended as {type(outcome).__name__} in a world without faults"
-            )
-        if isinstance(outcome, Done) and outcome.degraded:
-            raise Broken(
-                "degradation-named", f"{op_id} degraded {outcome.degraded[0].name} in a world without faults"
-            )
+        rule, where, end = "degradation-named", "in a world without faults", type(outcome).__name__
+        demand(not isinstance(outcome, Failed | Unknown), rule, f"{op_id} ended as {end} {where}")
+        for lack in outcome.degraded if isinstance(outcome, Done) else ():
+            demand(False, rule, f"{op_id} degraded {lack.name} {where}")
 
     def must_be_whole(self, op_id: str, request: Request, outcome: Outcome) -> None:
         """In a healed world all succeeds, but for what is lost: of that it is said that it is damaged."""
         error = getattr(outcome, "error", None)
         is_damaged = isinstance(error, SnapshotDamaged) or getattr(error, "kind", "") == "damaged"
-        if not op_id.startswith(PHASES) or not (is_damaged or isinstance(outcome, Failed | Unknown)):
+        if not op_id.startswith(PHASES):
             return
         key = getattr(request, "entity_id", getattr(request, "session_id", ""))
-        if not (is_damaged and self.atlas.explains(str(key))):
-            told = f"{op_id} {type(request).__name__} fails in a healed world"
-            raise Broken("acknowledged-is-durable", told, "an answer, or damage", str(outcome))
+        is_well = not (is_damaged or isinstance(outcome, Failed | Unknown))
+        holds = is_well or (is_damaged and self.atlas.explains(str(key)))
+        told = f"{op_id} {type(request).__name__} fails in a healed world"
+        demand(holds, "acknowledged-is-durable", told, "an answer, or damage", outcome)
 
     # Sessions.
 
@@ -242,8 +239,8 @@ class Oracle:
         assert isinstance(done, SessionCreated)
         for twin in watch.twins:
             twin.expire(now_ms)
-        if done.dropped_count not in [len(twin.entries) for twin in watch.twins]:
-            raise Broken("reference-agrees", f"create_session dropped {done.dropped_count} entries")
+        is_fitting = done.dropped_count in [len(twin.entries) for twin in watch.twins]
+        demand(is_fitting, "reference-agrees", f"create_session dropped {done.dropped_count} entries")
         scope = watch.config.scope
         fresh = Twin(self.memory, session_id=done.session_id, started_ms=done.started_ms, version=1)
         self.sessions.created(scope.user, scope.agent, request, done, fresh, now_ms, is_sure)
@@ -282,9 +279,8 @@ class Oracle:
             twin.expire(now_ms)
         rested = [(saved, *saved.at_load(now_ms)) for saved in candidates]
         fitting = [(saved, twin) for saved, twin, expired in rested if expired == told]
-        if not fitting:
-            counts = sorted({expired for _, _, expired in rested})
-            raise Broken("rest-time", f"load told {told} expired at rest", str(counts))
+        counts = sorted({expired for _, _, expired in rested})
+        demand(fitting, "rest-time", f"load told {told} expired at rest", counts)
         self.sessions.shown(request.session_id, version, [saved for saved, _ in fitting])
         loaded = [attrs.evolve(twin, version=version, origins=(saved,)) for saved, twin in fitting]
         watch.twins = once([in_place(twin, old) for twin in loaded for old in watch.twins])
@@ -293,8 +289,9 @@ class Oracle:
         name = type(outcome.error).__name__
         if name == "SessionNotFound":
             self.sessions.not_found(request, load)
-        elif name.startswith("Snapshot") and "storage_bit_flip" not in self.config.faults:
-            raise Broken("snapshot-guarded", f"load refused with {name} where no byte was ever damaged")
+        elif name.startswith("Snapshot"):
+            told = f"load refused with {name} where no byte was ever damaged"
+            demand("storage_bit_flip" in self.config.faults, "snapshot-guarded", told)
 
     def spoken(self, watch: Watch, op_id: str, request: Request, outcome: Outcome) -> None:
         """The reserved keys follow answered recalls, and remembers that had nothing to commit."""

@@ -15,7 +15,7 @@ from umi_core.language.replies import Unusable, whole
 from umi_core.language.rewriting import judged, parse_variants
 from umi_core.language.routing import parse_routes
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, REPLY_BYTES_MAX
-from umi_sim.verdict import Broken
+from umi_sim.verdict import Broken, demand
 
 READERS: Final[Mapping[str, Callable[[str, Config], object]]] = {
     "extract": lambda reply, config: parse_extraction(reply, "text", config),
@@ -42,8 +42,8 @@ def check_reading(task: str, reply: str, config: Config) -> None:
     if task == "rewrite":
         return
     payload = payload_of(reply, task)
-    if (payload is None) != isinstance(read, Unusable):
-        raise Broken("parser-keeps-the-good", f"the payload of {task}", str(payload), str(read))
+    is_seen = (payload is None) == isinstance(read, Unusable)
+    demand(is_seen, "parser-keeps-the-good", f"the payload of {task}", payload, read)
     if isinstance(read, Extraction) and isinstance(payload, dict):
         check_elements(read, payload["entities"])
 
@@ -54,8 +54,9 @@ def check_elements(read: Extraction, elements: list[Any]) -> None:
     names = [it.get("name") for at, it in enumerate(elements) if at not in dropped and isinstance(it, dict)]
     is_note = len(read.entities) == 1 and not read.entities[0].named
     kept = 0 if is_note else len(read.entities)
-    if not (bool(names) == bool(kept) and kept <= len(names) and len(dropped) + len(names) == len(elements)):
-        raise Broken("parser-total", "elements that are neither kept nor dropped", str(names), str(read))
+    is_whole = bool(names) == bool(kept) and kept <= len(names)
+    is_whole = is_whole and len(dropped) + len(names) == len(elements)
+    demand(is_whole, "parser-total", "elements that are neither kept nor dropped", names, read)
 
 
 # A plain finder of JSON.

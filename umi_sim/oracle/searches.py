@@ -177,8 +177,9 @@ class Searches(Relations):
         kept = tuple(world for world in worlds if is_shown(world, hit, self.latest_ms))
         rule = rule_of(track, worlds, [shown(world, None) for world in worlds], hit.version)
         rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
-        rule = "scope-apart" if self.is_elsewhere(hit.id) else rule
-        self.must(track, kept, rule, "is a hit that cannot be", worlds[:3], hit)
+        told = "is a hit that cannot be"
+        self.must(track, kept or not self.is_elsewhere(hit.id), "scope-apart", told, worlds[:3], hit)
+        self.must(track, kept, rule, told, worlds[:3], hit)
         self.settle(track, op, kept)
         self.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
 

@@ -15,7 +15,7 @@ from umi_core.errors import SessionConflict
 from umi_core.inputs import CreateSession, LoadSession, SaveSession
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_sim.oracle.working import Twin
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 
 @attrs.define(eq=False)
@@ -109,8 +109,8 @@ class SessionOracle:
         known = self.sessions.get(done.session_id)
         if known is not None and not is_sure:
             return
-        if known is not None and known.must:
-            raise Broken("session-versions", f"create gave the id {done.session_id} a second time")
+        is_new = known is None or not known.must
+        demand(is_new, "session-versions", f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((agent, *request.members))
         told = {1: None} if is_sure else {}
         self.sessions[done.session_id] = Session(
@@ -125,20 +125,21 @@ class SessionOracle:
         `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
         """
         session, version = self.sessions.get(done.session_id), done.version
-        if session is None or not any(it.twin.session_id == done.session_id for it in save.candidates):
-            told = f"save_session told of {done.session_id}, which was not open here"
-            raise Broken("session-or-error", told)
-        if is_sure and (version in session.told or version <= save.must_at_issue.get(done.session_id, 0)):
-            raise Broken("session-versions", f"two saves of one session were both told version {version}")
-        if not (packed := save.of(done.session_id, version)):
-            found = sorted({it.twin.version for it in save.candidates})
-            raise Broken("session-versions", f"saved as version {version} what came from version {found}")
+        is_open = any(it.twin.session_id == done.session_id for it in save.candidates)
+        told = f"save_session told of {done.session_id}, which was not open here"
+        demand(session and is_open, "session-or-error", told)
+        assert session is not None
+        is_taken = version in session.told or version <= save.must_at_issue.get(done.session_id, 0)
+        told = f"two saves of one session were both told version {version}"
+        demand(not (is_sure and is_taken), "session-versions", told)
+        packed = save.of(done.session_id, version)
+        found = sorted({it.twin.version for it in save.candidates})
+        demand(packed, "session-versions", f"saved as version {version} what came from version {found}")
         if is_sure:
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
-            if not packed:
-                told = f"version {version} was loaded as somebody else's, and then saved"
-                raise Broken("no-lost-update", told)
+            told = f"version {version} was loaded as somebody else's, and then saved"
+            demand(packed, "no-lost-update", told)
             session.told[version] = None
             session.must = max(session.must, version)
             session.members |= dict.fromkeys(save.hand_to)
@@ -154,8 +155,8 @@ class SessionOracle:
         for session in self.sessions.values():
             for version, found in session.versions.items():
                 session.versions[version] = [saved for saved in found if not saved.is_refuted]
-                if not session.versions[version]:
-                    raise Broken("no-lost-update", f"version {version} was loaded, then its save failed")
+                told = f"version {version} was loaded, then its save failed"
+                demand(session.versions[version], "no-lost-update", told)
 
     def refused(self, save: OpenSave, conflict: SessionConflict) -> None:
         """Somebody else's save came first: one that there was, and no older one than was certain."""
@@ -167,9 +168,10 @@ class SessionOracle:
             there = session.versions.get(found) or self.possible(session_id, found)
             if there and found >= save.must_at_issue.get(session_id, 0):
                 self.shown(session_id, found, there)
-                return
-        told = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
-        raise Broken("session-versions", f"{told}; made from another version, or nobody saved that")
+                break
+        else:
+            told = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
+            demand(False, "session-versions", f"{told}; made from another version, or nobody saved that")
 
     def possible(self, session_id: str, version: int) -> list[Saved]:
         """Saves without an answer that may have become this version."""
@@ -209,24 +211,23 @@ class SessionOracle:
     ) -> list[Saved]:
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
-        if session is None or session.user != user:
-            raise Broken("session-or-error", f"loaded {request.session_id}, which was never created here")
+        is_known = session is not None and session.user == user
+        demand(is_known, "session-or-error", f"loaded {request.session_id}, which was never created here")
+        assert session is not None
         may_members = [name for save in self.open for name in save.hand_to]
-        if agent not in (*session.members, *session.may_members, *may_members):
-            told = f"{agent} is no member of {request.session_id} and loaded it"
-            raise Broken("session-members-only", told)
-        if done.version < load.must:
-            told = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
-            raise Broken("acknowledged-is-durable", told)
+        is_member = agent in (*session.members, *session.may_members, *may_members)
+        told = f"{agent} is no member of {request.session_id} and loaded it"
+        demand(is_member, "session-members-only", told)
+        told = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
+        demand(done.version >= load.must, "acknowledged-is-durable", told)
         found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
-        if not found:
-            raise Broken("session-versions", f"loaded version {done.version}, which nobody saved")
+        demand(found, "session-versions", f"loaded version {done.version}, which nobody saved")
         return found
 
     def not_found(self, request: LoadSession, load: OpenLoad) -> None:
-        if load.must and load.is_member:
-            told = f"session {request.session_id} was acknowledged and is not found"
-            raise Broken("acknowledged-is-durable", told)
+        is_due = load.must and load.is_member
+        told = f"session {request.session_id} was acknowledged and is not found"
+        demand(not is_due, "acknowledged-is-durable", told)
 
 
 def as_members(value: object) -> tuple[str, ...]:

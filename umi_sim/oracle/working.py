@@ -15,7 +15,7 @@ from umi_core import inputs
 from umi_core.config import Config
 from umi_core.effects import Done, Outcome, Refused
 from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 Answered = tuple[str, object]
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -214,19 +214,51 @@ def judge(
     got = (DONE, outcome.value) if isinstance(outcome, Done) else as_answered(outcome)
     expected = [twin.answer(request, now_ms) for twin in twins]
     if len(expected) == 1 and expected[0] == got:
+        demand(True, rule_at_stake(twins[0], request, got, now_ms, reading_ms), "")
         return twins
     kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
     if kept:
+        demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
         return kept
     rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
     key = getattr(request, "key", None)
     what = type(request).__name__.lower() + ("" if key is None else f" {key!r}")
     wanted, given = f"{what}: {told(expected[0])}", f"{what}: {told(got)}"
-    raise Broken(rule, f"{what} answered {told(got)}", wanted, given)
+    demand(False, rule, f"{what} answered {told(got)}", wanted, given)
+    return []
 
 
 def told(answer: Answered) -> str:
     return repr(answer[1]) if answer[0] == DONE else answer[0]
+
+
+LOOKS: Final = inputs.Get | inputs.Exists | inputs.Delete
+PUTS: Final = inputs.Set | inputs.Incr | inputs.Append
+
+
+def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> str:
+    """The rule that is broken by whoever shows what died then."""
+    if died_ms == now_ms:
+        return "ttl-boundary"
+    return "time-never-revives" if reading_ms < now_ms else "ttl-contract"
+
+
+def rule_at_stake(
+    twin: Twin, request: inputs.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
+) -> str:
+    """What another reply than this right one would have broken."""
+    key = getattr(request, "key", "")
+    if not isinstance(key, str):
+        return "reference-agrees"
+    if key.startswith("__"):
+        return "session-keys-true"
+    if got[0] == "BadTtl":
+        return "ttl-range"
+    if isinstance(request, PUTS) and got[0] == DONE:
+        return "no-spurious-refusal"
+    if isinstance(request, LOOKS) and key in twin.dead and key not in twin.entries:
+        return rule_of_death(twin.dead[key], now_ms, reading_ms)
+    return "ttl-contract" if isinstance(request, LOOKS) and key in twin.entries else "reference-agrees"
 
 
 def broken_rule(
@@ -244,16 +276,9 @@ def broken_rule(
         return "ttl-range"
     if got[0] in ("WorkingFull", "TooManyEntries"):
         return "no-spurious-refusal"
-    died_ms = twin.dead.get(key)
     is_shown = got[0] == DONE and got[1] not in (None, False)
-    if died_ms is not None and is_shown and isinstance(request, inputs.Get | inputs.Exists | inputs.Delete):
-        return (
-            "ttl-boundary"
-            if died_ms == now_ms
-            else "time-never-revives"
-            if reading_ms < now_ms
-            else "ttl-contract"
-        )
+    if key in twin.dead and is_shown and isinstance(request, LOOKS):
+        return rule_of_death(twin.dead[key], now_ms, reading_ms)
     if expected[0] == DONE and isinstance(request, inputs.Get | inputs.Exists) and got[1] in (None, False):
         return "ttl-contract"
     return "reference-agrees"

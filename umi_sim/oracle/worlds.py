@@ -17,7 +17,7 @@ from umi_core.inputs import Answer, Count, EffectFailed, Forget, GetEntity, Reca
 from umi_core.language.extraction import Extraction, Mention
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.values import Entity, Scope, Version, entity_id, note_id, size
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 WORLD_COUNT_MAX: Final = 128
 CHANGES: Final = ("created", "updated", "forgot")
@@ -131,13 +131,14 @@ class Worlds(ABC):
         self.is_elsewhere: Callable[[str], bool] = lambda key: False  # whether another scope has this id
 
     def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
-        if not holds and rule not in self.off:
-            raise Broken(rule, message, str(expected)[:200], str(got)[:200])
+        if rule not in self.off:
+            demand(holds, rule, message, expected, got)
 
     def must(self, track: Track, kept: object, rule: str, *told: object) -> None:
         """Some world is left; if not, and the rule is off, nothing more is demanded of this id."""
+        if track.base:
+            self.demand(kept, rule, f"{track.id} {told[0]}", *told[1:])
         if track.base and not kept:
-            self.demand(False, rule, f"{track.id} {told[0]}", *told[1:])
             self.undecide(track)
 
     def track(self, key: str) -> Track:
@@ -398,6 +399,15 @@ def doers_of(worlds: Iterable[World]) -> dict[Operation, None]:
 
 def agrees(claim: Claim, did: Claim) -> bool:
     return claim[1] == did[1] and claim[0] in (0, did[0])
+
+
+def rule_at_stake(track: Track, worlds: Sequence[World], versions: Sequence[int]) -> str:
+    """What another version than the right one that was shown would have broken."""
+    if track.is_bound:
+        return "all-or-nothing"
+    if min(versions, default=0):
+        return "acknowledged-is-durable"
+    return "deleted-stays-deleted" if any(world.version for world in worlds) else "reference-agrees"
 
 
 def rule_of(track: Track, worlds: Sequence[World], versions: list[int], got: int) -> str:

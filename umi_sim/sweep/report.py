@@ -33,13 +33,12 @@ def lines(outcome: Outcome) -> Iterator[str]:
             yield from rows(label, counted(in_order(counts)))
     if never := [name for name in kinds_of(outcome.files.values()) if name not in totals.fired]:
         yield from rows("never", ", ".join(never))
-    yield row("marks", f"{len(totals.marks)} reached")
-    yield row("answers", answers_line(totals))
+    yield from rows("reached", ", ".join(shares(totals)))
     if outcome.swept.bases:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")
     yield row("gate", gate_line(totals))
     if totals.undecided:
-        yield row("open", f"{totals.undecided} of {totals.judged} ids left undecided by the oracle")
+        yield row("open", f"{totals.undecided} of {totals.rules} ids left undecided by the oracle")
     yield from lost_lines(totals)
     yield from kept_lines(outcome)
     if outcome.missed:
@@ -66,9 +65,16 @@ def failures(outcome: Outcome) -> str:
     return ", ".join(filter(None, (*totals.doubts(), found, old, missed))) or "every promise kept"
 
 
-def answers_line(totals: Totals) -> str:
-    count = len(reached.possible())
-    return f"{count - len(reached.unreached(totals.marks))} of {count} met by rows"
+def shares(totals: Totals) -> Iterator[str]:
+    """How much was reached of all that there is."""
+    steps, replies = reached.steps(totals.marks), reached.replies(totals.marks)
+    yield f"{sum(bool(each.met) for each in steps)} of {len(steps)} steps"
+    for name, parts in (
+        ("things that steps can meet", steps), ("shapes of replies", replies),
+        ("rules", [reached.rules(totals.rules)]),
+    ):  # fmt: skip
+        met, possible = sum(len(each.met) for each in parts), sum(len(each.counts) for each in parts)
+        yield f"{met} of {possible} {name}"
 
 
 def gate_line(totals: Totals) -> str:
@@ -138,25 +144,34 @@ def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
     return faults is None or bool(faults.get(kind, faults.get(KINDS[kind].group)))
 
 
+REACHED_COLUMN: Final = 26
+
+
 def reached_lines(outcome: Outcome) -> Iterator[str]:
-    """By row of each workflow the answers it met, those it never did, and what followed; then other marks."""
-    marks = outcome.totals.marks
-    yield ""
-    for step, kinds in reached.by_row().items():
-        met = [f"{kind} {marks[f'{step}: {kind}']}" for kind in kinds if marks[f"{step}: {kind}"]]
-        never = [kind for kind in kinds if not marks[f"{step}: {kind}"]]
-        lacking = f"; never {', '.join(never)}" if never else ""
-        then = ", ".join(f"{name.partition(': ')[2]} {marks[name]}" for name in after(marks, step, kinds))
-        yield f"  {step:28} {', '.join(met) or 'NEVER RAN'}{lacking if met else ''}{then and f'; {then}'}"
-    others = [name for name in sorted(marks) if name.partition(":")[0] not in reached.by_row()]
-    yield from (f"  {name:28} {marks[name]}" for name in others)
+    """What was reached, each thing with its count; last, by name, all that never was."""
+    marks, judged = outcome.totals.marks, outcome.totals.rules
+    steps, replies, rules = reached.steps(marks), reached.replies(marks), reached.rules(judged)
+    yield from ("", "STEPS of workflows, and what they met")
+    yield from (line for each in steps for line in part_lines(each))
+    yield from ("", "REPLIES of the model: what parsers dropped, mended or decided")
+    yield from (line for each in replies for line in part_lines(each))
+    yield from ("", "RULES, and how often each had something to judge")
+    yield from (f"  {name:{REACHED_COLUMN}}{rules.counts[name]}" for name in rules.met)
+    known = {f"{each.name}: {what}": None for each in (*steps, *replies) for what in each.counts}
+    yield from ("", "OTHER marks")
+    yield from (f"  {name}: {marks[name]}" for name in sorted(marks) if name not in known)
+    lacking = list(reached.never(marks, judged))
+    yield from ("", "NEVER reached" if lacking else "NEVER reached: nothing, all that is possible was met")
+    yield from (line for name, what in lacking for line in listed(name, what))
 
 
-def after(marks: Mapping[str, int], step: str, kinds: Sequence[str]) -> list[str]:
-    """What became of the answers of a row: retried, degraded, aborted."""
-    return [
-        name for name in sorted(marks) if name.startswith(f"{step}: ") and name[len(step) + 2 :] not in kinds
-    ]
+def part_lines(part: reached.Part) -> Iterator[str]:
+    return listed(part.name, [f"{what} {part.counts[what]}" for what in part.met])
+
+
+def listed(name: str, what: Sequence[str]) -> Iterator[str]:
+    """One row; a long one goes on below itself."""
+    return rows(name, ", ".join(what) or "never", REACHED_COLUMN)
 
 
 # For programs.
@@ -174,7 +189,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
              "blunt": totals.blunt[kind]}
             for kind in kinds_of(outcome.files.values())
         ],
-        "answers_never_met": list(reached.unreached(totals.marks)),
+        "never_reached": dict(reached.never(totals.marks, totals.rules)),
         "missed": [{"scenario": each.scenario, "what": each.what} for each in outcome.missed],
         "canary": "seen",
         "earlier": [
@@ -189,7 +204,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
                 for each in (totals.apart[key] for key in sorted(totals.apart))
             ],
         },
-        "judged": totals.judged,
+        "judged": totals.rules,
         "undecided": totals.undecided,
         "lost": [
             {"scenario": each.scenario, "seed": str(each.seed), "why": each.why}

@@ -24,7 +24,7 @@ from umi_sim.wording import plural
 LOST_MAX: Final = (1, 100)
 UNDECIDED_MAX: Final = (1, 100)
 FOUND_COUNT_MAX: Final = 50
-COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks")
+COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks", "rules")
 SUMS: Final = ("runs", "steps", "failed", "judged", "undecided", "gated")
 
 Limit = Literal["time", "memory"]
@@ -88,6 +88,7 @@ class Totals:
     blunt: Counter[str] = attrs.field(factory=Counter)
     excused: Counter[str] = attrs.field(factory=Counter)
     marks: Counter[str] = attrs.field(factory=Counter)
+    rules: Counter[str] = attrs.field(factory=Counter)
     hits: Counter[str] = attrs.field(factory=Counter)
     found: dict[str, Found] = attrs.field(factory=dict)
     apart: dict[tuple[str, int, str], Apart] = attrs.field(factory=dict)

@@ -246,7 +246,10 @@ def test_no_reply_raises(reply: str) -> None:
 
 
 def test_all_that_is_not_followed_as_it_stands_is_named() -> None:
-    rows = [row(), row(entity_id="ent_x"), row(reason=None)]
-    assert routes(rows).shapes == ("unknown_id", "duplicate_id", "reason missing")
+    assert routes([row(), row(entity_id="ent_x"), row(reason=None)]).shapes == (
+        "unknown_id",
+        "duplicate_id",
+        "reason missing",
+    )
     assert routes([row(confidence=0.7, reason="x" * 201)]).shapes == ("promote_low", "reason cut")
     assert routes([row()]).shapes == ()

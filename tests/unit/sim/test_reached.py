@@ -1,17 +1,67 @@
-"""Goal: what a row can meet follows from the tables, and what it never met is named."""
+"""Goal: what can be met follows from tables and types, and what never was met is named."""
 
-from umi_sim.reached import possible, unreached
+from collections import Counter
+
+from umi_core.language import evolution, extraction, replies, rewriting, routing
+from umi_sim import reached
+from umi_sim.invariants import RULES
+from umi_sim.judged import JUDGES
+from umi_sim.reached import Part, never, rules, steps
+from umi_sim.runner import run_once
+from umi_sim.scenario import draw, find
 
 
-def test_a_row_can_meet_every_answer_of_the_service_that_it_asks() -> None:
-    marks = [mark.removeprefix("recall.embed: ") for mark in possible() if mark.startswith("recall.embed: ")]
-    assert marks == ["ok", "unusable", "timeout", "unavailable"]
+def row(name: str) -> Part:
+    return next(each for each in steps({}) if each.name == name)
+
+
+def test_a_row_can_meet_every_answer_of_its_service_and_every_end_of_its_policy() -> None:
+    assert list(row("recall.embed").counts) == [
+        "ok", "unusable", "timeout", "unavailable", "retried", "degraded",
+    ]  # fmt: skip
+
+
+def test_a_row_that_asks_nothing_is_there_too_and_may_be_jumped_over() -> None:
+    assert list(row("remember.plan").counts) == ["no question", "skipped"]
+    assert list(row("recall.rank").counts) == ["no question"]
+    assert list(row("remember.reply").counts) == ["no question"]
+
+
+def test_recovery_tries_without_end_and_is_never_given_up() -> None:
+    assert "retried" in row("recover.load").counts
+    assert "aborted" not in row("recover.load").counts
 
 
 def test_a_rewrite_always_has_a_verdict() -> None:
-    assert "recall.resolve: unusable" not in possible()
+    assert "unusable" not in row("recall.resolve").counts
 
 
 def test_what_was_met_once_is_not_lacking() -> None:
-    first, *others = possible()
-    assert unreached({first: 1, others[0]: 0, "something else": 3}) == tuple(others)
+    marks = {f"recall.embed: {what}": 1 for what in row("recall.embed").counts if what != "timeout"}
+    lacking = dict(never(marks, Counter()))
+    assert lacking["recall.embed"] == ["timeout"]
+    assert lacking["recall.rank"] == []  # never ran: nothing in particular
+    assert lacking["rules"] == []
+
+
+def test_every_rule_that_is_checked_can_be_judged() -> None:
+    assert list(rules({}).counts) == [rule.name for rule in RULES if rule.is_checked]
+    lacking = dict(never({}, {"ttl-boundary": 1}))["rules"]
+    assert "ttl-boundary" not in lacking
+    assert "ttl-contract" in lacking
+
+
+def test_the_names_of_parsers_are_those_of_their_types() -> None:
+    assert set(reached.PARSED["remember.extract reply"]) == {*replies.UNREAD, *extraction.SHAPES}
+    assert routing.MALFORMED[0] in reached.PARSED["remember.route reply"]
+    assert len(set(evolution.SHAPES)) == len(evolution.SHAPES)
+    assert len(set(rewriting.SHAPES)) == len(rewriting.SHAPES)
+
+
+def test_a_run_counts_what_it_judged_and_leaves_the_checks_as_they_were() -> None:
+    before = [vars(module)["demand"] for module in JUDGES]
+    verdict, _ = run_once(draw(find("working"), 0))
+    assert verdict.rules["reference-agrees"] > 0
+    assert set(verdict.rules) <= set(rules({}).counts)
+    assert [vars(module)["demand"] for module in JUDGES] == before
+    assert run_once(draw(find("working"), 0))[0].rules == verdict.rules
