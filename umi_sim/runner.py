@@ -198,7 +198,9 @@ class Run:
         self.drain()
         before = lasting_rows(storage)
         self.drain()
-        self.demand(lasting_rows(storage) == before, "second-drain-empty", "a second drain changed stored rows")
+        self.demand(
+            lasting_rows(storage) == before, "second-drain-empty", "a second drain changed stored rows"
+        )
 
     def restart_all(self) -> None:
         """Two restarts in a row."""
@@ -214,10 +216,10 @@ class Run:
                 told = f"{key} reads otherwise after a restart"
                 self.demand(before[key] == after[key], "restart-invisible", told, before[key], after[key])
 
-    def demand(self, holds: object, rule: str, *told: object) -> None:
+    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
         """Raises Broken unless it holds, or the rule is off."""
         if rule not in self.config.off:
-            demand(holds, rule, *told)
+            demand(holds, rule, message, expected, got)
 
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (

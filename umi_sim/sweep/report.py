@@ -204,7 +204,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
                 for each in (totals.apart[key] for key in sorted(totals.apart))
             ],
         },
-        "judged": totals.rules,
+        "judged": totals.judged,
         "undecided": totals.undecided,
         "lost": [
             {"scenario": each.scenario, "seed": str(each.seed), "why": each.why}

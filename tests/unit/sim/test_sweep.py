@@ -299,10 +299,14 @@ def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() 
     assert not file.exists()
 
 
-def test_what_was_reached_is_listed_by_row() -> None:
-    told = sweep("own.toml", "--seeds", "0", "--reached").stdout.splitlines()
-    assert "  recover.settle               NEVER RAN" in told
-    assert any(re.match(r"  recover\.head +ok \d+; never timeout, unavailable$", line) for line in told)
+def test_what_was_reached_is_listed_by_row_and_last_what_never_was() -> None:
+    told = sweep("own.toml", "--seeds", "0", "--reached").stdout
+    met, _, never = told.partition("\nNEVER reached\n")
+    assert re.search(r"^  reached  \d+ of \d+ steps, \d+ of \d+ ", met, re.MULTILINE)
+    assert re.search(r"^  recover\.head +ok \d+$", met, re.MULTILINE)
+    assert re.search(r"^  recover\.head +timeout, unavailable, retried$", never, re.MULTILINE)
+    assert re.search(r"^  forget\.plan +never$", never, re.MULTILINE)
+    assert re.search(r"^  reference-agrees +\d+$", met, re.MULTILINE)
 
 
 # Executors.
