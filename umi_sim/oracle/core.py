@@ -23,7 +23,7 @@ from umi_core.inputs import (
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.tiers.rendering import parse_markdown, parse_xml
 from umi_core.values import Block, tidy
-from umi_sim.verdict import Broken, demand
+from umi_sim.verdict import demand
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]
