@@ -13,9 +13,10 @@ from umi_sim.console import HARNESS, complain, is_colored, refuse, say, say_json
 
 if TYPE_CHECKING:
     from umi_sim.corpus import Kept
-    from umi_sim.sweep.ledger import Ledger
+    from umi_sim.sweep.ledger import Chunk, Ledger
     from umi_sim.sweep.plan import Plan, Source
-    from umi_sim.sweep.totals import Outcome
+    from umi_sim.sweep.shelf import Shelf
+    from umi_sim.sweep.totals import Outcome, Totals
 
 PINNED: Final = range(200)
 FRESH_COUNT: Final = 200
@@ -94,6 +95,7 @@ def sweep(
     """Run many seeds of many scenarios; one seed file for each different failure.
 
     Without --seeds and --count: seeds 0 to 199, and 200 fresh ones that are others at each commit.
+    Ctrl-C ends it with what is known by then.
 
     \b
     umi-sim sweep
@@ -123,17 +125,30 @@ def sweep(
         is_enough = stop_first and any(each.replayed and each.replayed.verdict.failure for each in kept)
         if is_enough:
             plan = attrs.evolve(plan, sources=())
-        with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as tell:
+        with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as show:
+
+            def tell(chunk: "Chunk", is_old: bool) -> None:
+                show(chunk, is_old)
+                files.first(chunk.totals)
+
             conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
-            conducted.on_chunk = files.first
             conducted.conduct()
-        if not no_shrink:
+        if not no_shrink and not conducted.is_interrupted:
             with make(job_count) as workers:
                 shelf.shrink(conducted.totals, workers)
     shelf.verify(conducted.totals)
-    files.last(conducted.totals)
-    outcome = conductor.outcome_of(conducted.totals, conducted.swept, sources, kept)
+    write_last(files, conducted.totals)
+    outcome = conductor.outcome_of(
+        conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
+    )
     return told(outcome, reached, **how)
+
+
+def write_last(files: "Shelf", totals: "Totals") -> None:
+    """What keeps files from being written keeps no failure from being told."""
+    files.last(totals)
+    if files.problem:
+        complain(f"no seed file was written: {files.problem}")
 
 
 def sources_of(names: Sequence[str]) -> "tuple[Source, ...]":
@@ -258,7 +273,7 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
     if out:
         ledger.write(Path(out), chunks)
     totals = ledger.add_up(chunks)
-    shelf.Shelf().last(totals)
+    write_last(shelf.Shelf(), totals)
     return told(conductor.outcome_of(totals, swept, sources), reached, **how)
 
 

@@ -5,7 +5,15 @@ Law 2. A task that an executor loses has one more chance, while nothing else run
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from importlib.metadata import entry_points
 from typing import Any, Final
 
@@ -13,6 +21,7 @@ import attrs
 
 from umi_sim import floors
 from umi_sim.corpus import Kept
+from umi_sim.mutants.registry import MUTANTS
 from umi_sim.sweep import keeper
 from umi_sim.sweep.ledger import Chunk, Ledger, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
@@ -72,11 +81,11 @@ class Conductor:
     totals: Totals = attrs.field(factory=Totals)
     swept: Swept = attrs.field(factory=Swept)
     held: dict[int, Chunk] = attrs.field(factory=dict)  # by number, until it is known which was the last
-    on_chunk: Callable[[Totals], None] = lambda totals: None
     last: int | None = None  # the first task with a failure, if that ends the sweep
+    is_interrupted: bool = False
 
     def conduct(self) -> None:
-        """Run the plan; then `totals` and `swept` tell."""
+        """Run the plan; then `totals` and `swept` tell. Ctrl-C ends it with what has come back."""
         tasks = enumerate(self.plan.tasks())
         try:
             while True:
@@ -86,6 +95,8 @@ class Conductor:
                 done, _ = wait(self.flights, return_when=FIRST_COMPLETED)
                 for future in sorted(done, key=lambda each: self.flights[each].number):
                     self.land(future, self.flights.pop(future))
+        except KeyboardInterrupt:
+            self.is_interrupted = True
         finally:
             self.end()
         for number, chunk in self.held.items():
@@ -132,9 +143,7 @@ class Conductor:
 
     def land(self, future: "Future[dict[str, Any]]", flight: Flight) -> None:
         """A task has ended, or whoever had it."""
-        if future.cancelled():
-            return
-        error = future.exception()
+        error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             answer = future.result()
             chunk = chunk_of(flight.task, from_plain(answer["totals"]))
@@ -151,7 +160,6 @@ class Conductor:
 
     def gather(self, number: int, chunk: Chunk, *, is_old: bool = False) -> None:
         self.tell(chunk, is_old)
-        self.on_chunk(chunk.totals)
         if not self.plan.stop_first:
             self.count(chunk)
             return
@@ -174,7 +182,7 @@ class Conductor:
 
 def lost(task: Task, error: BaseException) -> Totals:
     """A chunk of which nothing came back."""
-    why = f"{type(error).__name__}: {error}".splitlines()[0]
+    why = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
     return Totals(lost={(task.scenario, seed): Lost(task.scenario, seed, why) for seed in task.seeds})
 
 
@@ -184,20 +192,26 @@ CANARY_SEED_COUNT: Final = 5
 
 def is_blind(make: Make) -> bool:
     """Whether a planted bug stays unseen, or is seen by a wrong rule: then nothing can be believed."""
-    from umi_sim.mutants.registry import MUTANTS
-
     source = source_of(CANARY)
     look = Conductor(Plan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
+    if look.is_interrupted:
+        raise KeyboardInterrupt
     rules = [found.rule for found in sorted(look.totals.found.values(), key=lambda each: each.seed)]
     expected = MUTANTS[str(source.file.mutant)].rules
     return not rules or rules[0].partition(" ")[0] not in expected
 
 
 def outcome_of(
-    totals: Totals, swept: Swept, sources: Iterable[Source], kept: tuple[Kept, ...] = ()
+    totals: Totals,
+    swept: Swept,
+    sources: Iterable[Source],
+    kept: tuple[Kept, ...] = (),
+    *,
+    is_interrupted: bool = False,
 ) -> Outcome:
-    """The outcome, with what should have been met and was not."""
+    """The outcome, with what should have been met and was not, if all that was planned was run."""
     files = {source.name: source.file for source in sources}
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
-    return Outcome(totals, swept, files, tuple(floors.missed(files, totals.summaries, *runs)), kept)
+    missed = () if is_interrupted else tuple(floors.missed(files, totals.summaries, *runs))
+    return Outcome(totals, swept, files, missed, kept, is_interrupted)

@@ -15,14 +15,16 @@ from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Outcome,
 from umi_sim.wording import counted, cut, escaped, plural, row, rows
 
 LOST_SHOWN: Final = 5
+WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
 def lines(outcome: Outcome) -> Iterator[str]:
     """The report."""
     totals = outcome.totals
-    word = "PASS" if outcome.is_good else "FAIL"
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
-    yield f"{word} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
+    yield f"{WORDS[outcome.result]} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
+    if outcome.is_interrupted:
+        yield row("stopped", "interrupted: this is what the runs that had ended came to")
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     for label, counts in (
         ("replies", totals.replies),
@@ -97,10 +99,15 @@ def kept_lines(outcome: Outcome) -> Iterator[str]:
     if not outcome.kept:
         return
     gone = sum(each.is_removed for each in outcome.kept)
-    counts = {"still fail": len(outcome.still_failing), "removed after three passes": gone}
+    counts = {
+        "still fail": len(outcome.still_failing),
+        "removed after three passes": gone,
+        "cannot be read": len(outcome.unreadable),
+    }
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)
     yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{said}")
     yield from (f"  umi-sim replay {each.path.as_posix()}" for each in outcome.still_failing)
+    yield from (escaped(cut(f"  {each.problem}")) for each in outcome.unreadable)
 
 
 def missed_line(missed: Missed) -> str:
@@ -180,7 +187,7 @@ def listed(name: str, what: Sequence[str]) -> Iterator[str]:
 def as_json(outcome: Outcome) -> dict[str, object]:
     totals = outcome.totals
     return {
-        "result": "pass" if outcome.is_good else "fail", "exit": outcome.exit_code,
+        "result": outcome.result, "exit": outcome.exit_code,
         "swept": swept_as_json(outcome.swept),
         "runs": totals.runs, "steps": totals.steps, "failed": totals.failed,
         **{name: in_order(getattr(totals, name)) for name in COUNTS},

@@ -13,16 +13,21 @@ import attrs
 from umi_sim import corpus, seed_file
 from umi_sim.replay import replay
 from umi_sim.seed_file import SeedFile
+from umi_sim.sweep import keeper
 from umi_sim.sweep.totals import FOUND_COUNT_MAX, Apart, Found, Totals
 from umi_sim.sweep.work import shrunk
 
 
 @attrs.define
 class Shelf:
-    """The files of one sweep, in `folder`. `seen`: fingerprints that have one."""
+    """The files of one sweep, in `folder`. `seen`: fingerprints that have one.
+
+    `problem`: why a file could not be written; the failure is told all the same, by its seed.
+    """
 
     folder: Path = seed_file.EPHEMERAL
     seen: dict[str, None] = attrs.field(factory=dict)
+    problem: str = ""
 
     def first(self, totals: Totals) -> None:
         """Write what has not been seen before, as it is."""
@@ -33,12 +38,19 @@ class Shelf:
     def last(self, totals: Totals) -> None:
         """Write the files of the most frequent failures as they are in the end."""
         for found in kept(totals):
-            self.put(found, hits=totals.hits[found.fingerprint])
+            if not self.put(found, hits=totals.hits[found.fingerprint]):
+                totals.found[found.fingerprint] = attrs.evolve(found, text="")
 
-    def put(self, found: Found, hits: int) -> None:
+    def put(self, found: Found, hits: int) -> bool:
+        """Whether the file is there now."""
         seed = of(found)
-        corpus.keep(attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits)), self.folder)
+        try:
+            corpus.keep(attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits)), self.folder)
+        except OSError as error:
+            self.problem = f"{error.filename or self.folder}: {error.strerror}"
+            return False
         self.seen[found.fingerprint] = None
+        return True
 
 
 def kept(totals: Totals) -> list[Found]:
@@ -58,6 +70,9 @@ def shrink(totals: Totals, executor: Executor) -> None:
         try:
             text = future.result()
         except BrokenExecutor:
+            return
+        except KeyboardInterrupt:
+            keeper.CREW.dismiss()  # whoever is at work ends, and what is small by now stays so
             return
         if text and is_same(seed_file.loads(text.encode(), found.path)):
             totals.found[found.fingerprint] = attrs.evolve(found, text=text)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import attrs
 
 from umi_sim import fingerprint, floors, scenario, seed_file
-from umi_sim.console import HARNESS
+from umi_sim.console import HARNESS, INTERRUPTED
 from umi_sim.corpus import Kept
 from umi_sim.floors import Missed, Summary
 from umi_sim.invariants import id_of
@@ -173,7 +173,7 @@ def span_of(seeds: Sequence[int]) -> str:
 class Outcome:
     """What a sweep came to: `missed` is what it never met although its scenarios are for that.
 
-    `kept`: files of earlier failures that were replayed first.
+    `kept`: files of earlier failures that were replayed first. `is_interrupted`: somebody ended it (Ctrl-C).
     """
 
     totals: Totals
@@ -181,17 +181,28 @@ class Outcome:
     files: Mapping[str, Scenario]
     missed: tuple[Missed, ...] = ()
     kept: tuple[Kept, ...] = ()
+    is_interrupted: bool = False
 
     @property
     def still_failing(self) -> list[Kept]:
         return [each for each in self.kept if each.replayed and each.replayed.verdict.failure]
 
     @property
-    def is_good(self) -> bool:
-        return self.exit_code == 0
+    def unreadable(self) -> list[Kept]:
+        return [each for each in self.kept if each.seed is None]
+
+    @property
+    def result(self) -> Literal["pass", "fail", "interrupted"]:
+        if self.severest_code:
+            return "fail"
+        return "interrupted" if self.is_interrupted else "pass"
 
     @property
     def exit_code(self) -> int:
+        return INTERRUPTED if self.is_interrupted else self.severest_code
+
+    @property
+    def severest_code(self) -> int:
         """The code of the severest kind of failure."""
         codes = [EXIT_CODES[found.kind] for found in self.totals.found.values()]
         for each in self.still_failing:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import nullcontext
 from pathlib import Path
@@ -28,6 +29,7 @@ from umi_sim.sweep.totals import Found, Swept, Totals
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[3]
+IS_BLIND: Final = conductor.is_blind
 TWO: Final = ("own.toml", "bad.toml")
 
 
@@ -299,6 +301,45 @@ def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() 
     assert not file.exists()
 
 
+def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter(range(1))
+
+    def wait(*args: Any, **how: Any) -> Any:
+        if next(looks, None) is None:
+            raise KeyboardInterrupt
+        return futures.wait(*args, **how)
+
+    monkeypatch.setattr(conductor, "wait", wait)
+    result = sweep("own.toml", "--seeds", "0..99")
+    assert result.exit_code == 130
+    first, second, *_ = result.stdout.splitlines()
+    assert first.startswith("STOPPED sweep of 1 scenario, seeds 0..9: 10 runs, ")
+    assert second == "  stopped  interrupted: this is what the runs that had ended came to"
+    looks = iter(range(1))
+    said = json.loads(sweep("bad.toml", "--seeds", "0..99", "--json").stdout)
+    assert (said["result"], said["exit"], said["runs"]) == ("fail", 130, 10)
+    looks = iter(range(0))
+    monkeypatch.setattr(conductor, "is_blind", IS_BLIND)
+    assert sweep("own.toml").exit_code == 130
+
+
+def test_where_no_file_can_be_written_failures_are_told_by_their_seeds() -> None:
+    Path(".umi-sim").write_text("")
+    result = sweep("bad.toml", "--seeds", "1..2")
+    assert result.exit_code == 1
+    assert result.stderr == "umi-sim: no seed file was written: .umi-sim/ephemeral: Not a directory\n"
+    assert "  repeat   umi-sim run bad.toml --seed 1" in result.stdout
+
+
+def test_an_earlier_file_that_cannot_be_read_is_told() -> None:
+    folder = Path(".umi-sim/ephemeral")
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_text("{}")
+    lines = sweep("own.toml", "--seeds", "0").stdout.splitlines()
+    assert "  earlier  1 file of earlier failures replayed first, 1 cannot be read" in lines
+    assert any(line.startswith("  .umi-sim/ephemeral/x.json: format: ") for line in lines)
+
+
 def test_what_was_reached_is_listed_by_row_and_last_what_never_was() -> None:
     told = sweep("own.toml", "--seeds", "0", "--reached").stdout
     met, _, never = told.partition("\nNEVER reached\n")
@@ -345,10 +386,20 @@ def test_a_chunk_that_an_executor_loses_has_one_more_chance() -> None:
 
 def test_a_chunk_that_is_lost_twice_is_counted_seed_by_seed() -> None:
     totals = conducted(lambda count: count >= 3)
-    assert totals.runs + len(totals.lost) == 25
-    assert sorted(seed for _, seed in totals.lost) == list(range(20, 25)) or totals.runs == 20
+    assert (totals.runs, [seed for _, seed in totals.lost]) == (20, list(range(20, 25)))
     assert next(iter(totals.lost.values())).why == "BrokenExecutor: somebody pulled the plug"
     assert totals.doubts() == [f"{len(totals.lost)} of 25 runs lost, at most 1/100 may be"]
+
+
+def test_a_chunk_that_an_executor_cancels_is_lost_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cancelled(future: "Future[Any]", error: BaseException) -> None:
+        future.cancel()
+        future.set_running_or_notify_cancel()
+
+    monkeypatch.setattr(Future, "set_exception", cancelled)
+    assert conducted(lambda count: count == 2).runs == 25
+    totals = conducted(lambda count: count >= 3)
+    assert [lost.why for lost in totals.lost.values()] == ["CancelledError"] * 5
 
 
 class Hurried(Stopwatch):
