@@ -76,12 +76,8 @@ def preference(chunk: Chunk) -> tuple[int, str]:
 
 
 def must_fit(chunks: Iterable[Chunk], digests: Mapping[str, str], name: str) -> None:
-    """Refuse chunks of other code, or of another text of one of these scenarios."""
+    """Refuse chunks of another text of one of these scenarios."""
     for chunk in chunks:
-        if chunk.target != target():
-            raise BadLedger(
-                f"{name}: made by {chunk.target}, this is {target()}: use that code, or a new file"
-            )
         if chunk.digest != digests.get(chunk.scenario, chunk.digest):
             raise BadLedger(
                 f"{name}: made with another text of {chunk.scenario}: use that one, or a new file"
@@ -128,7 +124,13 @@ def chunk_in(line: bytes, place: str) -> Chunk:
         fields = table(json.loads(line), "the line")
         if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
             wrong("format", fields.get("format"))
+        made_by = string(fields.get("target"), "target")
+        if made_by != target():  # whose totals may have other fields
+            told = f"made by {made_by}, this is {target()}: use that code, or a new file"
+            raise BadLedger(escaped(f"{place}: {told}"))
         return checked(fields)
+    except BadLedger:
+        raise
     except (ValueError, RecursionError) as error:
         said = "not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
         raise BadLedger(f"{place}: not a line of a sweep: {escaped(said)}") from None
@@ -142,7 +144,7 @@ def checked(fields: Plain) -> Chunk:
     chunk = Chunk(name, code, scenario, digest, base, seeds, from_plain(fields.get("totals")))
     if chunk.totals.runs + len(chunk.totals.lost) != len(seeds):
         wrong("totals.runs", chunk.totals.runs)
-    if code == target() and name != chunk_name(scenario, digest, seeds):
+    if name != chunk_name(scenario, digest, seeds):
         wrong("chunk", name)
     return chunk
 

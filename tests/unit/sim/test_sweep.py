@@ -203,7 +203,9 @@ def test_a_file_of_other_code_or_of_another_scenario_is_refused() -> None:
     assert message in refused("merge", "done.jsonl")
     line = json.loads(Path("done.jsonl").read_text())
     Path("done.jsonl").write_text(json.dumps({**line, "target": "umi_core 0"}) + "\n")
-    assert "done.jsonl: made by umi_core 0, this is umi_core" in refused("merge", "done.jsonl")
+    assert "line 1: made by umi_core 0, this is umi_core" in refused("merge", "done.jsonl")
+    Path("done.jsonl").write_text(json.dumps({**line, "target": "umi_core 0", "totals": {}}) + "\n")
+    assert "line 1: made by umi_core 0" in refused("sweep", "own.toml", "--resume", "done.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_a_file_of_other_code_or_of_another_scenario_is_refused() -> None:
         ("", "no finished chunk"),
         ("{}\n", "line 1: not a line of a sweep"),
         ("[" * 100_000 + "\n", "not JSON"),
-        ('{"format": "umi-sweep", "version": 1}\n', "chunk: 'None' does not belong here"),
+        ('{"format": "umi-sweep", "version": 1}\n', "target: 'None' does not belong here"),
     ],
 )
 def test_a_file_that_is_none_is_one_line(text: str, message: str) -> None:
