@@ -36,6 +36,7 @@ from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim import fingerprint
 from umi_sim.inspector import Inspector
+from umi_sim.invariants import rule_named
 from umi_sim.literals import INDENT, Parts, Writer, comment, number, statement
 from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
@@ -178,13 +179,34 @@ def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
     listener, failure = listened(seed)
     bug = seed.config.planted
     if bug is not None:
-        test = by_the_bug(listener.lives, bug) or by_the_bug(listened(seed, is_deaf=True)[0].lives, bug)
+        lives = listened(seed, is_deaf=True)[0].lives
+        test = by_the_bug(listener.lives, bug) or by_the_bug(lives, bug)
         if test is None:
-            raise CannotShow(f"{bug} shows in no effect, reply or rendering of a memory")
+            raise CannotShow(why_not(lives, bug, seed.failure or failure))
         return [test], failure
     if failure is None:
         return [kept(life) for life in until(listener.lives, seed)], None
     return [by_the_end(listener, failure)], failure
+
+
+def why_not(lives: Iterable[Life], bug: str, failure: Failure | None) -> str:
+    """Why no test of one memory shows a planted bug."""
+    if not all(is_told_whole(life, bug) for life in lives):
+        return "workflows change in the middle of this run, which a test of one memory cannot tell"
+    seen_by = rule_named(failure.rule).seen_by if failure and failure.kind != "crash" else ""
+    hidden = "is seen inside a memory, and nothing that it said in this run shows it; another seed may"
+    how = {
+        "equivalence": "is seen by comparing two memories, and a plain test has one",
+        "inside": hidden,
+    }.get(seen_by, "shows in no effect, reply or rendering of one memory in this run; another seed may")
+    rule = f"{failure.rule} ({failure.rule_id}), broken by {bug}," if failure else bug
+    return f"{rule} {how}"
+
+
+def is_told_whole(life: Life, bug: str) -> bool:
+    """Whether a memory with the bug, told the same, does what this one did."""
+    with planted(bug, BUILT_IN):
+        return life.is_like(list(lived(life, born(life, bug))))
 
 
 def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[Listener, Failure | None]:
@@ -251,7 +273,7 @@ def first_sign(life: Life, bug: str) -> tuple[int, Test] | None:
     with planted(bug, BUILT_IN):
         theirs = list(lived(life, wrong))
     if not life.is_like(theirs):
-        return None
+        return None  # its tables change in mid-run
     told: list[tuple[int, Value, tuple[Effect, ...]]] = []
     for each, ours, other in zip(life.inputs, lived(life, right), theirs, strict=False):
         if ours.raised:

@@ -8,20 +8,28 @@ import pytest
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
 from umi_sim import seed_file
-from umi_sim.export import source_of
+from umi_sim.export import CannotShow, source_of
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runner import run_once
 from umi_sim.scenario import draw, find
 from umi_sim.seed_file import SeedFile
 
-# Some of each area, those that are found soonest. No plain test shows what only an invariant sees (a score
-# that is out of range and promotes nothing yet), nor what needs tables that change in mid-run.
+# Some of each area, those that are found soonest.
 SAMPLE: Final = (
     "overwrite-leaks-space", "promotion-replaces-neighbour", "core-moves-before-commit",
     "core-count-limit-ignored", "success-before-commit", "random-ids", "scope-left-out-of-ids",
-    "asks-without-need", "second-fact-overwrites", "rate-limit-wait-ignored",
+    "asks-without-need", "second-fact-overwrites", "rate-limit-wait-ignored", "snapshot-drops-an-entry",
+    "snapshot-in-arrival-order",
 )  # fmt: skip
+
+
+REFUSED: Final = {
+    "running-operation-changes-revision": "change in the middle",
+    "jump-wakes-one-at-a-time": "comparing two memories",
+    "score-drops-after-a-millisecond": "another seed may",
+}
+"""What no plain test shows, and what the command says of it."""
 
 
 def failing(name: str) -> SeedFile:
@@ -48,3 +56,10 @@ def test_the_plain_test_fails_with_the_bug_and_passes_without(name: str) -> None
             patch.setattr(Memory.__init__, "__defaults__", (None, registry))
             with pytest.raises(Exception):  # noqa: B017, PT011  # the bug may raise whatever it likes
                 test()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_one_memory_cannot_show_is_refused_with_its_reason(name: str) -> None:
+    with pytest.raises(CannotShow, match=REFUSED[name]):
+        source_of(failing(name))
