@@ -34,7 +34,7 @@ from umi_core.values import (
     Scope,
     commit_key,
 )
-from umi_core.workflow import Learned, Refuse, Step, Taken, degrade, nothing, retry
+from umi_core.workflow import Ask, Learned, Refuse, Step, Taken, degrade, nothing, retry
 
 
 @attrs.frozen
@@ -115,11 +115,18 @@ def key_of(facts: Facts, view: View) -> str:
     return commit_key(view.scope, view.epoch, view.number, "commit")
 
 
-def ask_commit(facts: Facts, view: View) -> Commit | None:
+def ask_if_any(facts: Facts, view: View) -> Commit | None:
+    """Nothing, if there is nothing to write."""
     plan = facts["plan"]
     assert isinstance(plan, Plan)
     if plan.is_empty and not view.in_doubt:  # an earlier attempt may have done it: its receipt tells
         return None
+    return ask_commit(facts, view)
+
+
+def ask_commit(facts: Facts, view: View) -> Commit:
+    plan = facts["plan"]
+    assert isinstance(plan, Plan)
     key = key_of(facts, view)
     writes, expects = batch(plan, view.scope)
     by = (view.epoch, view.number)
@@ -229,10 +236,10 @@ def take_core(facts: Facts, answer: Answer | None, view: View) -> Learned:
     return Learned()
 
 
-def commit_row(replan: str) -> Step:
+def commit_row(replan: str, ask: Ask = ask_commit) -> Step:
     return Step(
         "commit", requires=("plan",), produces=("stored", "lost"), otherwise=nothing("stored", "lost"),
-        effect=Commit, ask=ask_commit, take=take_keyed_commit, on_failure=retry(3, replan=replan),
+        effect=Commit, ask=ask, take=take_keyed_commit, on_failure=retry(3, replan=replan),
     )  # fmt: skip
 
 

@@ -15,7 +15,18 @@ from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, forget
 from umi_core.values import Entity, Relation, Row, Tombstone
 from umi_core.workflow import Learned, Step, Workflow, nothing, retry
-from umi_core.workflows.commits import SETTLE, Plan, address, adopt, as_read, commit_row, core_of, found, put
+from umi_core.workflows.commits import (
+    SETTLE,
+    Plan,
+    address,
+    adopt,
+    as_read,
+    ask_if_any,
+    commit_row,
+    core_of,
+    found,
+    put,
+)
 from umi_core.workflows.remember import REPLY, SEEN
 
 
@@ -120,7 +131,7 @@ FORGET = Workflow(
              effect=Read, ask=ask_ends, take=take_ends, on_failure=retry(3)),
         Step("plan", requires=("row", "core", "touching", "ends"), produces=("plan",),
              otherwise=nothing("plan"), take=take_plan),
-        commit_row(replan="lookup"),
+        commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
         REPLY,
     ),

@@ -24,7 +24,7 @@ from umi_core.workflows.commits import (
     Plan,
     address,
     adopt,
-    ask_commit,
+    ask_if_any,
     core_of,
     found,
     head_of,
@@ -91,7 +91,7 @@ def take_fit(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def ask_fit(facts: Facts, view: View) -> Commit | None:
-    return ask_commit(facts, claimed(facts, view))
+    return ask_if_any(facts, claimed(facts, view))
 
 
 def take_fitted(facts: Facts, answer: Answer | None, view: View) -> Learned:

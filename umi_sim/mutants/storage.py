@@ -44,12 +44,10 @@ def first_id(plan: Plan) -> str:
     return plan.accessed[0].id if plan.accessed else " "
 
 
-def second_half(facts: Facts, view: View) -> Commit | None:
+def second_half(facts: Facts, view: View) -> Commit:
     plan = facts["plan"]
     assert isinstance(plan, Plan)
     whole = commits.ask_commit(facts, view)
-    if whole is None:
-        return None
     mine = first_id(plan)
     return attrs.evolve(
         whole,
