@@ -4,6 +4,7 @@
     operations.py   operations in flight, alone and against their tables
     steps.py        a memory before and after one step
     accesses.py     what counts as an access, what a scan looks at
+    prompts.py      what a model is asked
     plans.py        commits as they are planned: who enters core, who leaves, and why
     broken.py       how a rule is broken
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
 from umi_core.effects import Commit, Write
-from umi_core.inputs import Forget, RemoveBlock
+from umi_core.inputs import Forget, Remember, RemoveBlock
 from umi_core.invariants.accesses import check_recorded
 from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
@@ -24,7 +24,7 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
-from umi_core.values import EVOLUTION_KINDS, Entity, Relation, RoutingDecision, Row, Scope
+from umi_core.values import EVOLUTION_KINDS, Entity, Relation, RoutingDecision, Row, Scope, Version
 
 
 @runtime_checkable
@@ -51,6 +51,7 @@ def check_new_plan(operation: Operation, state: State, access_before: AccessTabl
         return
     check_scope(operation.asked.writes, state.scope)
     check_relations(operation.asked.writes, operation.facts)
+    check_marked(operation.asked.writes, operation.facts.get("request"))
     now = state.tiers.access
     tables = (now,) if access_before.records is now.records else (now, access_before)
     check_plan(operation.facts, operation.asked.writes, tables, state.config)
@@ -79,6 +80,18 @@ def check_relations(writes: Iterable[Write], facts: Facts) -> None:
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
             ends = relation.source, relation.target
             demand(ends in pairs, "relation-ends", "a relation that was not asked about", list(pairs), ends)
+
+
+def check_marked(writes: Iterable[Write], request: object) -> None:
+    """What is new has a vector, or is marked as lacking one that was wanted, so that a scan repairs it."""
+    if isinstance(request, Remember):
+        rows = {(write.address.kind, write.address.id): write.body for write in writes}
+        told = [body.entity_id for body in rows.values() if isinstance(body, Version)]
+        for key in told:
+            entity, is_lacking = rows.get(("entity", key)), rows.get(("vector", key)) is None
+            is_due = is_lacking and request.embed
+            holds = isinstance(entity, Entity) and entity.vector_missing == is_due and ("vector", key) in rows
+            demand(holds, "index-follows-row", f"{key} lacks a vector and is marked so", is_due, entity)
 
 
 def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:

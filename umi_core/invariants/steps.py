@@ -5,22 +5,21 @@ Law 2. A self entry leaves it only by forget or remove_block. Law 3. A late answ
 Law 4. After a failure nobody asks again before the policy, or the failure itself, allows it.
 Law 5. A load puts the saved session in place as a whole, or changes nothing.
 Law 6. Accesses are counted when a commit or the rows of a recall are learnt, and at no other time.
-Law 7. A prompt holds what it asks about once, whole, in a line of its own.
+Law 7. An operation keeps its revision, and what it knows until it plans again.
 Law 8. Interceptors may look on, and rewrite questions. Where one refuses a question or answers it in place of
 the world, that step is judged by what does not follow from answers: late ones, revisions, prompts, and plans
 as far as the tables they were made with are still to be seen.
 """
 
-import json
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import attrs
 
-from umi_core.effects import Asked, AskModel, Commit, Reply
+from umi_core.effects import Asked, Commit, Done, Reply
 from umi_core.errors import Error
-from umi_core.inputs import Committed, ReadDone, Remember, Value, request_name
+from umi_core.inputs import Committed, InCore, ReadDone, Value, request_name
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
@@ -29,14 +28,14 @@ from umi_core.invariants.accesses import (
 )
 from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.invariants.plans import check_new_plan
+from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.tiers import check_equal_entries
-from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
-from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX, TEXT_BYTES_MAX
+from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.state import Operation, Phase, State, Tiers
+from umi_core.state import Facts, Operation, Phase, State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
-from umi_core.values import Core, RoutingDecision, SessionRow, cut, pack
+from umi_core.values import Core, RoutingDecision, SessionRow, pack
 
 MAY_LEAVE: Final = ("forget", "remove_block")
 Decisions = tuple[RoutingDecision, ...]
@@ -53,12 +52,14 @@ class Stand(NamedTuple):
     due_ms: int | None
     asked: Asked | None
     request: object
+    facts: Facts
 
 
 def stand_of(operation: Operation) -> Stand:
     at = operation
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_count)
-    return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, at.facts.get("request"))
+    facts = dict(at.facts)
+    return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, facts.get("request"), facts)
 
 
 @attrs.define
@@ -111,8 +112,17 @@ def check_step(before: Before, value: Value, state: State) -> None:
 
 def check_replies(before: Before, value: Value, state: State, replies: Iterable[Reply]) -> None:
     """The rules about what a step has replied."""
+    if isinstance(value, InCore):
+        check_in_core(value, state.tiers.core, replies)
     if hooked_count(state) == before.hooked_count:
         check_counted(before.tiers.access, state.tiers.access, heard_by(before, value), replies)
+
+
+def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
+    """In core is what a rendering shows."""
+    is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
+    told = [reply.outcome.value for reply in replies if isinstance(reply.outcome, Done)]
+    demand(told in ([], [is_there]), "core-bijection", "whether it is in core", is_there, told)
 
 
 def ids_in_core(before: CoreTier, state: State) -> list[str]:
@@ -163,8 +173,11 @@ def check_late(before: Before, told: Told, state: State) -> None:
 def check_revisions(before: Before, state: State) -> None:
     for number, stand in before.stands.items():
         if (operation := state.operations.get(number)) is not None:
-            now = stand_of(operation).pinned
-            demand(stand.pinned == now, "revision-pinned", "its revision", stand.pinned, now)
+            now = stand_of(operation)
+            demand(stand.pinned == now.pinned, "revision-pinned", "its revision", stand.pinned, now.pinned)
+            if stand.place[2] == now.place[2]:
+                others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
+                demand(not others, "workflow-contract", "facts that are others than they were", [], others)
 
 
 def check_attempts(before: Before, told: Told, state: State) -> None:
@@ -254,19 +267,6 @@ def check_questions(before: Before, state: State, is_hooked: bool) -> None:
                 check_new_plan(operation, state, was.access)
                 tables, inside = (was.access, now.access), ids_in_core(was.core, state)
                 check_scan(operation, tables, inside, state.seen_ms, state.config)
-
-
-def check_prompt(operation: Operation) -> None:
-    asked, request = operation.asked, operation.facts.get("request")
-    if isinstance(asked, AskModel) and isinstance(request, Remember) and asked.task in SHOWN:
-        name, limit_bytes = SHOWN[asked.task]
-        line = f"INPUT {name} = {as_json(cut(request.text, limit_bytes))}"
-        count = asked.prompt.split("\n").count(line)
-        demand(count == 1, "prompt-inputs", f"lines of the prompt that hold the {name}", 1, count)
-
-
-SHOWN: Final = {"extract": ("text", TEXT_BYTES_MAX), "route": ("context", ROUTE_CONTEXT_BYTES_MAX)}
-as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 # Loads.

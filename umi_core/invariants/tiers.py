@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Final
 
+import attrs
+
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.errors import Error
@@ -17,7 +19,7 @@ from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import ENTRY_KINDS, CoreTier, core_text
+from umi_core.tiers.core import CoreTier, core_text
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier, write_error
 from umi_core.values import BLOCK_KINDS, AccessRecord, Block, Entry
@@ -101,8 +103,7 @@ def check_block(block: Block) -> None:
     demand(
         not entries or block.kind != "system", "system-is-authored", "entries in the system block", "", slot
     )
-    has_place = not block.label and block.kind in ENTRY_KINDS
-    demand(has_place or not entries, "core-bijection", "entries where none may be", "", slot)
+    demand(not entries or not block.label, "core-bijection", "entries under a label", "", slot)
     check_ascending("entries", [(entry.promoted_ms, entry.entity_id.encode()) for entry in entries])
     texts = [block.label, block.text or "", *(text for entry in entries for text in (entry.name, entry.text))]
     holds = all(text == core_text(text) for text in texts)
@@ -173,7 +174,16 @@ def check_scores(access: AccessTable, now_ms: int) -> None:
         check_recency(max(0, now_ms - record.last_ms))
         check_frequency(record, now_ms)
         check_ppm("importance", record.importance_ppm)
-        check_ppm("score", promotion.score_ppm(record, now_ms))
+        check_score(record, now_ms)
+
+
+def check_score(record: AccessRecord, now_ms: int) -> None:
+    """Neither importance nor another access ever lowers it."""
+    score = check_ppm("score", promotion.score_ppm(record, now_ms))
+    dearer = attrs.evolve(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
+    for raised in (dearer, attrs.evolve(record, count=record.count + 1)):
+        more = promotion.score_ppm(raised, now_ms)
+        demand(score <= more, "promotion-pure", "more of it lowers the score", f"at least {score}", more)
 
 
 def check_recency(age_ms: int) -> None:

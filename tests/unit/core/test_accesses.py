@@ -1,6 +1,7 @@
 """Goal: accesses and the session change for a reason and by what was told; a scan looks at its whole page."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import attrs
 import pytest
@@ -8,13 +9,31 @@ import pytest
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.effects import Asked, Commit, Done, Read, Reply, Write
 from umi_core.hooks import Interceptor
-from umi_core.inputs import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock, Value, Wake
+from umi_core.inputs import (
+    Blocks,
+    Committed,
+    CreateSession,
+    ModelReplied,
+    ReadDone,
+    Rebalance,
+    Recall,
+    Remember,
+    SetBlock,
+    Value,
+    Wake,
+)
 from umi_core.invariants import Before, BrokenRule, before_step, check_replies, check_step
-from umi_core.invariants.accesses import check_recorded, check_scan
+from umi_core.invariants.accesses import (
+    check_access_source,
+    check_recorded,
+    check_scan,
+    check_session_source,
+)
 from umi_core.limits import SCAN_COUNT_MAX
 from umi_core.results import Recalled, Resolution
 from umi_core.state import State
 from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.session import SessionInfo
 from umi_core.values import AccessRecord, Address, Entity
 
 
@@ -151,6 +170,39 @@ def test_what_asks_nothing_of_the_world_changes_neither_accesses_nor_the_session
     assert caught(pair.judge) == "access-truth"
 
 
+@attrs.frozen
+class Waiting:
+    """An operation of this workflow, which has waited for the value of a step."""
+
+    workflow: str
+    asked: None = None
+    request: None = None
+
+    @property
+    def pinned(self) -> tuple[str, int, int]:
+        return self.workflow, 1, 0
+
+
+WORKFLOWS = (
+    "recall", "recover", "forget", "remember", "load_session", "create_session", "save_session", "get_entity",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("workflow", ["", *WORKFLOWS])
+@pytest.mark.parametrize("value", [Wake(), ModelReplied(1, ""), ReadDone(1), Committed(1)])
+def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> None:
+    heard = Waiting(workflow) if workflow else None
+    counts = {ReadDone: ("recall", "recover", "forget"), Committed: WORKFLOWS}.get(type(value), ())
+    with nullcontext() if workflow in counts else pytest.raises(BrokenRule, match="access-truth"):
+        check_access_source(AccessTable(), crowd(1), value, heard)
+    speaks = {
+        ReadDone: ("recall", "load_session"),
+        Committed: ("remember", "create_session", "save_session"),
+    }.get(type(value), ())
+    with nullcontext() if workflow in speaks else pytest.raises(BrokenRule, match="session-keys-true"):
+        check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)
+
+
 # What the score needs.
 
 
@@ -202,6 +254,18 @@ def test_a_scan_that_passes_over_a_record_is_caught() -> None:
     judged(state, inside=("ent_002",))
     operation.plan_count = 2  # planned again, of the records as they were
     judged(state)
+
+
+def test_a_scan_is_judged_in_the_step_that_asks() -> None:
+    pair = Pair().run()
+    pair.memory.state.tiers.access = crowd(3)
+    before = before_step(pair.memory.state)
+    pair.step(Rebalance(1))
+    assert isinstance(pair.pending[0], Read)
+    check_step(before, Rebalance(1), pair.memory.state)
+    (operation,) = pair.memory.state.operations.values()
+    operation.facts["others"] = ("ent_000", "ent_001")
+    assert caught(lambda: check_step(before, Rebalance(1), pair.memory.state)) == "promotion-fair"
 
 
 def test_a_scan_that_begins_anew_too_soon_is_caught() -> None:

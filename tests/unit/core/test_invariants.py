@@ -1,6 +1,7 @@
 """Goal: what holds is left alone, and what is broken on purpose is caught under the name of its rule."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 import attrs
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, saying, verdict
 from umi_core import hooks
 from umi_core.config import Config
-from umi_core.effects import Asked, AskModel, Commit, Embed, Failed, Read, Refused, Write
+from umi_core.effects import Asked, AskModel, Commit, Done, Embed, Failed, Read, Refused, Reply, Write
 from umi_core.errors import SnapshotDamaged
 from umi_core.inputs import (
     Committed,
@@ -19,6 +20,7 @@ from umi_core.inputs import (
     EffectFailed,
     Forget,
     Get,
+    InCore,
     LoadSession,
     ModelReplied,
     ReadDone,
@@ -26,6 +28,7 @@ from umi_core.inputs import (
     Recall,
     Remember,
     RemoveBlock,
+    Request,
     SaveSession,
     Set,
     SetBlock,
@@ -39,12 +42,15 @@ from umi_core.invariants import (
     check_full,
     check_memory,
     check_plan,
+    check_replies,
     check_self_stays,
     check_step,
     check_tables,
 )
-from umi_core.invariants.plans import check_relations, check_scope
+from umi_core.invariants.plans import check_marked, check_relations, check_scope
+from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.walk import Seat, Walk
+from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.policies import promotion
 from umi_core.results import Remembered, Resolution
 from umi_core.state import Facts, Operation, State
@@ -58,6 +64,7 @@ from umi_core.values import (
     AccessRecord,
     Address,
     Block,
+    Body,
     Core,
     Entity,
     Entry,
@@ -66,6 +73,7 @@ from umi_core.values import (
     Row,
     Scope,
     SessionRow,
+    Turn,
     entity_id,
     pack,
 )
@@ -190,6 +198,7 @@ BREAKS: list[tuple[str, Callable[[State], None]]] = [
     ("core-limits", put_core(*(Block("human", f"{n:02}", "x") for n in range(33)))),
     ("core-limits", put_core(Block("human", "x" * 65, "x"))),
     ("core-limits", put_core(Block("human", text="x", importance_ppm=1_000_001))),
+    ("core-limits", put_core(Block("human", text="x", importance_ppm=-1))),
     ("core-limits", put_core(Block("human", entries=entries(1, "x" * 1_025)))),
     ("score-range", put_record(importance_ppm=1_000_001)),
     ("access-truth", put_record(count=0)),
@@ -204,7 +213,9 @@ def test_a_broken_state_is_caught_by_name(rule: str, change: Callable[[State], N
     assert broken(lambda: check_memory(state)) == rule
 
 
-@pytest.mark.parametrize("change", [spend(used_bytes=-1), too_many_records, too_many_rewrites])
+@pytest.mark.parametrize(
+    "change", [spend(used_bytes=-1), spend(used_bytes=2**21), too_many_records, too_many_rewrites]
+)
 def test_totals_are_seen_by_the_cheap_check(change: Callable[[State], None]) -> None:
     state = lived().memory.state
     change(state)
@@ -224,6 +235,8 @@ def test_limits_of_core_may_have_been_lowered_until_recovery_is_done() -> None:
         ("score-range", "frequency_ppm", lambda count, *_: count * 2_000_000),
         ("score-range", "recency_ppm", lambda age_ms: -age_ms),
         ("score-range", "score_ppm", lambda *_: 1_000_001),
+        ("promotion-pure", "score_ppm", lambda record, _: 1_000_000 - record.importance_ppm),
+        ("promotion-pure", "score_ppm", lambda record, _: 1_000_000 - record.count),
         ("score-shape", "recency_ppm", lambda age_ms: min(age_ms, 1_000_000)),
         ("score-shape", "recency_ppm", lambda age_ms: 1_000_000 if age_ms == 0 else 0),
         ("score-shape", "frequency_ppm", lambda count, *_: max(0, 1_000_000 - count)),
@@ -252,7 +265,8 @@ def test_wrong_snapshots_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     empty = session.Loaded(WorkingTier(), SessionInfo(), 0)
     forgetful = attrs.evolve(empty, tier=WorkingTier(dict(state.tiers.working.entries)))
     tell(interaction_count=1)(state)
-    for wrong in (empty, forgetful, SnapshotDamaged("x")):
+    lossy = attrs.evolve(empty, info=state.tiers.session)
+    for wrong in (lossy, forgetful, SnapshotDamaged("x")):
         monkeypatch.setattr(session, "decode", lambda *_, wrong=wrong: wrong)
         assert broken(lambda: check_memory(state)) == "snapshot-roundtrip"
     monkeypatch.setattr(session, "encode", in_order_of_arrival)
@@ -303,6 +317,17 @@ def same_answer(state: State) -> None:
     second.waiting = first.waiting
 
 
+def one_answer_for_two(state: State) -> None:
+    """The table says the same."""
+    same_answer(state)
+    state.waiting = {both(state)[0].waiting or 0: both(state)[1].number}
+
+
+def under_another_number(state: State) -> None:
+    first, second = both(state)
+    second.number = first.number
+
+
 def three_of_its_own(state: State) -> None:
     asleep = both(state)[1]
     for number in (101, 102, 103):
@@ -312,6 +337,8 @@ def three_of_its_own(state: State) -> None:
 
 OPERATION_BREAKS: list[tuple[str, Callable[[State], object]]] = [
     ("workflow-contract", same_answer),
+    ("workflow-contract", one_answer_for_two),
+    ("workflow-contract", under_another_number),
     ("workflow-contract", lambda state: state.waiting.clear()),
     ("workflow-contract", lambda state: setattr(state, "operation_count", 0)),
     ("workflow-contract", lambda state: setattr(state, "request_count", 0)),
@@ -341,6 +368,13 @@ def test_a_broken_operation_is_caught_by_name(rule: str, change: Callable[[State
         check_tables(state, BUILT_IN)
 
     assert broken(check) == rule
+
+
+def test_an_operation_that_asked_nothing_is_seen_by_the_cheap_check() -> None:
+    state = asking().memory.state
+    check_cheap(state)
+    both(state)[0].asked = None
+    assert broken(lambda: check_cheap(state)) == "workflow-contract"
 
 
 def test_facts_that_are_wrong_are_told_in_order_of_their_names() -> None:
@@ -542,6 +576,34 @@ def test_decisions_are_those_of_a_remember_that_heard_something() -> None:
     assert judged(pair, value, decide) == CHANGED
 
 
+def test_facts_stay_until_an_operation_plans_again() -> None:
+    def replace(state: State) -> None:
+        both(state)[0].facts["request"] = Remember(11, "Alice likes milk")
+
+    assert judged(asking(), Wake(), replace) == "workflow-contract"
+    pair = asking()
+    before = before_step(pair.memory.state)
+    replace(pair.memory.state)
+    change_first(plan_count=2)(pair.memory.state)
+    check_step(before, Wake(), pair.memory.state)
+
+
+@pytest.mark.parametrize(("key", "is_there"), [(UMI, True), (BOB, False)])
+def test_in_core_is_what_core_shows(key: str, is_there: bool) -> None:
+    state = lived().memory.state
+    for told in (True, False):
+        replies = [Reply(9, Done(told))]
+        if told == is_there:
+            check_replies(before_step(state), InCore(9, key), state, replies)
+        else:
+            assert (
+                broken(lambda r=replies: check_replies(before_step(state), InCore(9, key), state, r))  # type: ignore[misc]
+                == "core-bijection"
+            )
+    refused = [Reply(9, Refused(SnapshotDamaged("x")))]
+    check_replies(before_step(state), InCore(9, key), state, refused)
+
+
 def test_an_operation_keeps_its_revision() -> None:
     assert judged(asking(), Wake(), change_first(revision=2)) == "revision-pinned"
 
@@ -617,17 +679,68 @@ def test_no_attempt_is_too_early() -> None:
     check_step(before, limited, pair.memory.state)
 
 
-def test_a_prompt_without_its_input_is_caught() -> None:
-    pair = lived()
+TALK = (Turn("user", "Carl is late"), Turn("user", " "), Turn("user", "x" * 501))
+PROMPTS: list[tuple[str, Pair, Request]] = [
+    ("extract", Pair(), Remember(11, "Alice likes coffee")),
+    ("route", Pair(config=Config(semantic_routing=True)), Remember(11, "Alice likes coffee")),
+    ("evolve", Pair(), Remember(11, "Alice likes coffee")),
+    ("rewrite", Pair(), Recall(11, "What did he say?", turns=TALK)),
+    ("expand", Pair(), Recall(11, "tea", deep=True)),
+]
+
+
+def asking_for(task: str, pair: Pair, request: Request) -> tuple[Operation, Callable[[], None]]:
+    """The operation whose model has just been asked for this, and the check of the step that did it."""
+    pair.run().ask(Remember(1, "Alice likes tea"))
+    value: Value = request
     before = before_step(pair.memory.state)
-    pair.step(Remember(11, "Alice likes coffee"))
-    operation = next(iter(pair.memory.state.operations.values()))
-    assert isinstance(operation.asked, AskModel)
-    check_step(before, Wake(), pair.memory.state)
-    whole = operation.asked.prompt
-    for prompt in ("", f"{whole}\n{whole}", whole.replace("coffee", "{name}")):
-        operation.asked = attrs.evolve(operation.asked, prompt=prompt)
-        assert broken(lambda: check_step(before, Wake(), pair.memory.state)) == "prompt-inputs"
+    pair.step(value)
+    while not isinstance(pair.pending[0], AskModel) or pair.pending[0].task != task:
+        before, value = before_step(pair.memory.state), pair.world(pair.pending.pop(0))
+        pair.step(value)
+    (operation,) = pair.memory.state.operations.values()
+    return operation, lambda: check_step(before, value, pair.memory.state)
+
+
+@pytest.mark.parametrize(("task", "pair", "request_"), PROMPTS)
+def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair, request_: Request) -> None:
+    operation, check = asking_for(task, attrs.evolve(pair), request_)
+    check()
+    asked = operation.asked
+    assert isinstance(asked, AskModel)
+    whole = asked.prompt
+    inputs = [line for line in whole.split("\n") if line.startswith("INPUT ")]
+    lies = [whole.replace(line, other) for line in inputs for other in ("", f"{line}\n{line}", line[:-1])]
+    given = ("INPUT text", "INPUT context", "INPUT turns", "INPUT query")  # what the request alone says
+    told = [line.partition(" = ") for line in inputs if line.startswith(given)]
+    lies += [whole.replace(f" = {value}", f" = {value.replace('e', 'o')}") for _, _, value in told]
+    for prompt in ("", *lies):
+        operation.asked = attrs.evolve(asked, prompt=prompt)
+        assert broken(check) == "prompt-inputs"
+
+
+@pytest.mark.parametrize("side", ["new", "old"])
+def test_a_pair_of_statements_that_are_not_listed_is_caught(side: str) -> None:
+    operation, check = asking_for("evolve", Pair(), Remember(11, "Alice likes coffee"))
+    asked = operation.asked
+    assert isinstance(asked, AskModel)
+    shown = f'"{side}":"{ALICE}@{2 if side == "new" else 1}"'
+    assert shown in asked.prompt
+    operation.asked = attrs.evolve(asked, prompt=asked.prompt.replace(shown, f'"{side}":"ent_x@1"'))
+    assert broken(check) == "prompt-inputs"
+
+
+def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
+    operation, check = asking_for("extract", Pair(), Remember(11, "Alice likes coffee"))
+    asked = operation.asked
+    assert isinstance(asked, AskModel)
+    operation.asked = attrs.evolve(asked, task="translate", prompt="")
+    check()
+    operation.asked, operation.workflow = attrs.evolve(asked, prompt=""), "forget"
+    for request in (Remember(11, "x"), Forget(11, ALICE)):
+        operation.facts = {"request": request}
+        with nullcontext() if isinstance(request, Forget) else pytest.raises(BrokenRule):
+            check_prompt(operation)
 
 
 # Loads.
@@ -674,6 +787,14 @@ def test_a_load_that_fails_leaves_the_working_tier_as_it_was() -> None:
         assert judged(loading()[0], value, copied) == "load-or-nothing"
         assert judged(loading()[0], value, spend(used_bytes=0)) == "load-or-nothing"
     assert judged(loading()[0], Wake(), copied) == "load-or-nothing"
+
+
+def test_damage_is_caught_though_the_memory_sees_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed = session.encode(WorkingTier({"s": (b"1", 50)}, 2), SessionInfo(), 0)
+    whole = session.Loaded(WorkingTier({"s": (b"1", 50)}), SessionInfo(), 0)
+    monkeypatch.setattr(session, "decode", lambda *_: whole)
+    check_step_of = partial(judged, change=loaded("s"))
+    assert check_step_of(*loading(sealed[:20] + bytes([sealed[20] ^ 1]) + sealed[21:])) == "snapshot-guarded"
 
 
 def test_loading_damage_is_caught() -> None:
@@ -785,6 +906,20 @@ def test_every_entity_has_one_decision() -> None:
     assert broken(lambda: planned(facts)) == "route-per-entity"
 
 
+def test_decisions_and_reply_tell_the_same_of_who_is_promoted() -> None:
+    facts = remembered(seated(), seated(CARL), decision(CARL))
+    plan = facts["plan"]
+    assert isinstance(plan, Plan)
+    assert isinstance(plan.value, Remembered)
+    planned(facts)
+    for lie in (
+        attrs.evolve(plan, decisions=(decision(CARL, "refused_full"),)),
+        attrs.evolve(plan, value=attrs.evolve(plan.value, promoted=())),
+    ):
+        facts["plan"] = lie
+        assert broken(lambda: planned(facts)) == "route-known-only"
+
+
 def test_who_leaves_core_stays_in_the_archive() -> None:
     facts = remembered(FULL, seated(BERT, CARL, text="x" * 3_400), decision(CARL), evicted=(ANNA.id,))
     planned(facts, Write(Address(SCOPE, "vector", ANNA.id), None))
@@ -816,6 +951,8 @@ def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
         {**facts, "rows": (*rows, attrs.evolve(rows[0], body=BERT))}
     )  # it may have moved: nothing is told
     planned({"core": FULL, "plan": Plan(0, core=FULL, accessed=(ANNA,))})
+    late = Plan(ACCESS_PRUNE_MS + 1, core=seated(BERT))  # and who was last named so long ago is none either
+    planned({"core": seated(BERT), "plan": late, "rows": rows}, table=records(Bert=1, Carl=5))
 
 
 def test_a_tier_that_cannot_fit_is_left_to_recovery() -> None:
@@ -855,6 +992,51 @@ def test_a_new_commit_is_judged_in_its_step() -> None:
     check_step(before, Get(1, "x"), pair.memory.state)
 
 
+def lying(kind: str, body: Body | None) -> Callable[[Write], Write]:
+    return lambda write: attrs.evolve(write, body=body) if write.address.kind == kind else write
+
+
+@pytest.mark.parametrize(
+    ("rule", "lie"),
+    [
+        ("promotion-fair", lying("access", AccessRecord(UMI, "self", 1, 1, 0, 0))),
+        ("index-follows-row", lying("vector", None)),
+        ("relation-ends", lying("vector", Relation("r", "derive", (BOB, 1), (UMI, 1), 1, "", "model", 0))),
+    ],
+)
+def test_each_rule_of_plans_is_judged_in_the_step_that_plans(
+    rule: str, lie: Callable[[Write], Write]
+) -> None:
+    pair = Watched(config=EASY).run()
+    pair.step(Remember(1, "Umi helps"))
+    pair.until(Embed)
+    before = before_step(pair.memory.state)
+    Pair.answer(pair)
+    (operation,) = pair.memory.state.operations.values()
+    assert isinstance(operation.asked, Commit)
+    operation.asked = attrs.evolve(operation.asked, writes=tuple(map(lie, operation.asked.writes)))
+    assert broken(lambda: check_step(before, Get(1, "x"), pair.memory.state)) == rule
+
+
+@pytest.mark.parametrize("embed", [True, False])
+@pytest.mark.parametrize("is_up", [True, False])
+def test_what_lacks_a_vector_that_was_wanted_is_marked(embed: bool, is_up: bool) -> None:
+    pair = Pair().run()
+    pair.step(Remember(1, "Bob snores", embed=embed))
+    while not isinstance(pair.pending[0], Commit):
+        _ = pair.answer() if is_up or not isinstance(pair.pending[0], Embed) else pair.fail("refused")
+    commit = pair.pending[0]
+    request = Remember(1, "Bob snores", embed=embed)
+    check_marked(commit.writes, request)
+    check_marked(commit.writes, Forget(1, BOB))
+    (entity_,) = [it.body for it in commit.writes if isinstance(it.body, Entity)]
+    without = [write for write in commit.writes if write.address.kind != "vector"]
+    other = attrs.evolve(entity_, vector_missing=not entity_.vector_missing)
+    wrong = [attrs.evolve(it, body=other if it.body is entity_ else it.body) for it in commit.writes]
+    for writes in (without, wrong, [it for it in commit.writes if it.body is not entity_]):
+        assert broken(partial(check_marked, writes, request)) == "index-follows-row"
+
+
 def test_a_relation_that_nobody_asked_about_is_caught() -> None:
     pair = Pair(model=saying(evolve=verdict("contradict"))).run()
     pair.ask(Remember(1, "Carol snores"))
@@ -870,8 +1052,8 @@ def test_a_relation_that_nobody_asked_about_is_caught() -> None:
 
 def test_a_session_may_lie_in_a_scope_of_its_own() -> None:
     check_scope([Write(Address(Scope("u1", "ses_1"), "session", "ses_1"), None)], SCOPE)
-    other = Write(Address(Scope("u2", "ses_1"), "session", "ses_1"), None)
-    assert broken(lambda: check_scope([other], SCOPE)) == "write-scope"
+    for lie in (Address(Scope("u2", "ses_1"), "session", "ses_1"), Address(Scope("u1", "x"), "entity", "x")):
+        assert broken(partial(check_scope, [Write(lie, None)], SCOPE)) == "write-scope"
 
 
 # The dumb twin.

@@ -1,0 +1,77 @@
+"""Prompts: what a model is asked holds each of its inputs once, whole, in a line of its own.
+
+Law 1. A line of an input is named, and its value is JSON; no text of a user can begin such a line.
+Law 2. Inputs that follow from the request alone are compared; of the others the names, and that refs lead to
+what is listed. Tasks of somebody else's workflows are not judged.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from umi_core.effects import AskModel
+from umi_core.inputs import Recall, Remember
+from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
+from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_core.results import Resolution
+from umi_core.state import Facts, Operation
+from umi_core.values import cut
+
+RULE: Final = "prompt-inputs"
+INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "extract": ("text",),
+    "route": ("entities", "context"),
+    "evolve": ("new", "old", "pairs"),
+    "rewrite": ("turns", "query"),
+    "expand": ("query",),
+}
+as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def check_prompt(operation: Operation) -> None:
+    """The question that this operation has just asked, if a model is asked about a request."""
+    asked, request = operation.asked, operation.facts.get("request")
+    if not isinstance(asked, AskModel) or not isinstance(request, Remember | Recall):
+        return
+    if (due := INPUTS.get(asked.task)) is None:
+        return
+    lines = [line.partition(" = ") for line in asked.prompt.split("\n") if line.startswith("INPUT ")]
+    names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
+    demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
+    values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
+    for name, wanted in given(asked.task, operation.facts):
+        demand(values[name] == as_json(wanted), RULE, f"the {name}", as_json(wanted), values[name])
+    check_refs({name: read(value) for name, value in values.items()})
+
+
+def given(task: str, facts: Facts) -> Iterator[tuple[str, object]]:
+    """What the request alone says that a prompt shows."""
+    request, resolution = facts["request"], facts.get("resolution")
+    if isinstance(request, Remember):
+        if task == "extract":
+            yield "text", cut(request.text, TEXT_BYTES_MAX)
+        elif task == "route":
+            yield "context", cut(request.text, ROUTE_CONTEXT_BYTES_MAX)
+    elif isinstance(request, Recall):
+        if task == "rewrite":
+            said = [turn for turn in request.turns if turn.text.strip()][-TURN_COUNT_MAX:]
+            yield "turns", [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in said[::-1]]
+            yield "query", request.query
+        elif isinstance(resolution, Resolution):
+            yield "query", resolution.query
+
+
+def read(value: str) -> Any:  # any JSON
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise BrokenRule(RULE, "an input that is no JSON", "", value) from None
+
+
+def check_refs(values: Mapping[str, Any]) -> None:  # any JSON
+    """Each pair names a new statement and an old one; each statement is listed once, and named."""
+    for side in ("new", "old") if "pairs" in values else ():
+        listed = [statement["ref"] for statement in values[side]]
+        named = list(dict.fromkeys(pair[side] for pair in values["pairs"]))
+        demand(sorted(listed) == sorted(named), RULE, f"the {side} statements", sorted(named), sorted(listed))
