@@ -37,6 +37,7 @@ from umi_core.values import Receipt, cut, session_id
 from umi_sim.atlas import Atlas
 from umi_sim.oracle.archive import ArchiveOracle
 from umi_sim.oracle.core import CoreOracle
+from umi_sim.oracle.refusals import check_refusal
 from umi_sim.oracle.sessions import OpenLoad, OpenSave, Saved, SessionOracle
 from umi_sim.oracle.working import Twin, judge
 from umi_sim.run_config import AgentConfig, RunConfig
@@ -172,6 +173,7 @@ class Oracle:
         if not (isinstance(request, CreateSession) and self.is_crowded(watch, outcome, now_ms)):
             self.must_be_fair(op_id, outcome)
         self.must_be_whole(op_id, request, outcome)
+        check_refusal(request, outcome, len(watch.requests))
         is_sure = not self.atlas.has_struck(op_id)
         match request:
             case CreateSession():

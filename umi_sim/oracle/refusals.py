@@ -1,0 +1,53 @@
+"""Refusals: what is wrong with a request alone is refused with that error, and nothing without a reason.
+
+Law 1. Errors of what the request says come from the memory's own pure checks. Law 2. Each other error belongs
+to the requests that can meet it; too busy is only who has as many requests without a reply as there may be.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from umi_core import errors
+from umi_core.effects import Outcome, Refused
+from umi_core.inputs import (
+    CreateSession,
+    LoadSession,
+    Rebalance,
+    RemoveBlock,
+    Request,
+    SaveSession,
+    SetBlock,
+    SetImportance,
+)
+from umi_core.limits import OP_COUNT_MAX
+from umi_core.requests import SERVED_BY
+from umi_sim.verdict import Broken
+
+MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
+    Rebalance: (),
+    SetBlock: (errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull),
+    SetImportance: (errors.BlockNotFound,),
+    RemoveBlock: (errors.BlockNotFound,),
+    CreateSession: (errors.TooManyMembers,),
+    SaveSession: (errors.NoSession, errors.TooManyMembers, errors.SessionConflict),
+    LoadSession: (
+        errors.SessionNotFound, errors.SnapshotTooBig, errors.SnapshotDamaged, errors.SnapshotVersion,
+        errors.SnapshotDoesNotFit,
+    ),
+}  # fmt: skip
+"""What a request may meet that is not wrong with itself; those of the archive are judged there."""
+
+
+def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None:
+    """`others_count`: other requests of this memory that have no reply yet."""
+    got = outcome.error if isinstance(outcome, Refused) else None
+    if isinstance(got, errors.TooBusy) and others_count < OP_COUNT_MAX:
+        raise Broken("no-spurious-refusal", f"too busy with {others_count} requests", str(OP_COUNT_MAX))
+    if type(request) not in MET:
+        return
+    wrong = SERVED_BY[type(request)][1](request)
+    name = type(request).__name__
+    if wrong is not None and got != wrong:
+        raise Broken("reference-agrees", f"{name} must be refused", str(wrong), str(outcome))
+    if wrong is None and got is not None and not isinstance(got, (errors.TooBusy, *MET[type(request)])):
+        raise Broken("reference-agrees", f"{name} is refused without a reason", "", str(got))
