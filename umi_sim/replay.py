@@ -8,16 +8,20 @@ Law 3. A file edited by hand is relaxed: its hashes prove nothing.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
 from umi_sim import fingerprint
 from umi_sim.items import Item
+from umi_sim.run_config import RunConfig
 from umi_sim.runner import run, run_once
 from umi_sim.seed_file import Expect, SeedFile
 from umi_sim.trace import STEP, Record, Trace, decode, first_difference
 from umi_sim.verdict import EXIT_CODES, Verdict
+
+if TYPE_CHECKING:
+    from umi_sim.scenario import Scenario
 
 Class = Literal["same failure", "other failure", "passes", "diverged"]
 DIVERGED: Final = 4
@@ -115,10 +119,25 @@ def regenerated(seed: SeedFile, expect: str = "") -> Replayed:
     if found.version != seed.config.version:
         versions = f"version {seed.config.version}, it is at version {found.version} now"
         raise NotRegenerated(f"recorded for {seed.config.scenario} {versions}: its seeds mean something else")
-    config = attrs.evolve(scenario.draw(found, seed.config.seed), planted=seed.config.planted)
+    config = attrs.evolve(drawn_anew(seed, found), planted=seed.config.planted)
     wanted = attrs.evolve(seed, expect=Expect(expect)) if expect else seed
     done = compared(wanted, run(config))
     return attrs.evolve(done, why=f"{drawn(seed, done.verdict.items)}; {done.why}")
+
+
+def drawn_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
+    """What the seed makes of the scenario with the settings of the file; no file is read for them."""
+    from umi_sim import scenario
+
+    recorded = seed.original_config or seed.config
+    try:
+        config = scenario.draw(found, recorded.seed, recorded.settings)
+    except scenario.BadScenario as error:
+        raise NotRegenerated(f"recorded with settings that mean nothing here: {error}") from None
+    is_told = recorded.workload == "transcript" != config.workload
+    if is_told or config.transcript not in (None, found.transcript):
+        raise NotRegenerated("recorded with a conversation of your own, which is not in the file")
+    return config
 
 
 def drawn(seed: SeedFile, items: Sequence[Item]) -> str:

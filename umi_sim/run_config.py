@@ -32,6 +32,7 @@ class RunConfig:
     requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.equivalences.
+    `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
     Ratios are (n, d).
     """
 
@@ -67,6 +68,7 @@ class RunConfig:
     off: tuple[str, ...] = ()
     everywhere: bool = False
     equivalences: tuple[str, ...] = ()
+    settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
 
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items

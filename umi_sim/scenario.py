@@ -278,4 +278,5 @@ def transcript_path(scenario: Scenario) -> str | None:
 def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRIDES) -> RunConfig:
     """All that the seed decides before the first step. Only overrides can be refused, with BadScenario."""
     scenario = overridden(scenario, overrides) if overrides else scenario
-    return exploring.explored(config_of(scenario, seed), scenario.explore)
+    config = exploring.explored(config_of(scenario, seed), scenario.explore)
+    return attrs.evolve(config, settings=dict(overrides)) if overrides else config

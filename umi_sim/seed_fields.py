@@ -20,6 +20,7 @@ from umi_sim.strict_json import (
     Described,
     Reader,
     Schema,
+    as_object,
     fail,
     flag,
     listed,
@@ -43,6 +44,7 @@ STEPS_CAP: Final = 10_000_000
 VIRTUAL_MS_CAP: Final = 400 * 86_400_000
 WALL_MS_CAP: Final = 60_000
 AGENT_COUNT_MAX: Final = 16
+SETTING_COUNT_MAX: Final = 200
 
 
 def read_seed(value: Json, path: str) -> int:
@@ -121,6 +123,19 @@ def capped(cap: int) -> Reader:
     return Described(lambda value, path: min(cap, LIMIT(value, path)), lambda: schema_of(LIMIT))
 
 
+def read_settings(value: Json, path: str) -> dict[str, str]:
+    given = as_object(value, path)
+    if len(given) > SETTING_COUNT_MAX:
+        raise BadValue(f"{path}: expected at most {SETTING_COUNT_MAX} settings, got {len(given)}")
+    return {key: SETTING(each, f"{path}.{shown(key)}") for key, each in given.items()}
+
+
+def settings_schema() -> Schema:
+    return {
+        "type": "object", "additionalProperties": schema_of(SETTING), "maxProperties": SETTING_COUNT_MAX,
+    }  # fmt: skip
+
+
 def read_block(value: Json, path: str) -> bytes:
     return bytes.fromhex(HEX(value, path))
 
@@ -139,13 +154,14 @@ SKEW_MS: Final = whole(-(2**52), 2**52)
 WORDS: Final = text()
 HEX: Final = text("([0-9a-f]{2}){0,64}", "hex digits")
 RULE: Final = text("[A-Za-z0-9-]{1,60}", "the id of a rule")
+SETTING: Final = text("(?s).{0,4096}", "at most 4096 characters")
 SEED: Final = table(
     {"id": one_of((PRNG,), "generator"), "seed": text("[0-9]{1,20}", "a seed in digits")}, "id", "seed"
 )
 SCENARIO: Final = table(
     {
         "id": text("[a-z0-9][a-z0-9_-]{0,59}", "the id of a scenario"), "version": whole(1, 1_000_000),
-        "target": one_of(TARGETS, "target"), "own": flag,
+        "target": one_of(TARGETS, "target"), "own": flag, "set": Described(read_settings, settings_schema),
     }, "id",
 )  # fmt: skip
 SCOPE_PARTS: Final = listed(text("(?s).{0,256}", "at most 256 characters"), 2)

@@ -149,6 +149,7 @@ def config_of(known: Mapping[str, Json]) -> RunConfig:
         scenario=scenario["id"],
         version=scenario.get("version", 1),
         seed=known["prng"],
+        settings=scenario.get("set", {}),
         **given,
         **limits,
     )

@@ -109,9 +109,10 @@ def one_line(value: Json) -> str:
 
 
 def scenario_to_json(config: RunConfig) -> Json:
-    """A scenario that does not ship with umi_sim is marked as the user's own."""
+    """A scenario, with what --set replaced in it; one that does not ship with umi_sim is the user's own."""
     own = {} if is_shipped(config.scenario) else {"own": True}
-    return {"id": config.scenario, "version": config.version, "target": TARGETS[0], **own}
+    settings = {"set": dict(config.settings)} if config.settings else {}
+    return {"id": config.scenario, "version": config.version, "target": TARGETS[0], **own, **settings}
 
 
 def config_to_json(config: RunConfig) -> dict[str, Json]:

@@ -1,6 +1,7 @@
 """Goal: a replay says what became of a recorded run, and where the two part if they do."""
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -26,6 +27,9 @@ adversarial = "0/1"
 weights = { remember = 3, recall = 2 }
 [faults]
 """
+
+
+TALE = '{kind = "transcript", transcript = "data/small.jsonl"}'
 
 
 def recorded(name: str = "smoke", seed: int = 1, planted: str | None = None) -> SeedFile:
@@ -127,6 +131,34 @@ def test_what_is_asked_for_counts_instead_of_what_the_file_expects(failing: Seed
 def test_the_seed_alone_draws_the_same_items() -> None:
     done = regenerated(recorded())
     assert (done.why, done.exit_code) == ("same items; as recorded", 0)
+
+
+def test_settings_count_when_a_run_is_drawn_anew() -> None:
+    settings = {"workload.operations": "7", "scenario.swarm.mode": "plain"}
+    config = scenario.draw(scenario.find("smoke"), 1, settings)
+    seed = seed_file.loads(seed_file.text_of(seed_file.of_verdict(run(config))).encode(), "x")
+    assert seed.config.settings == settings
+    assert regenerated(seed).why == "same items; as recorded"
+    without = attrs.evolve(seed, config=attrs.evolve(seed.config, settings={}))
+    assert regenerated(without).why.startswith("generator changed at ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"settings": {"agents.cuont": "1"}},
+            "mean nothing here: --set: agents.cuont: unknown key",
+        ),
+        ({"settings": {"workload.transcript": '"../x.jsonl"'}}, "not a file in the folder of the scenario"),
+        ({"settings": {"workload": TALE}}, "recorded with a conversation of your own"),
+        ({"workload": "transcript"}, "recorded with a conversation of your own"),
+    ],
+)
+def test_settings_that_cannot_be_drawn_with_are_refused(changes: dict[str, Any], message: str) -> None:
+    config = attrs.evolve(PLAIN, scenario="smoke", **changes)
+    with pytest.raises(NotRegenerated, match=message):
+        regenerated(SeedFile(config, (), Expect("pass")))
 
 
 def test_the_first_item_that_is_drawn_otherwise_is_named() -> None:
