@@ -86,13 +86,16 @@ class Run:
     phase: str = "safety"
     request_count: int = 0
     healed_at_step: int = 0
+    healed_step_max: int = sys.maxsize
     audit_rows: int = 0
 
     def live(self) -> None:
         """All phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
         self.world.run_until_quiet(self.config.steps_max)
+        self.check_all()  # before healing, which may mend what was broken
         self.enter("heal")
         self.healed_at_step = self.world.step_count
+        self.world.step_max = min(self.world.step_max, self.healed_at_step + self.healed_step_max)
         self.world.heal()
         self.enter("liveness")
         self.drain()
@@ -276,17 +279,21 @@ def run_once(
     keep_story: bool = False,
     keep_trace: bool = False,
     step_max: int = sys.maxsize,
+    healed_step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
     said: Sequence[Said] = (),
 ) -> tuple[Verdict, Trace]:
-    """One life; no further than `step_max` steps, which ends as a timeout. `inspector`: not a plain one."""
+    """One life; `inspector`: not a plain one.
+
+    It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
+    """
     inspector = inspector or Inspector(config)
     this = sys.modules[__name__]
     with planted(config.planted, BUILT_IN) as registry, counting(inspector.judged, this):
         live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
-        live.world.step_max = step_max
+        live.world.step_max, live.healed_step_max = step_max, healed_step_max
         live.world.services.sayings = Sayings(said)
         failure = outcome_of(live)
     return verdict_of(live, failure), live.world.trace
