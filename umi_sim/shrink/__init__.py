@@ -6,6 +6,7 @@ simplification.py  passes that make what is left simpler
 tidying.py         passes over the configuration, and over the order of requests
 search.py          which candidate is run, which is the best; the budget, and what was tried before
 candidate.py       a configuration with items, how large they are, and what belongs to what
+references.py      ids that requests name, and the replies that told them
 leaves.py          single values in the arguments of items
 reduction.py       lists, numbers and texts alone
 """
@@ -21,7 +22,7 @@ from umi_sim.seed_file import Minimised, SeedFile
 from umi_sim.shrink.candidate import Candidate, counts
 from umi_sim.shrink.passes import PASSES
 from umi_sim.shrink.removal import alone, until
-from umi_sim.shrink.search import Budget, OutOfBudget, Search
+from umi_sim.shrink.search import TO_THE_END, Budget, OutOfBudget, Search
 from umi_sim.verdict import Failure, Verdict
 
 __all__ = ["RUNS_MAX", "SECONDS_MAX", "NothingToShrink", "Shrunk", "shrink", "shrink_whole"]
@@ -106,7 +107,7 @@ def needed(search: Search) -> dict[str, str] | None:
     """What happens without each item alone, in a run to its end; None if one could go, and has gone."""
     without = {}
     for item_id, candidate in alone(search.best):
-        if search.tries(candidate, to_the_end=True):
+        if search.tries(candidate, TO_THE_END):
             return None
         if candidate.ops:  # where nothing is asked nothing is broken
             without[item_id] = search.outcome(candidate)

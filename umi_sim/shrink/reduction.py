@@ -46,24 +46,44 @@ def lower(number: int, works: Callable[[int], bool]) -> int:
         if abs(number) > least and works(sign * least):
             return sign * least
     low, high = 1, abs(number)
-    while high - low > 1 and works(sign * (high // 2)):
-        high //= 2
-    if high - low < 2 or not works(sign * (high - 1)):
-        return sign * high
-    low, high = max(low, high // 2), high - 1
+    if high > low + 1 and works(sign * (high // 2)):
+        low, high = magnitude(low, high // 2, lambda least: works(sign * least))
+    elif high - low < 2 or not works(sign * (high - 1)):
+        return number
+    else:
+        low, high = high // 2, high - 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if works(sign * middle) else (middle, high)
     return sign * high
 
 
+def magnitude(low: int, high: int, works: Callable[[int], bool]) -> tuple[int, int]:
+    """A number that does not work and one that does, with no power of two between them.
+
+    Halves the exponent, so that a number with 60 bits takes six questions and not sixty.
+    """
+    least, most = low.bit_length() - 1, high.bit_length()
+    while most - least > 1:
+        middle = (least + most) // 2
+        if works(1 << middle):
+            most, high = middle, 1 << middle
+        else:
+            least, low = middle, 1 << middle
+    return low, high
+
+
 def shorter(text: Text, letter: Text, works: Callable[[Text], bool]) -> Text:
-    """A shorter text: nothing, this letter alone, or without parts of it, down to an eighth of a long one."""
+    """A shorter text: nothing, this letter alone, its start, its end, or without parts down to a quarter."""
     for least in (text[:0], letter):
         if (len(least), least) < (len(text), text) and works(least):
             return least
+    whole = text
+    text = whole[: lower(len(whole), lambda count: works(whole[:count]))]
+    start = text
+    text = start[len(start) - lower(len(start), lambda count: works(start[len(start) - count :])) :]
     size = len(text) // 2
-    while size > 0 and size >= len(text) // 8:
+    while size > 0 and size >= len(text) // 4:
         end = len(text)
         while end > 0 and len(text) > 1:
             left = text[: max(0, end - size)] + text[end:]

@@ -13,10 +13,13 @@ from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.shrink.candidate import Candidate, dropped, merged, with_agents
 from umi_sim.shrink.leaves import places
 from umi_sim.shrink.reduction import ending, fewer, lower
+from umi_sim.shrink.references import with_sources
 from umi_sim.shrink.search import Search
 from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
+from umi_sim.shrink.tidying import NAMES, with_plain
 
 PAIRED_MAX: Final = 8
+HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some things back
 ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
 
 
@@ -37,14 +40,35 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
     return candidate.without(gone.__contains__)
 
 
+def all_but_the_last(search: Search) -> None:
+    """The last few requests alone, for most failures need no more; in a plain world, or in this one."""
+    if search.reach[1]:  # an audit reads everything, and not only what came last
+        search.tries(bare(search.best))
+        return
+
+    def works(ops: Sequence[Op]) -> bool:
+        last = search.best.only(Op, with_sources(search.best, ops, search.told))
+        return search.tries(bare(last)) or search.tries(last)
+
+    ending(search.best.ops, works)
+
+
+def bare(candidate: Candidate) -> Candidate:
+    """Nothing but requests, one after the other, in a plain world."""
+    return with_plain(one_by_one(without_asides(candidate)), NAMES)
+
+
+def without_asides(candidate: Candidate) -> Candidate:
+    for kind in ASIDE:
+        candidate = candidate.only(kind, ())
+    return candidate
+
+
 def whole_kinds_of_items(search: Search) -> None:
     """All faults at once, all deviations, all moves of clocks; all of them, one request after the other."""
     for kind in ASIDE:
         search.tries(search.best.only(kind, ()))
-    bare = search.best
-    for kind in ASIDE:
-        bare = bare.only(kind, ())
-    search.tries(one_by_one(bare))
+    search.tries(one_by_one(without_asides(search.best)))
 
 
 def kinds_of_faults(search: Search) -> None:
@@ -73,9 +97,17 @@ def agents(search: Search) -> None:
 
 
 def operations(search: Search) -> None:
-    """Requests, with the faults bound to them: first the last few alone, for most failures need no more."""
-    ending(search.best.ops, lambda ops: search.tries(search.best.only(Op, ops)))
+    """Requests, with the faults bound to them."""
     remove(search, Op)
+
+
+def the_failing_item(search: Search) -> None:
+    """What healing, draining and reading everything back show as well needs no request that shows it."""
+    assert search.verdict is not None
+    assert search.verdict.failure is not None
+    if not search.reach[1]:
+        reach = search.reach[0] + HEALED_STEPS_MAX, HEALED_STEPS_MAX
+        search.tries(search.best.without(search.verdict.failure.item.__eq__), reach)
 
 
 def faults(search: Search) -> None:

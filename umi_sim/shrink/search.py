@@ -2,25 +2,30 @@
 
 Law 1. Only a smaller candidate that fails with the same fingerprint becomes the best; any other failure is
        kept, at most OTHER_COUNT_MAX, and not followed.
-Law 2. A candidate is run once, and no further than the best run went; the last round runs to the end.
+Law 2. A candidate is run once, and no further than the best run went, nor past healing if that one did not
+       get there; the last round runs to the end.
 Law 3. What ends a search, a budget or a key pressed, leaves the best as it is.
 """
 
 import sys
 import time
 from collections.abc import Callable
+from operator import lt
 from typing import Final
 
 import attrs
 
+from umi_core.effects import Reply
 from umi_sim import fingerprint
 from umi_sim.runner import run_once
 from umi_sim.shrink.candidate import Candidate, Scale, Size, digest
+from umi_sim.shrink.references import Listener, followed
 from umi_sim.verdict import Failure, Verdict
 
 OTHER_COUNT_MAX: Final = 10
 STEPS_MORE: Final = 4  # a run may fail a little later than the best one
-TO_THE_END: Final = sys.maxsize
+Reach = tuple[int, int]  # how far to run: steps under faults, steps after healing
+TO_THE_END: Final[Reach] = (sys.maxsize, sys.maxsize)
 
 
 class OutOfBudget(Exception):
@@ -60,24 +65,38 @@ class Search:
     verdict: Verdict | None = None
     size: Size = (0, 0, 0, "")
     scale: Scale = attrs.field(factory=Scale)
-    step_max: int = TO_THE_END
-    _tried: dict[bytes, tuple[int, str]] = attrs.field(factory=dict)  # how far each ran, and what came of it
+    reach: Reach = TO_THE_END
+    told: dict[str, Reply] = attrs.field(factory=dict)  # what the requests of the best were told
+    _tried: dict[bytes, tuple[Reach, str]] = attrs.field(factory=dict)  # how far, and what came of it
 
-    def tries(self, candidate: Candidate, *, to_the_end: bool = False) -> bool:
-        """Whether this candidate is smaller than the best and fails alike; then it is the best."""
+    def tries(self, candidate: Candidate, reach: Reach | None = None) -> bool:
+        """Whether this candidate is smaller than the best and fails alike; then it is the best.
+
+        If it does not, and names ids that are told no more, it is tried with those that are told instead.
+        It runs as far as the best did, or as `reach` says.
+        """
+        reach = reach or self.reach
+        told: dict[str, Reply] = {}
+        if self.tries_as_it_is(candidate, reach, told):
+            return True
+        other = followed(candidate, self.told, told) if told else None
+        return other is not None and self.tries_as_it_is(other, reach, {})
+
+    def tries_as_it_is(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> bool:
+        """The same for these ids alone; what its requests are told goes to `told`."""
         size = self.scale.size(candidate)
         if self.verdict is not None and size >= self.size:
             return False
-        step_max = TO_THE_END if to_the_end else self.step_max
         mark = digest(candidate, size)
-        if mark in self._tried and self._tried[mark][0] >= step_max:
+        if mark in self._tried and not any(map(lt, self._tried[mark][0], reach)):
             return False
         self.budget.spend()
-        verdict = self.run(candidate, step_max)
+        verdict = self.run(candidate, reach, told)
         if verdict is None or not self.is_same(verdict.failure):
-            self._tried[mark] = step_max, what_of(verdict)
+            self._tried[mark] = reach, what_of(verdict)
             return False
         self.accept(candidate, size, verdict)
+        self.told = told
         return True
 
     def outcome(self, candidate: Candidate) -> str:
@@ -85,32 +104,42 @@ class Search:
         return self._tried[digest(candidate, self.scale.size(candidate))][1]
 
     def accept(self, candidate: Candidate, size: Size, verdict: Verdict) -> None:
-        failure = verdict.failure
-        assert failure is not None
         self.best, self.size, self.verdict = candidate, size, verdict
-        self.step_max = TO_THE_END if failure.kind == "timeout" else failure.step + STEPS_MORE
+        self.reach = reach_of(verdict)
 
     def is_same(self, failure: Failure | None) -> bool:
         return failure is not None and fingerprint.of(failure) == self.fingerprint
 
-    def run(self, candidate: Candidate, step_max: int) -> Verdict | None:
-        """What becomes of a candidate; None if no world can be made of it."""
+    def run(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> Verdict | None:
+        """What becomes of a candidate, and what it is told; None if no world can be made of it."""
         try:
-            verdict, _ = run_once(candidate.config, candidate.items, step_max=step_max)
+            verdict, _ = run_once(
+                candidate.config, candidate.items, step_max=reach[0], healed_step_max=reach[1],
+                inspector=Listener(candidate.config, told),
+            )  # fmt: skip
         except Exception:  # ours, not the target's: it says nothing about the failure that is sought
             return None
-        self.keep_other(verdict, step_max)
+        self.keep_other(verdict, reach)
         return verdict
 
-    def keep_other(self, verdict: Verdict, step_max: int) -> None:
+    def keep_other(self, verdict: Verdict, reach: Reach) -> None:
         """Another failure of the target is worth a seed file of its own."""
         failure = verdict.failure
         if failure is None or self.is_same(failure) or len(self.others) >= OTHER_COUNT_MAX:
             return
         is_ours = failure.kind == "crash" and not failure.frame.startswith("umi_core")
-        is_stopped = failure.kind == "timeout" and step_max != TO_THE_END
+        is_stopped = failure.kind == "timeout" and reach != TO_THE_END
         if not is_ours and not is_stopped:
             self.others.setdefault(fingerprint.of(failure), verdict)
+
+
+def reach_of(verdict: Verdict) -> Reach:
+    """How far another run has to go to fail as this one did, or a little later."""
+    failure = verdict.failure
+    assert failure is not None
+    if failure.kind == "timeout":
+        return TO_THE_END
+    return failure.step + STEPS_MORE, sys.maxsize if verdict.healed_at_step else 0
 
 
 def what_of(verdict: Verdict | None) -> str:

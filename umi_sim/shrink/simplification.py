@@ -24,7 +24,7 @@ def gaps(search: Search) -> None:
     for number in reversed(range(len(times(search.best)))):
         lower(gap(search.best, number), partial(with_a_gap, search, number))
     instant = attrs.evolve(search.best.config, latency=PLAIN.latency)
-    search.tries(attrs.evolve(search.best, config=instant), to_the_end=True)
+    search.tries(attrs.evolve(search.best, config=instant))
 
 
 def with_a_gap(search: Search, number: int, gap_ms: int) -> bool:

@@ -6,9 +6,10 @@ from typing import Final
 import attrs
 
 from umi_sim.items import Deviation, Fault, Op
-from umi_sim.run_config import DRAWN, RunConfig
+from umi_sim.run_config import RunConfig
 from umi_sim.seed_fields import PLAIN
 from umi_sim.shrink.candidate import OPTIONS, Candidate
+from umi_sim.shrink.reduction import fewer
 from umi_sim.shrink.search import Search
 
 STEPS_PER_RUN: Final = 20_000
@@ -20,15 +21,16 @@ NAMES: Final = (*OPTIONS, "memory")
 
 def all_options(search: Search) -> None:
     """Everything plain."""
-    search.tries(with_plain(search.best, NAMES), to_the_end=True)
+    search.tries(with_plain(search.best, NAMES))
 
 
 def options(search: Search) -> None:
-    """What only generators read, and then one option after the other."""
-    all_options(search)
-    search.tries(with_plain(search.best, DRAWN))
-    for name in NAMES:
-        search.tries(with_plain(search.best, [name]))
+    """As many plain as can be, then one option of the memory after the other."""
+
+    def works(left: Sequence[str]) -> bool:
+        return search.tries(with_plain(search.best, [name for name in NAMES if name not in left]))
+
+    fewer(NAMES, works)
     for name in search.best.config.memory:
         left = {key: value for key, value in search.best.config.memory.items() if key != name}
         search.tries(with_config(search.best, attrs.evolve(search.best.config, memory=left)))

@@ -186,6 +186,62 @@ def test_a_jump_of_the_clock_becomes_time_that_passes() -> None:
     assert names(shrink(failing(EXPIRY[0], *items))) == ["set", "get"]
 
 
+def test_a_request_goes_on_naming_what_another_was_told_when_that_is_told_another_id() -> None:
+    """Session ids are made of scope and time: o3 names the session of o1 whoever creates it, and whenever."""
+    items = (
+        Op("o1", 1_234, "b", "create_session", {"members": ("a1",)}),
+        Op("o2", 1_240, "a", "set", {"key": "k", "value": b"1"}),
+        Op("o3", 1_300, "a", "load_session", {"session_id": session_of("a2", 1_234 + 150)}),
+        Fault("f1", "storage_bit_flip", "o3/read#1", {"byte": 0, "bit": 0, "latent": False}),
+    )
+    two = (PLAIN.agents[0], attrs.evolve(PLAIN.agents[0], name="b", scope=Scope("u1", "a2"), skew_ms=150))
+    rates = {"storage_bit_flip": (1, 3)}
+    small = shrink(failing("load-clears-first", *items, agents=two, mode="swarm", faults=rates))
+    created, _, loaded, _ = small.items
+    assert isinstance(created, Op)
+    assert isinstance(loaded, Op)
+    assert (created.at_ms, created.agent, created.args) == (1, "a", {})
+    assert loaded.args == {"session_id": session_of("a1", created.at_ms)}
+
+
+def session_of(agent: str, at_ms: int) -> str:
+    return session_id(Scope("u1", agent), PLAIN.start_ms + at_ms, 0)
+
+
+def test_what_the_audit_shows_as_well_needs_no_request_that_shows_it() -> None:
+    created = session_of("a1", 1)
+    items = (
+        Op("o1", 1, "a", "create_session", {}),
+        Op("o2", 2, "a", "set", {"key": "k", "value": b""}),
+        Op("o3", 3, "a", "load_session", {"session_id": created}),
+    )
+    whole = failing("load-merges", *items)
+    assert whole.failure is not None
+    assert whole.failure.item == "o3"
+    small = shrink(whole)
+    assert names(small) == ["create_session", "set"]
+    assert small.minimised is not None
+    assert small.minimised.runs < 30  # 40 if only the last round meets it
+
+
+# How far a run goes.
+
+
+def test_everything_is_looked_at_before_healing_may_mend_it() -> None:
+    sets = [Op(f"o{number}", number, "a", "set", {"key": str(number), "value": b""}) for number in (1, 2)]
+    verdict, _ = run_once(attrs.evolve(PLAIN, planted=ENTRY[0]), sets)
+    assert verdict.failure is not None
+    assert (verdict.failure.rule, verdict.healed_at_step) == ("snapshot-roundtrip", 0)
+
+
+def test_a_run_may_end_where_healing_begins_or_a_little_later() -> None:
+    whole, _ = run_once(PLAIN, ())
+    for more in (0, 3):
+        verdict, _ = run_once(PLAIN, (), healed_step_max=more)
+        assert verdict.failure is not None
+        assert (verdict.failure.kind, verdict.steps) == ("timeout", whole.healed_at_step + more)
+
+
 # Liveness, budgets, keys pressed, other failures.
 
 

@@ -1,0 +1,62 @@
+"""References: ids in the arguments of requests, and the replies that told them.
+
+Law 1. An id is derived from names and times, so what is made simpler may be told another id than before.
+Law 2. Then whoever named the old one names the new one; which is which, the replies of the same request tell.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from umi_core.effects import Reply
+from umi_sim.inspector import Inspector
+from umi_sim.items import Fault, Op
+from umi_sim.run_config import RunConfig
+from umi_sim.shrink.candidate import Candidate
+from umi_sim.shrink.leaves import DERIVED, leaves, places, with_leaves
+
+Told = Mapping[str, Reply]
+
+
+class Listener(Inspector):
+    """An inspector that keeps what each request was told."""
+
+    def __init__(self, config: RunConfig, told: dict[str, Reply]) -> None:
+        super().__init__(config)
+        self.told = told
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        self.told[op_id] = reply
+        super().replied(agent, op_id, reply, reading_ms)
+
+
+def followed(candidate: Candidate, before: Told, after: Told) -> Candidate | None:
+    """With the ids that its requests are told now; None if it names none that has changed."""
+    named = [(place, leaf) for place, leaf in places(candidate, Op, Fault) if is_id(leaf)]
+    now: dict[object, str] = {}
+    for op in candidate.ops if named else ():
+        old, new = ids_of(before.get(op.id)), ids_of(after.get(op.id))
+        for one, other in zip(old, new, strict=False):  # a shorter list only means that less is known
+            now.setdefault(one, other)
+    changes = {place: now[leaf] for place, leaf in named if now.get(leaf, leaf) != leaf}
+    return with_leaves(candidate, changes) if changes else None
+
+
+def with_sources(candidate: Candidate, kept: Sequence[Op], told: Told) -> Sequence[Op]:
+    """These requests, and those that were told the ids which they name."""
+    sources: dict[object, str] = {}
+    for op in candidate.ops:
+        for name in ids_of(told.get(op.id)):
+            sources.setdefault(name, op.id)
+    named = {op.id: [leaf for _, leaf in leaves(op.args)] for op in candidate.ops}
+    ids = {op.id for op in kept}
+    for op in reversed(candidate.ops):  # a source comes before whoever names it
+        if op.id in ids:
+            ids.update(sources[leaf] for leaf in named[op.id] if leaf in sources)
+    return [op for op in candidate.ops if op.id in ids]
+
+
+def is_id(leaf: object) -> bool:
+    return isinstance(leaf, str) and DERIVED.fullmatch(leaf) is not None
+
+
+def ids_of(reply: Reply | None) -> list[str]:
+    return [] if reply is None else DERIVED.findall(str(reply.outcome))
