@@ -6,7 +6,7 @@ what is listed. Tasks of somebody else's workflows are not judged.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from umi_core.effects import AskModel
@@ -40,26 +40,25 @@ def check_prompt(operation: Operation) -> None:
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
     demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
-    for name, wanted in given(asked.task, operation.facts):
+    for name, wanted in given(asked.task, operation.facts).items():
         demand(values[name] == as_json(wanted), RULE, f"the {name}", as_json(wanted), values[name])
     check_refs({name: read(value) for name, value in values.items()})
 
 
-def given(task: str, facts: Facts) -> Iterator[tuple[str, object]]:
-    """What the request alone says that a prompt shows."""
-    request, resolution = facts["request"], facts.get("resolution")
-    if isinstance(request, Remember):
-        if task == "extract":
-            yield "text", cut(request.text, TEXT_BYTES_MAX)
-        elif task == "route":
-            yield "context", cut(request.text, ROUTE_CONTEXT_BYTES_MAX)
-    elif isinstance(request, Recall):
-        if task == "rewrite":
+def given(task: str, facts: Facts) -> Mapping[str, object]:
+    """What the request alone says that a prompt shows; with the query as it was resolved."""
+    match task, facts["request"], facts.get("resolution"):
+        case "extract", Remember() as request, _:
+            return {"text": cut(request.text, TEXT_BYTES_MAX)}
+        case "route", Remember() as request, _:
+            return {"context": cut(request.text, ROUTE_CONTEXT_BYTES_MAX)}
+        case "rewrite", Recall() as request, _:
             said = [turn for turn in request.turns if turn.text.strip()][-TURN_COUNT_MAX:]
-            yield "turns", [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in said[::-1]]
-            yield "query", request.query
-        elif isinstance(resolution, Resolution):
-            yield "query", resolution.query
+            turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in said[::-1]]
+            return {"turns": turns, "query": request.query}
+        case "expand", Recall(), Resolution(query=query):
+            return {"query": query}
+    return {}
 
 
 def read(value: str) -> Any:  # any JSON

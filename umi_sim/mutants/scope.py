@@ -51,7 +51,7 @@ def known_to_anybody(registry: Registry) -> Registry:
             return taken
         plan = taken.facts["plan"]
         assert isinstance(plan, Plan)
-        return Learned({"plan": Plan(plan.at_ms, value=plan.value)})
+        return Learned({"plan": attrs.evolve(plan, writes=(), expects=())})
 
     return registry.replace("remember", "plan", attrs.evolve(row, take=take))
 
