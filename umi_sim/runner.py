@@ -392,7 +392,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-        judged=sum(len(archive.tracks) for archive in archives),
+        followed=sum(len(archive.tracks) for archive in archives),
         undecided=sum(archive.undecided for archive in archives),
         rules=ordered(with_equivalences(live.inspector.judged, marks)),
     )  # fmt: skip

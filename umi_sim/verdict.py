@@ -88,6 +88,6 @@ class Verdict:
     model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
     before: str = ""  # digests of the memory around the step that failed
     after: str = ""
-    judged: int = 0  # ids that the oracle followed
+    followed: int = 0  # ids, by the oracle
     undecided: int = 0  # and those that it gave up: too much could have happened to them
     rules: Mapping[str, int] = {}  # how often each had something to judge

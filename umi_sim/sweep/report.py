@@ -40,7 +40,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")
     yield row("gate", gate_line(totals))
     if totals.undecided:
-        yield row("open", f"{totals.undecided} of {totals.rules} ids left undecided by the oracle")
+        yield row("open", f"{totals.undecided} of {totals.followed} ids left undecided by the oracle")
     yield from lost_lines(totals)
     yield from kept_lines(outcome)
     if outcome.missed:
@@ -211,7 +211,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
                 for each in (totals.apart[key] for key in sorted(totals.apart))
             ],
         },
-        "judged": totals.judged,
+        "followed": totals.followed,
         "undecided": totals.undecided,
         "lost": [
             {"scenario": each.scenario, "seed": str(each.seed), "why": each.why}

@@ -25,7 +25,7 @@ LOST_MAX: Final = (1, 100)
 UNDECIDED_MAX: Final = (1, 100)
 FOUND_COUNT_MAX: Final = 50
 COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks", "rules")
-SUMS: Final = ("runs", "steps", "failed", "judged", "undecided", "gated")
+SUMS: Final = ("runs", "steps", "failed", "followed", "undecided", "gated")
 
 Limit = Literal["time", "memory"]
 Span = tuple[int, int]
@@ -72,14 +72,14 @@ class Lost:
 class Totals:
     """What runs came to. `found` and `hits` by fingerprint, `summaries` by scenario.
 
-    `judged`: ids that the oracle followed; `undecided`: those it gave up. `gated`: runs that ran again in
+    `followed`: ids, by the oracle; `undecided`: those it gave up. `gated`: runs that ran again in
     other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run.
     """
 
     runs: int = 0
     steps: int = 0
     failed: int = 0
-    judged: int = 0
+    followed: int = 0
     undecided: int = 0
     gated: int = 0
     operations: Counter[str] = attrs.field(factory=Counter)
@@ -130,8 +130,8 @@ class Totals:
             said.append(f"{len(self.apart)} of {self.gated} runs again came out otherwise")
         if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
             said.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
-        if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.judged, UNDECIDED_MAX):
-            said.append(f"{self.undecided} of {self.judged} ids undecided, at most 1/100 may be")
+        if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.followed, UNDECIDED_MAX):
+            said.append(f"{self.undecided} of {self.followed} ids undecided, at most 1/100 may be")
         return said
 
 
@@ -223,7 +223,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         "virtual_ms": verdict.virtual_ms,
     }  # fmt: skip
     totals = Totals(
-        1, verdict.steps, judged=verdict.judged, undecided=verdict.undecided,
+        1, verdict.steps, followed=verdict.followed, undecided=verdict.undecided,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
     )  # fmt: skip

@@ -20,7 +20,7 @@ from click.testing import Result
 
 from tests.unit.sim.commands import BAD, OWN, refused, umi
 from umi_sim import floors, seed_file
-from umi_sim.sweep import conductor, keeper, ledger, shelf
+from umi_sim.sweep import conductor, keeper, ledger, report, shelf
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
 from umi_sim.sweep.plain import to_plain
@@ -241,8 +241,8 @@ def found(kind: Any) -> Found:
         ({"found": {"f": found("safety"), "g": found("timeout")}}, 1),
         ({"lost": {("x", seed): None for seed in range(11)}}, 4),
         ({"lost": {("x", seed): None for seed in range(10)}}, 0),
-        ({"judged": 1000, "undecided": 11}, 4),
-        ({"judged": 1000, "undecided": 10}, 0),
+        ({"followed": 1000, "undecided": 11}, 4),
+        ({"followed": 1000, "undecided": 10}, 0),
         ({"apart": {("x", 1, "r"): None}, "found": {"f": found("safety")}}, 4),
     ],
 )
@@ -276,6 +276,11 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
     result = sweep("own.toml")
     assert (result.exit_code, result.stdout) == (4, "")
     assert result.stderr.startswith("umi-sim: the canary is not seen")
+
+
+def test_what_the_oracle_gave_up_is_told_beside_what_it_followed() -> None:
+    outcome = conductor.outcome_of(Totals(runs=1, followed=100, undecided=2), Swept(), ())
+    assert "  open     2 of 100 ids left undecided by the oracle" in report.lines(outcome)
 
 
 def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() -> None:
