@@ -11,15 +11,15 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Final
 
-from umi_core.invariants import accesses, operations, plans, steps, tiers
+from umi_core.invariants import accesses, operations, plans, prompts, steps, tiers
 from umi_sim import revisions, world
 from umi_sim.invariants import relations, rule_named, store
 from umi_sim.mutants import Patch
 from umi_sim.oracle import core, judge, readings, sessions, working, worlds
 
 JUDGES: Final[tuple[ModuleType, ...]] = (
-    accesses, operations, plans, steps, tiers, relations, store, core, judge, readings, sessions, working,
-    worlds, revisions, world,
+    accesses, operations, plans, prompts, steps, tiers, relations, store, core, judge, readings, sessions,
+    working, worlds, revisions, world,
 )  # fmt: skip
 """Who demands, besides the runner."""
 

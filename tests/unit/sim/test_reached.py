@@ -1,9 +1,10 @@
 """Goal: what can be met follows from tables and types, and what never was met is named."""
 
+import sys
 from collections import Counter
 
 from umi_core.language import evolution, extraction, replies, rewriting, routing
-from umi_sim import reached
+from umi_sim import reached, runner
 from umi_sim.invariants import RULES
 from umi_sim.judged import JUDGES
 from umi_sim.reached import Part, never, rules, steps
@@ -49,6 +50,13 @@ def test_every_rule_that_is_checked_can_be_judged() -> None:
     lacking = dict(never({}, {"ttl-boundary": 1}))["rules"]
     assert "ttl-boundary" not in lacking
     assert "ttl-contract" in lacking
+
+
+def test_whoever_demands_is_counted() -> None:
+    ours = [module for name, module in sys.modules.items() if name.startswith(("umi_core.", "umi_sim."))]
+    demanding = {module.__name__ for module in ours if hasattr(module, "demand")}
+    defined = {"umi_core.invariants.broken", "umi_sim.verdict"}
+    assert demanding - defined == {module.__name__ for module in (*JUDGES, runner)}
 
 
 def test_the_names_of_parsers_are_those_of_their_types() -> None:
