@@ -5,7 +5,7 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, plain, saying, verdict
 from umi_core.effects import Commit, Done, Failed, Read
-from umi_core.errors import StorageFailed
+from umi_core.errors import StorageFailed, StorageFull
 from umi_core.inputs import Forget, GetEntity, InCore, Rebalance, Recall, Remember
 from umi_core.results import Forgotten, Recalled, Remembered, Stored
 from umi_core.values import Entity, Row, Tombstone, entity_id
@@ -53,6 +53,17 @@ def test_what_was_never_there_is_told_and_nothing_is_written() -> None:
     before = pair.storage.digest()
     assert pair.ask(Forget(3, "ent_unknown")) == Done(Forgotten(False))
     assert pair.storage.digest() == before
+
+
+def test_a_store_that_says_it_is_full_keeps_the_entity() -> None:
+    """No world shows this: a forget frees more than it writes, and what does not grow fits into SimStorage."""
+    pair = told()
+    pair.step(Forget(3, ALICE))
+    pair.until(Commit)
+    pair.fail("full")
+    assert pair.replies[3].outcome == Failed(StorageFull("commit", "full", 1))
+    assert pair.ask(GetEntity(4, ALICE)) != Done(None)
+    assert len(rows_about(pair, ALICE)) == 6
 
 
 def test_a_later_mention_continues_the_versions() -> None:
