@@ -15,11 +15,11 @@ from umi_core.invariants import accesses, operations, plans, prompts, steps, tie
 from umi_sim import revisions, world
 from umi_sim.invariants import relations, rule_named, store
 from umi_sim.mutants import Patch
-from umi_sim.oracle import core, judge, readings, sessions, working, worlds
+from umi_sim.oracle import core, judge, readings, refusals, sessions, working, worlds
 
 JUDGES: Final[tuple[ModuleType, ...]] = (
-    accesses, operations, plans, prompts, steps, tiers, relations, store, core, judge, readings, sessions,
-    working, worlds, revisions, world,
+    accesses, operations, plans, prompts, steps, tiers, relations, store, core, judge, readings, refusals,
+    sessions, working, worlds, revisions, world,
 )  # fmt: skip
 """Who demands, besides the runner."""
 

@@ -21,7 +21,7 @@ from umi_core.inputs import (
 )
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.requests import SERVED_BY
-from umi_sim.verdict import Broken
+from umi_sim.verdict import demand
 
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     Rebalance: (),
@@ -41,13 +41,15 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
 def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None:
     """`others_count`: other requests of this memory that have no reply yet."""
     got = outcome.error if isinstance(outcome, Refused) else None
-    if isinstance(got, errors.TooBusy) and others_count < OP_COUNT_MAX:
-        raise Broken("no-spurious-refusal", f"too busy with {others_count} requests", str(OP_COUNT_MAX))
+    if isinstance(got, errors.TooBusy):
+        told = f"too busy with {others_count} requests"
+        demand(others_count >= OP_COUNT_MAX, "no-spurious-refusal", told, OP_COUNT_MAX)
     if type(request) not in MET:
         return
     wrong = SERVED_BY[type(request)][1](request)
     name = type(request).__name__
-    if wrong is not None and got != wrong:
-        raise Broken("reference-agrees", f"{name} must be refused", str(wrong), str(outcome))
-    if wrong is None and got is not None and not isinstance(got, (errors.TooBusy, *MET[type(request)])):
-        raise Broken("reference-agrees", f"{name} is refused without a reason", "", str(got))
+    if wrong is not None:
+        demand(got == wrong, "reference-agrees", f"{name} must be refused", wrong, outcome)
+    elif got is not None:
+        has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)]))
+        demand(has_reason, "reference-agrees", f"{name} is refused without a reason", "", got)

@@ -34,7 +34,7 @@ def serve() -> None:
     """Answer until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides what an interrupt means
     limit(resource.RLIMIT_CORE, 0)
-    with os.fdopen(os.dup(1), "wb") as answers:
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as answers:  # who asked may have been killed
         os.dup2(2, 1)
         tell = teller(answers.write, answers.flush)
         tell({"ready": os.getpid()})

@@ -597,7 +597,7 @@ def test_in_core_is_what_core_shows(key: str, is_there: bool) -> None:
             check_replies(before_step(state), InCore(9, key), state, replies)
         else:
             assert (
-                broken(lambda r=replies: check_replies(before_step(state), InCore(9, key), state, r))  # type: ignore[misc]
+                broken(partial(check_replies, before_step(state), InCore(9, key), state, replies))
                 == "core-bijection"
             )
     refused = [Reply(9, Refused(SnapshotDamaged("x")))]
@@ -874,7 +874,7 @@ def test_a_planned_core_is_judged() -> None:
         ("core-limits", remembered(seated(), seated(text="x" * 4_097))),
     ]  # fmt: skip
     for rule, facts in cases:
-        assert broken(lambda facts=facts: planned(facts)) == rule  # type: ignore[misc]
+        assert broken(partial(planned, facts)) == rule
 
 
 def test_nobody_is_driven_out_by_an_equal() -> None:

@@ -124,6 +124,18 @@ def test_a_sweep_that_cannot_begin_is_one_line(args: list[str], message: str) ->
     assert message in refused("sweep", *args)
 
 
+def test_a_child_whose_parent_was_killed_ends_without_a_word() -> None:
+    """It is told so by the first answer that nobody takes."""
+    serve = "from umi_sim.sweep.child import serve; serve()"
+    read, write = os.pipe()
+    os.close(read)
+    child = subprocess.run(
+        [sys.executable, "-c", serve], stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (child.returncode, child.stderr) == (0, b"")
+
+
 def test_a_report_for_a_ci_server_is_xml_with_a_test_for_each_thing() -> None:
     result = sweep(*TWO, "--seeds", "0..4", "--junit", "out.xml", "--json", "out.json")
     suite = ElementTree.parse("out.xml").getroot()[0]
