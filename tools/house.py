@@ -28,6 +28,7 @@ from typing import Final
 
 # direction: a file may import its own row and the rows above it
 LAYERS: Final = (
+    {"data"},
     {"limits", "values", "errors", "config"},
     {"inputs", "effects", "results"},
     {"tiers", "policies", "language"},

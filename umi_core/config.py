@@ -6,6 +6,7 @@ from typing import Final
 import attrs
 
 from umi_core import limits
+from umi_core.data import Data
 from umi_core.errors import BadConfig, Error, Rejected, shown
 
 
@@ -17,7 +18,7 @@ def option(default: int, low: int, high: int) -> int:
 
 
 @attrs.frozen
-class Config:
+class Config(Data):
     """Raises Rejected(BadConfig, ...) naming every option that is out of its range."""
 
     core_bytes_max: int = option(32_768, limits.CORE_BYTES_MIN, limits.CORE_BYTES_MAX)

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.errors import Error
 from umi_core.values import Address, Body, Entity, Relation, Row, Scope, Version
 
@@ -29,12 +30,12 @@ FailureKind = Literal[
 
 
 @attrs.frozen
-class ByIds:
+class ByIds(Data):
     addresses: tuple[Address, ...]
 
 
 @attrs.frozen
-class Where:
+class Where(Data):
     """Conditions on rows, applied by storage before any cut. None means: not asked."""
 
     types: tuple[str, ...] | None = None
@@ -77,7 +78,7 @@ def owners_of(body: Body) -> tuple[str, ...]:
 
 
 @attrs.frozen
-class ByFilter:
+class ByFilter(Data):
     """Rows by ascending (kind, id) after `cursor`; at most `limit` of them and a cursor if there are more.
 
     None asks for all: the engine follows the cursor in pages, and the row that asked gets one answer.
@@ -91,14 +92,14 @@ class ByFilter:
 
 
 @attrs.frozen
-class CountRows:
+class CountRows(Data):
     scope: Scope
     kinds: tuple[str, ...]
     where: Where = Where()
 
 
 @attrs.frozen
-class ByVector:
+class ByVector(Data):
     """Entities by vector relevance, order (score descending, id)."""
 
     scope: Scope
@@ -109,7 +110,7 @@ class ByVector:
 
 
 @attrs.frozen
-class ByWords:
+class ByWords(Data):
     """Entities by word relevance, order (score descending, id)."""
 
     scope: Scope
@@ -126,7 +127,7 @@ Query = ByIds | ByFilter | CountRows | ByVector | ByWords
 
 
 @attrs.frozen
-class Write:
+class Write(Data):
     """Put a row, or delete it (body None). Deleting what is absent changes nothing."""
 
     address: Address
@@ -134,7 +135,7 @@ class Write:
 
 
 @attrs.frozen
-class Expect:
+class Expect(Data):
     """The row version this commit was planned from; 0 means absent."""
 
     address: Address
@@ -145,7 +146,7 @@ class Expect:
 
 
 @attrs.frozen
-class AskModel:
+class AskModel(Data):
     task: str
     prompt: str
     profile: str = "default"
@@ -154,7 +155,7 @@ class AskModel:
 
 
 @attrs.frozen
-class Embed:
+class Embed(Data):
     texts: tuple[str, ...]
     profile: str = "default"
     request_id: int = 0
@@ -162,7 +163,7 @@ class Embed:
 
 
 @attrs.frozen
-class Read:
+class Read(Data):
     query: Query
     store: str = "main"
     request_id: int = 0
@@ -170,7 +171,7 @@ class Read:
 
 
 @attrs.frozen
-class Commit:
+class Commit(Data):
     """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
 
     A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never
@@ -192,7 +193,7 @@ Asked = AskModel | Embed | Read | Commit
 
 
 @attrs.frozen
-class Degraded:
+class Degraded(Data):
     """One named way in which an operation finished with less: `step:substitute`, why, how often."""
 
     name: str
@@ -201,27 +202,27 @@ class Degraded:
 
 
 @attrs.frozen
-class Done:
+class Done(Data):
     value: object = None
     degraded: tuple[Degraded, ...] = ()
 
 
 @attrs.frozen
-class Refused:
+class Refused(Data):
     """The caller's fault; nothing changed."""
 
     error: Error
 
 
 @attrs.frozen
-class Failed:
+class Failed(Data):
     """The world's fault; nothing changed."""
 
     error: Error
 
 
 @attrs.frozen
-class Unknown:
+class Unknown(Data):
     """The last commit was never answered for certain: it may or may not have happened."""
 
 
@@ -230,7 +231,7 @@ OpId = int | str
 
 
 @attrs.frozen
-class ModelCall:
+class ModelCall(Data):
     """One attempt of AskModel or Embed. Times are the memory's; answered_ms is None if no answer came."""
 
     workflow: str
@@ -251,7 +252,7 @@ class ModelCall:
 
 
 @attrs.frozen
-class HookNote:
+class HookNote(Data):
     """What an interceptor did besides passing: failed, refused, or substituted."""
 
     name: str
@@ -261,7 +262,7 @@ class HookNote:
 
 
 @attrs.frozen
-class Reply:
+class Reply(Data):
     op_id: OpId
     outcome: Outcome
     calls: tuple[ModelCall, ...] = ()

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
 
 SHOWN_CHARS_MAX = 72
@@ -28,7 +29,7 @@ def shown(value: object) -> str:
 
 
 @attrs.frozen
-class Error:
+class Error(Data):
     """Base of all error values; `sentence` is filled in with the fields.
 
     A class without fields of its own needs no decorator: it is frozen as its base is, and equal to its like.

@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import (
     EFFECT_NAMES,
     Asked,
@@ -37,26 +38,26 @@ from umi_core.values import Row, is_text, pack
 
 
 @attrs.frozen
-class Pass:
+class Pass(Data):
     """Go on as if nothing had been here."""
 
 
 @attrs.frozen
-class Rewrite:
+class Rewrite(Data):
     """Send this instead; `before` only."""
 
     request: Asked
 
 
 @attrs.frozen
-class Refuse:
+class Refuse(Data):
     """Do not send it, or discard its answer: the effect failed, kind `refused`."""
 
     reason: str
 
 
 @attrs.frozen
-class Substitute:
+class Substitute(Data):
     """Go on with this answer (its request_id is filled in)."""
 
     answer: Answer
@@ -66,7 +67,7 @@ Verdict = Pass | Rewrite | Refuse | Substitute
 
 
 @attrs.frozen
-class Place:
+class Place(Data):
     """Where an attempt stands: what filters and hooks may know."""
 
     workflow: str
@@ -85,7 +86,7 @@ def passes(*_: object) -> Verdict:
 
 
 @attrs.frozen
-class Interceptor:
+class Interceptor(Data):
     """Three hooks around effects; filters are exact names, empty means all. Raises Rejected(BadFilter)."""
 
     name: str
@@ -112,7 +113,7 @@ class Interceptor:
 
 
 @attrs.frozen
-class Interceptors:
+class Interceptors(Data):
     """One generation: at most INTERCEPTOR_COUNT_MAX interceptors, outermost first."""
 
     ordered: tuple[Interceptor, ...] = ()
@@ -139,7 +140,7 @@ class Interceptors:
 
 
 @attrs.frozen
-class Sent:
+class Sent(Data):
     """What `before` hooks made of a request: send it, or go on with an answer instead."""
 
     request: Asked

@@ -9,6 +9,7 @@ from typing import Final, TypeGuard, get_args
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import FailureKind, OpId
 from umi_core.values import Address, Pairs, Row, Turn
 
@@ -16,7 +17,7 @@ from umi_core.values import Address, Pairs, Row, Turn
 
 
 @attrs.frozen
-class Set:
+class Set(Data):
     op_id: OpId
     key: str
     value: bytes
@@ -24,60 +25,60 @@ class Set:
 
 
 @attrs.frozen
-class Get:
+class Get(Data):
     op_id: OpId
     key: str
 
 
 @attrs.frozen
-class Exists:
+class Exists(Data):
     op_id: OpId
     key: str
 
 
 @attrs.frozen
-class Delete:
+class Delete(Data):
     op_id: OpId
     key: str
 
 
 @attrs.frozen
-class Incr:
+class Incr(Data):
     op_id: OpId
     key: str
     delta: int = 1
 
 
 @attrs.frozen
-class Append:
+class Append(Data):
     op_id: OpId
     key: str
     value: bytes
 
 
 @attrs.frozen
-class Touch:
+class Touch(Data):
     op_id: OpId
     key: str
 
 
 @attrs.frozen
-class Sweep:
+class Sweep(Data):
     op_id: OpId
 
 
 @attrs.frozen
-class Clear:
+class Clear(Data):
     op_id: OpId
 
 
 @attrs.frozen
-class Len:
+class Len(Data):
     op_id: OpId
 
 
 @attrs.frozen
-class Bytes:
+class Bytes(Data):
     op_id: OpId
 
 
@@ -85,36 +86,36 @@ class Bytes:
 
 
 @attrs.frozen
-class GetBlock:
+class GetBlock(Data):
     op_id: OpId
     kind: str
     label: str = ""
 
 
 @attrs.frozen
-class Blocks:
+class Blocks(Data):
     op_id: OpId
 
 
 @attrs.frozen
-class CoreBytes:
+class CoreBytes(Data):
     op_id: OpId
 
 
 @attrs.frozen
-class InCore:
+class InCore(Data):
     op_id: OpId
     entity_id: str
 
 
 @attrs.frozen
-class Render:
+class Render(Data):
     op_id: OpId
     form: str = "xml"
 
 
 @attrs.frozen
-class LastRoutingDecisions:
+class LastRoutingDecisions(Data):
     op_id: OpId
 
 
@@ -122,7 +123,7 @@ class LastRoutingDecisions:
 
 
 @attrs.frozen
-class SetBlock:
+class SetBlock(Data):
     op_id: OpId
     kind: str
     text: str
@@ -131,7 +132,7 @@ class SetBlock:
 
 
 @attrs.frozen
-class SetImportance:
+class SetImportance(Data):
     op_id: OpId
     kind: str
     importance_ppm: int
@@ -139,32 +140,32 @@ class SetImportance:
 
 
 @attrs.frozen
-class RemoveBlock:
+class RemoveBlock(Data):
     op_id: OpId
     kind: str
     label: str = ""
 
 
 @attrs.frozen
-class CreateSession:
+class CreateSession(Data):
     op_id: OpId
     members: tuple[str, ...] = ()
 
 
 @attrs.frozen
-class SaveSession:
+class SaveSession(Data):
     op_id: OpId
     hand_to: tuple[str, ...] = ()
 
 
 @attrs.frozen
-class LoadSession:
+class LoadSession(Data):
     op_id: OpId
     session_id: str
 
 
 @attrs.frozen
-class Remember:
+class Remember(Data):
     op_id: OpId
     text: str
     extract: bool = True
@@ -178,7 +179,7 @@ class Remember:
 
 
 @attrs.frozen
-class Recall:
+class Recall(Data):
     op_id: OpId
     query: str
     limit: int | None = None
@@ -191,27 +192,27 @@ class Recall:
 
 
 @attrs.frozen
-class Forget:
+class Forget(Data):
     op_id: OpId
     entity_id: str
     request_key: str | None = None
 
 
 @attrs.frozen
-class GetEntity:
+class GetEntity(Data):
     op_id: OpId
     entity_id: str
     version: int | None = None
 
 
 @attrs.frozen
-class Count:
+class Count(Data):
     op_id: OpId
     types: tuple[str, ...] | None = None
 
 
 @attrs.frozen
-class Rebalance:
+class Rebalance(Data):
     op_id: OpId
 
 
@@ -235,13 +236,13 @@ def is_working(value: object) -> TypeGuard[WorkingRequest]:
 
 
 @attrs.frozen
-class ModelReplied:
+class ModelReplied(Data):
     request_id: int
     text: str
 
 
 @attrs.frozen
-class Embedded:
+class Embedded(Data):
     """One vector per text, in order. What is not a whole number in range is refused by the memory."""
 
     request_id: int
@@ -249,7 +250,7 @@ class Embedded:
 
 
 @attrs.frozen
-class ReadDone:
+class ReadDone(Data):
     request_id: int
     rows: tuple[Row, ...] = ()
     cursor: str | None = None
@@ -257,7 +258,7 @@ class ReadDone:
 
 
 @attrs.frozen
-class Committed:
+class Committed(Data):
     """The batch is durable. `versions` are in order of its writes.
 
     `receipt` is the body of its receipt row if it has one. For a key that storage knows already, both are
@@ -270,7 +271,7 @@ class Committed:
 
 
 @attrs.frozen
-class EffectFailed:
+class EffectFailed(Data):
     """`changed`, at a conflict: the expected rows that differ, with the version found."""
 
     request_id: int
@@ -280,7 +281,7 @@ class EffectFailed:
 
 
 @attrs.frozen
-class Wake:
+class Wake(Data):
     """Only time has passed."""
 
 

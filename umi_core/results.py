@@ -4,11 +4,12 @@ from typing import Literal
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.values import Block, Relation, RoutingDecision
 
 
 @attrs.frozen
-class Stored:
+class Stored(Data):
     """One entity of a remember; `change` is created, updated or unchanged."""
 
     id: str
@@ -17,7 +18,7 @@ class Stored:
 
 
 @attrs.frozen
-class Remembered:
+class Remembered(Data):
     """`relations` are the new ones; `needs_resolution`: one of them contradicts, surely enough to be asked
     about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
     `repeated`: the request key was known, nothing was done."""
@@ -34,7 +35,7 @@ class Remembered:
 
 
 @attrs.frozen
-class Hit:
+class Hit(Data):
     """`contradicts`: refs (`id@version`) of the statements that this one contradicts, its own former version
     among them."""
 
@@ -53,7 +54,7 @@ ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unch
 
 
 @attrs.frozen
-class Resolution:
+class Resolution(Data):
     """What became of the references of a query.
 
     `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
@@ -68,7 +69,7 @@ class Resolution:
 
 
 @attrs.frozen
-class Recalled:
+class Recalled(Data):
     """`variants` are the queries that were searched; `deep_used`: there is more than one."""
 
     hits: tuple[Hit, ...]
@@ -81,7 +82,7 @@ class Recalled:
 
 
 @attrs.frozen
-class Forgotten:
+class Forgotten(Data):
     existed: bool
     repeated: bool = False
 
@@ -93,40 +94,40 @@ def as_repeated(value: object) -> Remembered | Forgotten:
 
 
 @attrs.frozen
-class BlockSet:
+class BlockSet(Data):
     """Entities that left core to make room for authored text."""
 
     evicted: tuple[str, ...] = ()
 
 
 @attrs.frozen
-class BlockRemoved:
+class BlockRemoved(Data):
     text: str | None
     evicted: tuple[str, ...] = ()
 
 
 @attrs.frozen
-class SessionCreated:
+class SessionCreated(Data):
     session_id: str
     started_ms: int
     dropped_count: int = 0
 
 
 @attrs.frozen
-class SessionSaved:
+class SessionSaved(Data):
     session_id: str
     version: int
     saved_ms: int
 
 
 @attrs.frozen
-class SessionLoaded:
+class SessionLoaded(Data):
     version: int
     expired_at_rest: int
 
 
 @attrs.frozen
-class Rebalanced:
+class Rebalanced(Data):
     """What a rebalance did; `cursor` is empty when the scan reached the end."""
 
     promoted: tuple[str, ...] = ()

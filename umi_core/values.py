@@ -13,6 +13,8 @@ from typing import Final
 import attrs
 import msgpack
 
+from umi_core.data import Data
+
 __all__ = [
     "BLOCK_KINDS",
     "ENTITY_TYPES",
@@ -166,7 +168,7 @@ class Address:
 
 
 @attrs.frozen
-class Row:
+class Row(Data):
     """A row as storage answers it; version counts its writes, score_ppm is set by searches only.
 
     `body` is None for a row that storage reports as damaged.
@@ -179,7 +181,7 @@ class Row:
 
 
 @attrs.frozen
-class Entity:
+class Entity(Data):
     """The current version of one named fact (or of a note, which has no name of its own)."""
 
     id: str
@@ -220,7 +222,7 @@ class Version:
 
 
 @attrs.frozen
-class Relation:
+class Relation(Data):
     """A directed relation between two (entity id, version); links have version 0 on both ends."""
 
     id: str
@@ -234,7 +236,7 @@ class Relation:
 
 
 @attrs.frozen
-class Vector:
+class Vector(Data):
     """The embedding of one version of an entity: whole numbers in -127..127."""
 
     entity_id: str
@@ -289,35 +291,35 @@ class Block:
 
 
 @attrs.frozen
-class Epoch:
+class Epoch(Data):
     """One life of a memory; the version of its row is the epoch."""
 
     claimed_ms: int
 
 
 @attrs.frozen
-class Head:
+class Head(Data):
     """Where the fair scan of the access records stands."""
 
     cursor: str
 
 
 @attrs.frozen
-class Core:
+class Core(Data):
     """The core tier as one row: limits over all blocks hold because every write expects its version."""
 
     blocks: tuple[Block, ...]
 
 
 @attrs.frozen
-class Tombstone:
+class Tombstone(Data):
     """What is left of a forgotten entity: the number its next version continues from."""
 
     version: int
 
 
 @attrs.frozen
-class Receipt:
+class Receipt(Data):
     """What a commit did, so that asking again can be answered without doing it again.
 
     `value` is the value of the reply, one of umi_core.results; `by` the operation: epoch and number.
@@ -332,7 +334,7 @@ class Receipt:
 
 
 @attrs.frozen
-class SessionRow:
+class SessionRow(Data):
     """A saved session: who may load it, and its snapshot."""
 
     id: str
@@ -360,7 +362,7 @@ Body = (
 
 
 @attrs.frozen
-class RoutingDecision:
+class RoutingDecision(Data):
     """Where one entity was routed, by whom and why. `outcome` is known after the plan."""
 
     entity_id: str
@@ -374,6 +376,6 @@ class RoutingDecision:
 
 
 @attrs.frozen
-class Turn:
+class Turn(Data):
     role: str
     text: str

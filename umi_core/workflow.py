@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import EFFECT_NAMES, Asked, AskModel, Commit, Embed, Read
 from umi_core.errors import (
     BadWorkflow,
@@ -41,7 +42,7 @@ STEP_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 @attrs.frozen
-class Learned:
+class Learned(Data):
     """New facts; a later row to go on with; what was left out, as (substitute, reason, count).
 
     `shapes`: names of what a parser dropped or mended in the answer; they are marked, and change nothing.
@@ -54,14 +55,14 @@ class Learned:
 
 
 @attrs.frozen
-class Unusable:
+class Unusable(Data):
     """The answer says nothing that can be used: the end of the row's policy at once."""
 
     reason: str
 
 
 @attrs.frozen
-class Refuse:
+class Refuse(Data):
     """The operation ends here: the caller's fault, nothing changed."""
 
     error: Error
@@ -76,7 +77,7 @@ Take = Callable[[Facts, Answer | None, View], Taken]
 
 
 @attrs.frozen
-class Degrade:
+class Degrade(Data):
     """Go on with stated facts instead; `name` goes into the reply as `step:name`."""
 
     name: str
@@ -84,7 +85,7 @@ class Degrade:
 
 
 @attrs.frozen
-class OnFailure:
+class OnFailure(Data):
     """`attempts` in all (0: without end, whatever the kind), then degrade or, with None, abort.
 
     At a conflict: `conflict_error` may name the caller's fault; else go back to the row `replan`,
@@ -110,7 +111,7 @@ def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
 
 
 @attrs.frozen
-class Step:
+class Step(Data):
     """A row. `effect`, `ask` and `on_failure` are given together or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
@@ -134,7 +135,7 @@ class Step:
 
 
 @attrs.frozen
-class Workflow:
+class Workflow(Data):
     name: str
     given: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -253,7 +254,7 @@ def validated(workflow: Workflow) -> Workflow:
 
 
 @attrs.frozen
-class Registry:
+class Registry(Data):
     """All revisions of all workflows, and all sets of interceptors. Every call gives a new registry.
 
     Raises Rejected with all findings; the old registry is untouched either way.

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_core.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.inputs import Answer, Request, Value
 from umi_core.memory import Memory
@@ -39,7 +40,7 @@ class Judge(Protocol):
 
 
 @attrs.define
-class Agent:
+class Agent(Owner):
     """One memory with its clock and what it is about to do. `held`: what came while it paused."""
 
     name: str
@@ -100,7 +101,7 @@ class Agent:
 
 
 @attrs.frozen
-class Message:
+class Message(Data):
     """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
 
     event: str
@@ -154,7 +155,7 @@ def place_in_record(agent: Agent) -> int:
 
 
 @attrs.define
-class Tally:
+class Tally(Owner):
     """What happened how often in a run, by name."""
 
     operations: Counter[str] = attrs.field(factory=Counter)

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_core.values import Address
 
 REBUILT: Final = ("vector",)
@@ -18,7 +19,7 @@ OWN_CHECKSUM: Final = ("session",)  # a flipped byte of any other row would be n
 
 
 @attrs.frozen
-class Loss:
+class Loss(Data):
     """What happened to which keys, at which event and world time; no keys: everything there was."""
 
     kind: str
@@ -39,7 +40,7 @@ class Loss:
 
 
 @attrs.define
-class Atlas:
+class Atlas(Owner):
     loss_max: int = 0
     losses: list[Loss] = attrs.field(factory=list)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import fingerprint, provenance, seed_file
 from umi_sim.replay import block_apart
 from umi_sim.runner import run
@@ -20,7 +21,7 @@ class NotBlessed(ValueError):
 
 
 @attrs.frozen
-class Blessed:
+class Blessed(Data):
     """A file as it should be, and what is new about it, a line each; none if it is as recorded."""
 
     seed: SeedFile

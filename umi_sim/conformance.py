@@ -27,6 +27,7 @@ from hypothesis.stateful import (
 )
 
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.effects import (
     ByFilter,
     ByIds,
@@ -99,7 +100,7 @@ def agree(law: str, got: object, expected: object) -> None:
 
 
 @attrs.define
-class Twin:
+class Twin(Owner):
     """All rows ever written, in one dict; a deleted row has no body and keeps its version."""
 
     rows: dict[Address, Row] = attrs.field(factory=dict)

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import item_json, seed_file
 from umi_sim.replay import Replayed, replay
 from umi_sim.seed_file import EPHEMERAL, BadSeedFile, SeedFile
@@ -27,7 +28,7 @@ class NotKept(ValueError):
 
 
 @attrs.frozen
-class Kept:
+class Kept(Data):
     """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read."""
 
     path: Path

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from umi_core.config import OPTIONS, Config, check_option
+from umi_core.data import Data
 from umi_core.inputs import REQUESTS
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS
 from umi_core.values import Scope
@@ -92,7 +93,7 @@ def wish(scenario: "Scenario", name: str) -> bool | Ratio:
 
 
 @attrs.frozen
-class Drawing:
+class Drawing(Data):
     """One drawing; a stream is named by the key of its option."""
 
     scenario: "Scenario"

@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import scenario
 from umi_sim.faults import KINDS, Kind
 from umi_sim.invariants import ALIASES, RULES, Rule, rule_named
@@ -60,7 +61,7 @@ class UnknownName(KeyError):
 
 
 @attrs.frozen
-class Bite:
+class Bite(Data):
     """A run in which a rule catches a bug: its command, and the failure."""
 
     command: str

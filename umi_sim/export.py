@@ -15,6 +15,7 @@ from typing import Any, Final, ParamSpec
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data, Owner
 from umi_core.effects import Effect, Reply
 from umi_core.inputs import (
     Answer,
@@ -58,7 +59,7 @@ class CannotShow(ValueError):
 
 
 @attrs.frozen
-class Input:
+class Input(Data):
     """What a memory was told; `place` counts over all memories of the run."""
 
     place: int
@@ -67,7 +68,7 @@ class Input:
 
 
 @attrs.define
-class Life:
+class Life(Owner):
     """One memory from its birth on, as it was told."""
 
     agent: str
@@ -83,7 +84,7 @@ class Life:
 
 
 @attrs.frozen
-class Seen:
+class Seen(Data):
     """What one input led to. `raised`: the exception, instead of effects."""
 
     effects: tuple[Effect, ...] = ()
@@ -92,7 +93,7 @@ class Seen:
 
 
 @attrs.frozen
-class Test:
+class Test(Data):
     """One test function: the inputs in order, each with the effects that it must have.
 
     `unlike`: the last ones are those that must not come. `deadline_ms`: what is compared last, if anything.
@@ -314,7 +315,7 @@ def probed(
 
 
 @attrs.frozen
-class Source:
+class Source(Data):
     """A test file: its text, how many inputs it tells, and what it shows."""
 
     text: str

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.prng import Keyed, stream_key
 from umi_sim.run_config import Ratio
 
@@ -19,7 +20,7 @@ Draw = Callable[[str, int], int]
 
 
 @attrs.frozen
-class Kind:
+class Kind(Data):
     """`letter`: Before, Lost, After, Torn, Window, Shape, Meaning, Quirk or Destroys.
 
     `verb`: the call it strikes.

@@ -14,6 +14,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.inputs import REQUESTS
 from umi_sim.drawing import possible_kinds
 from umi_sim.items import Op
@@ -68,7 +69,7 @@ def order(value: Value) -> tuple[int, str]:
 
 
 @attrs.frozen
-class Missed:
+class Missed(Data):
     """One thing that a sweep should have met and did not; `scenario` is empty if it is about all of them."""
 
     scenario: str

@@ -4,13 +4,14 @@ import time
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import mutants, scenario
 from umi_sim.runner import run_once
 from umi_sim.wording import plural
 
 
 @attrs.frozen
-class Hunt:
+class Hunt(Data):
     """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
 
     `items`: how many the failing run has.

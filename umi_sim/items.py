@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 import attrs
 
+from umi_core.data import Data
+
 Args = Mapping[str, object]
 
 
 @attrs.frozen
-class Op:
+class Op(Data):
     """A request as it was made: `name` is one of umi_core.inputs.REQUESTS, `args` its fields but op_id."""
 
     id: str
@@ -19,7 +21,7 @@ class Op:
 
 
 @attrs.frozen
-class Fault:
+class Fault(Data):
     """A fault bound to a named event, with everything that was drawn for it."""
 
     id: str
@@ -29,7 +31,7 @@ class Fault:
 
 
 @attrs.frozen
-class Deviation:
+class Deviation(Data):
     """When fifo would deliver `over` and `take` is ready too, deliver `take`."""
 
     id: str
@@ -38,7 +40,7 @@ class Deviation:
 
 
 @attrs.frozen
-class ClockMove:
+class ClockMove(Data):
     """A move of an agent's clock: jump (by_ms), drift (num, den), freeze, thaw (catch_up), land (to_ms)."""
 
     id: str

@@ -13,6 +13,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_sim.agent import Message
 from umi_sim.faults import Draw, log_uniform
 from umi_sim.items import Args, Fault
@@ -33,7 +34,7 @@ Lane = tuple[str, str, bool]  # agent, service, up or down
 
 
 @attrs.frozen
-class Trip:
+class Trip(Data):
     """One delivery of a message, after so long.
 
     `is_released`: with others that were held, in an order of their own.
@@ -47,7 +48,7 @@ class Trip:
 
 
 @attrs.define
-class Link:
+class Link(Owner):
     """One direction: its window, and whether that holds messages or loses them."""
 
     window: Window = attrs.field(factory=Window)

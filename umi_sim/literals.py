@@ -12,6 +12,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_core.values import Scope
 from umi_sim.item_json import runs
 from umi_sim.wording import code_of
@@ -35,7 +36,7 @@ class Unwritable(ValueError):
 
 
 @attrs.frozen
-class Parts:
+class Parts(Data):
     """A call or a sequence: what opens it, its parts with their names, what closes it."""
 
     opening: str
@@ -51,7 +52,7 @@ Node = str | Parts
 
 
 @attrs.define
-class Writer:
+class Writer(Owner):
     """Writes values, and remembers what the source has to import and which constants it has to have.
 
     `scope` is called SCOPE.

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import attrs
 
+from umi_core.data import Owner
 from umi_core.effects import Asked
 from umi_core.inputs import EffectFailed
 from umi_core.memory import Memory
@@ -45,7 +46,7 @@ class Around(Protocol):
 
 
 @attrs.define
-class Mail:
+class Mail(Owner):
     """Messages in order of their due time."""
 
     world: Around = attrs.field(repr=False)

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import Effect
 from umi_core.inputs import Value
 from umi_core.memory import Memory
@@ -32,7 +33,7 @@ class Stop(BaseException):
 
 
 @attrs.frozen
-class Stand:
+class Stand(Data):
     """A run right after a step: its state before the step, the run as it is now, and the records since the
     step before.
 
@@ -46,7 +47,7 @@ class Stand:
 
 
 @attrs.frozen
-class Course:
+class Course(Data):
     """A whole run: the event of each step, from step 1 on, the step that sent each effect, and its end."""
 
     events: Sequence[str]
@@ -74,7 +75,7 @@ class Watcher(Inspector):
 
 
 @attrs.frozen
-class Playback:
+class Playback(Data):
     """A run that can be lived again, from its configuration and its items; None draws them from the seed."""
 
     config: RunConfig

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from umi_core.data import Owner
 from umi_core.policies.similarity import Peaks
 
 Mask = NDArray[np.bool_]
@@ -24,7 +25,7 @@ RARE_SHARE: Final = 8  # fewer columns than one in so many have a level: all its
 
 
 @attrs.define
-class Marked:
+class Marked(Owner):
     """A posting list as one byte per slot, as far as the list was when a search last needed it."""
 
     bits: NDArray[np.uint8]
@@ -39,7 +40,7 @@ class Marked:
 
 
 @attrs.define
-class Postings:
+class Postings(Owner):
     """Slots by word: a number for one, an array for more."""
 
     slots: dict[str, "int | array[int]"] = attrs.field(factory=dict, init=False)
@@ -94,7 +95,7 @@ def grown(values: NDArray[Kind], size: int) -> NDArray[Kind]:
 
 
 @attrs.define
-class Order:
+class Order(Owner):
     """The slots by key, but for the latest ones, which are looked at one by one."""
 
     slots: NDArray[np.intp] = attrs.field(init=False, factory=lambda: np.zeros(0, np.intp))

@@ -14,6 +14,7 @@ from typing import Final, get_args, get_type_hints
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import Asked, AskModel, Commit, Embed, Read
 from umi_core.language import evolution, extraction, rewriting, routing
 from umi_core.language.replies import UNREAD
@@ -38,7 +39,7 @@ PARSED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @attrs.frozen
-class Part:
+class Part(Data):
     """One row, or the rules: how often it met each thing that it can meet, in order."""
 
     name: str

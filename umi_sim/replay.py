@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import fingerprint
 from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
@@ -35,7 +36,7 @@ class NotRegenerated(ValueError):
 
 
 @attrs.frozen
-class Replayed:
+class Replayed(Data):
     """One seed file, run again: what it is, in one line, and the exit code of that.
 
     `records`: of a run that diverged, what it did where it left the recorded one.

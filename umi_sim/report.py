@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import fingerprint
 from umi_sim.calls import call, literal, world_call
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
@@ -49,7 +50,7 @@ REST: Final = (ABSENT, ABSENT, ABSENT, 0, 1, 2)
 
 
 @attrs.frozen
-class Told:
+class Told(Data):
     """A failure as a report shows it: from a verdict, or from a seed file without running it."""
 
     config: RunConfig

@@ -5,6 +5,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.values import Scope
 
 Ratio = tuple[int, int]
@@ -13,7 +14,7 @@ PAUSE_MS_MAX = 2_000
 
 
 @attrs.frozen
-class AgentConfig:
+class AgentConfig(Data):
     """One memory with its clock; `skew_ms` is how far its clock is ahead of world time at the start."""
 
     name: str
@@ -22,7 +23,7 @@ class AgentConfig:
 
 
 @attrs.frozen
-class RunConfig:
+class RunConfig(Data):
     """Everything that the seed decided before the first step.
 
     `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only

@@ -15,6 +15,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Owner
 from umi_core.effects import Done, Outcome, Reply
 from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.results import Rebalanced
@@ -43,7 +44,7 @@ STORY_SHOWN: Final = 24
 
 
 @attrs.define
-class Known:
+class Known(Owner):
     """What the generator may know: the oracle's knowledge, and the clocks."""
 
     inspector: Inspector
@@ -76,7 +77,7 @@ class Known:
 
 
 @attrs.define
-class Run:
+class Run(Owner):
     """One run: its world, and where it stands."""
 
     config: RunConfig

@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import AskModel
 from umi_sim.model import truth
 
@@ -19,7 +20,7 @@ PROMPT_DIGEST_BYTES: Final = 8
 
 
 @attrs.frozen
-class Said:
+class Said(Data):
     """One answer of the model: to which event, for which task, the digest of the prompt in hex, the text."""
 
     at: str

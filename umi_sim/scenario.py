@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.config import OPTIONS, Config
+from umi_core.data import Data
 from umi_core.errors import Rejected, shown
 from umi_core.inputs import REQUESTS
 from umi_core.limits import DAY_MS, OP_COUNT_MAX
@@ -169,7 +170,7 @@ def key(table: str, read: Reader, default: Any = None) -> Any:
 
 
 @attrs.frozen
-class Scenario:
+class Scenario(Data):
     """A checked file: each field has the name of its key. What the file does not say is None, or empty."""
 
     document: Table = attrs.field(repr=False)

@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from umi_core.data import Owner
 from umi_core.effects import ByVector, ByWords, Where
 from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN, PPM
@@ -36,8 +37,8 @@ KEY_PREFIX: Final = "ent_"
 KEY_BYTES: Final = 8
 
 
-@attrs.define(eq=False)
-class SearchIndex:
+@attrs.define
+class SearchIndex(Owner):
     """One shelf for each scope that was searched."""
 
     rows: Stored
@@ -69,8 +70,8 @@ def can_answer(query: ByVector | ByWords) -> bool:
 # One scope.
 
 
-@attrs.define(eq=False)
-class Shelf:
+@attrs.define
+class Shelf(Owner):
     """The entities of a scope: a table for each length of vectors, and the ids of rows that fit in none."""
 
     scope: Scope

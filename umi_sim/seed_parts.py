@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
 from umi_sim.said import Said
@@ -18,7 +19,7 @@ class BadSeedFile(ValueError):
 
 
 @attrs.frozen
-class Expect:
+class Expect(Data):
     """What a replay must come to: `result` is fail or pass; the hashes hold for the items as they are."""
 
     result: str
@@ -31,7 +32,7 @@ class Expect:
 
 
 @attrs.frozen
-class History:
+class History(Data):
     """What became of the failure since it was first seen; written by hand or by commands.
 
     `passes` counts replays in a row that found no failure, of a file that is not kept for good.
@@ -46,7 +47,7 @@ class History:
 
 
 @attrs.frozen
-class Minimised:
+class Minimised(Data):
     """What shrinking did: runs used, items of each kind before and after, ids of the items it needs.
 
     `stopped` says why it ended: fixpoint, or the budget that was used up.
@@ -61,7 +62,7 @@ class Minimised:
 
 
 @attrs.frozen
-class SeedFile:
+class SeedFile(Data):
     """One run to repeat. `extra` holds the top-level keys that this reader does not know.
 
     `minimised` is there once the run was shrunk; `original` then holds the items it had before, and

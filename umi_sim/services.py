@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import Asked, AskModel, Commit, Embed, FailureKind, Read
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied
 from umi_sim.atlas import Atlas
@@ -29,7 +30,7 @@ NO_ARGS: Final[Args] = MappingProxyType({})
 
 
 @attrs.frozen
-class Call:
+class Call(Data):
     """One effect on its way: its event name, who asked in which life, and when."""
 
     event: str
@@ -51,7 +52,7 @@ class Call:
 
 
 @attrs.frozen
-class Later:
+class Later(Data):
     """An answer that leaves the service at `at_ms`."""
 
     answer: Answer
@@ -59,7 +60,7 @@ class Later:
 
 
 @attrs.frozen
-class Flush:
+class Flush(Data):
     """A batch that becomes durable one flush later.
 
     `told`, what its sender hears: true, nothing, unknown, or the time of a slow answer.
@@ -73,7 +74,7 @@ Handled = Later | Flush | None
 
 
 @attrs.frozen
-class Tight:
+class Tight(Data):
     """Storage has this capacity for a while."""
 
     until_ms: int
@@ -81,7 +82,7 @@ class Tight:
 
 
 @attrs.frozen
-class Lag:
+class Lag(Data):
     """Meanwhile searches did not know what was younger than `lag_ms`."""
 
     until_ms: int

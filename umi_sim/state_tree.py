@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_core.values import Address, Scope
 from umi_sim.calls import literal
 from umi_sim.wording import cut, escaped
@@ -31,7 +32,7 @@ Leaf: TypeAlias = Any
 
 
 @attrs.frozen
-class Branch:
+class Branch(Data):
     """Something with parts: what it is called, and its parts by name."""
 
     kind: str
@@ -42,7 +43,7 @@ Tree: TypeAlias = Branch | Leaf
 
 
 @attrs.frozen
-class Change:
+class Change(Data):
     """One place where two trees differ, with what stands there; `MISSING` where nothing does."""
 
     path: str
@@ -90,7 +91,7 @@ def rest_after(name: str, path: str) -> str | None:
 
 
 @attrs.define
-class Grower:
+class Grower(Owner):
     """Copies values into trees, and counts."""
 
     node_count: int = 0

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from umi_core.codec import encode
+from umi_core.data import Data
 from umi_core.effects import (
     ByFilter,
     ByIds,
@@ -58,7 +59,7 @@ INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no nump
 
 
 @attrs.frozen
-class Pending:
+class Pending(Data):
     """A batch that has arrived and is not durable yet, and who sent it."""
 
     commit: Commit
@@ -66,7 +67,7 @@ class Pending:
 
 
 @attrs.frozen
-class Kept:
+class Kept(Data):
     """What the first durable batch of an idempotency key came to."""
 
     versions: Versions

@@ -7,7 +7,6 @@ Law 3. Never `unicodedata`, `isalpha`, `isupper`, or a `\\w`; a golden test hash
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import pairwise
 from typing import Final
 
@@ -81,25 +80,18 @@ ASCII_WORD: Final = re.compile("[0-9a-z]+")
 SENTENCE: Final = re.compile(rf"[^{SENTENCE_ENDS}\n]*[{SENTENCE_ENDS}]+|[^{SENTENCE_ENDS}\n]+")
 
 
-@cache  # compiling these sets takes longer than a short run, which may need none of them
-def word() -> re.Pattern[str]:
-    """One word, or one run of a dense script (then the group `dense` is set)."""
-    return re.compile(
-        f"{char_class(SPACED)}{char_class(SPACED, MARKS)}*"
-        f"|(?P<dense>(?:{ONE_DENSE})+)"
-        f"|{char_class(FLAG_LETTERS)}{{2}}"
-        f"|{ONE_EMOJI}(?:(?<=\u200d){ONE_EMOJI})*"
-    )
-
-
-@cache
-def dense_char() -> re.Pattern[str]:
-    return re.compile(ONE_DENSE)
+# Texts, not patterns: `re` makes them when they are first needed, and keeps them. Few short runs need any.
+WORD: Final = (  # one word, or one run of a dense script (then the group `dense` is set)
+    f"{char_class(SPACED)}{char_class(SPACED, MARKS)}*"
+    f"|(?P<dense>(?:{ONE_DENSE})+)"
+    f"|{char_class(FLAG_LETTERS)}{{2}}"
+    f"|{ONE_EMOJI}(?:(?<=\u200d){ONE_EMOJI})*"
+)
 
 
 def word_matches(text: str) -> Iterator[re.Match[str]]:
     """The words of a text in order, as written."""
-    return word().finditer(text)
+    return re.finditer(WORD, text)
 
 
 def tokens(text: str) -> list[str]:
@@ -131,5 +123,5 @@ def is_upper(char: str) -> bool:
 
 def pairs(run: str) -> list[str]:
     """The neighbours in a dense run, each with its marks; a single one alone."""
-    chars = dense_char().findall(run)
+    chars = re.findall(ONE_DENSE, run)
     return [first + second for first, second in pairwise(chars)] or chars

@@ -20,6 +20,7 @@ import attrs
 import msgpack
 
 from umi_core.codec import Plain
+from umi_core.data import Data
 from umi_core.values import is_text
 
 Field: TypeAlias = Plain
@@ -112,7 +113,7 @@ class Trace:
 
 
 @attrs.frozen
-class Difference:
+class Difference(Data):
     """The first record, by its number, that two traces do not share; None where a trace has ended."""
 
     index: int
@@ -121,7 +122,7 @@ class Difference:
 
 
 @attrs.frozen
-class SavedTrace:
+class SavedTrace(Data):
     """A trace file: the hash of the whole run, its configuration, the records that were kept."""
 
     hexdigest: str

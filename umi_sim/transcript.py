@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.language.replies import Number
 from umi_sim.text import Ranges, char_class
 
@@ -27,7 +28,7 @@ FORM: Final = '{"speaker": "...", "text": "..."}'
 
 
 @attrs.frozen
-class TurnLine:
+class TurnLine(Data):
     """One turn; `at_ms` and `session` are None where its line has none."""
 
     speaker: str

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
 from umi_sim.said import Said
@@ -32,7 +33,7 @@ def demand(holds: object, rule: str, message: str, expected: object = "", got: o
 
 
 @attrs.frozen
-class Failure:
+class Failure(Data):
     """The first broken promise. `rule` is readable, `rule_id` goes into files; only a crash has a `frame`."""
 
     kind: FailureKind
@@ -49,7 +50,7 @@ class Failure:
 
 
 @attrs.frozen
-class Event:
+class Event(Data):
     """One line of the story of a run, for people: step, world time, event name, what happened."""
 
     step: int
@@ -59,7 +60,7 @@ class Event:
 
 
 @attrs.frozen
-class Verdict:
+class Verdict(Data):
     """Counts are in order of names: operations by kind, replies by outcome, faults by kind."""
 
     config: RunConfig

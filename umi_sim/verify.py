@@ -16,6 +16,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import difference, item_json, runner, scenario, seed_file, trace
 from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
@@ -36,7 +37,7 @@ class ChildFailed(Exception):
 
 
 @attrs.frozen
-class Seen:
+class Seen(Data):
     """What one process says of one seed."""
 
     seed: int

@@ -12,6 +12,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_sim import fingerprint, scenario, trace
 from umi_sim.continued import Continued
 from umi_sim.items import ClockMove, Deviation, Item
@@ -40,7 +41,7 @@ class NothingToExplain(ValueError):
 
 
 @attrs.frozen
-class Part:
+class Part(Data):
     """An item or an option. `is_needed`: without it the run ends otherwise; `instead` says how, in words."""
 
     name: str
@@ -52,7 +53,7 @@ class Part:
 
 
 @attrs.frozen
-class Share:
+class Share(Data):
     """How many runs failed in the same way that kept so many items, and drew the rest."""
 
     kept: int
@@ -69,7 +70,7 @@ class Share:
 
 
 @attrs.define
-class Found:
+class Found(Owner):
     """What is known so far. `nearest` is the part whose lack comes closest to the failing run and passes."""
 
     items: tuple[Item, ...]
@@ -140,7 +141,7 @@ def is_told_by(item: Item, record: Record) -> bool:
 
 
 @attrs.define
-class Inquiry:
+class Inquiry(Owner):
     """The runs behind a page; what they come to goes into `found`."""
 
     seed: SeedFile

@@ -2,12 +2,13 @@
 
 import attrs
 
+from umi_core.data import Owner
 from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
 from umi_sim.items import Args
 
 
 @attrs.define
-class Window:
+class Window(Owner):
     """Until when the last one lasts, and from when on the next one may start."""
 
     end_ms: int = 0

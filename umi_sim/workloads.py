@@ -15,6 +15,7 @@ from typing import Final, Protocol
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.inputs import REQUESTS
 from umi_core.language.pronouns import read
 from umi_core.limits import PPM, WORKING_VALUE_BYTES_MAX
@@ -291,7 +292,7 @@ def hostile_maker(pool: Maker | Pool) -> Maker:
 
 
 @attrs.frozen
-class Field:
+class Field(Data):
     """An argument: what it may be, plain and hostile; `share`: how often it is given at all."""
 
     name: str

@@ -18,6 +18,7 @@ import attrs
 
 from umi_core.codec import plain_parts
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.effects import Reply
 from umi_core.inputs import REQUESTS, Value, Wake
 from umi_core.memory import Memory
@@ -51,7 +52,7 @@ class OutOfSteps(Exception):
 
 
 @attrs.define
-class World:
+class World(Owner):
     """One run in progress. `judge` sees everything from outside; `source` supplies items, luck and order."""
 
     config: RunConfig

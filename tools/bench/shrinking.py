@@ -66,7 +66,7 @@ def main() -> None:
 def ours(mutant: Mutant) -> Hunted | None:
     start = process_time()
     for seed in range(mutant.seeds_max):
-        config = attrs.evolve(draw(find(mutant.scenario), seed), planted=mutant.name)
+        config = attrs.evolve(draw(find(mutant.scenario), seed, mutant.overrides), planted=mutant.name)
         verdict, _ = run_once(config)
         if verdict.failure is not None:
             found_ms = since(start)

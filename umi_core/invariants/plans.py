@@ -104,7 +104,7 @@ def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], 
 def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTable], config: Config) -> None:
     """`facts` are of an operation that has planned, and one of `tables` is what it scored with."""
     plan, core = facts.get("plan"), facts.get("core")
-    if not isinstance(plan, Planned) or not isinstance(core, CoreTier):
+    if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
         return
     after = core if plan.core is None else plan.core
     change = Change(core, after, plan, asked_to_leave(facts.get("request"), core))

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import attrs
 
+from umi_core.data import Owner
 from umi_core.effects import Asked, Commit, Done, Reply
 from umi_core.errors import Error
 from umi_core.inputs import Committed, InCore, ReadDone, Value, request_name
@@ -63,7 +64,7 @@ def stand_of(operation: Operation) -> Stand:
 
 
 @attrs.define
-class Before:
+class Before(Owner):
     """What a step is compared with: the state as the step before has left it."""
 
     phase: Phase
@@ -85,7 +86,7 @@ def before_step(state: State) -> Before:
 
 
 @attrs.define
-class Told:
+class Told(Owner):
     """What the step was given, and the operation that waited for it, if any did."""
 
     value: Value

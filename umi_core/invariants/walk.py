@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data, Owner
 from umi_core.limits import BLOCK_BYTES_MAX, PPM, SELF_ENTRY_COUNT_MAX, SELF_SHARE_PPM
 from umi_core.policies.routing import SELF_BLOCK
 
@@ -18,7 +19,7 @@ Slot = tuple[str, str]
 
 
 @attrs.frozen
-class Seat:
+class Seat(Data):
     """An entry in core, or one that asks for a place."""
 
     entity_id: str
@@ -32,7 +33,7 @@ class Seat:
 
 
 @attrs.define
-class Walk:
+class Walk(Owner):
     """`texts` are the bytes of labels and authored texts, which nothing drives out."""
 
     config: Config

@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.language.replies import (
     ArrayOf,
     Json,
@@ -33,7 +34,7 @@ Pair = tuple[str, str]  # refs: of the new statement, of the old one
 
 
 @attrs.frozen
-class Verdict:
+class Verdict(Data):
     """What a new statement does to an old one."""
 
     kind: str
@@ -47,7 +48,7 @@ BY_TABLE: Final = Verdict("extend", PPM // 2, by="table")
 
 
 @attrs.frozen
-class Evolution:
+class Evolution(Data):
     """Verdicts by pair, in the order of the reply, and why rows were dropped.
 
     `silent`: why sound rows are no verdicts; `mended`: what became of reasons. Equal readings need not share

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeVar, get_args
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.language.replies import Json, ObjectWith, Unusable, confidence_ppm, find_json
 from umi_core.language.words import auto_name, clean_name, words
 from umi_core.limits import (
@@ -43,7 +44,7 @@ Dropped = tuple[tuple[int, str], ...]
 
 
 @attrs.frozen
-class Mention:
+class Mention(Data):
     """What a text says about one name. Without `named` its id comes from the content."""
 
     type: str
@@ -54,7 +55,7 @@ class Mention:
 
 
 @attrs.frozen
-class Link:
+class Link(Data):
     """A directed link between two mentions, by the names they are kept under."""
 
     source_name: str
@@ -64,7 +65,7 @@ class Link:
 
 
 @attrs.frozen
-class Extraction:
+class Extraction(Data):
     """What was read; `dropped` and `dropped_links` count from 0 in the lists of the reply.
 
     `mended`: what had to be put right; equal readings are equal, whatever it took.

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, PROMPT_BYTES_MAX
 from umi_core.values import ENTITY_TYPES, LINK_KINDS, Entity, Turn, cut, size
 
@@ -98,7 +99,7 @@ assert not any("\nINPUT " in "\n" + block for blocks in FIXED.values() for block
 
 
 @attrs.frozen
-class Statement:
+class Statement(Data):
     """What is said of one entity, under a ref that an answer can name: `id@version`."""
 
     ref: str

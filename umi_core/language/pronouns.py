@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.language.words import word_matches
 
 # The terms by language. Words that mean something else in another of them are left out: German "es", Spanish
@@ -52,7 +53,7 @@ Phrase = tuple[str, ...]
 
 
 @attrs.frozen
-class Word:
+class Word(Data):
     """A word as it is compared, and as it was written with what follows its apostrophe."""
 
     text: str
@@ -85,7 +86,7 @@ def by_first_word() -> dict[str, list[tuple[Phrase, str]]]:
 
 
 @attrs.frozen
-class Reading:
+class Reading(Data):
     """A text read for references: its terms in order, repeated ones too, and the words outside of them."""
 
     terms: tuple[str, ...]

@@ -11,12 +11,13 @@ from typing import Final, Literal, NoReturn, get_args, overload
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
 from umi_core.values import SURROGATE, cut, size
 
 
 @attrs.frozen
-class Number:
+class Number(Data):
     """A JSON number as it was written."""
 
     text: str
@@ -30,14 +31,14 @@ UNREAD: Final[tuple[str, ...]] = get_args(Unread)
 
 
 @attrs.frozen
-class Unusable:
+class Unusable(Data):
     """A reply without payload."""
 
     reason: Unread
 
 
 @attrs.frozen
-class ObjectWith:
+class ObjectWith(Data):
     """Wanted: an object that has a list under `key`."""
 
     key: str
@@ -47,7 +48,7 @@ class ObjectWith:
 
 
 @attrs.frozen
-class ArrayOf:
+class ArrayOf(Data):
     """Wanted: an array that is empty, or holds at least one element of the kind."""
 
     kind: type[dict[str, Json]] | type[str]

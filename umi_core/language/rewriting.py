@@ -12,6 +12,7 @@ from typing import Final, Literal, get_args
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.language.pronouns import LANGUAGES, Reading, read
 from umi_core.language.replies import ArrayOf, Json, Unusable, find_json, whole
 from umi_core.language.words import content, words
@@ -68,13 +69,11 @@ def words_of(turns: tuple[Turn, ...]) -> frozenset[str]:
 LIGHT_WORDS: Final = {
     "en": frozenset[str](),
     "de": frozenset(
-        words(
-            """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf
-            aus bei für gegen in mit nach über um von zu und"""
-        )
+        """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf
+        aus bei für gegen in mit nach über um von zu und""".split()
     ),
-    "es": frozenset(words("el la los las un una unos unas a al de del e en con por para que sobre y")),
-    "zh": frozenset(words("的 在 和 了 是")),
+    "es": frozenset("el la los las un una unos unas a al de del e en con por para que sobre y".split()),
+    "zh": frozenset("的在和了是"),
 }
 
 
@@ -153,11 +152,9 @@ def collapsed(text: str) -> str:
 # Variants.
 
 TRIGGERS: Final = frozenset(
-    words(
-        """who what when where why how
-        yesterday today last recent before after week month year
-        similar like connections associated linked related about regarding involving connected"""
-    )
+    """who what when where why how
+    yesterday today last recent before after week month year
+    similar like connections associated linked related about regarding involving connected""".split()
 )
 
 
@@ -171,7 +168,7 @@ SHAPES: Final[tuple[str, ...]] = get_args(VariantDrop)
 
 
 @attrs.frozen
-class Variants:
+class Variants(Data):
     """The query and what a model adds, each once; why other elements were dropped."""
 
     texts: tuple[str, ...]

@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.language.replies import (
     ArrayOf,
     Json,
@@ -37,7 +38,7 @@ SHAPES: Final[tuple[str, ...]] = (*MALFORMED, *get_args(Cause))
 
 
 @attrs.frozen
-class Routes:
+class Routes(Data):
     """Decisions in the order asked, and each cause that degrades, rows of no asked entity first.
 
     `shapes`: names, of SHAPES, of all that was not followed as it stood; equal readings need not share them.

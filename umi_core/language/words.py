@@ -7,7 +7,6 @@ Law 2. Every word rule of the project uses these words; nobody tests for substri
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Final
 
 from umi_core.values import CONTROL, cut, size, tidy
@@ -16,16 +15,12 @@ AUTO_NAME_BYTES_MAX: Final = 50
 
 ALONE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # every code point is a word
 RUN: Final = rf"[^\W_{ALONE}]+"  # `\w` is `str.isalnum` and the underscore
-
-
-@cache  # large sets of characters take long to compile, and few runs are so short that this shows
-def word() -> re.Pattern[str]:
-    return re.compile(rf"([{ALONE}]|{RUN})(?:['’]{RUN})*")
+WORD: Final = rf"([{ALONE}]|{RUN})(?:['’]{RUN})*"  # a text: `re` makes the pattern when it is first needed
 
 
 def word_matches(text: str) -> Iterator[re.Match[str]]:
     """The words of a text in order as written; group 1 is what stands before the first apostrophe."""
-    return word().finditer(unicodedata.normalize("NFC", text))
+    return re.finditer(WORD, unicodedata.normalize("NFC", text))
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.policies.routing import SELF_BLOCK
 
 
 @attrs.frozen
-class Standing:
+class Standing(Data):
     """A promoted entry as this policy sees it: where it lies, what it takes, what it is worth."""
 
     entity_id: str
@@ -23,7 +24,7 @@ class Standing:
 
 
 @attrs.frozen
-class Shortage:
+class Shortage(Data):
     """How much is lacking of each limit; a number of at most zero is room to spare."""
 
     core_bytes: int = 0

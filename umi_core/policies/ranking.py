@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.limits import PPM, RRF_K, RRF_SCALE
 from umi_core.values import Row
 
@@ -15,7 +16,7 @@ RELEVANCE_SHARE_PPM = 700_000
 
 
 @attrs.frozen
-class Ranked:
+class Ranked(Data):
     """A row, its score among the others, and the best relevance that any list gave it."""
 
     row: Row

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.effects import Write
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
 from umi_core.values import AccessRecord, Address, Entity, Scope
@@ -22,7 +23,7 @@ Versions = Iterable[tuple[Address, int]]
 
 
 @attrs.frozen
-class AccessTable:
+class AccessTable(Data):
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
     `cursor` is what the head row said under its version `head_version`, 0 if there was none.

@@ -17,6 +17,7 @@ import attrs
 
 from umi_core import limits
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.errors import (
     BadImportance,
     BadKind,
@@ -43,7 +44,7 @@ AdmissionOutcome = Literal["promoted", "already_in_core", "moved", "refused_full
 
 
 @attrs.frozen
-class CoreTier:
+class CoreTier(Data):
     """Blocks in order (kind, label bytes), and the version of the guard row they belong to."""
 
     blocks: tuple[Block, ...] = ()
@@ -83,7 +84,7 @@ def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:
 
 
 @attrs.frozen
-class CoreWrite:
+class CoreWrite(Data):
     """A write that was accepted: the tier after it, the entries that left core, the text that was removed."""
 
     core: CoreTier
@@ -183,7 +184,7 @@ def too_long(error: type[TooLong], size_bytes: int, limit_bytes: int) -> TooLong
 
 
 @attrs.frozen
-class Admission:
+class Admission(Data):
     """What came of asking for a place in core. A refusal is an outcome, never an error."""
 
     core: CoreTier

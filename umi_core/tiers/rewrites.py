@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.language.prompts import FIXED
 from umi_core.limits import RESOLVE_CACHE_COUNT_MAX, RESOLVE_CACHE_MS
 from umi_core.results import Resolution
@@ -26,14 +27,14 @@ def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
 
 
 @attrs.frozen
-class Rewrite:
+class Rewrite(Data):
     key: bytes
     stored_ms: int
     resolution: Resolution
 
 
 @attrs.frozen
-class RewriteCache:
+class RewriteCache(Data):
     """Least recently used first."""
 
     rewrites: tuple[Rewrite, ...] = ()

@@ -17,6 +17,7 @@ import msgpack
 
 from umi_core import errors, limits
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.errors import Error, SnapshotDamaged
 from umi_core.tiers.working import WorkingTier, write_error
 from umi_core.values import cut, is_text, pack, size
@@ -28,7 +29,7 @@ VERSION: Final = 1
 
 
 @attrs.frozen
-class SessionInfo:
+class SessionInfo(Data):
     """What is known of the session.
 
     In no snapshot: `version`, its row's as loaded or saved last, and `load_count`, how often this life has
@@ -114,7 +115,7 @@ def sealed(body: bytes) -> bytes:
 
 
 @attrs.frozen
-class Loaded:
+class Loaded(Data):
     """A snapshot brought to the present. Its tier has no expiry count, its info no row version."""
 
     tier: WorkingTier

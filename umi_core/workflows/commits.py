@@ -12,6 +12,7 @@ from hashlib import blake2b
 import attrs
 
 from umi_core.codec import encode
+from umi_core.data import Data
 from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.errors import KeyReused
 from umi_core.inputs import Answer, Committed, ReadDone
@@ -38,7 +39,7 @@ from umi_core.workflow import Ask, Learned, Refuse, Step, Taken, degrade, nothin
 
 
 @attrs.frozen
-class Plan:
+class Plan(Data):
     """What a commit will write, and what the memory learns when it is durable."""
 
     at_ms: int

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.inputs import Remember
 from umi_core.language.evolution import BY_TABLE, Verdict
 from umi_core.language.extraction import Mention
@@ -22,7 +23,7 @@ APPENDING = ("extend", "derive")
 
 
 @attrs.frozen
-class Drafted:
+class Drafted(Data):
     """One entity as it will be, with what the rows said when it was planned.
 
     `old` is the version before, `verdict` what this one does to it; None if there is none before.

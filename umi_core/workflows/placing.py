@@ -7,6 +7,7 @@ end: who was promoted and displaced again was refused.
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.policies.promotion import score_ppm
 from umi_core.state import View
 from umi_core.tiers.archive import AccessTable
@@ -16,7 +17,7 @@ from umi_core.workflows.commits import scores_of
 
 
 @attrs.frozen
-class Placed:
+class Placed(Data):
     """Core afterwards, the decisions with their outcomes, who came in, and who had to leave."""
 
     core: CoreTier

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.language.evolution import BY_TABLE, Pair, Verdict
 from umi_core.language.extraction import Link, Mention
 from umi_core.limits import RELATION_COUNT_MAX
@@ -21,7 +22,7 @@ End = tuple[str, int]
 
 
 @attrs.frozen
-class Related:
+class Related(Data):
     """The new relations; the drafts and the other entities as they are with them."""
 
     relations: tuple[Relation, ...]

@@ -11,6 +11,7 @@ import attrs
 
 from umi_core.codec import state_digest
 from umi_core.config import Config
+from umi_core.data import Data, Owner
 from umi_core.effects import Effect
 from umi_core.inputs import Value
 from umi_core.memory import Memory
@@ -34,7 +35,7 @@ class Step(NamedTuple):
 
 
 @attrs.frozen
-class Life:
+class Life(Data):
     """One memory from its birth on. `digest` is over its state at the end."""
 
     agent: str
@@ -74,7 +75,7 @@ def told(value: object) -> str:
 
 
 @attrs.define
-class Recorder:
+class Recorder(Owner):
     """The lives of a run in progress, by agent."""
 
     steps: dict[str, list[Step]] = attrs.field(factory=dict)

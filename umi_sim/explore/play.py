@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.workflow import Registry
 from umi_sim.agent import Agent, must_be_quiet
 from umi_sim.explore.table import JUMPS, Alphabet, Known
@@ -27,7 +28,7 @@ STRUCK: Final = ("request", "deliver", "wait")  # letters with which a fault may
 
 
 @attrs.frozen
-class Way:
+class Way(Data):
     """A fault at the n-th place of a letter where one may strike, and which way each of its draws goes."""
 
     kind: str
@@ -36,7 +37,7 @@ class Way:
 
 
 @attrs.frozen
-class Letter:
+class Letter(Data):
     """One choice. `kind`: request, wait, deliver, jump or crash; `number`: which one, or how many ms."""
 
     kind: str

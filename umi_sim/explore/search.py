@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim import runner
@@ -53,7 +54,7 @@ class Found(Exception):
 
 
 @attrs.frozen
-class Explanation:
+class Explanation(Data):
     """What an exploration came to.
 
     `depth`: how many letters the failed list has, or to which depth every list was tried. `verdict`: of the

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.inputs import REQUESTS
 from umi_sim import item_json
 from umi_sim.faults import KINDS
@@ -32,7 +33,7 @@ KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
 @attrs.frozen
-class Known:
+class Known(Data):
     """A value that only a run can tell: the n-th session or entity that the oracle knows, or all others."""
 
     what: str
@@ -40,7 +41,7 @@ class Known:
 
 
 @attrs.frozen
-class Alphabet:
+class Alphabet(Data):
     """What a list may be made of.
 
     `interleave`: each delivery is a letter; else everything that a letter set going ends before the next.

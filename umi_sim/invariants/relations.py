@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from umi_core import limits
+from umi_core.data import Owner
 from umi_core.values import (
     EVOLUTION_KINDS,
     LINK_KINDS,
@@ -33,7 +34,7 @@ Ends = tuple[tuple[str, int], tuple[str, int]]  # (entity id, version) of source
 
 
 @attrs.define
-class Rows:
+class Rows(Owner):
     """What storage holds of one scope, by kind and by the id that counts."""
 
     scope: Scope

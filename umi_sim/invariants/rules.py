@@ -8,12 +8,14 @@ from typing import Final, Literal
 
 import attrs
 
+from umi_core.data import Data
+
 SeenBy = Literal["oracle", "inside", "equivalence", "test", "harness"]
 Cost = Literal["cheap", "full", "none"]
 
 
 @attrs.frozen
-class Rule:
+class Rule(Data):
     """`owner` is the module that checks it; empty if nothing does yet."""
 
     name: str

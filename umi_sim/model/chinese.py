@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.model import chinese_words
 from umi_sim.model.chinese_words import COUNTING, LEXICON, PIECE_CHARS_MAX, SURNAMES, TITLES
 from umi_sim.model.mentions import ABOUT, ASIDE, PLAIN, Mention
@@ -26,7 +27,7 @@ QUOTED: Final = re.compile('[《「『“"【]([^》」』”"】\n]{1,30})[》�
 
 
 @attrs.frozen
-class Piece:
+class Piece(Data):
     """A word of the lexicon, a run of unknown characters, a word in other letters, or a mark between them.
 
     `kind` is that of the lexicon, or name, latin, stop.

@@ -4,6 +4,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.text import lower, word_matches
 
 PlacedCue = tuple[int, int, "Cue"]  # where a cue starts and ends
@@ -95,7 +96,7 @@ KNOWN_ROWS: Final = (
 
 
 @attrs.frozen
-class Cue:
+class Cue(Data):
     """A phrase that tells the types of the names beside it; with a relation, what links them."""
 
     phrase: str

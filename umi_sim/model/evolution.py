@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.model.names import name_spans
 from umi_sim.model.prompts import Inputs, fitting, quoted, whole
 from umi_sim.text import lower, sentences, word_matches
@@ -64,7 +65,7 @@ PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES)))
 
 
 @attrs.frozen
-class Fact:
+class Fact(Data):
     """A predicate with its value, said or denied."""
 
     predicate: str
@@ -73,7 +74,7 @@ class Fact:
 
 
 @attrs.frozen
-class Said:
+class Said(Data):
     """A statement read: its key, its lines and facts, its names, and whether it tells a change."""
 
     name: str

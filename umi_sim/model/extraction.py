@@ -6,6 +6,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.model.cues import DENSE_KNOWN, DENSE_START, KNOWN, Cue, placed_cues, words_of
 from umi_sim.model.names import name_spans
 from umi_sim.model.prompts import Inputs, fitting, quoted, whole
@@ -22,7 +23,7 @@ Mention = tuple["Sentence", int]  # a name by its number in the sentence
 
 
 @attrs.frozen
-class Sentence:
+class Sentence(Data):
     """A sentence, its names and its cues in order; gap i stands before name i, the last one behind all."""
 
     text: str

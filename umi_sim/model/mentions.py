@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.model import grammar
 from umi_sim.model.names import NAME
 from umi_sim.model.phrases import Phrase, Reader, Token, is_plural, person_gender, person_noun, read_tokens
@@ -25,7 +26,7 @@ ABOUT, PLAIN, ASIDE = 2, 1, 0  # ranks of a mention in its sentence
 
 
 @attrs.frozen
-class Mention:
+class Mention(Data):
     """A phrase that a reference may mean.
 
     `kind` is person, group, place or thing. `gender` is m, f, n or empty for unknown. `article` tells that
@@ -47,7 +48,7 @@ class Mention:
 
 def mentions(text: str, language: str) -> list[Mention]:
     """What a text mentions: the last is what a reference behind the text means first."""
-    quotes = [match for match in NAME.finditer(text) if not match["run"]][:QUOTE_COUNT_MAX]
+    quotes = [match for match in re.finditer(NAME, text) if not match["run"]][:QUOTE_COUNT_MAX]
     tokens = [
         token
         for token in read_tokens(text)

@@ -1,7 +1,6 @@
 """Names: the parts of a text that look like one, in any script, by frozen tables."""
 
 import re
-from functools import cache
 from typing import Final
 
 from umi_sim.model.cues import DENSE_CUES
@@ -43,7 +42,8 @@ QUOTED: Final = "|".join(
     for left, right in QUOTES
 )
 HANDLE: Final = f"([@#](?:{LETTERS}|_)+)"
-NAME: Final = re.compile(f"{QUOTED}|{HANDLE}|(?P<run>{CAPITALISED}(?: {CAPITALISED}){{0,3}})")
+# Texts, not patterns: `re` makes them when they are first needed, and keeps them. They are large.
+NAME: Final = f"{QUOTED}|{HANDLE}|(?P<run>{CAPITALISED}(?: {CAPITALISED}){{0,3}})"
 
 # One script each: a run of kanji ends where kana begin, and any run where a cue does.
 CASELESS_SCRIPTS: Final = (
@@ -53,26 +53,21 @@ CASELESS_SCRIPTS: Final = (
 )  # fmt: skip
 ANY_CUE: Final = "|".join(DENSE_CUES)
 ANY_RUN: Final = "|".join(f"(?:(?!{ANY_CUE})[{script}])+" for script in CASELESS_SCRIPTS)
-LETTER_WORD: Final = re.compile(f"{char_class(SPACED, DENSE)}{LETTERS}*")
-MARK: Final = re.compile(char_class(MARKS))
+CASELESS: Final = f"(?=[\u0590-\uffff])(?:{ANY_CUE}|(?P<run>{ANY_RUN}))"
+LETTER_WORD: Final = f"{char_class(SPACED, DENSE)}{LETTERS}*"
+MARK: Final = char_class(MARKS)
 APOSTROPHE_TAIL: Final = re.compile(r"['’][^\s]*")
 
 
 def name_spans(text: str) -> list[Span]:
     """The names and where they stand; if no capital, quote or sign shows one, a run of a caseless script."""
-    return [span for match in NAME.finditer(text) if (span := named(match))] or first_run(text)
+    return [span for match in re.finditer(NAME, text) if (span := named(match))] or first_run(text)
 
 
 def first_run(text: str) -> list[Span]:
-    runs = (match for match in caseless().finditer(text) if match["run"])
+    runs = (match for match in re.finditer(CASELESS, text) if match["run"])
     spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
     return [span for span in [next(filter(None, spans), None)] if span]
-
-
-@cache
-def caseless() -> re.Pattern[str]:
-    """Not made before it is needed: it is large."""
-    return re.compile(f"(?=[\u0590-\uffff])(?:{ANY_CUE}|(?P<run>{ANY_RUN}))")
 
 
 def named(match: re.Match[str]) -> Span | None:
@@ -95,9 +90,9 @@ def spanned(match: re.Match[str], found: str) -> Span | None:
 
 def is_name(name: str) -> bool:
     """Whether some word of letters in it is more than a function word, with and without its marks."""
-    words = LETTER_WORD.findall(lower(APOSTROPHE_TAIL.sub("", name)))
+    words = re.findall(LETTER_WORD, lower(APOSTROPHE_TAIL.sub("", name)))
     return any(word not in NO_NAMES and bare(word) not in NO_NAMES for word in words)
 
 
 def bare(word: str) -> str:
-    return MARK.sub("", word).replace("ſ", "s")
+    return re.sub(MARK, "", word).replace("ſ", "s")

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.model import grammar
 from umi_sim.text import is_upper, lower, word_matches
 
@@ -21,7 +22,7 @@ OPENERS: Final = frozenset("about regarding concerning sobre".split())
 
 
 @attrs.frozen
-class Token:
+class Token(Data):
     """A word, what stands between it and the one before, and whether it begins a sentence."""
 
     text: str
@@ -34,7 +35,7 @@ class Token:
 
 
 @attrs.frozen
-class Phrase:
+class Phrase(Data):
     """Tokens `start` up to `end`, and the token that is its determiner."""
 
     start: int

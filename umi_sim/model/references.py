@@ -9,12 +9,13 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.model import grammar
 from umi_sim.model.phrases import Token, read_tokens
 
 
 @attrs.frozen
-class Reference:
+class Reference(Data):
     """A place of the query to fill: who or what fits, and the form that the phrase takes there.
 
     `role` is person, group, thing, things or place. `form` is subject, object, possessive, place, or the

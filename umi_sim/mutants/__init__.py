@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_core.workflow import Registry, Step
 from umi_sim.faults import KINDS
 
@@ -43,7 +44,7 @@ SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of
 
 
 @attrs.frozen
-class Patch:
+class Patch(Data):
     """`owner.attribute` is replaced by `wrong(original)`."""
 
     owner: object
@@ -62,7 +63,7 @@ class Patch:
 
 
 @attrs.frozen
-class Mutant:
+class Mutant(Data):
     """One planted bug. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
 
     Each patch replaces a function; `tables` gives the registry with rows replaced. `kind`: the kind of fault

@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim.faults import KINDS
 from umi_sim.invariants import RULES
 from umi_sim.mutants import Mutant
@@ -24,7 +25,7 @@ SHOWN_COUNT: Final = 8  # seeds that may show one of them
 
 
 @attrs.frozen
-class Need:
+class Need(Data):
     """A kind of fault or a rule, and the bug that needs it; `bug` is empty if none does.
 
     `seed` shows the bug by `rule`; without the kind or the rule, the seeds 0 to `count` - 1 do not.

@@ -9,6 +9,7 @@ Law 3. Importance is a register of its own.
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.effects import Done, Outcome, Refused
 from umi_core.inputs import (
     Blocks,
@@ -33,7 +34,7 @@ KEEP = object()
 
 
 @attrs.define
-class Register:
+class Register(Owner):
     """Values that a slot may show: each with when it was acknowledged, and those of writes still open."""
 
     settled: list[tuple[object, int]]
@@ -59,7 +60,7 @@ class Register:
 
 
 @attrs.define
-class CoreOracle:
+class CoreOracle(Owner):
     """The authored part of one memory's core tier.
 
     `beside`: of each write of a text in flight, the most bytes that other texts may have had meanwhile.

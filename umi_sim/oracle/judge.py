@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.effects import Asked, Commit, Done, Embed, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.errors import Conflict, SessionConflict, SnapshotDamaged
 from umi_core.inputs import (
@@ -50,7 +51,7 @@ BlockWrite = SetBlock | SetImportance | RemoveBlock
 
 
 @attrs.define
-class Watch:
+class Watch(Owner):
     """What the judge knows of one agent: its possible working tiers, its oracles, and what is in flight."""
 
     config: AgentConfig

@@ -13,6 +13,7 @@ import attrs
 
 from umi_core import limits
 from umi_core.config import Config
+from umi_core.data import Data
 from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import (
@@ -41,7 +42,7 @@ RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
 
 
 @attrs.frozen
-class Rewrite:
+class Rewrite(Data):
     """What an answer made of a question, and when; `tick` counts events. Surely kept unless it was late."""
 
     resolution: Resolution

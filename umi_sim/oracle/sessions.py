@@ -11,6 +11,7 @@ Law 4. Versions order all saves; so every history that passes is linearizable, a
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_core.errors import SessionConflict
 from umi_core.inputs import CreateSession, LoadSession, SaveSession
 from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
@@ -18,7 +19,7 @@ from umi_sim.oracle.working import Twin
 from umi_sim.verdict import demand
 
 
-@attrs.define(eq=False)
+@attrs.define
 class Saved:
     """A working tier as it may have been saved: the twin, and the saving clock. `is_refuted`: it was not."""
 
@@ -42,7 +43,7 @@ class Saved:
 
 
 @attrs.define
-class Session:
+class Session(Owner):
     """One session: what each version may hold, and saves without an answer.
 
     `told`: versions that were acknowledged. `must`: the newest one that was acknowledged or shown.
@@ -58,7 +59,7 @@ class Session:
 
 
 @attrs.define
-class OpenSave:
+class OpenSave(Owner):
     """A save on its way, and what it may have packed at its begin."""
 
     must_at_issue: dict[str, int]
@@ -71,7 +72,7 @@ class OpenSave:
 
 
 @attrs.frozen
-class OpenLoad:
+class OpenLoad(Data):
     """What was certain when a load was issued: the version that must be there, and whether it may be seen."""
 
     must: int
@@ -79,7 +80,7 @@ class OpenLoad:
 
 
 @attrs.define
-class SessionOracle:
+class SessionOracle(Owner):
     """All sessions of a world. Agents are told by (user, agent part of the scope)."""
 
     sessions: dict[str, Session] = attrs.field(factory=dict)

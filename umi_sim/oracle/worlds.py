@@ -13,6 +13,7 @@ import attrs
 
 from umi_core import errors, limits
 from umi_core.config import Config
+from umi_core.data import Owner
 from umi_core.inputs import Answer, Count, EffectFailed, Forget, GetEntity, Recall, Remember
 from umi_core.language.extraction import Extraction, Mention
 from umi_core.policies.routing import BLOCK_OF_TYPE
@@ -30,8 +31,8 @@ Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 # Possible worlds.
 
 
-@attrs.define(eq=False)
-class Operation:
+@attrs.define
+class Operation(Owner):
     """One request, what the world answered, and what it would do to which ids.
 
     `began` counts events, `began_ms` is the memory's clock, `asked_ms` the world's. `did`: what it did, once
@@ -102,8 +103,8 @@ class World:
         return [claim for doer, claim in self.deeds if doer is op]
 
 
-@attrs.define(eq=False)
-class Track:
+@attrs.define
+class Track(Owner):
     """One id: its worlds (none: undecided), who may still change it, whether another id narrowed it last.
 
     `told`: when each version was acknowledged. `moved_ms`: world time by which its last change was over; None

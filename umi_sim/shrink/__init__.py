@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import runner, seed_file
 from umi_sim.fingerprint import of as fingerprint_of
 from umi_sim.report import Told
@@ -37,7 +38,7 @@ class NothingToShrink(ValueError):
 
 
 @attrs.frozen
-class Shrunk:
+class Shrunk(Data):
     """The smaller seed file; other failures met on the way; what happens without each needed item."""
 
     seed: SeedFile
@@ -69,9 +70,7 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
     without: Mapping[str, str] | None = None
     try:
         begin(search, seed)
-        while without is None:
-            to_fixpoint(search)
-            without = needed(search)
+        without = to_fixpoint(search)
         stopped = FIXPOINT
     except OutOfBudget as out:
         stopped = str(out)
@@ -94,13 +93,17 @@ def begin(search: Search, seed: SeedFile) -> None:
         raise NothingToShrink("the run does not fail as recorded; replay it to see what it does now")
 
 
-def to_fixpoint(search: Search) -> None:
-    """All passes, until a whole round changes nothing."""
-    before = None
-    while before != search.size:
-        before = search.size
+def to_fixpoint(search: Search) -> dict[str, str]:
+    """All passes, until a whole round changes nothing; what happens without each of the items that are left.
+
+    A round after the first finds that answered already whether one of them could go.
+    """
+    before = without = None
+    while before is not search.best or without is None:
         for _, reduce in PASSES:
             reduce(search)
+        before, without = search.best, needed(search)
+    return without
 
 
 def needed(search: Search) -> dict[str, str] | None:

@@ -7,11 +7,13 @@ Law 2. A fault, or a deviation, belongs to the owner of the event that it names,
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final, TypeVar
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_sim import item_json
 from umi_sim.items import ITEM_KINDS, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import AgentConfig, RunConfig
@@ -20,13 +22,12 @@ from umi_sim.seed_file import config_to_json
 
 T = TypeVar("T")
 Timed = Op | ClockMove
-Size = tuple[int, int, int, str]
 
 OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in ("agents", "memory", "planted"))
 
 
 @attrs.frozen
-class Candidate:
+class Candidate(Data):
     """What a run is made of."""
 
     config: RunConfig
@@ -35,6 +36,12 @@ class Candidate:
     @property
     def ops(self) -> tuple[Op, ...]:
         return tuple(item for item in self.items if isinstance(item, Op))
+
+    @cached_property
+    def outline(self) -> tuple[int, int]:
+        """How many items; how many kinds of them, and options."""
+        kinds = len({kind_of(item) for item in self.items})
+        return len(self.items), kinds + option_count(self.config)
 
     def only(self, kind: type[Item], kept: Sequence[Item]) -> "Candidate":
         """Of this kind of item only these, in their order; what belonged to the others goes with them."""
@@ -67,16 +74,25 @@ def counts(items: Sequence[Item]) -> dict[str, int]:
 
 
 @attrs.define
-class Scale:
+class Scale(Owner):
     """Measures candidates; remembers the texts of items and of a configuration, which most of them share."""
 
     _texts: dict[str, tuple[object, str]] = attrs.field(factory=dict)
 
-    def size(self, candidate: Candidate) -> Size:
-        parts = [self._text(item.id, item, item_text) for item in candidate.items]
-        text = "\n".join((*parts, self._text("config", candidate.config, config_text)))
-        kinds = len({kind_of(item) for item in candidate.items}) + option_count(candidate.config)
-        return len(candidate.items), kinds, len(text), text
+    def is_smaller(self, candidate: Candidate, other: Candidate) -> bool:
+        """Whether the first is smaller; the texts, which take longest, are written only where they decide."""
+        one, two = candidate.outline, other.outline
+        return one < two if one != two else by_length(self.text(candidate)) < by_length(self.text(other))
+
+    def text(self, candidate: Candidate) -> str:
+        """All but the ids, which never change."""
+        items = (self._text(item.id, item, item_text) for item in candidate.items)
+        return "\n".join((*items, self._text("config", candidate.config, config_text)))
+
+    def digest(self, candidate: Candidate) -> bytes:
+        """What tells this candidate from any other."""
+        ids = " ".join(item.id for item in candidate.items)
+        return blake2b(f"{ids}\n{self.text(candidate)}".encode(), digest_size=16).digest()
 
     def _text(self, name: str, value: T, write: Callable[[T], str]) -> str:
         known = self._texts.get(name)
@@ -85,10 +101,8 @@ class Scale:
         return known[1]
 
 
-def digest(candidate: Candidate, size: Size) -> bytes:
-    """What tells this candidate from any other."""
-    ids = " ".join(item.id for item in candidate.items)
-    return blake2b(f"{ids}\n{size[-1]}".encode(), digest_size=16).digest()
+def by_length(text: str) -> tuple[int, str]:
+    return len(text), text
 
 
 def config_text(config: RunConfig) -> str:
@@ -101,8 +115,7 @@ def item_text(item: Item) -> str:
     return compact(fields)
 
 
-def compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+compact: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def kind_of(item: Item) -> str:

@@ -18,6 +18,7 @@ from umi_sim.shrink.search import Search
 from umi_sim.shrink.simplification import moved_instead, one_by_one, simplify_at
 from umi_sim.shrink.tidying import NAMES, with_plain
 
+FEW: Final = 2  # requests
 PAIRED_MAX: Final = 8
 HEALED_STEPS_MAX: Final = 24  # enough to drain, and to read some things back
 ASIDE: Final[tuple[type[Item], ...]] = (Fault, Deviation, ClockMove)
@@ -41,9 +42,14 @@ def until(candidate: Candidate, item_id: str) -> Candidate:
 
 
 def all_but_the_last(search: Search) -> None:
-    """The last few requests alone, for most failures need no more; in a plain world, or in this one."""
+    """The last few requests alone, for most failures need no more; in a plain world, or in this one.
+
+    Where there are no more than a few, taking out one after the other is as quick.
+    """
     if search.reach[1]:  # an audit reads everything, and not only what came last
         search.tries(bare(search.best))
+        return
+    if len(search.best.ops) <= FEW:
         return
 
     def works(ops: Sequence[Op]) -> bool:

@@ -15,10 +15,11 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Owner
 from umi_core.effects import Reply
 from umi_sim import fingerprint
 from umi_sim.runner import run_once
-from umi_sim.shrink.candidate import Candidate, Scale, Size, digest
+from umi_sim.shrink.candidate import Candidate, Scale
 from umi_sim.shrink.references import Listener, followed
 from umi_sim.verdict import Failure, Verdict
 
@@ -33,7 +34,7 @@ class OutOfBudget(Exception):
 
 
 @attrs.define
-class Budget:
+class Budget(Owner):
     """Runs and seconds that a search may take."""
 
     runs_max: int
@@ -55,15 +56,14 @@ class Budget:
 
 
 @attrs.define
-class Search:
-    """Looks for smaller runs of one failure. `verdict` and `size` are those of the best."""
+class Search(Owner):
+    """Looks for smaller runs of one failure. `verdict` is that of the best; None if nothing failed yet."""
 
     fingerprint: str
     budget: Budget
     best: Candidate
     others: dict[str, Verdict] = attrs.field(factory=dict)
     verdict: Verdict | None = None
-    size: Size = (0, 0, 0, "")
     scale: Scale = attrs.field(factory=Scale)
     reach: Reach = TO_THE_END
     told: dict[str, Reply] = attrs.field(factory=dict)  # what the requests of the best were told
@@ -84,28 +84,27 @@ class Search:
 
     def tries_as_it_is(self, candidate: Candidate, reach: Reach, told: dict[str, Reply]) -> bool:
         """The same for these ids alone; what its requests are told goes to `told`."""
-        size = self.scale.size(candidate)
-        if self.verdict is not None and size >= self.size:
+        if self.verdict is not None and not self.scale.is_smaller(candidate, self.best):
             return False
-        mark = digest(candidate, size)
-        if mark in self._tried and not any(map(lt, self._tried[mark][0], reach)):
+        if self._tried and self.has_tried(candidate, reach):
             return False
         self.budget.spend()
         verdict = self.run(candidate, reach, told)
         if verdict is None or not self.is_same(verdict.failure):
-            self._tried[mark] = reach, what_of(verdict)
+            self._tried[self.scale.digest(candidate)] = reach, what_of(verdict)
             return False
-        self.accept(candidate, size, verdict)
-        self.told = told
+        self.best, self.verdict, self.told = candidate, verdict, told
+        self.reach = reach_of(verdict)
         return True
+
+    def has_tried(self, candidate: Candidate, reach: Reach) -> bool:
+        """Whether it was run as far already."""
+        known = self._tried.get(self.scale.digest(candidate))
+        return known is not None and not any(map(lt, known[0], reach))
 
     def outcome(self, candidate: Candidate) -> str:
         """What came of a candidate that was tried and did not fail in the same way."""
-        return self._tried[digest(candidate, self.scale.size(candidate))][1]
-
-    def accept(self, candidate: Candidate, size: Size, verdict: Verdict) -> None:
-        self.best, self.size, self.verdict = candidate, size, verdict
-        self.reach = reach_of(verdict)
+        return self._tried[self.scale.digest(candidate)][1]
 
     def is_same(self, failure: Failure | None) -> bool:
         return failure is not None and fingerprint.of(failure) == self.fingerprint

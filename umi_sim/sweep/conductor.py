@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.data import Owner
 from umi_sim import floors
 from umi_sim.corpus import Kept
 from umi_sim.mutants.registry import MUTANTS
@@ -55,7 +56,7 @@ def executor_named(name: str) -> Make:
 
 
 @attrs.define
-class Flight:
+class Flight(Owner):
     """A task under way. `number`: its place in the plan; `executor`: who has it."""
 
     number: int
@@ -65,7 +66,7 @@ class Flight:
 
 
 @attrs.define
-class Conductor:
+class Conductor(Owner):
     """One sweep in progress."""
 
     plan: Plan

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from umi_core.data import Owner
 from umi_sim.sweep.outside import Stopwatch
 
 Plain = dict[str, Any]
@@ -45,8 +46,8 @@ class OutOfLimit(Exception):
     """A child broke a limit and was ended: `args` are which one, time or memory, and what it was."""
 
 
-@attrs.define(eq=False)
-class Keeper:
+@attrs.define
+class Keeper(Owner):
     """A child, started when it is first needed."""
 
     kind: Kind
@@ -124,7 +125,7 @@ class Keeper:
 
 
 @attrs.define
-class Crew:
+class Crew(Owner):
     """The keepers of this process: those that have nothing to do, and all that there are."""
 
     idle: dict[Kind, list[Keeper]] = attrs.field(factory=lambda: defaultdict(list))

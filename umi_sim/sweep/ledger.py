@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_sim.sweep.plain import Plain, from_plain, listed, seed_of, string, table, to_plain, wrong
 from umi_sim.sweep.plan import Task, chunk_name, target
 from umi_sim.sweep.totals import Totals
@@ -28,7 +29,7 @@ class BadLedger(ValueError):
 
 
 @attrs.frozen
-class Chunk:
+class Chunk(Data):
     """What the seeds of one chunk came to."""
 
     name: str
@@ -159,7 +160,7 @@ def shown(path: Path) -> str:
 
 
 @attrs.define
-class Ledger:
+class Ledger(Owner):
     """A file that a sweep appends to. `done`: what it held when it was opened."""
 
     path: Path

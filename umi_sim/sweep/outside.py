@@ -6,6 +6,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Owner
 from umi_sim.prng import parse_seed
 from umi_sim.provenance import described
 
@@ -13,7 +14,7 @@ MINUTE_MS: Final = 60_000
 
 
 @attrs.define
-class Stopwatch:
+class Stopwatch(Owner):
     """Milliseconds since it was made."""
 
     started_ns: int = attrs.field(factory=time.monotonic_ns)

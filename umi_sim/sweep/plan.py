@@ -13,6 +13,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Data
 from umi_sim import scenario
 from umi_sim.prng import Stream, parse_seed
 from umi_sim.provenance import code_digest
@@ -25,7 +26,7 @@ PERSON: Final = b"umi-sweep-1"
 
 
 @attrs.frozen
-class Source:
+class Source(Data):
     """A scenario by the name that the user gave, with its text and the folder where its data lies."""
 
     name: str
@@ -36,7 +37,7 @@ class Source:
 
 
 @attrs.frozen
-class Task:
+class Task(Data):
     """Some seeds of one scenario, as plain data: all that a worker on another machine needs.
 
     `base`: what the seeds were drawn from; empty if they were given.
@@ -57,7 +58,7 @@ class Task:
 
 
 @attrs.frozen
-class Plan:
+class Plan(Data):
     """What to run. `fresh_count`: None is without end; `shard` (i, n) with 1 <= i <= n.
 
     `is_timed`: given and fresh seeds take turns, since nobody knows where it will end.

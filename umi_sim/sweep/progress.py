@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.data import Owner
 from umi_sim.sweep.ledger import Chunk
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
 from umi_sim.wording import plural
@@ -17,7 +18,7 @@ Tell = Callable[[Chunk, bool], None]
 
 
 @attrs.define
-class Progress:
+class Progress(Owner):
     """Runs so far. `run_count`: how many there will be; None if `minutes` decide. `old`: from a file."""
 
     run_count: int | None

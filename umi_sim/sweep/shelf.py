@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attrs
 
+from umi_core.data import Owner
 from umi_sim import corpus, seed_file
 from umi_sim.replay import replay
 from umi_sim.seed_file import SeedFile
@@ -19,7 +20,7 @@ from umi_sim.sweep.work import shrunk
 
 
 @attrs.define
-class Shelf:
+class Shelf(Owner):
     """The files of one sweep, in `folder`. `seen`: fingerprints that have one.
 
     `problem`: why a file could not be written; the failure is told all the same, by its seed.

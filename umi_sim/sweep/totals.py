@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import attrs
 
+from umi_core.data import Data, Owner
 from umi_sim import fingerprint, floors, scenario, seed_file
 from umi_sim.console import HARNESS, INTERRUPTED
 from umi_sim.corpus import Kept
@@ -32,7 +33,7 @@ Span = tuple[int, int]
 
 
 @attrs.frozen
-class Found:
+class Found(Data):
     """One failure by the smallest seed that shows it. `text`: its seed file, unless it is too large for one.
 
     `is_whole`: the file has the items of the run; one that was ended by force has none.
@@ -50,7 +51,7 @@ class Found:
 
 
 @attrs.frozen
-class Apart:
+class Apart(Data):
     """One seed that came out in two ways: `rule` says which two; `lines` show the first difference."""
 
     scenario: str
@@ -60,7 +61,7 @@ class Apart:
 
 
 @attrs.frozen
-class Lost:
+class Lost(Data):
     """One seed without a verdict: whoever ran it died twice."""
 
     scenario: str
@@ -140,7 +141,7 @@ def is_over(count: int, of: int, share: tuple[int, int]) -> bool:
 
 
 @attrs.define
-class Swept:
+class Swept(Owner):
     """Which seeds of which scenarios were run: given ones, and fresh ones of which bases."""
 
     names: dict[str, None] = attrs.field(factory=dict)
@@ -170,7 +171,7 @@ def span_of(seeds: Sequence[int]) -> str:
 
 
 @attrs.frozen
-class Outcome:
+class Outcome(Data):
     """What a sweep came to: `missed` is what it never met although its scenarios are for that.
 
     `kept`: files of earlier failures that were replayed first. `is_interrupted`: somebody ended it (Ctrl-C).
