@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,7 +120,7 @@ def sweep(
     except (conductor.NoExecutor, ledger.BadLedger) as error:
         refuse(error)
     job_count, files = jobs or default_jobs(), shelf.Shelf()
-    with keeper.hired():
+    with keeper.hired(), held(book):
         if conductor.is_blind(make):
             complain("the canary is not seen: a planted bug stays unnoticed, so no verdict can be believed")
             return HARNESS
@@ -144,6 +145,19 @@ def sweep(
         conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
     )
     return told(outcome, reached, **how)
+
+
+@contextmanager
+def held(book: "Ledger | None") -> Iterator[None]:
+    """The file of finished chunks, if there is one, is written by this sweep alone."""
+    from umi_sim.sweep.ledger import BadLedger
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(book.held() if book else nullcontext())
+        except BadLedger as error:
+            refuse(error)
+        yield
 
 
 def write_last(files: "Shelf", totals: "Totals") -> None:

@@ -101,8 +101,8 @@ def seed_of(text: str) -> int:
 
 def seeds_of(text: str) -> range:
     """Seeds A..B, both included, or one seed."""
-    first, _, last = text.partition("..")
-    low, high = seed_of(first), seed_of(last or first)
+    first, dots, last = text.partition("..")
+    low, high = seed_of(first), seed_of(last if dots else first)
     if not low <= high < low + SEED_COUNT_MAX:
         raise click.BadParameter(f"{text}: write A..B with A <= B, at most {SEED_COUNT_MAX} seeds")
     return range(low, high + 1)

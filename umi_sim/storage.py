@@ -93,6 +93,7 @@ class SimStorage:
     receipts: dict[str, Kept] = attrs.field(factory=dict, init=False)  # oldest first
     pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
     ticket_last: int = attrs.field(default=0, init=False)
+    durable_count: int = attrs.field(default=0, init=False, eq=False)  # batches that ever became durable
     rotten: dict[Address, tuple[int, int] | None] = attrs.field(factory=dict, init=False)  # which bit, or all
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
     fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
@@ -230,6 +231,7 @@ class SimStorage:
     def _make_durable(self, commit: Commit, now_ms: int) -> Kept:
         versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
         kept = Kept(versions, receipt_of(commit), now_ms)
+        self.durable_count += 1
         if commit.key:  # a batch without a key is always a new one
             self.receipts[commit.key] = kept
         return kept

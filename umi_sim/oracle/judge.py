@@ -64,6 +64,7 @@ class Watch(Owner):
     loads: dict[str, OpenLoad] = attrs.field(factory=dict)
     spoken: dict[str, None] = attrs.field(factory=dict)  # who has changed the reserved keys already
     request_keys: dict[str, str] = attrs.field(factory=dict)  # of all that was asked, by op_id
+    begun: dict[str, int] = attrs.field(factory=dict)  # how many batches were durable when each was asked
 
 
 class Oracle:
@@ -76,6 +77,7 @@ class Oracle:
         self.committers: dict[str, str] = {}  # who first sent a batch under this key
         self.world_ms: Callable[[], int] = lambda: 0  # for what storage forgets by its own time
         self.atlas = Atlas()
+        self.durable_count: Callable[[], int] = lambda: 0  # batches, whoever sent them
         self.watches = {agent.name: self.watch(agent) for agent in config.agents}
         for watch in self.watches.values():
             watch.archive.is_elsewhere = partial(self.is_elsewhere, watch)
@@ -85,8 +87,9 @@ class Oracle:
         return any(key in other.archive.known for other in self.watches.values() if other is not watch)
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
-        """The world's time, and what services own up to: what is lost, how far searches lie behind."""
+        """The world's time, and what services own up to: what is durable, what is lost, how searches lag."""
         self.world_ms, self.atlas = world_ms, services.atlas
+        self.durable_count = lambda: services.storage.durable_count
         for watch in self.watches.values():
             watch.archive.lag_since = services.lag_since
 
@@ -108,6 +111,7 @@ class Oracle:
         watch.requests[op_id] = request
         if is_working(request):
             return
+        watch.begun[op_id] = self.durable_count()
         if isinstance(key := getattr(request, "request_key", None), str):
             watch.request_keys[op_id] = key
         match request:
@@ -151,6 +155,7 @@ class Oracle:
         watch.saves.clear()
         watch.loads.clear()
         watch.requests.clear()
+        watch.begun.clear()
         watch.spoken.clear()
         watch.twins = [Twin(self.memory)]
         watch.seen_ms = 0
@@ -171,7 +176,8 @@ class Oracle:
         if is_working(request):
             self.worked(watch, request, outcome, reading_ms)
             return
-        if not (isinstance(request, CreateSession) and self.is_crowded(watch, outcome, now_ms)):
+        others_count = self.durable_count() - watch.begun.pop(op_id)
+        if not is_conflict(outcome) or not self.is_crowded(watch, request, others_count, now_ms):
             self.must_be_fair(op_id, outcome)
         self.must_be_whole(op_id, request, outcome)
         check_refusal(request, outcome, len(watch.requests))
@@ -227,11 +233,12 @@ class Oracle:
 
     # Sessions.
 
-    def is_crowded(self, watch: Watch, outcome: Outcome, now_ms: int) -> bool:
-        """A create plans a limited number of times; each id that it tried in this millisecond is taken."""
+    def is_crowded(self, watch: Watch, request: Request, others_count: int, now_ms: int) -> bool:
+        """Whether each plan may have met a conflict: others were first so often, or all ids that a create tries
+        in this millisecond is taken."""
         ids = [session_id(watch.config.scope, now_ms, n) for n in range(PLAN_COUNT_MAX)]
-        is_conflict = isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
-        return is_conflict and all(key in self.sessions.sessions for key in ids)
+        is_taken = isinstance(request, CreateSession) and all(key in self.sessions.sessions for key in ids)
+        return is_taken or others_count >= PLAN_COUNT_MAX
 
     def created(
         self, watch: Watch, request: CreateSession, outcome: Outcome, now_ms: int, is_sure: bool
@@ -335,6 +342,10 @@ class Oracle:
     def expiries(self, agent: str) -> Sequence[int]:
         """Deadlines of live entries, on the agent's own clock."""
         return tuple(expires_ms for _, expires_ms in self.watches[agent].twins[0].entries.values())
+
+
+def is_conflict(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and isinstance(outcome.error, Conflict)
 
 
 def is_own_batch(effect: Asked, answer: Answer) -> bool:

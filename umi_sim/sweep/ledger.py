@@ -5,9 +5,11 @@ Law 2. A chunk counts once, however often it stands there: merging is commutativ
 Law 3. Chunks of other code, of another text of a scenario, or cut otherwise are refused, never mixed.
 """
 
+import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -173,6 +175,17 @@ class Ledger(Owner):
         if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BadLedger(f"{shown(path)}: cannot be written, name a file in a folder that is there")
         return cls(path, done)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other sweeps from writing to it meanwhile. Raises BadLedger if one does."""
+        with self.path.open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                told = "another sweep is writing to it: wait until it has ended, or name a file of its own"
+                raise BadLedger(f"{shown(self.path)}: {told}") from None
+            yield
 
     def append(self, chunk: Chunk) -> None:
         """Add a chunk; it is on disk when this returns."""

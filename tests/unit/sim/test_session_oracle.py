@@ -1,5 +1,6 @@
 """Goal: the judge holds sessions to their versions, members and lives, and names the rule a lie breaks."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -30,6 +31,7 @@ from umi_core.inputs import (
     Request,
     SaveSession,
     Set,
+    SetBlock,
 )
 from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved, Stored
 from umi_core.values import Address, Receipt, RoutingDecision, Scope, note_id, session_id
@@ -302,6 +304,16 @@ def test_a_fourth_session_of_one_millisecond_fails_for_that_reason_alone() -> No
     for outcome in (Failed(StorageFailed("commit", "unavailable", 3)), Unknown()):
         with broken("degradation-named"):
             created_so_often(3).tell("a", CreateSession(0), outcome)
+
+
+@pytest.mark.parametrize(("others_count", "rule"), [(3, None), (2, "degradation-named")])
+def test_who_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
+    """Without faults, too: each of three plans was overtaken by the batch of somebody else."""
+    told = Told(Oracle(config("plain")))
+    durable = iter((5, 5 + others_count))
+    told.oracle.durable_count = lambda: next(durable)
+    with broken(rule) if rule else nullcontext():
+        told.tell("a", SetBlock("", "human", "x"), FULL)
 
 
 def test_a_third_session_of_one_millisecond_may_not_fail() -> None:

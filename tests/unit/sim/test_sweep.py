@@ -100,6 +100,7 @@ def test_fresh_seeds_come_from_the_base_and_the_report_says_which() -> None:
     [
         (["nowhere"], "nowhere: no such scenario"),
         (["--seeds", "5..4"], "write A..B with A <= B"),
+        (["--seeds", "5.."], "'' is not a seed"),
         (["--seeds", "0..1000000"], "at most 1000000 seeds"),
         (["--jobs", "0"], "--jobs"),
         (["--count", "-1"], "--count"),
@@ -172,7 +173,7 @@ from umi_sim.cli import cli
 conductor.is_blind = lambda make: False
 whole = ledger.Ledger.append
 def append(self, chunk):
-    if self.path.exists():
+    if self.path.stat().st_size:
         with self.path.open("ab") as file:
             file.write(ledger.line_of(chunk)[:500].encode())
         os.kill(os.getpid(), signal.SIGKILL)

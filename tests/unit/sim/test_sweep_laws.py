@@ -209,6 +209,17 @@ def test_a_torn_last_line_was_never_written(torn: bytes, tmp_path: Path) -> None
     assert path.read_bytes() == whole + f"{ledger.line_of(chunk(9))}\n".encode()
 
 
+def test_two_sweeps_do_not_write_to_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    first, second = ledger.Ledger.open(path), ledger.Ledger.open(path)
+    refused = pytest.raises(ledger.BadLedger, match=r"x\.jsonl: another sweep is writing to it: wait")
+    with first.held(), refused, second.held():
+        pytest.fail("both write")
+    with second.held():
+        second.append(chunk())
+    assert list(ledger.read(path)) == [chunk().name]
+
+
 def test_a_chunk_that_lost_something_is_tried_again_and_the_better_one_counts(tmp_path: Path) -> None:
     lost = attrs.evolve(chunk(), totals=Totals(9, lost={(OWN, 3): Lost(OWN, 3, "why")}))
     book = ledger.Ledger.open(tmp_path / "x.jsonl")
