@@ -234,8 +234,10 @@ class Oracle:
     # Sessions.
 
     def is_crowded(self, watch: Watch, request: Request, others_count: int, now_ms: int) -> bool:
-        """Whether each plan may have met a conflict: others were first so often, or all ids that a create tries
-        in this millisecond is taken."""
+        """Whether each plan may have met a conflict: others were first so often, or all its ids are taken.
+
+        A create tries one id after the other, all of this millisecond.
+        """
         ids = [session_id(watch.config.scope, now_ms, n) for n in range(PLAN_COUNT_MAX)]
         is_taken = isinstance(request, CreateSession) and all(key in self.sessions.sessions for key in ids)
         return is_taken or others_count >= PLAN_COUNT_MAX
