@@ -13,7 +13,6 @@ from typing import Final
 
 import attrs
 
-from umi_core.data import Owner
 from umi_core.effects import (
     Asked,
     AskModel,
@@ -49,7 +48,7 @@ EPOCH: Final = "epoch"
 
 
 @attrs.define
-class Engine(Owner):
+class Engine:
     """One step of a memory: the state, the tables, and the effects and marks that the step gives."""
 
     state: State
