@@ -35,7 +35,8 @@ class Changed(Inspector):
     def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
-            self._kept.append((self._step, agent, memory, tree_at(memory.state), None))
+            known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is memory)
+            self._kept.append((self._step, agent, memory, next(known, None) or tree_at(memory.state), None))
         if self._step == self._failing_step:
             self._around = memory, memory.digest()
         super().stepping(agent, memory, value, reading_ms)

@@ -98,11 +98,13 @@ def to_fixpoint(search: Search) -> dict[str, str]:
 
     A round after the first finds that answered already whether one of them could go.
     """
-    before = without = None
+    before, without = None, None
     while before is not search.best or without is None:
+        before = search.best
         for _, reduce in PASSES:
             reduce(search)
-        before, without = search.best, needed(search)
+        if before is not search.best or without is None:
+            without = needed(search)
     return without
 
 

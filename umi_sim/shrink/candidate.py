@@ -50,9 +50,10 @@ class Candidate(Data):
         return self.without(gone.__contains__)
 
     def without(self, is_gone: Callable[[str], bool]) -> "Candidate":
-        """Without the items of these ids, and without what belongs to them."""
-        left = (item for item in self.items if not is_gone(item.id))
-        return attrs.evolve(self, items=tuple(item for item in left if not any(map(is_gone, owners(item)))))
+        """Without the items of these ids, and without what belongs to them; itself if there are none."""
+        left = [item for item in self.items if not is_gone(item.id)]
+        left = [item for item in left if not any(map(is_gone, owners(item)))]
+        return self if len(left) == len(self.items) else Candidate(self.config, tuple(left))
 
     def changed(self, changes: Mapping[str, Item]) -> "Candidate":
         """With these items in place of those of the same ids."""
@@ -81,6 +82,8 @@ class Scale(Owner):
 
     def is_smaller(self, candidate: Candidate, other: Candidate) -> bool:
         """Whether the first is smaller; the texts, which take longest, are written only where they decide."""
+        if candidate is other:
+            return False
         one, two = candidate.outline, other.outline
         return one < two if one != two else by_length(self.text(candidate)) < by_length(self.text(other))
 

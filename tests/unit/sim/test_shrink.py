@@ -21,6 +21,7 @@ from umi_sim.mutants.tiers import load_taken_by
 from umi_sim.prng import Stream
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import run_once
+from umi_sim.scenario import draw, find
 from umi_sim.seed_fields import PLAIN
 from umi_sim.seed_file import SeedFile, loads, of_verdict, text_of
 from umi_sim.shrink import NothingToShrink, search, shrink, shrink_whole
@@ -128,6 +129,19 @@ def test_shrinking_what_was_shrunk_gives_the_same_file(shrunk: Shrunk, mutant: s
     assert shrink(again) is again
     bare = attrs.evolve(again, minimised=None)
     assert attrs.evolve(shrink(bare), minimised=None).items == again.items
+
+
+@pytest.mark.parametrize("name", ["after-hooks-in-order", "denial-drops-element", "cut-list-closed"])
+def test_rounds_go_on_until_one_changes_nothing(name: str) -> None:
+    """These get simpler in the second round."""
+    small = shrink(found(MUTANTS[name]))
+    assert shrink(attrs.evolve(small, minimised=None)).items == small.items
+
+
+def found(bug: Mutant) -> SeedFile:
+    configs = (draw(find(bug.scenario), seed, bug.overrides) for seed in range(bug.seeds_max))
+    verdicts = (run_once(attrs.evolve(config, planted=bug.name))[0] for config in configs)
+    return of_verdict(next(verdict for verdict in verdicts if verdict.failure))
 
 
 def test_ids_times_and_arguments_are_plain(shrunk: Shrunk) -> None:
