@@ -6,6 +6,7 @@
     values.py       scope, ids, entities, blocks, rows
     results.py      what replies carry
     errors.py       error values, by blame
+    data.py         how values are compared and shown
     limits.py       every bound
     config.py       every setting, with its range
     workflow.py     operations as tables, and their revisions

@@ -53,13 +53,16 @@ def replay_one(
     file: str, relaxed: bool, regenerate: bool, expect: str, trace: str | None, **how: bool
 ) -> int:
     """Run one file; its exit code. One that cannot be read does not keep others from running."""
+    from umi_sim import corpus, seed_file
     from umi_sim import replay as replaying
-    from umi_sim import seed_file
 
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):
             click.echo(escaped(remark).encode(), err=True)
+        if corpus.is_bare(seed) and not regenerate:
+            why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
+            return complain(escaped(f"{file}: {why}"))
         if regenerate:
             done = replaying.regenerated(seed, expect)
         else:

@@ -43,6 +43,8 @@ def shrink(
     """
     seed = before_shrinking(file) if again else readable(file)
     done = shrunk(seed, file, budget, seconds)
+    if again and is_larger(done.seed, readable(file)):
+        refuse(f"{file}: not replaced: --budget {budget} and --seconds {seconds} led to no smaller run")
     write(Path(file), done.seed)
     others = kept_others(done)
     assert seed.failure is not None
@@ -89,6 +91,12 @@ def before_shrinking(file: str) -> "SeedFile":
         refuse(f"{file}: holds no items from before it was shrunk; leave out --again")
     config = seed.original_config or seed.config
     return attrs.evolve(seed, config=config, items=seed.original, original=(), minimised=None)
+
+
+def is_larger(seed: "SeedFile", known: "SeedFile") -> bool:
+    from umi_sim.corpus import size_of
+
+    return size_of(seed) > size_of(known)
 
 
 def shrunk(seed: "SeedFile", file: str, runs_max: int, seconds_max: int) -> "Shrunk":

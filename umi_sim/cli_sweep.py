@@ -11,6 +11,7 @@ import click
 
 from umi_sim.arguments import must_be_writable
 from umi_sim.console import HARNESS, complain, is_colored, refuse, say, say_json, seed_of, seeds_of
+from umi_sim.wording import escaped
 
 if TYPE_CHECKING:
     from umi_sim.corpus import Kept
@@ -121,8 +122,9 @@ def sweep(
         refuse(error)
     job_count, files = jobs or default_jobs(), shelf.Shelf()
     with keeper.hired(), held(book):
-        if conductor.is_blind(make):
-            complain("the canary is not seen: a planted bug stays unnoticed, so no verdict can be believed")
+        remove_outputs(how)
+        if blind := conductor.blindness(make):
+            complain(blind)
             return HARNESS
         kept = () if is_part(book, shard) else earlier(sources)
         is_enough = stop_first and any(each.replayed and each.replayed.verdict.failure for each in kept)
@@ -132,14 +134,20 @@ def sweep(
 
             def tell(chunk: "Chunk", is_old: bool) -> None:
                 show(chunk, is_old)
-                files.first(chunk.totals)
+                files.first(chunk.totals, is_old)
 
             conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
-            conducted.conduct()
+            try:
+                conducted.conduct()
+            except ledger.BadLedger as error:
+                refuse(error)
+        whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
             with make(job_count) as workers:
                 shelf.shrink(conducted.totals, workers)
-    shelf.verify(conducted.totals)
+    shelf.verify(conducted.totals, whole)
+    if conducted.problem:
+        complain(f"finished chunks are not kept any more: {conducted.problem}")
     write_last(files, conducted.totals)
     outcome = conductor.outcome_of(
         conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
@@ -231,6 +239,13 @@ def check_outputs(how: dict[str, Any], out: str | None = None) -> None:
             must_be_writable(name)
 
 
+def remove_outputs(how: dict[str, Any]) -> None:
+    """A report of another day must not be taken for that of today."""
+    for name in (how["json_file"], how["junit"]):
+        if name and name != STDOUT and Path(name).is_file():
+            Path(name).unlink()
+
+
 def told(
     outcome: "Outcome", reached: bool, json_file: str | None, junit: str | None, quiet: bool, no_color: bool
 ) -> int:
@@ -241,17 +256,18 @@ def told(
     from umi_sim.sweep import report
     from umi_sim.trace import write_whole
 
-    if junit:
-        write_whole(Path(junit), xml.as_xml(outcome))
     if json_file == STDOUT:
         say_json(report.as_json(outcome))
-    elif json_file:
-        write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
-    if json_file != STDOUT and not quiet:
-        say(
-            (*report.lines(outcome), *(report.reached_lines(outcome) if reached else ())),
-            is_colored(no_color),
-        )
+    elif not quiet:
+        lines = (*report.lines(outcome), *(report.reached_lines(outcome) if reached else ()))
+        say(map(escaped, lines), is_colored(no_color))
+    try:
+        if junit:
+            write_whole(Path(junit), xml.as_xml(outcome))
+        if json_file and json_file != STDOUT:
+            write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
+    except OSError as error:
+        return outcome.exit_code or complain(f"{error.filename or 'a report'}: {error.strerror}")
     return outcome.exit_code
 
 

@@ -65,11 +65,23 @@ def say(lines: Iterable[str], color: bool = False) -> None:
         word, blank, rest = line.partition(" ")
         if color and number == 0 and word in COLORS:
             line = click.style(word, fg=COLORS[word], bold=True) + blank + rest
-        click.echo(line.encode(errors="backslashreplace"), color=color)
+        if not told(line.encode(errors="backslashreplace"), color):
+            return
 
 
 def say_json(value: object) -> None:
-    click.echo(json.dumps(value))
+    told(json.dumps(value).encode())
+
+
+def told(line: bytes, color: bool = False) -> bool:
+    """Whether somebody reads what is written; that nobody does any more is no verdict."""
+    try:
+        click.echo(line, color=color)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter still flushes
+        return False
+    return True
 
 
 # Options that several commands have.

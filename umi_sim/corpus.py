@@ -120,11 +120,16 @@ def replay_kept(folder: Path = EPHEMERAL, only: Sequence[str] | None = None) -> 
     for kept in listed(folder):
         if kept.seed and only is not None and kept.seed.config.scenario not in only:
             continue
-        if kept.seed is None:
+        if kept.seed is None or is_bare(kept.seed):
             yield kept
             continue
         done = replay(kept.seed, relaxed=True)
         yield attrs.evolve(kept, replayed=done, is_removed=counted(kept.path, kept.seed, done))
+
+
+def is_bare(seed: SeedFile) -> bool:
+    """Whether its run was ended by force: it holds a configuration and a seed, and nothing to replay."""
+    return seed.failure is not None and seed.failure.kind == "timeout" and not seed.items
 
 
 def counted(path: Path, seed: SeedFile, done: Replayed) -> bool:

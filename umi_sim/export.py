@@ -187,6 +187,8 @@ def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
         return [test], failure
     if failure is None:
         return [kept(life) for life in until(listener.lives, seed)], None
+    if seed.failure and fingerprint.of(failure) != seed.fingerprint:
+        raise CannotShow(f"fails by {failure.rule} now and not by {seed.failure.rule} as recorded: replay it")
     return [by_the_end(listener, failure)], failure
 
 

@@ -76,6 +76,8 @@ def shrink_whole(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int =
         stopped = str(out)
     except KeyboardInterrupt:
         stopped = "interrupted"
+    if search.verdict is None:
+        raise NothingToShrink(f"{stopped} before it was seen to fail; nothing was changed")
     told = Minimised(
         search.budget.runs, counts(seed.original or seed.items), counts(search.best.items),
         without is not None, tuple(without or ()), stopped,

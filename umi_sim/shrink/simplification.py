@@ -1,5 +1,6 @@
 """Passes that make what is left simpler: times, arguments of requests, equal ones together, of faults."""
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from string import ascii_lowercase
@@ -131,8 +132,8 @@ def shared(candidate: Candidate) -> list[object]:
     """Values in several places that may get simpler."""
     values = [leaf for _, leaf in places(candidate, Op, Fault)]
     values += [gap(candidate, number) for number in range(len(times(candidate)))]
-    known = [value for value in values if is_sharable(value)]
-    return [value for value in dict.fromkeys(known) if sum(is_equal(value, each) for each in known) > 1]
+    counts = Counter((type(value), value) for value in values if is_sharable(value))
+    return [value for (_, value), count in counts.items() if count > 1]
 
 
 def is_sharable(value: object) -> bool:

@@ -8,7 +8,6 @@ Law 2. A child that has met its memory limit says so and ends; whatever it still
 import json
 import os
 import resource
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,25 +31,15 @@ OVER: Final[Plain] = {"limit": "memory"}
 
 def serve() -> None:
     """Answer until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides what an interrupt means
     limit(resource.RLIMIT_CORE, 0)
-    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as answers:  # who asked may have been killed
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "w") as answers:  # who asked may have been killed
         os.dup2(2, 1)
-        tell = teller(answers.write, answers.flush)
-        tell({"ready": os.getpid()})
+        print(json.dumps({"ready": os.getpid()}), file=answers, flush=True)
         for line in sys.stdin.buffer:
             answer = answered(json.loads(line))
-            tell(answer)
+            print(json.dumps(answer), file=answers, flush=True)
             if answer == OVER:
                 return
-
-
-def teller(write: Callable[[bytes], object], flush: Callable[[], None]) -> Callable[[Plain], None]:
-    def tell(answer: Plain) -> None:
-        write(json.dumps(answer).encode() + b"\n")
-        flush()
-
-    return tell
 
 
 def answered(question: Plain) -> Plain:

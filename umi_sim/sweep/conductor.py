@@ -61,7 +61,7 @@ class Flight(Owner):
 
     number: int
     task: Task
-    executor: Executor
+    executor: Executor | None = None
     chance: int = 1
 
 
@@ -84,6 +84,7 @@ class Conductor(Owner):
     held: dict[int, Chunk] = attrs.field(factory=dict)  # by number, until it is known which was the last
     last: int | None = None  # the first task with a failure, if that ends the sweep
     is_interrupted: bool = False
+    problem: str = ""  # why chunks are not kept any more
 
     def conduct(self) -> None:
         """Run the plan; then `totals` and `swept` tell. Ctrl-C ends it with what has come back."""
@@ -91,7 +92,7 @@ class Conductor(Owner):
         try:
             while True:
                 self.fill(tasks)
-                if all(self.is_beyond(flight.number) for flight in self.flights.values()):
+                if all(self.is_beyond(flight.number) for flight in (*self.flights.values(), *self.waiting)):
                     break
                 done, _ = wait(self.flights, return_when=FIRST_COMPLETED)
                 for future in sorted(done, key=lambda each: self.flights[each].number):
@@ -116,7 +117,9 @@ class Conductor(Owner):
             if chunk is not None and chunk.is_done:
                 self.gather(number, chunk, is_old=True)
             else:
-                self.begin(Flight(number, task, self.current()))
+                if self.ledger:
+                    self.ledger.must_fit(task)
+                self.begin(Flight(number, task))
 
     def current(self) -> Executor:
         if self.executor is None:
@@ -125,13 +128,12 @@ class Conductor(Owner):
 
     def begin(self, flight: Flight) -> None:
         task = attrs.asdict(flight.task, recurse=False)
-        flight.executor = self.current()
         try:
-            future = flight.executor.submit(work, task)
+            future = self.current().submit(work, task)
         except BrokenExecutor:  # since it was last heard of
             self.executor = None
-            flight.executor = self.current()
-            future = flight.executor.submit(work, task)
+            future = self.current().submit(work, task)
+        flight.executor = self.executor
         self.flights[future] = flight
 
     def is_over(self) -> bool:
@@ -147,10 +149,11 @@ class Conductor(Owner):
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
             answer = future.result()
-            chunk = chunk_of(flight.task, from_plain(answer["totals"]))
-            if self.ledger and answer["is_whole"]:
-                self.ledger.append(chunk)
+            seeds = flight.task.seeds[: answer["count"]]
+            chunk = attrs.evolve(chunk_of(flight.task, from_plain(answer["totals"])), seeds=seeds)
             self.gather(flight.number, chunk)
+            if seeds == flight.task.seeds:
+                self.write(chunk)
             return
         if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
             self.executor = None
@@ -158,6 +161,14 @@ class Conductor(Owner):
             self.waiting.append(attrs.evolve(flight, chance=flight.chance + 1))
         else:
             self.gather(flight.number, chunk_of(flight.task, lost(flight.task, error)))
+
+    def write(self, chunk: Chunk) -> None:
+        """Keep it for another sweep; one that cannot be kept has counted all the same."""
+        try:
+            if self.ledger:
+                self.ledger.append(chunk)
+        except OSError as error:
+            self.problem, self.ledger = f"{error.filename or 'the file of chunks'}: {error.strerror}", None
 
     def gather(self, number: int, chunk: Chunk, *, is_old: bool = False) -> None:
         self.tell(chunk, is_old)
@@ -191,8 +202,8 @@ CANARY: Final = "canary"
 CANARY_SEED_COUNT: Final = 5
 
 
-def is_blind(make: Make) -> bool:
-    """Whether a planted bug stays unseen, or is seen by a wrong rule: then nothing can be believed."""
+def blindness(make: Make) -> str:
+    """Why nothing can be believed: a planted bug stays unseen, or a wrong rule sees it. Empty if it can."""
     source = source_of(CANARY)
     look = Conductor(Plan((source,), range(CANARY_SEED_COUNT)), make, 1, lambda chunk, is_old: None)
     look.conduct()
@@ -200,7 +211,11 @@ def is_blind(make: Make) -> bool:
         raise KeyboardInterrupt
     rules = [found.rule for found in sorted(look.totals.found.values(), key=lambda each: each.seed)]
     expected = MUTANTS[str(source.file.mutant)].rules
-    return not rules or rules[0].partition(" ")[0] not in expected
+    if rules and rules[0].partition(" ")[0] in expected:
+        return ""
+    if look.totals.lost:
+        return f"no run comes to an end: {next(iter(look.totals.lost.values())).why}"
+    return "the canary is not seen: a planted bug stays unnoticed, so no verdict can be believed"
 
 
 def outcome_of(
@@ -213,6 +228,8 @@ def outcome_of(
 ) -> Outcome:
     """The outcome, with what should have been met and was not, if all that was planned was run."""
     files = {source.name: source.file for source in sources}
+    swept.names = {name: None for name in files if name in swept.names}
+    swept.bases = dict.fromkeys(sorted(swept.bases))
     runs = (floors.RUN_COUNT_MIN, floors.PAIR_RUN_COUNT_MIN)
     missed = () if is_interrupted else tuple(floors.missed(files, totals.summaries, *runs))
     return Outcome(totals, swept, files, missed, kept, is_interrupted)

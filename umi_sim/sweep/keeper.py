@@ -48,7 +48,7 @@ class OutOfLimit(Exception):
 
 @attrs.define
 class Keeper(Owner):
-    """A child, started when it is first needed."""
+    """A child, started when it is first needed; what a terminal sends to this process does not reach it."""
 
     kind: Kind
     process: "subprocess.Popen[bytes] | None" = None
@@ -81,10 +81,13 @@ class Keeper(Owner):
         folder = os.sep if self.kind == "gate" else None
         self.process = subprocess.Popen(
             [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
         )  # fmt: skip
         self.buffer = b""
-        self.answer(START_MS_MAX)
+        try:
+            self.answer(START_MS_MAX)
+        except OutOfLimit:  # which says nothing about the seed that it was to run
+            raise Died(-signal.SIGKILL) from None
 
     def answer(self, wall_ms_max: int) -> Plain:
         """The next line of the child."""

@@ -16,6 +16,7 @@ from typing import BinaryIO, Final
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_sim import seed_file
 from umi_sim.sweep.plain import Plain, from_plain, listed, seed_of, string, table, to_plain, wrong
 from umi_sim.sweep.plan import Task, chunk_name, target
 from umi_sim.sweep.totals import Totals
@@ -24,6 +25,7 @@ from umi_sim.wording import escaped
 
 FORMAT: Final = "umi-sweep"
 VERSION: Final = 1
+HEAD: Final = f'{{"format":"{FORMAT}",'.encode()
 
 
 class BadLedger(ValueError):
@@ -67,7 +69,8 @@ def joined(chunks: Iterable[Chunk]) -> Chunks:
     """Each chunk once, in order of names: the one that lost least, else the first in order of text."""
     found: Chunks = {}
     for chunk in chunks:
-        found[chunk.name] = min(found.get(chunk.name, chunk), chunk, key=preference)
+        known = found.get(chunk.name)
+        found[chunk.name] = chunk if known is None else min(known, chunk, key=preference)
     return {name: found[name] for name in sorted(found)}
 
 
@@ -87,8 +90,8 @@ def must_fit(chunks: Iterable[Chunk], digests: Mapping[str, str], name: str) -> 
             )
 
 
-def must_not_overlap(chunks: Mapping[str, Chunk]) -> None:
-    """Refuse a seed that stands in two chunks: it would count twice."""
+def must_not_overlap(chunks: Mapping[str, Chunk]) -> dict[tuple[str, int], str]:
+    """Which chunk each seed is in. Refuse one that stands in two chunks: it would count twice."""
     owners: dict[tuple[str, int], str] = {}
     for chunk in chunks.values():
         for seed in chunk.seeds:
@@ -97,6 +100,7 @@ def must_not_overlap(chunks: Mapping[str, Chunk]) -> None:
                     f"{chunk.scenario} seed {seed} is in two chunks that were cut otherwise: "
                     "merge shards of one n and of the same seeds"
                 )
+    return owners
 
 
 # The file.
@@ -116,9 +120,11 @@ def read(path: Path) -> Chunks:
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise OSError(0, "not a file")
-        lines = path.read_bytes().split(b"\n")[:-1]  # after the last newline: nothing, or what was torn
+        *lines, torn = path.read_bytes().split(b"\n")
     except OSError as error:
         raise BadLedger(f"{shown(path)}: cannot be read: {error.strerror}") from None
+    if not torn.startswith(HEAD) and not HEAD.startswith(torn):
+        raise BadLedger(f"{shown(path)}: no file of a sweep: name another one")
     return joined(chunk_in(line, f"{shown(path)}: line {number}") for number, line in enumerate(lines, 1))
 
 
@@ -145,6 +151,9 @@ def checked(fields: Plain) -> Chunk:
     )
     seeds = tuple(seed_of(seed) for seed in listed(fields.get("seeds"), "seeds"))
     chunk = Chunk(name, code, scenario, digest, base, seeds, from_plain(fields.get("totals")))
+    for found in chunk.totals.found.values():
+        if found.text:
+            seed_file.loads(found.text.encode(errors="surrogatepass"), "found.text")
     if chunk.totals.runs + len(chunk.totals.lost) != len(seeds):
         wrong("totals.runs", chunk.totals.runs)
     if name != chunk_name(scenario, digest, seeds):
@@ -167,6 +176,7 @@ class Ledger(Owner):
 
     path: Path
     done: Chunks
+    owners: dict[tuple[str, int], str] = attrs.field(factory=dict)  # of each seed the chunk that it is in
 
     @classmethod
     def open(cls, path: Path) -> "Ledger":
@@ -174,7 +184,14 @@ class Ledger(Owner):
         done = read(path) if path.exists() else {}
         if not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise BadLedger(f"{shown(path)}: cannot be written, name a file in a folder that is there")
-        return cls(path, done)
+        return cls(path, done, must_not_overlap(done))
+
+    def must_fit(self, task: Task) -> None:
+        """Raises BadLedger if seeds of this task stand in a chunk that was cut otherwise."""
+        for seed in task.seeds:
+            if self.owners.get((task.scenario, seed), task.chunk) != task.chunk:
+                told = "was cut otherwise: go on with the same seeds and shards, or name a new file"
+                raise BadLedger(f"{shown(self.path)}: the chunk of {task.scenario} seed {seed} {told}")
 
     @contextmanager
     def held(self) -> Iterator[None]:

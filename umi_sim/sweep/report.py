@@ -24,7 +24,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
     yield f"{WORDS[outcome.result]} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
     if outcome.is_interrupted:
-        yield row("stopped", "interrupted: this is what the runs that had ended came to")
+        yield row("stopped", "interrupted: this is what the chunks that had ended came to")
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     for label, counts in (
         ("replies", totals.replies),
@@ -64,7 +64,8 @@ def failures(outcome: Outcome) -> str:
         else ""
     )
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
-    return ", ".join(filter(None, (*totals.doubts(), found, old, missed))) or "every promise kept"
+    nothing = "every promise kept" if totals.runs else "nothing was run"
+    return ", ".join(filter(None, (*totals.doubts(), found, old, missed))) or nothing
 
 
 def shares(totals: Totals) -> Iterator[str]:
@@ -81,9 +82,9 @@ def shares(totals: Totals) -> Iterator[str]:
 
 def gate_line(totals: Totals) -> str:
     again = f"{plural(totals.gated, 'run')} again in another process, from the record, with another draw"
-    if not totals.gated:
-        return "no run: one seed in 20 is checked"
-    return f"{again}: {f'{len(totals.apart)} DIFFER' if totals.apart else 'same traces'}"
+    if totals.apart:
+        return f"{again}: {len(totals.apart)} DIFFER"
+    return f"{again}: same traces" if totals.gated else "no run: one seed in 20 is checked"
 
 
 def lost_lines(totals: Totals) -> Iterator[str]:
@@ -102,6 +103,7 @@ def kept_lines(outcome: Outcome) -> Iterator[str]:
     counts = {
         "still fail": len(outcome.still_failing),
         "removed after three passes": gone,
+        "without items to replay": sum(bool(each.seed) and not each.replayed for each in outcome.kept),
         "cannot be read": len(outcome.unreadable),
     }
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)

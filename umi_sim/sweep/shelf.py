@@ -4,8 +4,9 @@ Law 1. The first version of a file is written when the failure comes back, befor
 Law 2. A file is replayed here before it is believed: what a worker saw and we do not is nondeterminism.
 """
 
-from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 
 import attrs
@@ -21,17 +22,20 @@ from umi_sim.sweep.work import shrunk
 
 @attrs.define
 class Shelf(Owner):
-    """The files of one sweep, in `folder`. `seen`: fingerprints that have one.
+    """The files of one sweep, in `folder`. `seen`: fingerprints that have one; `hits`: of this sweep alone.
 
     `problem`: why a file could not be written; the failure is told all the same, by its seed.
     """
 
     folder: Path = seed_file.EPHEMERAL
     seen: dict[str, None] = attrs.field(factory=dict)
+    hits: Counter[str] = attrs.field(factory=Counter)
     problem: str = ""
 
-    def first(self, totals: Totals) -> None:
-        """Write what has not been seen before, as it is."""
+    def first(self, totals: Totals, is_old: bool) -> None:
+        """Write what has not been seen before, as it is. `is_old`: an earlier sweep has counted its hits."""
+        if not is_old:
+            self.hits.update(totals.hits)
         for found in totals.found.values():
             if found.text and found.fingerprint not in self.seen and len(self.seen) < FOUND_COUNT_MAX:
                 self.put(found, hits=0)
@@ -39,7 +43,7 @@ class Shelf(Owner):
     def last(self, totals: Totals) -> None:
         """Write the files of the most frequent failures as they are in the end."""
         for found in kept(totals):
-            if not self.put(found, hits=totals.hits[found.fingerprint]):
+            if not self.put(found, hits=self.hits[found.fingerprint]):
                 totals.found[found.fingerprint] = attrs.evolve(found, text="")
 
     def put(self, found: Found, hits: int) -> bool:
@@ -66,29 +70,27 @@ def of(found: Found) -> SeedFile:
 def shrink(totals: Totals, executor: Executor) -> None:
     """Make what was found small, each failure once, by the workers of the sweep."""
     todo = [found for found in kept(totals) if found.is_whole]
-    texts = (executor.submit(shrunk, found.text) for found in todo)
-    for found, future in zip(todo, list(texts), strict=True):
-        try:
-            text = future.result()
-        except BrokenExecutor:
-            return
-        except KeyboardInterrupt:
-            keeper.CREW.dismiss()  # whoever is at work ends, and what is small by now stays so
-            return
-        if text and is_same(seed_file.loads(text.encode(), found.path)):
-            totals.found[found.fingerprint] = attrs.evolve(found, text=text)
+    try:
+        futures = [executor.submit(shrunk, found.text) for found in todo]
+        for found, future in zip(todo, futures, strict=True):
+            if text := future.result():
+                totals.found[found.fingerprint] = attrs.evolve(found, text=text)
+    except KeyboardInterrupt:
+        keeper.CREW.dismiss()  # whoever is at work ends, and what is small by now stays so
+    except Exception:  # of an executor; what it loses stays as large as it was
+        return
 
 
-def verify(totals: Totals) -> None:
-    """Replay here what workers saw; a run that is another one here stands apart from now on."""
+def verify(totals: Totals, whole: Mapping[str, Found]) -> None:
+    """Replay here what workers saw; a run that is another one here stands apart from now on.
+
+    `whole`: the failures before they were shrunk, which they are again if the small one does not replay.
+    """
     for found in kept(totals):
         if found.is_whole and (lines := differing(of(found))):
             apart = Apart(found.scenario, found.seed, "record-replays", tuple(lines))
             totals.apart[apart.scenario, apart.seed, apart.rule] = apart
-
-
-def is_same(seed: SeedFile) -> bool:
-    return not differing(seed)
+            totals.found[found.fingerprint] = whole[found.fingerprint]
 
 
 def differing(seed: SeedFile) -> Sequence[str]:

@@ -19,6 +19,7 @@ from umi_sim.invariants import id_of
 from umi_sim.items import Op
 from umi_sim.replay import severest
 from umi_sim.scenario import Scenario
+from umi_sim.seed_text import NO_SCHEDULE
 from umi_sim.verdict import EXIT_CODES, Failure, FailureKind, Verdict
 from umi_sim.wording import plural
 
@@ -128,7 +129,7 @@ class Totals:
         """Why these runs prove nothing, whatever they found."""
         said = []
         if self.apart:
-            said.append(f"{len(self.apart)} of {self.gated} runs again came out otherwise")
+            said.append(f"{plural(len(self.apart), 'run')} came out otherwise when run again")
         if is_over(len(self.lost), self.runs + len(self.lost), LOST_MAX):
             said.append(f"{len(self.lost)} of {self.runs + len(self.lost)} runs lost, at most 1/100 may be")
         if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.followed, UNDECIDED_MAX):
@@ -260,7 +261,8 @@ def found_in(name: str, verdict: Verdict) -> Found:
         text = seed_file.dumps(verdict)
     except seed_file.BadSeedFile:
         text = ""
-    return found_of(name, verdict.config.seed, verdict.failure, text)
+    is_whole = NO_SCHEDULE not in text
+    return found_of(name, verdict.config.seed, verdict.failure, text, is_whole=is_whole)
 
 
 def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: bool = True) -> Found:

@@ -34,7 +34,7 @@ def work(task: Mapping[str, Any]) -> Plain:
         done.append(seed)
         if task["stop_first"] and totals.found:
             break
-    return {"totals": to_plain(totals), "is_whole": len(done) == len(task["seeds"])}
+    return {"totals": to_plain(totals), "count": len(done)}
 
 
 def lived(task: Mapping[str, Any], seed: int) -> Totals:
@@ -68,10 +68,21 @@ def tried(task: Mapping[str, Any], seed: int) -> Totals:
     if task["gate"] and gate.is_gated(seed):
         totals.gated = 1
         longer = {**question, **{key: GATE_RUN_COUNT * task[key] for key in ("cpu_s_max", "wall_ms_max")}}
-        for way in ways_apart(longer, answer["trace"]):
-            apart = Apart(task["scenario"], seed, gate.RULES[way], tuple(where_apart(longer, way)))
-            totals.apart[apart.scenario, seed, apart.rule] = apart
+        for rule, lines in found_apart(longer, answer["trace"]):
+            totals.apart[task["scenario"], seed, rule] = Apart(task["scenario"], seed, rule, lines)
     return totals
+
+
+def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Which rules of the gate this run breaks, and where; what came to an end once can be run again."""
+    why = ""
+    for _ in range(CHANCE_COUNT):
+        try:
+            ways = ways_apart(question, expected)
+            return [(gate.RULES[way], tuple(where_apart(question, way))) for way in ways]
+        except (Died, OutOfLimit) as error:
+            why = str(error)
+    return [(gate.RULES["fresh"], (f"it could not be run again: {why}",))]
 
 
 def asked(kind: Kind, question: Mapping[str, Any]) -> Plain:

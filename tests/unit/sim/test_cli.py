@@ -403,17 +403,24 @@ def test_a_failure_is_written_and_then_made_small() -> None:
     long = seed_file.read(path)
     assert long.minimised is None
     assert "shrunk" not in whole.stdout
-    told = umi("run", "bad.toml", "--seed", "1")
-    assert told.exit_code == whole.exit_code == 1
+    lived = umi("run", "bad.toml", "--seed", "1")
+    assert lived.exit_code == whole.exit_code == 1
     small = seed_file.read(path)
     assert small.minimised is not None
     assert (small.fingerprint, len(small.items)) == (long.fingerprint, 2)
-    rows = {line[2:9].strip(): line for line in told.stdout.splitlines()}
+    rows = {line[2:9].strip(): line for line in lived.stdout.splitlines()}
     assert f"fails at step {long.failure.step if long.failure else 0} before shrinking" in rows["seed"]
     assert rows["shrunk"].endswith(f"-> 2 in {small.minimised.runs} runs, 1-minimal")
     assert rows["needed"].endswith("without it: passes")
     again = umi("shrink", "--again", "--json", path.as_posix())
     assert json.loads(again.stdout)["minimised"]["to"] == {"op": 2, "fault": 0, "schedule": 0, "clock": 0}
+    kept = path.read_bytes()
+    told = refused("shrink", "--again", "--budget", "1", path.as_posix())
+    assert "not replaced: --budget 1 and --seconds 60 led to no smaller run" in told
+    assert "out of runs before it was seen to fail; nothing was changed" in refused(
+        "shrink", "--budget", "0", path.as_posix()
+    )
+    assert path.read_bytes() == kept
 
 
 def test_what_cannot_be_shrunk_is_refused() -> None:

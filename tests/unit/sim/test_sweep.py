@@ -29,7 +29,7 @@ from umi_sim.sweep.totals import Found, Swept, Totals
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[3]
-IS_BLIND: Final = conductor.is_blind
+BLINDNESS: Final = conductor.blindness
 TWO: Final = ("own.toml", "bad.toml")
 
 
@@ -37,7 +37,7 @@ TWO: Final = ("own.toml", "bad.toml")
 def _the_canary_is_seen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes longer than the rest; those that are about it have it."""
     if "canary" not in request.node.name:
-        monkeypatch.setattr(conductor, "is_blind", lambda make: False)
+        monkeypatch.setattr(conductor, "blindness", lambda make: "")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -170,7 +170,7 @@ KILLED: Final = """
 import os, signal, sys
 from umi_sim.sweep import conductor, ledger
 from umi_sim.cli import cli
-conductor.is_blind = lambda make: False
+conductor.blindness = lambda make: ""
 whole = ledger.Ledger.append
 def append(self, chunk):
     if self.path.stat().st_size:
@@ -334,12 +334,12 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
     assert result.exit_code == 130
     first, second, *_ = result.stdout.splitlines()
     assert first.startswith("STOPPED sweep of 1 scenario, seeds 0..9: 10 runs, ")
-    assert second == "  stopped  interrupted: this is what the runs that had ended came to"
+    assert second == "  stopped  interrupted: this is what the chunks that had ended came to"
     looks = iter(range(1))
     said = json.loads(sweep("bad.toml", "--seeds", "0..99", "--json").stdout)
     assert (said["result"], said["exit"], said["runs"]) == ("fail", 130, 10)
     looks = iter(range(0))
-    monkeypatch.setattr(conductor, "is_blind", IS_BLIND)
+    monkeypatch.setattr(conductor, "blindness", BLINDNESS)
     assert sweep("own.toml").exit_code == 130
 
 
@@ -387,7 +387,7 @@ class Faulty(Executor):
         else:
             (task,) = args
             totals = Totals(runs=len(task["seeds"]))
-            future.set_result({"totals": to_plain(totals), "is_whole": True})
+            future.set_result({"totals": to_plain(totals), "count": len(task["seeds"])})
         return future
 
 
@@ -458,11 +458,12 @@ def test_an_executor_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_file_that_is_another_run_here_is_nondeterminism() -> None:
     sweep("bad.toml", "--seeds", "0..2", "--resume", "done.jsonl")
     totals = ledger.add_up(ledger.read(Path("done.jsonl")))
-    shelf.verify(totals)
+    shelf.verify(totals, {})
     assert not totals.apart
     one = totals.in_order()[0]
     text = one.text.replace(shelf.of(one).expect.trace, "0" * 32)
     seed = attrs.evolve(seed_file.loads(text.encode(), "x"), is_edited=False)
     totals.found[one.fingerprint] = attrs.evolve(one, text=seed_file.text_of(seed))
-    shelf.verify(totals)
+    shelf.verify(totals, {one.fingerprint: one})
     assert list(totals.apart) == [("bad.toml", one.seed, "record-replays")]
+    assert totals.found == {one.fingerprint: one}  # as it was before it was made small

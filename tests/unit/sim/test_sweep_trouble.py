@@ -1,0 +1,237 @@
+"""Goal: what goes wrong around a sweep costs no verdict, no file of somebody else, and no exit code."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pytest
+
+from tests.unit.sim.commands import refused, umi
+from umi_sim import corpus, seed_file
+from umi_sim.sweep import conductor, gate, ledger, shelf, work
+from umi_sim.sweep.keeper import CREW, Died, OutOfLimit
+from umi_sim.sweep.plain import to_plain
+from umi_sim.sweep.plan import Plan, source_of
+from umi_sim.sweep.totals import Found, Totals, of_limit
+
+pytestmark = pytest.mark.usefixtures("small_worlds")
+ROOT: Final = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _the_canary_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conductor, "blindness", lambda make: "")
+
+
+def sweep(*args: str) -> Any:
+    return umi("sweep", "--jobs", "1", "--no-shrink", *args)
+
+
+def found_in(name: str, *seeds: str) -> Totals:
+    sweep(name, "--seeds", *seeds, "--resume", "found.jsonl")
+    return ledger.add_up(ledger.read(Path("found.jsonl")))
+
+
+# The file of chunks.
+
+
+@pytest.mark.parametrize("content", ["my only copy", "one\ntwo", '{"format":"umi-seed"'])
+def test_a_file_of_something_else_is_left_alone(content: str) -> None:
+    Path("notes.txt").write_text(content)
+    refused("sweep", "own.toml", "--resume", "notes.txt")
+    assert Path("notes.txt").read_text() == content
+
+
+def test_a_chunk_that_was_cut_otherwise_is_not_run_again() -> None:
+    assert sweep("own.toml", "--seeds", "0..4", "--resume", "done.jsonl").exit_code == 0
+    told = refused("sweep", "--jobs", "1", "own.toml", "--seeds", "0..6", "--resume", "done.jsonl")
+    assert "done.jsonl: the chunk of own.toml seed 0 was cut otherwise: go on with the same seeds" in told
+    assert umi("merge", "done.jsonl").exit_code == 0
+
+
+def test_a_failure_outlives_the_file_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: ledger.Ledger, chunk: ledger.Chunk) -> None:
+        raise OSError(28, "No space left on device", "done.jsonl")
+
+    monkeypatch.setattr(ledger.Ledger, "append", full)
+    result = sweep("bad.toml", "--seeds", "1", "--resume", "done.jsonl")
+    assert result.exit_code == 1
+    assert "finished chunks are not kept any more: done.jsonl: No space left on device" in result.stderr
+    assert len(list(seed_file.EPHEMERAL.glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize("text", ["{}", "\ud800"])
+def test_a_line_with_a_seed_file_that_is_none_is_refused(text: str) -> None:
+    found_in("bad.toml", "1")
+    line = json.loads(Path("found.jsonl").read_text())
+    line["totals"]["found"][0]["text"] = text
+    Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
+    assert "found.jsonl: line 1: not a line of a sweep: found.text: " in refused("merge", "found.jsonl")
+
+
+def test_what_a_line_says_drives_no_terminal() -> None:
+    found_in("bad.toml", "1")
+    line = json.loads(Path("found.jsonl").read_text())
+    line["totals"]["found"][0]["path"] = line["totals"]["replies"]["\x1b[2J"] = "\x1b[2J"
+    line["totals"]["replies"]["\x1b[2J"] = 1
+    Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
+    assert "\x1b" not in umi("merge", "found.jsonl").stdout
+
+
+# Executors and children.
+
+
+class Losing(Executor):
+    """Loses the first task; the second one fails, and the others are never answered."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
+
+    def submit(self, work: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+        (task,) = args
+        future: Future[Any] = Future()
+        self.seeds.append(task["seeds"][0])
+        if len(self.seeds) == 1:
+            future.set_exception(BrokenExecutor("gone"))
+        else:
+            totals = Totals(1, failed=1, found={"f": FOUND} if task["seeds"][0] else {})
+            future.set_result({"totals": to_plain(totals), "count": 1})
+        return future
+
+
+FOUND: Final = Found("own.toml", 10, "safety", "one-reply (ENG-1)", "f", "x", "p", "")
+
+
+def test_the_first_failure_waits_for_a_chunk_before_it_that_was_lost() -> None:
+    losing = Losing()
+    plan = Plan((source_of("own.toml"),), range(40), stop_first=True)
+    conductor.Conductor(plan, lambda jobs: losing, 1, lambda chunk, is_old: None).conduct()
+    assert losing.seeds.count(0) == 2
+
+
+def test_a_chunk_that_ended_early_tells_the_seeds_that_were_run() -> None:
+    told = sweep("bad.toml", "--seeds", "1..9", "--stop-first").stdout
+    assert told.startswith("FAIL sweep of 1 scenario, seeds 1: 1 run, ")
+
+
+def task() -> dict[str, Any]:
+    plan = Plan((source_of("bad.toml"),), range(1, 2))
+    return attrs.asdict(next(plan.tasks()), recurse=False)
+
+
+@pytest.mark.parametrize("trouble", [Died(-9), OutOfLimit("time", "no answer after 60 s")])
+def test_trouble_in_the_gate_leaves_the_verdict(trouble: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(kind: str, question: Mapping[str, Any]) -> Any:
+        if kind == "gate":
+            raise trouble
+        return whole(kind, question)  # type: ignore[arg-type]
+
+    whole = work.asked
+    monkeypatch.setattr(work, "asked", asked)
+    monkeypatch.setattr(gate, "is_gated", lambda seed: True)
+    totals = work.lived(task(), 1)
+    assert [found.is_whole for found in totals.found.values()] == [True]
+    assert [apart.lines for apart in totals.apart.values()] == [(f"it could not be run again: {trouble}",)]
+    assert totals.doubts() == ["1 run came out otherwise when run again"]
+
+
+def refuses(error: Exception) -> Callable[..., "Future[str]"]:
+    def submit(*args: Any) -> "Future[str]":
+        raise error
+
+    return submit
+
+
+def loses(error: Exception) -> Callable[..., "Future[str]"]:
+    def submit(*args: Any) -> "Future[str]":
+        future: Future[str] = Future()
+        future.set_exception(error)
+        return future
+
+    return submit
+
+
+@pytest.mark.parametrize(
+    "submit", [refuses(BrokenExecutor("gone")), loses(RuntimeError("node gone")), loses(BrokenExecutor(""))]
+)
+def test_what_an_executor_loses_stays_as_large_as_it_was(
+    submit: Callable[..., "Future[str]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    totals = found_in("bad.toml", "1..2")
+    before = dict(totals.found)
+    executor = Executor()
+    monkeypatch.setattr(executor, "submit", submit)
+    shelf.shrink(totals, executor)
+    assert totals.found == before
+
+
+# Files, reports and pipes.
+
+
+def ended_by_force() -> Path:
+    totals = of_limit("own.toml", source_of("own.toml").file, 3, "time", "no end after 60 s")
+    (one,) = totals.found.values()
+    return corpus.keep(shelf.of(one))
+
+
+def test_a_run_that_was_ended_by_force_is_never_taken_for_one_that_passes() -> None:
+    path = ended_by_force()
+    told = f"{path}: its run was ended by force, so it holds no items: umi-sim replay --regenerate {path}"
+    assert told in refused("replay", path.as_posix())
+    for _ in range(4):
+        assert [kept.is_removed for kept in corpus.replay_kept()] == [False]
+    assert path.exists()
+
+
+def test_hits_of_an_earlier_sweep_are_not_counted_again() -> None:
+    for _ in range(3):
+        sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")
+    (path,) = seed_file.EPHEMERAL.glob("*.json")
+    assert seed_file.read(path).history.hits == 3
+
+
+def test_where_the_canary_is_not_seen_no_report_of_another_day_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("out.xml").write_text("green")
+    monkeypatch.setattr(conductor, "blindness", lambda make: "the canary is not seen")
+    assert sweep("own.toml", "--junit", "out.xml").exit_code == 4
+    assert not Path("out.xml").exists()
+
+
+def test_a_report_that_cannot_be_written_takes_no_verdict_along() -> None:
+    name = "x" * 250 + ".xml"
+    failing, passing = (sweep(file, "--seeds", "1", "--junit", name) for file in ("bad.toml", "own.toml"))
+    assert failing.exit_code == 1
+    assert failing.stdout.startswith("FAIL sweep")
+    assert passing.exit_code == 2
+    assert "File name too long" in passing.stderr
+
+
+def test_nothing_that_was_run_keeps_no_promise() -> None:
+    assert "0 runs, 0 steps, nothing was run" in sweep("own.toml", "--seeds", "0..1", "--shard", "5/5").stdout
+
+
+@pytest.mark.parametrize(("args", "status"), [(("run", "bad.toml", "--seed", "1"), 1), (("scenarios",), 0)])
+def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int) -> None:
+    command = [sys.executable, "-P", "-m", "umi_sim", *args]
+    around = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    process = subprocess.Popen(command, env=around, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert (process.stderr.read() if process.stderr else b"") == b""
+    assert process.wait() == status
+    process.stderr.close() if process.stderr else None
+
+
+def test_what_a_terminal_sends_reaches_no_child() -> None:
+    with CREW.one("plain") as keeper:
+        keeper.ask({**{key: task()[key] for key in work.ASKED}, "do": "run", "seed": "1"})
+        assert keeper.process is not None
+        assert os.getpgid(keeper.process.pid) == keeper.process.pid
