@@ -137,18 +137,14 @@ def sweep(
                 files.first(chunk.totals, is_old)
 
             conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
-            try:
+            with refusing(ledger.BadLedger):
                 conducted.conduct()
-            except ledger.BadLedger as error:
-                refuse(error)
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
             with make(job_count) as workers:
                 shelf.shrink(conducted.totals, workers)
     shelf.verify(conducted.totals, whole)
-    if conducted.problem:
-        complain(f"finished chunks are not kept any more: {conducted.problem}")
-    write_last(files, conducted.totals)
+    write_last(files, conducted.totals, conducted.problem)
     outcome = conductor.outcome_of(
         conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
     )
@@ -161,16 +157,25 @@ def held(book: "Ledger | None") -> Iterator[None]:
     from umi_sim.sweep.ledger import BadLedger
 
     with ExitStack() as stack:
-        try:
+        with refusing(BadLedger):
             stack.enter_context(book.held() if book else nullcontext())
-        except BadLedger as error:
-            refuse(error)
         yield
 
 
-def write_last(files: "Shelf", totals: "Totals") -> None:
-    """What keeps files from being written keeps no failure from being told."""
+@contextmanager
+def refusing(error: type[Exception]) -> Iterator[None]:
+    """What is raised as this error is told in a line, and ends the command."""
+    try:
+        yield
+    except error as raised:
+        refuse(raised)
+
+
+def write_last(files: "Shelf", totals: "Totals", problem: str = "") -> None:
+    """What keeps files from being written keeps no failure from being told. `problem`: that of the chunks."""
     files.last(totals)
+    if problem:
+        complain(f"finished chunks are not kept any more: {problem}")
     if files.problem:
         complain(f"no seed file was written: {files.problem}")
 
