@@ -14,25 +14,46 @@ from umi_sim.wording import cut
 
 VALUE_CHARS_MAX: Final = 60
 NAMES: Final = "abcd"
+LIMITS: Final = ("steps_max", "virtual_ms_max")
+
+Shortener = Callable[[str], str]
 
 
-def world_call(config: RunConfig, is_shrunk: bool) -> str:
-    """How to make the world: as its seed draws it, or plain, but for what is said."""
+def shown(text: str) -> str:
+    return cut(text, VALUE_CHARS_MAX)
+
+
+def whole(text: str) -> str:
+    """What runs as it is printed is never cut."""
+    return text
+
+
+def world_call(config: RunConfig, *, is_limited: bool = False) -> str:
+    """How to make the world: as its seed draws it, or plain, but for what is said; limits too if asked."""
     parts = [quoted(config.scenario), f"seed={config.seed}"]
-    if not is_shrunk:
+    if is_drawn(config):
         names = ", ".join(quoted(agent.name) for agent in config.agents)
         return f"world = World({', '.join(parts)}, agents=[{names}], latency={quoted(config.latency)})"
     kept = [name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN)]
+    kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(agent_call, config.agents))
-    parts += ["plain=True", f"agents=[{agents}]", *named(odd)]
+    parts += ["plain=True", f"agents=[{agents}]", *named(odd, whole)]
     return f"world = World({', '.join(parts)})"
+
+
+def is_drawn(config: RunConfig) -> bool:
+    """Whether a seed and the id of a shipped scenario say all of it."""
+    from umi_sim import scenario  # only for a report; a replay needs none
+
+    path = scenario.shipped().get(config.scenario)
+    return path is not None and scenario.draw(scenario.load(path), config.seed) == config
 
 
 def agent_call(agent: AgentConfig) -> str:
     if agent == usual_agent(agent.name):
         return quoted(agent.name)
-    return literal((agent.name, agent.scope.user, agent.scope.agent, agent.skew_ms))
+    return literal((agent.name, agent.scope.user, agent.scope.agent, agent.skew_ms), whole)
 
 
 def usual_agent(name: str) -> AgentConfig:
@@ -44,15 +65,15 @@ def call(item: Item) -> str:
     """An item as a line of the script; times count from the start of the world."""
     match item:
         case Op():
-            parts = [quoted(item.id), quoted(item.agent), quoted(item.name), *named(item.args)]
+            parts = [quoted(item.id), quoted(item.agent), quoted(item.name), *named(item.args, whole)]
             return f"world.op({', '.join(parts)}{at(item.at_ms)})"
         case Fault():
-            args = ", ".join(f"{quoted(name)}: {literal(value)}" for name, value in item.args.items())
+            args = ", ".join(f"{quoted(name)}: {literal(value, whole)}" for name, value in item.args.items())
             given = f", args={{{args}}}" if args else ""
             return f"world.fault({quoted(item.id)}, {quoted(item.fault)}, at={quoted(item.at)}{given})"
         case Deviation():
             return f"world.schedule({quoted(item.id)}, take={quoted(item.take)}, over={quoted(item.over)})"
-    parts = [quoted(item.id), quoted(item.agent), quoted(item.move), *named(item.args)]
+    parts = [quoted(item.id), quoted(item.agent), quoted(item.move), *named(item.args, whole)]
     return f"world.clock({', '.join(parts)}{at(item.at_ms)})"
 
 
@@ -60,33 +81,34 @@ def at(at_ms: int) -> str:
     return f", at_ms={at_ms}" if at_ms else ""
 
 
-def named(args: Mapping[str, object]) -> list[str]:
-    return [f"{name}={literal(value)}" for name, value in args.items()]
+def named(args: Mapping[str, object], short: Shortener = shown) -> list[str]:
+    return [f"{name}={literal(value, short)}" for name, value in args.items()]
 
 
-def literal(value: object) -> str:
-    """A value as Python writes it, the same in every version; what is long without a long run is cut."""
+def literal(value: object, short: Shortener = shown) -> str:
+    """A value as Python writes it, the same in every version; `short` makes of a long text what is told."""
     match value:
         case Mapping():
-            return f"{{{', '.join(f'{quoted(str(name))}: {literal(each)}' for name, each in value.items())}}}"
+            pairs = [f"{quoted(str(name))}: {literal(each, short)}" for name, each in value.items()]
+            return f"{{{', '.join(pairs)}}}"
         case str():
-            return in_pieces(value, quoted)
+            return in_pieces(value, quoted, short)
         case bytes():
-            return in_pieces(value.decode("latin-1"), lambda text: repr(text.encode("latin-1")))
+            return in_pieces(value.decode("latin-1"), lambda text: repr(text.encode("latin-1")), short)
         case Turn(role=role, text=text):
-            return f"Turn({literal(role)}, {literal(text)})"
+            return f"Turn({literal(role, short)}, {literal(text, short)})"
         case tuple() | list():
-            inner = ", ".join(map(literal, value))
+            inner = ", ".join(literal(each, short) for each in value)
             return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return str(value) if value is None or isinstance(value, int) else shown(repr(value))
+    return str(value) if value is None or isinstance(value, int) else short(repr(value))
 
 
-def in_pieces(text: str, write: Callable[[str], str]) -> str:
+def in_pieces(text: str, write: Callable[[str], str], short: Shortener) -> str:
     """A long run of the same characters as a product."""
     written = runs(text) if len(text) > VALUE_CHARS_MAX else text
     pieces = [written] if isinstance(written, str) else written["runs"]
     return " + ".join(
-        write(shown(piece)) if isinstance(piece, str) else f"{write(piece[0])} * {piece[1]}"
+        write(short(piece)) if isinstance(piece, str) else f"{write(piece[0])} * {piece[1]}"
         for piece in pieces
     )
 
@@ -94,7 +116,3 @@ def in_pieces(text: str, write: Callable[[str], str]) -> str:
 def quoted(text: str) -> str:
     body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{body}"'
-
-
-def shown(text: str) -> str:
-    return cut(text, VALUE_CHARS_MAX)

@@ -279,24 +279,25 @@ def script(told: Told, all_items: bool) -> Iterator[str]:
     """The items up to the one that failed, as calls, and what was expected there."""
     items = until(told.items, told.failure.item)
     shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
-    lines = [world_call(told.config, told.minimised is not None)]
+    lines = [world_call(told.config, is_limited=told.failure.kind == "timeout")]
     if len(shown) < len(items):
         lines.append(f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
     lines += [call(item) for item in shown]
     lines.append("world.finish()")
-    lines += [f"# {label:10} {said}" for label, said in expectation(told.failure)]
-    yield from (row("script" if at == 0 else "", cut(line)) for at, line in enumerate(lines))
+    lines += [cut(f"# {label:10} {said}") for label, said in expectation(told.failure)]
+    yield from (row("script" if at == 0 else "", line) for at, line in enumerate(lines))
 
 
 def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
-    """The record up to this item and what belongs to it; the whole of it if the item is of a phase."""
+    """The record up to this item, and what struck or came since; all of it if the item is of a phase."""
     ids = [item.id for item in items]
     if item_id not in ids:
         return items
-    end = ids.index(item_id) + 1
-    while end < len(items) and not isinstance(items[end], Op | ClockMove):
-        end += 1
-    return items[:end]
+    end = ids.index(item_id)
+    last = items[end]
+    end_ms = last.at_ms if isinstance(last, Op | ClockMove) else 0
+    rest = [it for it in items[end:] if not isinstance(it, Op | ClockMove) or it.at_ms <= end_ms]
+    return [*items[:end], *rest]
 
 
 def expectation(failure: Failure) -> Iterator[tuple[str, str]]:

@@ -1,14 +1,18 @@
 """Goal: the verdict first, what to type second, under 40 lines, and nothing a terminal would obey."""
 
 import json
+from typing import Any
 
 import attrs
+import pytest
 
 from umi_core.values import Scope, Turn
-from umi_sim import report, wording
+from umi_sim import report, runner, scenario, wording
+from umi_sim.calls import world_call
 from umi_sim.faults import KINDS
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import AgentConfig
+from umi_sim.script import Script
 from umi_sim.seed_fields import PLAIN
 from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
@@ -98,7 +102,7 @@ def test_a_run_that_failed() -> None:
         "  seed     umi-sim run storage_storm --seed 45",
         "  file     fingerprint 8ad16dbbe2cc",
         "",
-        '  script   world = World("storage_storm", seed=45, agents=["a"], latency="instant")',
+        '  script   world = World("storage_storm", seed=45, plain=True, agents=["a"], mode="swarm")',
         '           world.op("o1", "a", "set", key="k", value=b\'\\xff\', ttl_ms=None)',
         '           world.op("o3", "a", "remember", text="Alice works at Acme.", at_ms=250)',
         '           world.fault("f1", "storage_lost", at="o3/commit#1", args={"told": "nothing"})',
@@ -132,6 +136,48 @@ def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
 
 def test_all_items_are_shown_when_asked_for() -> None:
     assert sum("world.op(" in line for line in long_lines(all_items=True)) == 100
+
+
+def as_printed(lines: list[str]) -> Verdict:
+    """The verdict of what stands under `script`, run as it is."""
+    begin = next(at for at, line in enumerate(lines) if line.startswith("  script"))
+    end = next(at for at, line in enumerate(lines) if "world.finish()" in line)
+    code = [line[11:] for line in lines[begin : end + 1]]
+    names: dict[str, Any] = {"World": Script, "Turn": Turn}
+    exec("\n".join(code).replace("world.finish()", "verdict = world.finish()"), names)
+    told: Verdict = names["verdict"]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("world", "seed", "settings"),
+    [
+        ("canary", 0, {}),
+        ("retries", 10, {"scenario.mutant": "new-key-on-retry"}),
+        ("smoke", 1, {"run.steps_max": "5"}),
+    ],
+)
+def test_a_script_fails_as_it_is_printed(world: str, seed: int, settings: dict[str, str]) -> None:
+    verdict = runner.run(scenario.draw(scenario.find(world), seed, settings))
+    assert verdict.failure is not None
+    told = report.Told(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")
+    again = as_printed(report.failed(told, all_items=True))
+    assert again.failure is not None
+    assert (again.failure.rule, again.failure.step) == (verdict.failure.rule, verdict.failure.step)
+
+
+def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
+    config = scenario.draw(scenario.find("canary"), 0)
+    assert world_call(config) == 'world = World("canary", seed=0, agents=["a"], latency="instant")'
+    other = attrs.evolve(config, off=("progress",))
+    assert "plain=True" in world_call(other)
+
+
+def test_a_long_argument_is_not_cut() -> None:
+    text = " ".join(map(str, range(999)))
+    items = (Op("o3", 0, "a", "remember", {"text": text, "turns": (Turn("user", text), "x" * 500)}),)
+    lines = report.failed(report.Told(CONFIG, items, FAILURE, "0" * 12, "umi-sim replay x.json"))
+    assert as_printed(lines).items == items
 
 
 def test_what_comes_after_the_item_that_failed_is_left_out() -> None:
