@@ -252,6 +252,12 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "agents.users", "hostile scopes say themselves who is whose user"
     if scenario.weights == {}:
         yield "workload.weights", "expected at least one request"
+    if scenario.mutant is not None:
+        from umi_sim.mutants.registry import MUTANTS  # never on the way of a world without one
+
+        if scenario.mutant not in MUTANTS:
+            close = near(scenario.mutant, list(MUTANTS))
+            yield "scenario.mutant", f"no such planted bug{close or '; docs/scenarios.md lists them'}"
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"
     try:

@@ -58,10 +58,13 @@ def load(path: Path | str) -> tuple[TurnLine, ...]:
 def read_bytes(path: Path | str) -> bytes:
     """The file without a byte order mark."""
     try:
+        if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
+            raise ValueError("not a file")
         with Path(path).open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise BadTranscript(f"{path}:1: {error.strerror}, expected a file that can be read") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadTranscript(f"{path}:1: {why}, expected a file that can be read") from None
     if len(content) > FILE_BYTES_MAX:
         raise BadTranscript(f"{path}:1: the file is too large, expected at most {FILE_BYTES_MAX} bytes")
     return content.removeprefix(b"\xef\xbb\xbf")

@@ -95,6 +95,7 @@ def test_a_mode_is_a_setting_of_the_scenario() -> None:
         (["--trace", "own.toml/x.trace"], "own.toml/x.trace: cannot be written"),
         (["--trace", "pipe"], "pipe: cannot be written: there is something that is no file"),
         (["--transcript", "no.jsonl"], "no.jsonl:1: No such file"),
+        (["--transcript", "pipe"], "pipe:1: not a file, expected a file that can be read"),
         (["--transcript", "own.toml"], "own.toml:2: no JSON"),
         (["own.toml", "more"], "unexpected extra argument (more)"),
         (["--odd"], "No such option"),

@@ -84,7 +84,7 @@ def test_what_is_no_file_with_turns_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, b"\n \n") == f"1: no turn in the file, expected lines like {FORM}"
     with pytest.raises(BadTranscript, match=r"nothing:1: No such file.*, expected a file that can be read"):
         load(tmp_path / "nothing")
-    with pytest.raises(BadTranscript, match=r":1: Is a directory, expected a file that can be read"):
+    with pytest.raises(BadTranscript, match=r":1: not a file, expected a file that can be read"):
         load(tmp_path)
 
 
