@@ -5,7 +5,7 @@
     search_index postings             how storage searches many rows; loads numpy
     faults content_faults reply_edits kinds of faults, which event each strikes, what it does to a reply
     world source generator            one queue of events; items drawn from a seed, or replayed
-    workloads pools                   users, and the values they use
+    workloads pools conversation      users, and the values they use; a talk of one's own
     scenario toml_reader              worlds as TOML files, read with suspicion
     oracle inspector invariants       who judges
     runner verdict items run_config   one life, what it came to, and the record that repeats it

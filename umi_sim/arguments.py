@@ -33,8 +33,6 @@ def config_of(
     name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None
 ) -> "RunConfig":
     """What a seed makes of a scenario, with settings, and a conversation instead of drawn requests."""
-    import attrs
-
     from umi_sim import scenario, transcript
 
     try:
@@ -44,7 +42,10 @@ def config_of(
         transcript.load(conversation)
     except (scenario.BadScenario, transcript.BadTranscript) as error:
         refuse(error)
-    return attrs.evolve(config, workload="transcript", transcript=conversation)
+    from umi_sim import conversation as talking
+
+    config = talking.spoken(config, conversation)
+    return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
 
 
 # Files to read.
@@ -84,9 +85,11 @@ def is_seed_file(file: str) -> bool:
 # Files to write.
 
 
-def must_be_writable(file: str) -> None:
-    """Refuse at once what could not be written in the end."""
+def must_be_writable(file: str, *read: str | None) -> None:
+    """Refuse at once what could not be written in the end, and what would replace a file that is read."""
     path = Path(file)
+    if path.exists() and any(each and Path(each).exists() and path.samefile(each) for each in read):
+        refuse(f"{file}: is read, and would be written over: name another file")
     if path.exists() and not path.is_file():
         refuse(f"{file}: cannot be written: there is something that is no file, name another one")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):

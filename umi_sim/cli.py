@@ -33,6 +33,7 @@ from umi_sim.arguments import (
 )
 from umi_sim.cli_seeds import again, kept_path
 from umi_sim.console import Commands, is_colored, output_options, say, say_json, seed_of
+from umi_sim.wording import escaped, row
 
 if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
@@ -106,16 +107,16 @@ def run(
     config = config_of(scenario, seed, overrides, transcript)
     command = command_of(scenario, seed, overrides, transcript)
     if trace:
-        must_be_writable(trace)
+        must_be_writable(trace, scenario, transcript)
     verdict = runner.run(config)
     if trace:
         write_trace(Path(trace), config)
     if verdict.failure is None:
-        return told(verdict, command, command, **how)
+        return told(verdict, command, command, untold(verdict) if transcript else "", **how)
     path = kept_path(verdict)
     if path is not None and not no_shrink and cli_shrink.told_small(verdict, path, command, **how):
         return EXIT_CODES[verdict.failure.kind]
-    return told(verdict, f"umi-sim replay {path.as_posix()}" if path else command, command, **how)
+    return told(verdict, f"umi-sim replay {path.as_posix()}" if path else command, command, "", **how)
 
 
 def command_of(name: str, seed: int, overrides: dict[str, str], conversation: str | None) -> str:
@@ -133,15 +134,25 @@ def write_trace(path: Path, config: "RunConfig") -> None:
     runner.trace_of(config).write(path, seed_file.config_to_json(config))
 
 
-def told(verdict: "Verdict", repeat: str, command: str, as_json: bool, quiet: bool, no_color: bool) -> int:
-    """Print a verdict; its exit code."""
+def untold(verdict: "Verdict") -> str:
+    """How much of a conversation was not told, if some of it was not."""
+    from umi_sim import conversation
+
+    return conversation.remark(verdict.config, verdict.items)
+
+
+def told(
+    verdict: "Verdict", repeat: str, command: str, remark: str, as_json: bool, quiet: bool, no_color: bool
+) -> int:
+    """Print a verdict; its exit code. `remark`: how much of a conversation was told, if not all."""
     from umi_sim import report
     from umi_sim.verdict import EXIT_CODES
 
     if as_json:
-        say_json({**report.as_json(verdict), "repeat": repeat})
+        say_json({**report.as_json(verdict), "repeat": repeat, **({"told": remark} if remark else {})})
     elif not quiet:
-        say(report.lines(verdict, repeat, command), is_colored(no_color))
+        rows = [row("told", escaped(remark))] if remark else []
+        say([*report.lines(verdict, repeat, command), *rows], is_colored(no_color))
     return EXIT_CODES[verdict.failure.kind] if verdict.failure else 0
 
 

@@ -45,7 +45,7 @@ def replay(
     if trace and (len(files) > 1 or regenerate):
         refuse("--trace: write the records of one recorded file: name one FILE, without --regenerate")
     if trace:
-        must_be_writable(trace)
+        must_be_writable(trace, *files)
     return severest([replay_one(file, relaxed, regenerate, expect or "", trace, **how) for file in files])
 
 

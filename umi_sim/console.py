@@ -75,12 +75,16 @@ def say_json(value: object) -> None:
 
 def told(line: bytes, color: bool = False) -> bool:
     """Whether somebody reads what is written; that nobody does any more is no verdict."""
+    if sys.stdout is None:  # closed before we began
+        return False
     try:
         click.echo(line, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter still flushes
         return False
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
     return True
 
 
@@ -98,7 +102,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_colored(no_color: bool) -> bool:
-    return sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
+    return sys.stdout is not None and sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
 
 
 def seed_of(text: str) -> int:

@@ -70,6 +70,11 @@ def config_of(scenario: "Scenario", seed: int) -> RunConfig:
     return Drawing(scenario, seed, mode_of(scenario, seed)).config()
 
 
+def steps_max(operations: int, agent_count: int) -> int:
+    """More than a run can need: the limit of a file that says none."""
+    return 20_000 + 1_000 * operations * agent_count
+
+
 def mode_of(scenario: "Scenario", seed: int) -> str:
     """As the file says, or drawn; where no fault is possible there is none to be the only one."""
     mode: str = scenario.swarm.get("mode", "any")
@@ -119,7 +124,7 @@ class Drawing(Data):
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
             equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),
-            steps_max=scenario.steps_max or 20_000 + 1_000 * operations * len(agents),
+            steps_max=scenario.steps_max or steps_max(operations, len(agents)),
         )  # fmt: skip
 
     # One option, by its kind.

@@ -75,6 +75,19 @@ def test_a_conversation_is_lived_through() -> None:
     assert "--transcript talk.jsonl" in result.stdout
 
 
+def test_a_conversation_is_told_whole_or_it_is_said_how_much_of_it_was() -> None:
+    lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(60)]
+    Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    spoken = ("run", "own.toml", "--seed", "3", "--transcript", "talk.jsonl")
+    whole = umi(*spoken, "--trace", "whole.trace").stdout
+    assert "  told " not in whole
+    assert "I like tea number 59." in umi("show", "whole.trace").stdout
+    part = umi(*spoken, "--set", "workload.operations=20").stdout
+    assert "  told     8 of 60 turns, in 20 operations: leave --set workload.operations out" in part
+    said = json.loads(umi(*spoken, "--set", "workload.operations=20", "--json").stdout)
+    assert said["told"].startswith("8 of 60 turns")
+
+
 def test_a_mode_is_a_setting_of_the_scenario() -> None:
     said = json.loads(umi("run", "own.toml", "--seed", "1", "--mode", "swarm", "--json").stdout)
     assert said["mode"] == "swarm"
@@ -192,6 +205,12 @@ def test_one_file_that_cannot_be_read_does_not_keep_the_others_from_running() ->
     assert result.exit_code == 2
     assert "same failure: as recorded" in result.stdout
     assert result.stderr == "umi-sim: absent.json: cannot be read: No such file or directory\n"
+
+
+def test_a_file_that_is_read_is_not_written_over() -> None:
+    _, path = broken_run()
+    assert "is read, and would be written over" in refused("replay", str(path), "--trace", f"./{path}")
+    assert "own.toml: is read" in refused("run", "own.toml", "--trace", "own.toml")
 
 
 def test_a_golden_run_that_passes_is_good() -> None:
@@ -363,6 +382,14 @@ def test_without_asserts_nothing_starts() -> None:
     assert told.stderr.startswith("umi-sim: python -O takes away the asserts")
     assert told.stderr.count("\n") == 1
     assert "ImportError: umi_sim: python -O" in python("-O", "-c", "import umi_sim").stderr
+
+
+def test_a_closed_or_full_standard_output_is_no_bug_of_ours() -> None:
+    shell = f"exec {sys.executable} -P -m umi_sim run own.toml --seed 1"
+    for to, code, said in ((">&-", 0, ""), (">/dev/full", 2, "standard output: No space left on device")):
+        around = {**os.environ, "PYTHONPATH": str(ROOT)}
+        told = subprocess.run(["sh", "-c", f"{shell} {to}"], env=around, capture_output=True, text=True)
+        assert (told.returncode, told.stderr) == (code, f"umi-sim: {said}\n" if said else "")
 
 
 HEAVY = ("numpy", "rich", "hypothesis", "tomllib", "multiprocessing", "asyncio")
