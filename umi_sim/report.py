@@ -217,6 +217,8 @@ def shrunk_line(minimised: Minimised) -> str:
     had = [name for name, count in minimised.before.items() if count]
     before = ", ".join(plural(minimised.before[name], NOUNS[name]) for name in had)
     after = ", ".join(str(minimised.after.get(name, 0)) for name in had)
+    if not had:
+        before = after = "nothing"
     proof = "1-minimal" if minimised.one_minimal else f"not proved 1-minimal ({minimised.stopped})"
     return f"{before} -> {after} in {plural(minimised.runs, 'run')}, {proof}"
 

@@ -14,6 +14,7 @@ from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.run_config import AgentConfig
 from umi_sim.script import Script
 from umi_sim.seed_fields import PLAIN
+from umi_sim.seed_parts import Minimised
 from umi_sim.trace import Tag
 from umi_sim.verdict import Event, Failure, Verdict
 
@@ -164,6 +165,12 @@ def test_a_script_fails_as_it_is_printed(world: str, seed: int, settings: dict[s
     again = as_printed(report.failed(told, all_items=True))
     assert again.failure is not None
     assert (again.failure.rule, again.failure.step) == (verdict.failure.rule, verdict.failure.step)
+
+
+def test_of_a_run_without_items_nothing_is_left() -> None:
+    none = {"op": 0, "fault": 0, "schedule": 0, "clock": 0}
+    told = report.shrunk_line(Minimised(4, none, none, one_minimal=True))
+    assert told == "nothing -> nothing in 4 runs, 1-minimal"
 
 
 def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
