@@ -151,7 +151,7 @@ def why(file: str, runs: int, as_json: bool, quiet: bool, no_color: bool) -> int
     Shrink a long one first. Ctrl-C ends it with what is known by then.
 
     \b
-    umi-sim why .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim why .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim why --runs 50 FILE
     """
     from umi_sim import why as asking
@@ -193,7 +193,7 @@ def step(context: click.Context, file: str) -> int:
     FILE is a seed file, or a seed as in `diff`.
 
     \b
-    umi-sim step .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim step .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     echo "g 12; d; s memory.a.tiers.working" | tr ';' '\\n' | umi-sim step smoke:42
     """
     from umi_sim.playback import Playback

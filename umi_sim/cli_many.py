@@ -38,7 +38,7 @@ def verify(
     \b
     umi-sim verify smoke --seed 42
     umi-sim verify --seeds 0..19
-    umi-sim verify .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim verify .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     """
     from umi_sim import verify as verifying
 

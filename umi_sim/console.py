@@ -95,7 +95,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
         click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text."),
+        click.option("--json", "as_json", is_flag=True, help="JSON instead of text."),
     ):
         command = option(command)
     return command
