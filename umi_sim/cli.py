@@ -6,7 +6,7 @@ Law 3. Nothing heavy is imported before a command needs it: a small seed file re
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,11 +112,14 @@ def run(
     if trace:
         write_trace(Path(trace), config)
     if verdict.failure is None:
-        return told(verdict, command, command, untold(verdict) if transcript else "", **how)
+        return told(verdict, command, command, untold(verdict) if transcript else {}, **how)
     path = kept_path(verdict)
+    if path is not None and cli_shrink.is_of_another_run(verdict, path):
+        where = f"an earlier, smaller run with this fingerprint: umi-sim replay {path.as_posix()}"
+        return told(verdict, command, "", {"kept": where}, **how)
     if path is not None and not no_shrink and cli_shrink.told_small(verdict, path, command, **how):
         return EXIT_CODES[verdict.failure.kind]
-    return told(verdict, f"umi-sim replay {path.as_posix()}" if path else command, command, "", **how)
+    return told(verdict, f"umi-sim replay {path.as_posix()}" if path else command, command, {}, **how)
 
 
 def command_of(name: str, seed: int, overrides: dict[str, str], conversation: str | None) -> str:
@@ -134,24 +137,26 @@ def write_trace(path: Path, config: "RunConfig") -> None:
     runner.trace_of(config).write(path, seed_file.config_to_json(config))
 
 
-def untold(verdict: "Verdict") -> str:
-    """How much of a conversation was not told, if some of it was not."""
+def untold(verdict: "Verdict") -> dict[str, str]:
+    """How much of a conversation was told, if some of it was not."""
     from umi_sim import conversation
 
-    return conversation.remark(verdict.config, verdict.items)
+    remark = conversation.remark(verdict.config, verdict.items)
+    return {"told": remark} if remark else {}
 
 
 def told(
-    verdict: "Verdict", repeat: str, command: str, remark: str, as_json: bool, quiet: bool, no_color: bool
-) -> int:
-    """Print a verdict; its exit code. `remark`: how much of a conversation was told, if not all."""
+    verdict: "Verdict", repeat: str, command: str, remarks: Mapping[str, str], as_json: bool, quiet: bool,
+    no_color: bool,
+) -> int:  # fmt: skip
+    """Print a verdict; its exit code. `remarks` are rows at its end, by label."""
     from umi_sim import report
     from umi_sim.verdict import EXIT_CODES
 
     if as_json:
-        say_json({**report.as_json(verdict), "repeat": repeat, **({"told": remark} if remark else {})})
+        say_json({**report.as_json(verdict), "repeat": repeat, **remarks})
     elif not quiet:
-        rows = [row("told", escaped(remark))] if remark else []
+        rows = [row(label, escaped(remark)) for label, remark in remarks.items()]
         say([*report.lines(verdict, repeat, command), *rows], is_colored(no_color))
     return EXIT_CODES[verdict.failure.kind] if verdict.failure else 0
 
@@ -167,7 +172,7 @@ def show(file: str, all_items: bool, as_json: bool, quiet: bool, no_color: bool)
     """Show a seed file as the failure it records, or a trace file line by line. Nothing is run.
 
     \b
-    umi-sim show .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim show .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim run --seed 42 --trace run.trace && umi-sim show run.trace
     """
     lines = seed_file_lines(file, all_items) if is_seed_file(file) else trace_lines(file)

@@ -38,7 +38,7 @@ def shrink(
     The file is replaced. Another failure met on the way gets a file of its own. Ctrl-C keeps the best so far.
 
     \b
-    umi-sim shrink .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json
+    umi-sim shrink .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim shrink --again --budget 5000 --seconds 600 FILE
     """
     seed = before_shrinking(file) if again else readable(file)
@@ -80,6 +80,12 @@ def told_small(
     elif not quiet:
         say(lines(told, others), is_colored(no_color))
     return True
+
+
+def is_of_another_run(verdict: "Verdict", path: Path) -> bool:
+    """Whether the file of this failure holds another run that fails alike, and is smaller."""
+    kept, lived = readable(str(path)).config, verdict.config
+    return (kept.scenario, kept.seed, kept.settings) != (lived.scenario, lived.seed, lived.settings)
 
 
 def before_shrinking(file: str) -> "SeedFile":

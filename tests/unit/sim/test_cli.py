@@ -54,6 +54,16 @@ def test_a_run_that_fails_leaves_a_seed_file_and_says_how_to_replay_it() -> None
     assert seed_file.read(path).history.hits == 2
 
 
+def test_a_failure_is_told_as_its_own_where_the_file_holds_a_smaller_run_that_fails_alike() -> None:
+    short = ("--set", "run.steps_max=1")
+    assert umi("run", "own.toml", "--seed", "1", *short).exit_code == 5
+    told = umi("run", "own.toml", "--seed", "2", "--set", "run.steps_max=9").stdout
+    assert told.startswith("FAIL timeout progress (LIVE-2) at step 9: ")
+    assert "  repeat   umi-sim run own.toml --seed 2 --set run.steps_max=9\n" in told
+    (path,) = Path(".umi-sim/ephemeral").iterdir()
+    assert f"  kept     an earlier, smaller run with this fingerprint: umi-sim replay {path}\n" in told
+
+
 def test_a_run_as_json() -> None:
     said = json.loads(umi("run", "own.toml", "--seed", "1", "--json").stdout)
     assert (said["result"], said["seed"], said["failure"]) == ("pass", "1", None)
@@ -286,6 +296,13 @@ def test_help_has_an_example_that_runs_for_every_command() -> None:
     for name, command in cli.commands.items():
         if not command.hidden:
             assert f"umi-sim {name}" in umi(name, "--help").stdout
+
+
+def test_help_names_the_file_that_the_canary_leaves() -> None:
+    umi("run", "canary", "--seed", "0", "--no-shrink")
+    (path,) = Path(".umi-sim/ephemeral").iterdir()
+    for name in ("show", "shrink", "why", "verify", "step", "export"):
+        assert path.as_posix() in umi(name, "--help").stdout
 
 
 def test_without_a_command_the_help_is_printed() -> None:

@@ -166,7 +166,8 @@ def test_a_script_is_kept_as_it_is() -> None:
 
 def test_what_else_the_file_says_arrives() -> None:
     config = drawn(
-        'mutant = "get-alive-at-expiry"\nversion = 3\n[run]\noff = ["ttl-range"]\nreason = "r"\n[services]\nflush_ms = 9'
+        'mutant = "get-alive-at-expiry"\nversion = 3\n[run]\noff = ["ttl-range"]\nreason = "r"\n'
+        "[services]\nflush_ms = 9"
     )
     assert (config.planted, config.version, config.off, config.flush_ms) == (
         "get-alive-at-expiry", 3, ("ttl-range",), 9,
