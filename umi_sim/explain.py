@@ -31,6 +31,7 @@ PLACE_COUNT_MAX: Final = 4
 BUG_COUNT_MAX: Final = 12
 FAULT_COUNT_MAX: Final = 40
 NEAR_COUNT_MAX: Final = 3
+SEEN_RATE: Final = "1/4"
 BITE_SEED_COUNT: Final = 12
 BITE_RUN_COUNT_MAX: Final = 24
 BITE_STEP_COUNT_MAX: Final = 1_500
@@ -204,8 +205,14 @@ def fault_page(name: str) -> list[str]:
         row("shows", ", ".join(bug.name for bug in MUTANTS.values() if bug.kind == name)),
         row("page", "docs/faults.md"),
         "",
-        row("see it", f"umi-sim run all_faults --mode one_kind --set scenario.swarm.pin.kind={kind.name}"),
+        row("see it", join(["umi-sim", "run", "all_faults", "--seed", "0", *seen_alone(kind.name)])),
     ]
+
+
+def seen_alone(kind: str) -> list[str]:
+    """Options for a run with this fault alone, often."""
+    pinned = f"scenario.swarm.pin.kind={kind}"
+    return ["--mode", "one_kind", "--set", pinned, "--set", f"faults.{kind}={SEEN_RATE}"]
 
 
 def place_of(kind: Kind) -> str:

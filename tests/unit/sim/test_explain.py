@@ -1,5 +1,6 @@
 """Goal: a name on the screen leads to one page, and what the page says to type shows what it says."""
 
+import json
 import shlex
 
 import click
@@ -84,3 +85,10 @@ def test_without_a_name_all_rules_are_listed() -> None:
     assert len(lines) == len(RULES) + 1
     assert all(rule.id in line for rule, line in zip(RULES, lines, strict=False))
     assert f"{len(KINDS)} faults" in lines[-1]
+
+
+@pytest.mark.parametrize("kind", ["storage_torn", "model_timeout", "embed_zero", "agent_crash", "link_loss"])
+def test_a_fault_strikes_in_the_run_that_its_page_names(kind: str) -> None:
+    command = next(line for line in page(kind) if line.startswith("  see it"))
+    said = json.loads(umi(*command.split()[3:], "--json").stdout)
+    assert list(said["fired"]) == [kind]
