@@ -195,7 +195,11 @@ def seed_file_lines(file: str, all_items: bool) -> list[str]:
         seed.config, seed.items, seed.failure, seed.fingerprint, again(file, relaxed=False),
         minimised=seed.minimised,
     )  # fmt: skip
-    return report.failed(told, all_items=all_items)
+    lines = report.failed(told, all_items=all_items)
+    if seed.expect.result == "pass":
+        where = f"{seed.config.scenario} seed {seed.config.seed}"
+        return [f"PASS {where}: expected to pass now; what it was before:", *lines]
+    return lines
 
 
 def trace_lines(file: str) -> list[str]:

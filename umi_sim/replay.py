@@ -59,15 +59,18 @@ def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replay
         seed = attrs.evolve(seed, expect=Expect(expect))
     is_relaxed = relaxed or seed.is_edited or is_asked
     verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
-    done = compared(seed, verdict)
+    done = compared(seed, verdict, is_asked=is_asked)
     place = "" if is_relaxed else difference(seed, verdict, done.what)
     return diverged(seed, verdict, place) if place else done
 
 
-def compared(seed: SeedFile, verdict: Verdict) -> Replayed:
-    """By the failure alone."""
+def compared(seed: SeedFile, verdict: Verdict, *, is_asked: bool = False) -> Replayed:
+    """By the failure alone. `is_asked`: it is not the file that expects this."""
     what = class_of(seed, verdict)
-    return Replayed(what, REMARKS[what, seed.expect.result], exit_code(seed, what, verdict), verdict)
+    why = REMARKS[what, seed.expect.result]
+    if is_asked and (what, seed.expect.result) == ("same failure", "pass"):
+        why = "expected to pass, and it fails as recorded"  # a bug is back only if it was gone
+    return Replayed(what, why, exit_code(seed, what, verdict), verdict)
 
 
 def class_of(seed: SeedFile, verdict: Verdict) -> Class:
@@ -121,8 +124,9 @@ def regenerated(seed: SeedFile, expect: str = "") -> Replayed:
         versions = f"version {seed.config.version}, it is at version {found.version} now"
         raise NotRegenerated(f"recorded for {seed.config.scenario} {versions}: its seeds mean something else")
     config = attrs.evolve(drawn_anew(seed, found), planted=seed.config.planted)
+    is_asked = expect not in ("", seed.expect.result)
     wanted = attrs.evolve(seed, expect=Expect(expect)) if expect else seed
-    done = compared(wanted, run(config))
+    done = compared(wanted, run(config), is_asked=is_asked)
     return attrs.evolve(done, why=f"{drawn(seed, done.verdict.items)}; {done.why}")
 
 

@@ -91,3 +91,17 @@ def test_what_makes_no_sense_is_refused(args: tuple[str, ...], message: str, pat
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_bug_that_was_never_mended_is_not_back(path: str) -> None:
+    assert "  replay   same failure: expected to pass, and it fails as recorded\n" in umi(
+        "replay", "--expect", "pass", path
+    ).stdout  # fmt: skip
+
+
+def test_what_is_expected_to_pass_is_shown_so(path: str) -> None:
+    mend(path)
+    assert umi("bless", path).exit_code == 0
+    first, second, *_ = umi("show", path).stdout.splitlines()
+    assert first == "PASS canary seed 0: expected to pass now; what it was before:"
+    assert second.startswith("FAIL safety ttl-boundary ")
