@@ -128,7 +128,10 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
     name, colon, seed = words[0].rpartition(":") if words else ("", "", "")
     words = [name, "--seed", seed, *words[1:]] if colon else words
     run = context.find_root().command.commands["run"]  # type: ignore[attr-defined]  # a group
-    given = run.make_context("run", words).params
+    try:
+        given = run.make_context("run", words).params
+    except click.UsageError as error:
+        refuse(f"{text}: {error.message}")
     if given["seed"] is None:
         refuse(f"{text}: neither a file nor a seed, write SCENARIO:SEED, as in smoke:42")
     overrides = overrides_of(given["settings"], given["mode"])

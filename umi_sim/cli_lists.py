@@ -7,6 +7,7 @@ import click
 
 from umi_sim.arguments import config_of, readable
 from umi_sim.console import is_colored, output_options, refuse, say, say_json, seed_of
+from umi_sim.wording import plural
 
 
 @click.command()
@@ -53,7 +54,7 @@ def check_seed_file(path: Path) -> str:
 def check_transcript(path: Path) -> str:
     from umi_sim import transcript
 
-    return f"transcript of {len(transcript.load(path))} turns"
+    return f"transcript of {plural(len(transcript.load(path)), 'turn')}"
 
 
 CHECKS: Final = {".toml": check_scenario, ".json": check_seed_file, ".jsonl": check_transcript}

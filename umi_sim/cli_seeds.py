@@ -188,6 +188,9 @@ def list_files(folders: Sequence[str], as_json: bool, quiet: bool, no_color: boo
     """
     from umi_sim import corpus as keeping
 
+    for folder in folders:
+        if not Path(folder).is_dir():
+            refuse(f"{folder}: no such folder")
     files = [kept for folder in folders or (DURABLE, EPHEMERAL) for kept in keeping.listed(Path(folder))]
     if as_json:
         say_json([row_of(kept) for kept in files])
@@ -264,7 +267,7 @@ def prune(as_json: bool, quiet: bool, no_color: bool) -> int:
     if as_json:
         say_json([{"file": kept.path.as_posix(), **outcome_of(kept)} for kept in done])
     elif not quiet:
-        lines = [f"{word_of(kept):14}{kept.path.as_posix()}" for kept in done]
+        lines = [escaped(f"{word_of(kept):14}{kept.problem or kept.path.as_posix()}") for kept in done]
         say(lines or [f"no seed files in {EPHEMERAL}"])
     return 2 if any(kept.seed is None for kept in done) else 0
 

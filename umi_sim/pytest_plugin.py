@@ -87,6 +87,8 @@ def must_be_there(folders: Sequence[Path], names: Sequence[str]) -> None:
 
 def must_be_seed_files(names: Iterable[str]) -> None:
     for name in names:
+        if not Path(name).exists():
+            raise pytest.UsageError(f"--umi-sim-replay: {name}: no such file")
         if not (name.endswith(".json") and Path(name).is_file()):
             raise pytest.UsageError(
                 f"--umi-sim-replay: {name}: not a seed file, expected one that ends in .json"

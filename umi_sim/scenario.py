@@ -30,6 +30,7 @@ from umi_sim.toml_reader import (
     Range,
     Reader,
     Table,
+    Wrong,
     as_list,
     as_table,
     fail,
@@ -114,7 +115,8 @@ def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
 
 ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
 HYPHENED: Final = text("[a-z0-9-]{1,60}", "a name of a-z 0-9 -")
-OFF: Final = text("|".join(rule.name for rule in RULES if rule.can_be_off), "a rule of docs/invariants.md")
+CAN_BE_OFF: Final = text("|".join(it.name for it in RULES if it.can_be_off), "a rule of docs/invariants.md")
+ALWAYS_ON: Final = tuple(rule.name for rule in RULES if not rule.can_be_off)
 TIME_MS: Final = whole(0, 2**52)
 POLICY: Final = text(r"fifo|lifo|random|pct(\([1-5]\))?", "fifo, lifo, random, pct, or pct(1) to pct(5)")
 REQUEST: Final = text("|".join(REQUESTS), "the name of a request")
@@ -123,7 +125,7 @@ OP: Final = table(
 )
 WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
 MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
-FAULTS: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
+RATES: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
 EXPLORE: Final[Reader] = exploring.read
 SWARM: Final = table(
     {
@@ -136,6 +138,21 @@ SWARM: Final = table(
 )
 STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
 NEEDS: Final = {"scenario": ("id", "title")}
+
+
+def faults(value: object) -> Mapping[str, bool | Ratio]:
+    try:
+        rates: Mapping[str, bool | Ratio] = RATES(value)
+    except Wrong as wrong:
+        more = {"unknown key": "unknown key; `umi-sim faults` lists them"}
+        raise Wrong(*((key, more.get(said, said)) for key, said in wrong.args)) from None
+    return rates
+
+
+def off(value: object) -> object:
+    if value in ALWAYS_ON:
+        raise Wrong(("", f"{value} cannot be off"))
+    return CAN_BE_OFF(value)
 
 
 def marks(value: object) -> Mapping[str, Ratio]:
@@ -207,11 +224,11 @@ class Scenario(Data):
     revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
     steps_max: int | None = key("run", whole(1, 10_000_000))
     marks: Mapping[str, Ratio] = key("run", marks, {})
-    off: tuple[str, ...] = key("run", names(OFF), ())
+    off: tuple[str, ...] = key("run", names(off), ())
     equivalences: Sequence[str] | None = key("run", names(text("|".join(equivalences.NAMES))))
     reason: str | None = key("run", line)
     memory: Mapping[str, Range] = key("", MEMORY, {})
-    faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
+    faults: Mapping[str, bool | Ratio] | None = key("", faults)
     explore: exploring.Alphabet | None = key("", EXPLORE)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
 
     @property
@@ -231,7 +248,9 @@ def schema() -> dict[str, Reader]:
 
 def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     for kind, given in (("transcript", scenario.transcript), ("script", scenario.script)):
-        if (scenario.kind == kind) != bool(given):
+        if scenario.kind == kind and not given:
+            yield f"workload.{kind}", f'missing, kind = "{kind}" needs one'
+        if scenario.kind != kind and given:
             yield f"workload.{kind}", f'belongs to kind = "{kind}", and to no other'
     if scenario.transcript and not transcript_path(scenario):
         yield "workload.transcript", "not a file in the folder of the scenario"

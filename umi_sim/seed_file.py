@@ -132,8 +132,10 @@ def from_document(document: dict[str, Json]) -> SeedFile:
 def check_format(document: dict[str, Json]) -> None:
     if document.get("format") != FORMAT:
         raise BadValue(f'format: expected "{FORMAT}", so this is no seed file')
-    if whole(1, 10**9)(document.get("min_reader", 1), "min_reader") > VERSION:
-        raise BadValue(f"min_reader: written for a newer umi_sim, this one reads version {VERSION}")
+    needed = whole(1, 10**9)(document.get("min_reader", 1), "min_reader")
+    if needed > VERSION:
+        told = f"this one reads version {VERSION}, the file needs {needed}"
+        raise BadValue(f"min_reader: written for a newer umi_sim, {told}")
     for key in NEEDED:
         if key not in document:
             raise BadValue(f"{key} is missing")

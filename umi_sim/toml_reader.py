@@ -90,7 +90,12 @@ def check_bounds(text: str, name: str) -> None:
 
 def put(document: Table, key: str, text: str) -> None:
     """Sets `table.key` to a TOML value; a word or ratio whose quotes a shell took is a text."""
-    given = toml(f'value = "{text}"' if BARE.fullmatch(text) else f"value = {text}", f"--set: {shown(key)}")
+    try:
+        given = toml(
+            f'value = "{text}"' if BARE.fullmatch(text) else f"value = {text}", f"--set: {shown(key)}"
+        )
+    except BadScenario as bad:
+        raise BadScenario(*(f"{problem}, got {shown(text)}" for problem in bad.problems)) from None
     *tables, last = key.split(".")
     for name in tables:
         document = document.setdefault(name, {})
@@ -167,6 +172,8 @@ def names(read_name: Reader) -> Reader:
 
     def read_names(value: object) -> tuple[str, ...]:
         given = [read_name(each) for each in as_list(value)]
+        if not given:
+            fail("at least one name", value)
         return tuple(given) if len(dict.fromkeys(given)) == len(given) > 0 else fail("different names", value)
 
     return read_names

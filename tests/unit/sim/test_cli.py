@@ -259,7 +259,7 @@ def test_check_says_ok_in_one_line() -> None:
     said = [umi("check", name).stdout for name in ("own.toml", str(path), "talk.jsonl")]
     assert said[0] == "OK own.toml: scenario own, version 1\n"
     assert said[1].startswith(f"OK {path}: seed file of bad seed 1, ")
-    assert said[2] == "OK talk.jsonl: transcript of 1 turns\n"
+    assert said[2] == "OK talk.jsonl: transcript of 1 turn\n"
 
 
 @pytest.mark.parametrize(

@@ -105,3 +105,15 @@ def test_what_is_expected_to_pass_is_shown_so(path: str) -> None:
     first, second, *_ = umi("show", path).stdout.splitlines()
     assert first == "PASS canary seed 0: expected to pass now; what it was before:"
     assert second.startswith("FAIL safety ttl-boundary ")
+
+
+def test_only_folders_are_listed_and_a_bad_file_is_told_with_its_reason(path: str) -> None:
+    for name in ("nodir", path):
+        said = umi("corpus", "list", name)
+        assert (said.exit_code, said.stderr) == (2, f"umi-sim: {name}: no such folder\n")
+    Path(path).write_text("{}")
+    told = umi("corpus", "prune")
+    assert (told.exit_code, told.stdout) == (
+        2,
+        f'unreadable    {path}: format: expected "umi-seed", so this is no seed file\n',
+    )

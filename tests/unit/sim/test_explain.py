@@ -80,6 +80,12 @@ def test_of_an_unknown_name_the_nearest_are_told() -> None:
     assert "\x1b" not in result.stderr
 
 
+def test_a_seed_that_is_none_is_refused_by_what_was_typed() -> None:
+    said = umi("step", "smoke:x").stderr
+    assert said.startswith("umi-sim: smoke:x: 'x' is not a seed: ")
+    assert "--seed" not in said
+
+
 def test_without_a_name_all_rules_are_listed() -> None:
     lines = umi("explain").stdout.splitlines()
     assert len(lines) == len(RULES) + 1

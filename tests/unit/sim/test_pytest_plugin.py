@@ -249,7 +249,7 @@ def test_a_bad_seed_file_is_one_line(pytester: Pytester) -> None:
         (("--umi-sim-seeds", "5..1"), "*--umi-sim-seeds: 5..1: *"),
         (("--umi-sim-base", "x y"), "*--umi-sim-base: *x y*"),
         (("-o", "umi_sim_paths=wolrds"), "*umi_sim_paths: no folder 'wolrds'*"),
-        (("--umi-sim-replay", "none.json"), "*--umi-sim-replay: none.json: not a seed file*"),
+        (("--umi-sim-replay", "none.json"), "*--umi-sim-replay: none.json: no such file*"),
         (("--umi-sim-replay", "scenarios/own.toml"), "*--umi-sim-replay: scenarios/own.toml: not a seed *"),
     ],
 )

@@ -280,7 +280,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (changed('"version":1,\n', '"version":1e5,\n'), '"1e5" is no whole number'),
     (changed('"at_ms":0', '"at_ms":' + "9" * 20), "more than 19 digits"),
     (changed('"at_ms":0', '"at_ms":0,"at_ms":0'), 'the key "at_ms" stands twice'),
-    (changed('"min_reader":1', '"min_reader":2'), "min_reader: written for a newer umi_sim"),
+    (changed('"min_reader":1', '"min_reader":2'), "this one reads version 1, the file needs 2"),
     (changed('"umi-prng-1"', '"umi-prng-2"'), 'prng.id: unknown generator "umi-prng-2"'),
     (changed('"seed":"45"', '"seed":45'), "prng.seed: expected text, got the integer 45"),
     (changed('"seed":"45"', '"seed":"18446744073709551616"'), "prng.seed: expected a seed up to"),
