@@ -73,5 +73,5 @@ def check_option(name: str, value: object) -> Error | None:
     if allowed is None:
         return None if isinstance(value, bool) else bad(name, value, "true or false")
     low, high = allowed
-    good = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+    good = type(value) is int and low <= value <= high
     return None if good else bad(name, value, f"a whole number from {low} to {high}")

@@ -275,7 +275,7 @@ class Engine:
     def failed(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
         policy = row.on_failure
         assert policy is not None
-        if failure.kind == "unknown":
+        if failure.kind in ("unknown", "timeout") and isinstance(operation.asked, Commit):
             operation.may_have_happened = True
         if failure.kind == "conflict" and self.is_deposed(operation, failure):
             self.depose(self.epoch_of(operation))

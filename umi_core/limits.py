@@ -20,6 +20,7 @@ WORKING_KEY_BYTES_MAX: Final = 256
 WORKING_ENTRY_COUNT_MAX: Final = 10_000
 TTL_MS_MIN: Final = 1
 TTL_MS_MAX: Final = 604_800_000
+NOW_MS_MAX: Final = 2**53 - 1  # whole in every language, with room for what is added to it
 TTL_MS_DEFAULT: Final = 3_600_000
 
 # Snapshots and sessions.

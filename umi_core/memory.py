@@ -30,7 +30,7 @@ from umi_core.inputs import (
     WorkingRequest,
     is_working,
 )  # fmt: skip
-from umi_core.limits import EFFECTS_PER_STEP_MAX, OP_COUNT_MAX
+from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
 from umi_core.requests import SERVED_BY, bad_id, bad_op_id, bad_scope
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers import working
@@ -58,11 +58,12 @@ class Memory:
     def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
         """Apply one request, one answer or the time alone. The only method that changes the memory.
 
-        `now_ms` is whole milliseconds, at least 0. A clock that moves back is taken for one that stands.
+        `now_ms` is whole milliseconds, 0 to NOW_MS_MAX. A clock that moves back, or further, is taken for one
+        that stands.
         """
         state = self.state
         if now_ms > state.seen_ms:
-            state.seen_ms = now_ms
+            state.seen_ms = min(now_ms, NOW_MS_MAX)
         is_idle = not state.operations and not state.tiers.access.is_due and state.phase != "new"
         if is_idle and is_working(value):  # the same as below, only sooner
             self.marks = ()
@@ -131,8 +132,10 @@ class Memory:
         if state.phase == "deposed":
             return Failed(Deposed(state.epoch))
         if state.phase == "unfit":
-            limit = shown(state.config.core_bytes_max)
-            return Failed(BadConfig("core_bytes_max", limit, "room for the authored text"))
+            bytes_max, entry_count_max = state.config.core_bytes_max, state.config.core_entry_count_max
+            if state.tiers.core.used_bytes > bytes_max:
+                return Failed(BadConfig("core_bytes_max", shown(bytes_max), "room for the authored text"))
+            return Failed(BadConfig("core_entry_count_max", shown(entry_count_max), "room for self"))
         return None
 
     def working_reply(self, request: WorkingRequest) -> Reply:

@@ -98,7 +98,8 @@ class State:
 
     def noted(self, operation: Operation, notes: tuple[HookNote, ...]) -> None:
         """What interceptors did; counted, because recovery and scans reply to nobody."""
-        operation.notes += notes
+        if operation.op_id is not None:
+            operation.notes += notes
         for note in notes:
             self.count(f"hook {note.what if note.what in HOOKED else 'failed'}")
 

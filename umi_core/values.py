@@ -93,8 +93,8 @@ CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")  # category Cc
 
 
 def is_text(value: object) -> bool:
-    """True for a `str` without lone surrogates."""
-    return isinstance(value, str) and (value.isascii() or SURROGATE.search(value) is None)
+    """True for a `str`, and nothing derived from it, without lone surrogates."""
+    return type(value) is str and (value.isascii() or SURROGATE.search(value) is None)
 
 
 def has_control(text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Protocol
 import attrs
 
 from umi_core.data import Owner
-from umi_core.effects import Asked
+from umi_core.effects import Asked, Commit
 from umi_core.inputs import EffectFailed
 from umi_core.memory import Memory
 from umi_core.state import Operation
@@ -196,12 +196,13 @@ class Mail(Owner):
         if later is None:
             return
         event = message.call.event
-        if event in self.links.copied and is_definite(later):
+        if event in self.links.copied and is_definite(message.call, later):
             self.links.copied[event] = "failed"
         ready_ms = max(0, later.at_ms - self.world.now_ms)
         self.carry(message.next("answer", answer=later.answer), ready_ms)
 
 
-def is_definite(later: Later) -> bool:
+def is_definite(call: Call, later: Later) -> bool:
     """It says that nothing happened, and that nothing will."""
-    return isinstance(later.answer, EffectFailed) and later.answer.kind != "unknown"
+    doubts = ("unknown", "timeout") if isinstance(call.effect, Commit) else ("unknown",)
+    return isinstance(later.answer, EffectFailed) and later.answer.kind not in doubts

@@ -26,7 +26,7 @@ ANSWERS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
     AskModel: ("ok", "unusable", "timeout", "unavailable", "rate_limited", "too_long"),
     Embed: ("ok", "unusable", "timeout", "unavailable"),
     Read: ("ok", "timeout", "unavailable"),
-    Commit: ("ok", "conflict", "refused", "full", "unknown", "unavailable"),
+    Commit: ("ok", "conflict", "refused", "full", "unknown", "timeout", "unavailable"),
 }
 PARSED: Final[Mapping[str, tuple[str, ...]]] = {
     "remember.extract reply": (*UNREAD, *extraction.SHAPES),

@@ -59,11 +59,15 @@ class Later(Data):
     at_ms: int
 
 
+DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout": "timeout"}
+"""What a sender may hear of a batch that nobody knows about."""
+
+
 @attrs.frozen
 class Flush(Data):
     """A batch that becomes durable one flush later.
 
-    `told`, what its sender hears: true, nothing, unknown, or the time of a slow answer.
+    `told`, what its sender hears: true, nothing, unknown, timeout, or the time of a slow answer.
     """
 
     ticket: int
@@ -179,8 +183,8 @@ class Services:
         if answer is None or flush.told == "nothing":
             return None
         answer = attrs.evolve(answer, request_id=call.effect.request_id)
-        if flush.told == "unknown" and isinstance(answer, Committed):
-            answer = EffectFailed(call.effect.request_id, "unknown")
+        if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.told)):
+            answer = EffectFailed(call.effect.request_id, doubt)
         return Later(answer, flush.told if isinstance(flush.told, int) else now_ms)
 
     def wipe(self, now_ms: int, for_ms: int) -> None:

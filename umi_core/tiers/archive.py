@@ -30,7 +30,8 @@ class AccessTable(Data):
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
-    `versions`: of the newest row of an id that this life was told of; of ids that were written lately.
+    `versions`: of the newest row of an id that this life was told of; of ids that were written lately, oldest
+    first. Both are tuples: what is encoded and decoded must go on in the same order.
     """
 
     records: Mapping[str, AccessRecord] = {}
@@ -40,8 +41,8 @@ class AccessTable(Data):
     is_due: bool = False
     ran_ms: int = 0
     touch_count: int = 0
-    forgotten: Mapping[str, None] = {}
-    versions: Mapping[str, int] = {}
+    forgotten: tuple[str, ...] = ()
+    versions: tuple[tuple[str, int], ...] = ()
 
     def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """One more access for each entity."""
@@ -52,7 +53,7 @@ class AccessTable(Data):
         for entity in entities:
             records[entity.id] = accessed(records.get(entity.id), entity, now_ms)
             unsaved[entity.id] = None
-        for entity_id in surplus(records, in_core):
+        for entity_id in surplus(records, {*in_core, *(entity.id for entity in entities)}):
             del records[entity_id]
             unsaved[entity_id] = None
         count = self.touch_count + 1
@@ -60,18 +61,32 @@ class AccessTable(Data):
 
     def recalled(self, entities: Iterable[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """An access to each hit that has not been forgotten since it was read."""
-        there = [entity for entity in entities if entity.id not in self.forgotten]
+        gone = dict.fromkeys(self.forgotten)
+        there = [self.as_known(entity) for entity in entities if entity.id not in gone]
         return self.touched(there, now_ms, in_core)
 
     def committed(
-        self, entities: Collection[Entity], gone: Collection[str], now_ms: int, in_core: Collection[str]
+        self,
+        entities: Collection[Entity],
+        gone: Collection[str],
+        now_ms: int,
+        in_core: Collection[str],
+        versions: Versions = (),
     ) -> "AccessTable":
-        """A durable commit named these entities and made those go."""
+        """A durable commit named these entities and made those go; `versions` of the rows that it wrote."""
+        stored, newest = dict(of_access(versions)), dict(self.versions)
+        late = [key for key, version in stored.items() if version < newest.get(key, 0)]
         back = {entity.id: None for entity in entities}
-        forgotten = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
-        newest = dict.fromkeys(list(forgotten)[-FORGOTTEN_COUNT_MAX:])
-        table = self.touched(entities, now_ms, in_core).without(gone)
-        return attrs.evolve(table, forgotten=newest) if newest != self.forgotten else table
+        left = {key: None for key in self.forgotten if key not in back} | dict.fromkeys(gone)
+        forgotten = tuple(left)[-FORGOTTEN_COUNT_MAX:]
+        named = [self.as_known(entity) if entity.id in late else entity for entity in entities]
+        table = self.touched(named, now_ms, in_core).without(gone)
+        return attrs.evolve(table, forgotten=forgotten) if forgotten != self.forgotten else table
+
+    def as_known(self, entity: Entity) -> Entity:
+        """With the importance that is known: what is learnt late takes back nothing that was said since."""
+        record = self.records.get(entity.id)
+        return attrs.evolve(entity, importance_ppm=record.importance_ppm) if record else entity
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
@@ -85,8 +100,8 @@ class AccessTable(Data):
 
         To delete what is absent makes no newer version.
         """
-        stored = {where.id: version for where, version in versions if where.kind == "access"}
-        newer = {key: version for key, version in stored.items() if version >= self.versions.get(key, 0)}
+        newest = dict(self.versions)
+        newer = {key: version for key, version in of_access(versions) if version >= newest.get(key, 0)}
         if not newer:
             return self
         told = {write.address.id: write.body for write in writes if write.address.kind == "access"}
@@ -94,9 +109,8 @@ class AccessTable(Data):
         unsaved = {**self.unsaved, **dict.fromkeys(newer)}
         for key in same:
             del unsaved[key]
-        known = {key: version for key, version in self.versions.items() if key not in newer} | newer
-        surplus_count = max(0, len(known) - ACCESS_RECORD_COUNT_MAX)
-        return attrs.evolve(self, unsaved=unsaved, versions=dict(list(known.items())[surplus_count:]))
+        known = {key: version for key, version in newest.items() if key not in newer} | newer
+        return attrs.evolve(self, unsaved=unsaved, versions=tuple(known.items())[-ACCESS_RECORD_COUNT_MAX:])
 
     def gone_for_good(self, entity_ids: Collection[str]) -> "AccessTable":
         """Their records are deleted once more with the next commit.
@@ -133,15 +147,17 @@ class AccessTable(Data):
         return tuple(self.records[key] for key in page), (page[-1] if len(later) > count else "")
 
 
+def of_access(versions: Versions) -> list[tuple[str, int]]:
+    return [(where.id, version) for where, version in versions if where.kind == "access"]
+
+
 def accessed(record: AccessRecord | None, entity: Entity, now_ms: int) -> AccessRecord:
     """One access more; of two that are learnt in the wrong order the later one stays the last."""
     count, first_ms, last_ms = (
         (record.count, record.first_ms, record.last_ms) if record else (0, now_ms, now_ms)
     )
     last_ms = max(last_ms, now_ms)
-    return AccessRecord(
-        entity.id, entity.type, entity.importance_ppm, count + 1, min(first_ms, now_ms), last_ms
-    )
+    return AccessRecord(entity.id, entity.type, entity.importance_ppm, count + 1, first_ms, last_ms)
 
 
 def surplus(records: Mapping[str, AccessRecord], in_core: Collection[str]) -> list[str]:

@@ -158,7 +158,7 @@ def authored(kind: str, text: str, label: str, importance_ppm: int | None) -> Bl
 
 
 def bad_kind(kind: object) -> BadKind | None:
-    return None if kind in BLOCK_KINDS else BadKind(shown(kind))
+    return None if type(kind) is str and kind in BLOCK_KINDS else BadKind(shown(kind))
 
 
 def bad_label(label: str) -> BadText | None:
@@ -172,7 +172,7 @@ def bad_text(text: str) -> BadText | None:
 
 
 def bad_importance(value: object) -> BadImportance | None:
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= PPM
+    good = type(value) is int and 0 <= value <= PPM  # so no bool, and no number of a class of its own
     return None if good else BadImportance(shown(value))
 
 

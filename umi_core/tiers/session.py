@@ -68,7 +68,7 @@ RESERVED: Final[dict[str, Callable[[SessionInfo], str | int | None]]] = {
 
 def remembered(info: SessionInfo, text: str, names: Sequence[str]) -> SessionInfo:
     """The info once a remember is known to be committed; `names` are the stored ones, in order."""
-    count, text = info.interaction_count + 1, cut(text, limits.SESSION_TEXT_BYTES_MAX)
+    count, text = min(info.interaction_count + 1, limits.I64_MAX), cut(text, limits.SESSION_TEXT_BYTES_MAX)
     return attrs.evolve(info, interaction_count=count, last_input=text, names=fitting(names))
 
 
@@ -200,7 +200,7 @@ def bad_field(info: SessionInfo) -> str | None:
     good = {
         "session_id": info.session_id is None or is_id(info.session_id),
         "started_ms": info.started_ms is None or is_int(info.started_ms),
-        "interaction_count": is_int(info.interaction_count) and info.interaction_count >= 0,
+        "interaction_count": is_int(info.interaction_count) and 0 <= info.interaction_count <= limits.I64_MAX,
         "last_input": info.last_input is None or is_short(info.last_input),
         "last_query": info.last_query is None or is_short(info.last_query),
         "names": all(map(is_text, info.names)) and fitting(info.names) == info.names,

@@ -17,7 +17,7 @@ from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.errors import KeyReused
 from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.policies.promotion import score_ppm
-from umi_core.results import as_repeated
+from umi_core.results import Remembered, as_repeated
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.tiers.core import CoreTier
@@ -117,10 +117,11 @@ def key_of(facts: Facts, view: View) -> str:
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:
-    """Nothing, if there is nothing to write."""
+    """Nothing, if there is nothing to write: no rows, and no receipt for whoever asks with the same key."""
     plan = facts["plan"]
     assert isinstance(plan, Plan)
-    if plan.is_empty and not view.in_doubt:  # an earlier attempt may have done it: its receipt tells
+    is_keyed = isinstance(facts.get("request_key"), str)
+    if plan.is_empty and not is_keyed and not view.in_doubt:  # an earlier attempt may have done it
         return None
     return ask_commit(facts, view)
 
@@ -179,7 +180,7 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
         if is_ours(receipt, view):
-            learn_lost(plan, answer.versions, view)
+            learn_lost(attrs.evolve(plan, decisions=decided(plan, receipt)), answer.versions, view)
         else:  # whoever wrote those rows is told of them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
         return Learned({"stored": first_value(receipt, view), "lost": True})
@@ -192,7 +193,14 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
     """The rows are those of another plan; what the operation meant has happened all the same."""
-    learn_plan(attrs.evolve(plan, writes=(), decisions=None), versions, view)
+    learn_plan(attrs.evolve(plan, writes=()), versions, view)
+
+
+def decided(plan: Plan, receipt: Receipt) -> tuple[RoutingDecision, ...] | None:
+    """The decisions of the plan that won, if this one had decided anything."""
+    if plan.decisions is None or not isinstance(receipt.value, Remembered):
+        return None
+    return receipt.value.routing
 
 
 def first_value(receipt: Receipt, view: View) -> object:
@@ -217,7 +225,8 @@ def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
     """Access, sessions and decisions, as the plan said; `versions` of the rows that are stored now."""
     tiers = view.tiers
     access = tiers.access
-    access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, entity_ids(tiers.core))
+    in_core = entity_ids(tiers.core)
+    access = access.committed(plan.accessed, plan.forgotten, plan.at_ms, in_core, versions)
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
     access = access.without(pruned).saved(plan.writes, versions)  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())

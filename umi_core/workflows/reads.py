@@ -3,7 +3,7 @@
 from umi_core.effects import ByIds, CountRows, Done, Read, Where
 from umi_core.inputs import Answer, Count, GetEntity, ReadDone
 from umi_core.state import Facts, View
-from umi_core.workflow import Learned, Step, Workflow, retry
+from umi_core.workflow import Learned, Step, Taken, Unusable, Workflow, retry
 from umi_core.workflows.commits import address, found
 
 
@@ -26,8 +26,10 @@ def ask_count(facts: Facts, view: View) -> Read:
     return Read(CountRows(view.scope, ("entity",), Where(types=request.types)))
 
 
-def take_count(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_count(facts: Facts, answer: Answer | None, view: View) -> Taken:
     assert isinstance(answer, ReadDone)
+    if type(answer.count) is not int or answer.count < 0:
+        return Unusable("no count of rows")
     return Learned({"outcome": Done(answer.count)})
 
 

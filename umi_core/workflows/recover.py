@@ -14,7 +14,7 @@ import attrs
 from umi_core.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
 from umi_core.inputs import Answer, Committed, ReadDone
 from umi_core.state import Facts, View
-from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.archive import AccessTable, surplus
 from umi_core.tiers.core import CoreTier, fit
 from umi_core.values import AccessRecord, Epoch
 from umi_core.workflow import Learned, Step, Workflow, forever
@@ -26,6 +26,7 @@ from umi_core.workflows.commits import (
     adopt,
     ask_if_any,
     core_of,
+    entity_ids,
     found,
     head_of,
     scores_of,
@@ -74,7 +75,8 @@ def take_access(facts: Facts, answer: Answer | None, view: View) -> Learned:
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
     head = facts["head"]
     assert isinstance(head, tuple)
-    view.tiers.access = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*head)
+    table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*head)
+    view.tiers.access = table.without(surplus(records, entity_ids(view.tiers.core)))
     return Learned({"loaded": len(records)})
 
 

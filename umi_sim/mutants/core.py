@@ -236,7 +236,8 @@ def deleted_too(original: Original) -> Original:
 
 def only_newer(original: Original) -> Original:
     def saved(self: AccessTable, writes: Iterable[Write], versions: Iterable[tuple[Address, int]]) -> object:
-        newer = [(where, it) for where, it in versions if it > self.versions.get(where.id, 0)]
+        known = dict(self.versions)
+        newer = [(where, it) for where, it in versions if it > known.get(where.id, 0)]
         return original(self, writes, newer)
 
     return saved

@@ -98,6 +98,18 @@ def not_in_doubt(original: Original) -> Original:
     return answered
 
 
+def timed_out(original: Original) -> Original:
+    """A commit that storage says has timed out is taken for one that never happened."""
+
+    def answered(self: Engine, operation: Operation, answer: Answer) -> None:
+        is_so = isinstance(answer, EffectFailed) and answer.kind == "timeout"
+        if is_so and isinstance(operation.asked, Commit):
+            answer = EffectFailed(answer.request_id, "unavailable")
+        original(self, operation, answer)
+
+    return answered
+
+
 def believed(original: Original) -> Original:
     """An outcome that storage calls unknown is taken for success."""
 
@@ -172,6 +184,9 @@ ROWS: Final = (
     of_service("storage_reply_lost", "unknown-is-refused",
                "a commit whose outcome storage does not know is told as refused",
                ("refused-means-unchanged", *DURABLE), "answered", not_in_doubt),
+    of_service("storage_reply_lost", "timed-out-is-failed",
+               "a commit of which storage says that it timed out is told as failed",
+               DURABLE, "answered", timed_out, settings={"faults.storage_reply_lost": "7/8"}),
     of_service("storage_read_failed", "unread-is-absent", "an entity that cannot be read once is not there",
                ("error-is-not-empty", "acknowledged-is-durable", "reference-agrees"), "failed", nothing_there,
                alike=("storage_unavailable", "storage_misdirected")),

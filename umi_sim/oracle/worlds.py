@@ -61,8 +61,9 @@ class Operation(Owner):
 
     @property
     def has_key(self) -> bool:
-        """Whether storage knows its key for certain; what changed nothing leaves no receipt."""
-        return any(change != "absent" for claims in self.did.values() for _, change in claims)
+        """Whether storage knows its key for certain; without one, what changed nothing leaves no receipt."""
+        is_named = getattr(self.request, "request_key", None) is not None
+        return any(is_named or change != "absent" for claims in self.did.values() for _, change in claims)
 
     def shares_key(self, other: "Operation") -> bool:
         """Whether the receipt of one is still kept for the other."""

@@ -28,7 +28,7 @@ from umi_sim.strikes.service import (
 
 
 def told(services: Services, call: Call, draw: Draw) -> Args | None:
-    return {"told": ("nothing", "unknown")[draw("told", 2)]}
+    return {"told": ("nothing", "unknown", "timeout")[draw("told", 3)]}
 
 
 def room_left(services: Services, call: Call, draw: Draw) -> Args | None:
@@ -125,7 +125,10 @@ def is_torn(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
 
 
 def is_lost(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
-    return failed(call, "unknown", now_ms) if args["told"] == "unknown" else None
+    match args["told"]:
+        case "unknown" | "timeout" as kind:
+            return failed(call, kind, now_ms)
+    return None
 
 
 def is_full(services: Services, call: Call, now_ms: int, args: Args) -> Handled:

@@ -38,7 +38,7 @@ def test_a_recall_makes_no_record_of_what_was_forgotten_and_a_remember_does() ->
     assert (list(table.records), list(table.forgotten), list(table.unsaved)) == (["b"], ["a"], ["a"])
     assert table.recalled((A,), 6, ()) is table
     back = table.recalled((A, B), 6, ()).committed((A,), (), 7, ())
-    assert ({key: one.count for key, one in back.records.items()}, back.forgotten) == ({"b": 2, "a": 1}, {})
+    assert ({key: one.count for key, one in back.records.items()}, back.forgotten) == ({"b": 2, "a": 1}, ())
 
 
 def test_only_the_last_thousand_are_known_to_be_forgotten() -> None:
@@ -53,7 +53,13 @@ def test_no_access_is_no_change() -> None:
 
 def test_of_two_accesses_learnt_in_the_wrong_order_the_later_one_stays_the_last() -> None:
     table = AccessTable().touched((A,), 8, ()).touched((A,), 5, ())
-    assert table.records["a"] == AccessRecord("a", "person", 500_000, 2, 5, 8)
+    assert table.records["a"] == AccessRecord("a", "person", 500_000, 2, 8, 8)
+
+
+def test_a_clock_that_was_never_set_does_not_move_the_first_access() -> None:
+    """Else that record would count as years of being seldom used."""
+    table = records(("a", 1_700_000_000_000)).touched((A,), 5_000, ())
+    assert (table.records["a"].first_ms, table.records["a"].last_ms) == (1_700_000_000_000,) * 2
 
 
 def rows_as(version: int, *keys: str) -> Versions:
@@ -116,7 +122,7 @@ def test_row_versions_are_kept_of_as_many_ids_as_records_and_the_latest_stay(
     table = records(("a", 5), ("b", 5), ("c", 5))
     for version, key in enumerate("abca", 1):
         table = table.saved((), rows_as(version, key))
-    assert table.versions == {"c": 3, "a": 4}
+    assert table.versions == (("c", 3), ("a", 4))
 
 
 def test_what_a_commit_says_of_other_rows_saves_nothing() -> None:

@@ -135,7 +135,7 @@ def test_what_was_forgotten_meanwhile_counts_no_more() -> None:
     pair.ask(Remember(1, "Alice likes tea"))
     pair.ask(Recall(2, "tea"))
     tiers = pair.memory.state.tiers
-    tiers.access = attrs.evolve(tiers.access, records={}, forgotten={ALICE: None})
+    tiers.access = attrs.evolve(tiers.access, records={}, forgotten=(ALICE,))
     pair.judge()
 
 
