@@ -56,7 +56,7 @@ def test_what_was_never_there_is_told_and_nothing_is_written() -> None:
 
 
 def test_a_store_that_says_it_is_full_keeps_the_entity() -> None:
-    """No world shows this: a forget frees more than it writes, and what does not grow has room."""
+    """A world shows it only of what was not there: a forget frees more than it writes."""
     pair = told()
     pair.step(Forget(3, ALICE))
     pair.until(Commit)
