@@ -197,7 +197,7 @@ def chunk(count: int = 10, **changes: Any) -> Chunk:
     return ledger.chunk_of(task, Totals(runs=count, **changes))
 
 
-@pytest.mark.parametrize("torn", [b"", b"{", b'{"format":"umi-sweep"', b"x" * 200_000])
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"format":"umi-sweep"', ledger.HEAD + b"x" * 200_000])
 def test_a_torn_last_line_was_never_written(torn: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     book = ledger.Ledger.open(path)
