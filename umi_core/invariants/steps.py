@@ -11,16 +11,25 @@ the world, that step is judged by what does not follow from answers: late ones, 
 as far as the tables they were made with are still to be seen.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import attrs
 
 from umi_core.data import Owner
-from umi_core.effects import Asked, Commit, Done, Reply
+from umi_core.effects import Asked, Commit, Done, ModelCall, Reply
 from umi_core.errors import Error
-from umi_core.inputs import Committed, InCore, ReadDone, Value, request_name
+from umi_core.inputs import (
+    Committed,
+    EffectFailed,
+    Embedded,
+    InCore,
+    ModelReplied,
+    ReadDone,
+    Value,
+    request_name,
+)
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
@@ -108,15 +117,19 @@ def check_step(before: Before, value: Value, state: State) -> None:
         check_session_source(was.session, tiers.session, value, told.heard)
         check_decisions_source(was.decisions, told, tiers.decisions)
         check_load(before, told, state)
+        calls = (call for operation in state.operations.values() for call in operation.calls[-2:])
+        check_call(told.heard, value, state, [call for call in calls if call.outcome != "open"])
     check_questions(before, state, is_hooked)
 
 
-def check_replies(before: Before, value: Value, state: State, replies: Iterable[Reply]) -> None:
+def check_replies(before: Before, value: Value, state: State, replies: Sequence[Reply]) -> None:
     """The rules about what a step has replied."""
     if isinstance(value, InCore):
         check_in_core(value, state.tiers.core, replies)
     if hooked_count(state) == before.hooked_count:
-        check_counted(before.tiers.access, state.tiers.access, heard_by(before, value), replies)
+        heard = heard_by(before, value)
+        check_counted(before.tiers.access, state.tiers.access, heard, replies)
+        check_call(heard, value, state, [call for reply in replies for call in reply.calls])
 
 
 def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
@@ -124,6 +137,20 @@ def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> 
     is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
     told = [reply.outcome.value for reply in replies if isinstance(reply.outcome, Done)]
     demand(told in ([], [is_there]), "core-bijection", "whether it is in core", is_there, told)
+
+
+def check_call(heard: Stand | None, value: Value, state: State, calls: Iterable[ModelCall]) -> None:
+    """What came of a question to a model is told as it was; what came late did not come at all."""
+    if heard is None or not isinstance(value, ModelReplied | Embedded | EffectFailed):
+        return
+    if heard.due_ms is not None and heard.due_ms <= state.seen_ms:
+        return
+    outcome = value.kind if isinstance(value, EffectFailed) else "ok"
+    size = len(value.text.encode(errors="surrogatepass")) if isinstance(value, ModelReplied) else 0
+    for call in calls:
+        if call.request_id == value.request_id:
+            told = (call.outcome, call.reply_bytes)
+            demand(told == (outcome, size), "workflow-contract", "a call of a model", (outcome, size), told)
 
 
 def ids_in_core(before: CoreTier, state: State) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 import attrs
 import pytest
@@ -586,6 +587,23 @@ def test_facts_stay_until_an_operation_plans_again() -> None:
     replace(pair.memory.state)
     change_first(plan_count=2)(pair.memory.state)
     check_step(before, Wake(), pair.memory.state)
+
+
+@pytest.mark.parametrize("lie", [{"outcome": "timeout"}, {"reply_bytes": 0}])
+def test_a_call_of_a_model_is_told_as_it_was(lie: dict[str, Any]) -> None:
+    pair = Pair()
+    pair.run()
+    pair.step(Remember(1, "Alice likes tea"))
+    asked = pair.until(AskModel)
+    before, answer = before_step(pair.memory.state), pair.world(asked)
+    pair.pending.remove(asked)
+    pair.step(answer)
+    check_step(before, answer, pair.memory.state)
+    (operation,) = pair.memory.state.operations.values()
+    operation.calls = tuple(attrs.evolve(call, **lie) for call in operation.calls)
+    assert broken(partial(check_step, before, answer, pair.memory.state)) == "workflow-contract"
+    reply = Reply(1, Done(None), operation.calls)
+    assert broken(partial(check_replies, before, answer, pair.memory.state, [reply])) == "workflow-contract"
 
 
 @pytest.mark.parametrize(("key", "is_there"), [(UMI, True), (BOB, False)])

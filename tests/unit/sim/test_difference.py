@@ -95,7 +95,8 @@ def test_a_trace_file_has_no_states() -> None:
 @pytest.mark.parametrize(
     ("side", "complaint"),
     [
-        ("smoke", "neither a file nor a seed"), ("smoke:x", "x: 'x' is not"), ("nowhere:1", "no such scenario"),
+        ("smoke", "neither a file nor a seed"), ("smoke:x", "is not a seed"),
+        ("nowhere:1", "no such scenario"),
         ("absent.json", "cannot be read"), ("bad.json", "bad.json"), ("bad.trace", "not a trace"),
         ("absent.trace", "No such file"), ("smoke:1 --nonsense", "No such option"), ("smoke:'1", "quotation"),
         ("", "neither a file nor a seed"), ("folder", "neither a file nor a seed"),
