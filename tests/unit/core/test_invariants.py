@@ -604,6 +604,8 @@ def test_a_call_of_a_model_is_told_as_it_was(lie: dict[str, Any]) -> None:
     assert broken(partial(check_step, before, answer, pair.memory.state)) == "workflow-contract"
     reply = Reply(1, Done(None), operation.calls)
     assert broken(partial(check_replies, before, answer, pair.memory.state, [reply])) == "workflow-contract"
+    pair.memory.state.seen_ms = 10**6  # then it came too late, and counts as none
+    check_replies(before, answer, pair.memory.state, [reply])
 
 
 @pytest.mark.parametrize(("key", "is_there"), [(UMI, True), (BOB, False)])
