@@ -16,6 +16,7 @@ from umi_core.inputs import (
     Count,
     CreateSession,
     Forget,
+    LastRoutingDecisions,
     LoadSession,
     ReadDone,
     Rebalance,
@@ -27,7 +28,7 @@ from umi_core.inputs import (
 )
 from umi_core.invariants import check_memory
 from umi_core.memory import Memory
-from umi_core.results import Forgotten
+from umi_core.results import Forgotten, Remembered
 from umi_core.tiers import session
 from umi_core.values import AccessRecord, Address, Scope
 
@@ -63,6 +64,24 @@ def test_a_save_that_landed_is_no_conflict_with_itself() -> None:
     pair.storage.receipts.clear()  # a day later
     pair.run()
     assert pair.replies[2].outcome == Unknown()
+
+
+def test_the_last_decisions_are_those_of_the_plan_that_won() -> None:
+    """It landed, nobody said so, and the next attempt met a conflict that was none."""
+    pair = recovered(Pair())
+    pair.ask(Remember(1, "Bob snores"))
+    pair.step(Remember(2, "Alice likes tea"))
+    pair.land(pair.until(Commit))
+    pair.fail("unknown")
+    pair.now_ms += 100
+    pair.wake(pair.now_ms)
+    pair.fail("conflict")
+    pair.run()
+    done = pair.replies[2].outcome
+    assert isinstance(done, Done)
+    assert isinstance(done.value, Remembered)
+    assert [decision.entity_id for decision in done.value.routing] == [ALICE]
+    assert pair.ask(LastRoutingDecisions(3)) == Done(done.value.routing)
 
 
 # Request keys.
