@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,7 +121,7 @@ def sweep(
     except (conductor.NoExecutor, ledger.BadLedger) as error:
         refuse(error)
     job_count, files = jobs or default_jobs(), shelf.Shelf()
-    with keeper.hired(), held(book):
+    with refusing(ledger.BadLedger), keeper.hired(), book.held() if book else nullcontext():
         remove_outputs(how)
         if blind := conductor.blindness(make):
             complain(blind)
@@ -137,29 +137,18 @@ def sweep(
                 files.first(chunk.totals, is_old)
 
             conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
-            with refusing(ledger.BadLedger):
-                conducted.conduct()
+            conducted.conduct()
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
             with make(job_count) as workers:
-                shelf.shrink(conducted.totals, workers)
+                if why := shelf.shrink(conducted.totals, workers):
+                    complain(f"failures stay as large as they were: {why}")
     shelf.verify(conducted.totals, whole)
     write_last(files, conducted.totals, conducted.problem)
     outcome = conductor.outcome_of(
         conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
     )
     return told(outcome, reached, **how)
-
-
-@contextmanager
-def held(book: "Ledger | None") -> Iterator[None]:
-    """The file of finished chunks, if there is one, is written by this sweep alone."""
-    from umi_sim.sweep.ledger import BadLedger
-
-    with ExitStack() as stack:
-        with refusing(BadLedger):
-            stack.enter_context(book.held() if book else nullcontext())
-        yield
 
 
 @contextmanager

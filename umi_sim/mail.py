@@ -22,7 +22,7 @@ from umi_sim.agent import Agent, Message, Tally
 from umi_sim.links import Lane, Links, Trip, lane_of
 from umi_sim.records import effect_fields, short
 from umi_sim.run_config import RunConfig
-from umi_sim.services import Call, Flush, Handled, Later, Services
+from umi_sim.services import DOUBTS, Call, Flush, Handled, Later, Services
 from umi_sim.source import Source
 from umi_sim.trace import Tag, Trace
 
@@ -204,5 +204,5 @@ class Mail(Owner):
 
 def is_definite(call: Call, later: Later) -> bool:
     """It says that nothing happened, and that nothing will."""
-    doubts = ("unknown", "timeout") if isinstance(call.effect, Commit) else ("unknown",)
-    return isinstance(later.answer, EffectFailed) and later.answer.kind not in doubts
+    is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
+    return isinstance(later.answer, EffectFailed) and not is_in_doubt

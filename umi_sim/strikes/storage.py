@@ -10,7 +10,7 @@ from umi_core.inputs import ReadDone
 from umi_core.values import Address, Row, SessionRow
 from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
 from umi_sim.items import Args
-from umi_sim.services import Call, Flush, Handled, Lag, Later, Services, Tight, failed
+from umi_sim.services import DOUBTS, Call, Flush, Handled, Lag, Later, Services, Tight, failed
 from umi_sim.storage import SimStorage
 from umi_sim.stored import address_order, flipped, place_read
 from umi_sim.strikes.service import (
@@ -24,11 +24,13 @@ from umi_sim.strikes.service import (
     window,
 )
 
+TOLD: Final = ("nothing", *map(str, DOUBTS))
+
 # Args: drawn once, when a fault is about to strike.
 
 
 def told(services: Services, call: Call, draw: Draw) -> Args | None:
-    return {"told": ("nothing", "unknown", "timeout")[draw("told", 3)]}
+    return {"told": TOLD[draw("told", len(TOLD))]}
 
 
 def room_left(services: Services, call: Call, draw: Draw) -> Args | None:
@@ -125,10 +127,8 @@ def is_torn(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
 
 
 def is_lost(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
-    match args["told"]:
-        case "unknown" | "timeout" as kind:
-            return failed(call, kind, now_ms)
-    return None
+    doubt = DOUBTS.get(str(args["told"]))
+    return failed(call, doubt, now_ms) if doubt else None
 
 
 def is_full(services: Services, call: Call, now_ms: int, args: Args) -> Handled:

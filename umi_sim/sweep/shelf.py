@@ -67,8 +67,8 @@ def of(found: Found) -> SeedFile:
     return seed_file.loads(found.text.encode(), found.path)
 
 
-def shrink(totals: Totals, executor: Executor) -> None:
-    """Make what was found small, each failure once, by the workers of the sweep."""
+def shrink(totals: Totals, executor: Executor) -> str:
+    """Make what was found small, each failure once, by the workers; why some stay as they were, if any do."""
     todo = [found for found in kept(totals) if found.is_whole]
     try:
         futures = [executor.submit(shrunk, found.text) for found in todo]
@@ -77,8 +77,9 @@ def shrink(totals: Totals, executor: Executor) -> None:
                 totals.found[found.fingerprint] = attrs.evolve(found, text=text)
     except KeyboardInterrupt:
         keeper.CREW.dismiss()  # whoever is at work ends, and what is small by now stays so
-    except Exception:  # of an executor; what it loses stays as large as it was
-        return
+    except Exception as error:  # of an executor, whoever made it
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def verify(totals: Totals, whole: Mapping[str, Found]) -> None:
