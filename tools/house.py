@@ -30,7 +30,7 @@ from typing import Final
 LAYERS: Final = (
     {"data"},
     {"limits", "values", "errors", "config"},
-    {"inputs", "effects", "results"},
+    {"inputs", "effects", "answers", "results"},
     {"tiers", "policies", "language"},
     {"state"},
     {"codec", "invariants", "requests"},

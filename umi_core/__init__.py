@@ -3,6 +3,7 @@
     memory.py       Memory: step(), deadline_ms(), snapshot(), restore()
     inputs.py       all it can be told: requests, answers, Wake
     effects.py      all it can ask: AskModel, Embed, Read, Commit; and Reply
+    answers.py      what may be an answer to what was asked
     values.py       scope, ids, entities, blocks, rows
     results.py      what replies carry
     errors.py       error values, by blame

@@ -23,7 +23,6 @@ from umi_core.tiers.working import WorkingTier
 
 FORMAT: Final = "umi.state"
 VERSION: Final = 1
-STATE_BYTES_MAX: Final = 64 * 2**20
 
 ERROR_TAG_FIRST: Final = 500
 
@@ -136,9 +135,10 @@ def save_state(value: "state.State", fingerprints: tuple[str, ...]) -> bytes:
 
 
 def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
-    """Raises Rejected(SnapshotTooBig, SnapshotVersion, StateDamaged); nothing is loaded then."""
-    if len(data) > STATE_BYTES_MAX:
-        raise errors.Rejected(errors.SnapshotTooBig(len(data), STATE_BYTES_MAX))
+    """What `save_state` made. Raises Rejected(SnapshotVersion, StateDamaged); nothing is loaded then.
+
+    Allocates in proportion to the data, which holds no length that is not checked against its end.
+    """
     try:
         name, version, body, digest = msgpack.unpackb(data, max_map_len=0, max_ext_len=0)
         good = name == FORMAT and isinstance(body, bytes) and pack([name, version, body, digest]) == data

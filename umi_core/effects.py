@@ -10,7 +10,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.errors import Error
-from umi_core.values import Address, Body, Entity, Relation, Row, Scope, Version
+from umi_core.limits import PAGE_ROW_COUNT_MAX
+from umi_core.values import Address, Body, Entity, Relation, Scope, Version
 
 FailureKind = Literal[
     "timeout",
@@ -175,7 +176,7 @@ class Commit(Data):
     """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
 
     A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never
-    known.
+    known. A row that gives none gets one from the engine, the same for all its attempts and plans.
     """
 
     writes: tuple[Write, ...]
@@ -187,6 +188,18 @@ class Commit(Data):
 
 
 Asked = AskModel | Embed | Read | Commit
+
+
+def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key: str) -> Asked:
+    """What rows leave open: the profile of the row, a key where there is none, the size of a page."""
+    if isinstance(asked, AskModel | Embed):
+        return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, profile=profile)
+    if isinstance(asked, Commit):
+        return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, key=asked.key or key)
+    query = asked.query
+    if isinstance(query, ByFilter) and query.limit is None:
+        query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
+    return Read(query, asked.store, request_id, timeout_ms)
 
 
 # Outcomes and the reply.
@@ -276,31 +289,3 @@ EFFECT_NAMES: Final[dict[type[Asked], str]] = {
     Read: "read",
     Commit: "commit",
 }
-
-
-# Answers to a read, held to its question.
-
-
-def asked_for(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Those within scope, kinds and conditions (or addresses) of the query; damage is judged elsewhere."""
-    query = asked.query
-    if isinstance(query, ByIds):
-        addresses = dict.fromkeys(query.addresses)
-        return tuple(row for row in rows if row.address in addresses)
-    scope, kinds, where = query.scope, getattr(query, "kinds", ("entity",)), query.where
-    return tuple(
-        row
-        for row in rows
-        if row.address.kind in kinds
-        and row.address.scope == scope
-        and (row.body is None or where.admits(row.body))
-    )
-
-
-def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The promised order, made anew, each row once; all of them are asked for."""
-    once = {(row.address.scope.agent, row.address.kind, row.address.id): row for row in rows}.values()
-    if once and isinstance(asked.query, ByIds):
-        at = {address: n for n, address in enumerate(asked.query.addresses)}
-        return tuple(sorted(once, key=lambda row: at[row.address]))
-    return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))

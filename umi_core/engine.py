@@ -13,12 +13,11 @@ from typing import Final
 
 import attrs
 
+from umi_core.answers import has_more, held, in_order, judged_rows
 from umi_core.effects import (
     Asked,
     AskModel,
     ByFilter,
-    ByVector,
-    ByWords,
     Commit,
     Degraded,
     Done,
@@ -32,15 +31,14 @@ from umi_core.effects import (
     Refused,
     Reply,
     Unknown,
-    asked_for,
-    in_order,
+    filled_in,
 )
 from umi_core.errors import Deposed, Error, WorkflowBroken
 from umi_core.hooks import Place, inward, outward
 from umi_core.inputs import Answer, Committed, EffectFailed, ReadDone
-from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, PAGE_ROW_COUNT_MAX, RETRY_AFTER_MS_MAX
+from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.state import Facts, Operation, State, View, closed_calls, opened_calls, task_of
-from umi_core.values import Address
+from umi_core.values import Address, commit_key
 from umi_core.workflow import Degrade, Learned, Refuse, Registry, Step, Unusable, abort_error
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
@@ -81,11 +79,12 @@ class Engine:
     def handle_due(self) -> None:
         """What is due by now, in order of (time, operation): give up or wake up."""
         while operation := self.next_due():
-            if operation.waiting is None:
-                operation.due_ms = None
+            if operation.waiting is not None:
+                self.timed_out(operation)
+            elif operation.asked is not None:
                 self.send(operation, self.row_of(operation))
             else:
-                self.timed_out(operation)
+                operation.due_ms = None  # planned again: the row begins anew
             self.proceed(operation)
 
     def next_due(self) -> Operation | None:
@@ -148,7 +147,9 @@ class Engine:
         operation.calls = opened_calls(operation, row.id, sent.request, state.seen_ms)
         self.effects.append(sent.request)
 
-    def answered(self, operation: Operation, answer: Answer) -> None:
+    def answered(self, operation: Operation, told: Answer) -> None:
+        assert operation.sent is not None
+        answer = held(operation.sent, told)
         operation.calls = closed_calls(operation.calls, answer, self.state.seen_ms)
         self.settle(operation, answer)
 
@@ -173,12 +174,13 @@ class Engine:
         operation.may_have_happened |= isinstance(answer, Committed)
         kind = answer.kind if isinstance(answer, EffectFailed) else "ok"
         self.mark(operation, row, kind)
+        known_count = len(operation.pages)
         if isinstance(answer, ReadDone) and isinstance(asked, Read):
             answer = self.checked_rows(operation, row, asked, answer)
         if isinstance(answer, EffectFailed):
             self.failed(operation, row, answer)
-        elif isinstance(answer, ReadDone) and self.has_more(operation, answer):
-            self.next_page(operation, row, answer)
+        elif isinstance(answer, ReadDone) and has_more(asked, answer):
+            self.next_page(operation, row, answer, is_new=len(operation.pages) > known_count)
         else:
             self.take(operation, row, answer)
 
@@ -302,9 +304,8 @@ class Engine:
         return not is_final and failure.kind != "conflict" and operation.attempt < row.on_failure.attempts
 
     def sleep(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
-        backoff_ms = min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(operation.attempt - 1, 16))
         asked_for_ms = min(failure.retry_after_ms, RETRY_AFTER_MS_MAX)
-        operation.due_ms = self.state.seen_ms + max(backoff_ms, asked_for_ms)
+        operation.due_ms = self.state.seen_ms + max(backoff_ms(operation.attempt), asked_for_ms)
         self.mark(operation, row, "retried")
 
     def conflicted(self, operation: Operation, row: Step, failure: EffectFailed) -> None:
@@ -317,6 +318,8 @@ class Engine:
         elif policy.replan is not None and (policy.attempts == 0 or operation.plan_count < policy.plans_max):
             self.mark(operation, row, "planned again")
             self.replan(operation, policy.replan)
+            if policy.attempts == 0:  # without end, so never without a wait
+                operation.due_ms = self.state.seen_ms + backoff_ms(operation.plan_count - 1)
         else:
             self.give_up(operation, row, "conflict", "")
 
@@ -383,31 +386,24 @@ class Engine:
 
     def checked_rows(self, operation: Operation, row: Step, asked: Read, answer: ReadDone) -> Answer:
         """Rows that were asked for: a search goes on without the others, any other read has failed."""
-        sound = asked_for(asked, answer.rows)
-        whole = tuple([it for it in sound if it.body is not None or it.address.kind in row.spares])
-        foreign_count, damaged_count = len(answer.rows) - len(sound), sum(it.body is None for it in sound)
-        if foreign_count or damaged_count:
-            self.marks.append(f"read: {'foreign' if foreign_count else 'damaged'} row")
-            if not isinstance(asked.query, ByVector | ByWords) and len(whole) < len(answer.rows):
-                return EffectFailed(answer.request_id, "unavailable" if foreign_count else "damaged")
-        if foreign_count:
-            self.degraded(operation, "read:foreign_rows", "foreign", foreign_count)
-        if damaged_count:
-            self.degraded(operation, "read:damaged_rows", "damaged", damaged_count)
-        operation.pages = in_order(asked, operation.pages + whole)
+        judged = judged_rows(asked, answer, row.spares)
+        self.marks += [f"read: {reason} row" for reason, _ in judged.left_out[:1]]
+        if judged.failure:
+            return EffectFailed(answer.request_id, judged.failure)
+        for reason, count in judged.left_out:
+            self.degraded(operation, f"read:{reason}_rows", reason, count)
+        operation.pages = in_order(asked, operation.pages + judged.rows)
         return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
 
-    def has_more(self, operation: Operation, answer: ReadDone) -> bool:
-        asked = operation.asked
-        is_whole = isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None
-        return is_whole and answer.cursor is not None
-
-    def next_page(self, operation: Operation, row: Step, answer: ReadDone) -> None:
-        """Follow the cursor; each page has attempts of its own."""
+    def next_page(self, operation: Operation, row: Step, answer: ReadDone, *, is_new: bool) -> None:
+        """Follow the cursor. Each page has attempts of its own, but for those that bring nothing new."""
         assert isinstance(operation.asked, Read)
         assert isinstance(operation.asked.query, ByFilter)
         query = attrs.evolve(operation.asked.query, cursor=answer.cursor)
         operation.asked = attrs.evolve(operation.asked, query=query)
+        if not is_new:
+            self.failed(operation, row, EffectFailed(answer.request_id, "unavailable"))
+            return
         operation.attempt = 0
         self.send(operation, row)
 
@@ -437,14 +433,18 @@ class Engine:
         return Place(operation.workflow, row.id, operation.attempt, task_of(operation.asked))
 
     def filled_in(self, operation: Operation, row: Step, asked: Asked) -> Asked:
-        """The question with request_id, time-out and profile."""
-        config, number = self.state.config, self.state.request_count
-        if isinstance(asked, AskModel | Embed):
-            profile, wait_ms = str(dict(row.config).get("profile", "default")), config.model_timeout_ms
-            return attrs.evolve(asked, request_id=number, timeout_ms=wait_ms, profile=profile)
-        if isinstance(asked, Commit):
-            return attrs.evolve(asked, request_id=number, timeout_ms=config.store_timeout_ms)
-        query = asked.query
-        if isinstance(query, ByFilter) and query.limit is None:
-            query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
-        return Read(query, asked.store, number, config.store_timeout_ms)
+        """The question with what the engine knows; before the epoch is known no commit has a key."""
+        state, config = self.state, self.state.config
+        is_of_model = isinstance(asked, AskModel | Embed)
+        return filled_in(
+            asked,
+            state.request_count,
+            config.model_timeout_ms if is_of_model else config.store_timeout_ms,
+            str(dict(row.config).get("profile", "default")),
+            commit_key(state.scope, state.epoch, operation.number, row.id) if state.epoch else "",
+        )
+
+
+def backoff_ms(count: int) -> int:
+    """How long to wait after so many attempts, or plans: each time twice as long, up to a limit."""
+    return min(BACKOFF_MS_MAX, BACKOFF_MS_MIN << min(count - 1, 16))

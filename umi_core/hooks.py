@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 import attrs
 
+from umi_core.answers import is_answer, is_where
 from umi_core.data import Data
 from umi_core.effects import (
     EFFECT_NAMES,
@@ -32,9 +33,9 @@ from umi_core.effects import (
     Where,
 )
 from umi_core.errors import BadWorkflow, Rejected
-from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.inputs import Answer, Committed, EffectFailed
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
-from umi_core.values import Row, is_text, pack
+from umi_core.values import is_text, pack
 
 
 @attrs.frozen
@@ -220,28 +221,16 @@ def may_before(request: Asked, verdict: object) -> bool:
     if isinstance(verdict, Rewrite):
         return may_rewrite(request, verdict.request)
     if isinstance(verdict, Substitute):
-        return fits(request, verdict.answer)
+        return is_answer(request, verdict.answer)
     return isinstance(verdict, Pass | Refuse)
 
 
 def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
     if isinstance(verdict, Substitute):
-        return fits(request, verdict.answer)
+        return is_answer(request, verdict.answer)
     if isinstance(verdict, Refuse):
         return not isinstance(answer, EffectFailed | Committed)
     return isinstance(verdict, Pass)
-
-
-def fits(request: Asked, answer: object) -> bool:
-    """An answer of the right type, and never to a commit; how sound it is the row sees for itself."""
-    match request, answer:
-        case AskModel(), ModelReplied(text=text):
-            return isinstance(text, str)
-        case Embed(texts=texts), Embedded(vectors=vectors):
-            return len(vectors) == len(texts)
-        case Read(), ReadDone(rows=rows, cursor=None):  # all there is: no page follows one of a hook's
-            return all(isinstance(row, Row) for row in rows)
-    return False
 
 
 def may_rewrite(before: Asked, after: object) -> bool:
@@ -251,11 +240,11 @@ def may_rewrite(before: Asked, after: object) -> bool:
     if isinstance(before, AskModel):
         assert isinstance(after, AskModel)
         same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
-        return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
+        return same and is_text(after.prompt) and is_lower(before.timeout_ms, after.timeout_ms)
     if isinstance(before, Embed):
         assert isinstance(after, Embed)
         same = attrs.evolve(after, texts=before.texts) == before
-        is_whole = all(is_text(text) and text.strip() for text in after.texts)
+        is_whole = type(after.texts) is tuple and all(is_text(text) and text.strip() for text in after.texts)
         return same and is_whole and len(after.texts) == len(before.texts)
     assert isinstance(before, Read)
     assert isinstance(after, Read)
@@ -273,10 +262,17 @@ def is_narrower(before: Query, after: Query) -> bool:
     if isinstance(after, CountRows):
         return attrs.evolve(after, where=before.where) == before
     assert not isinstance(before, CountRows)
-    lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
-    return lowered and attrs.evolve(after, where=before.where, limit=before.limit) == before  # type: ignore[arg-type]
+    same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
+    return is_lower(before.limit, after.limit) and same == before
+
+
+def is_lower(before: int | None, after: object) -> bool:
+    """A whole number from 1 up to what was asked."""
+    return before is not None and type(after) is int and 1 <= after <= before
 
 
 def adds_conditions(before: Where, after: Where) -> bool:
+    if not is_where(after):
+        return False
     names = [field.name for field in attrs.fields(Where)]
     return all(getattr(before, name) in (None, getattr(after, name)) for name in names)

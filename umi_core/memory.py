@@ -8,6 +8,8 @@ Law 3. What is due is handled before the value, so that an answer at its deadlin
 from collections.abc import Mapping
 from typing import assert_never
 
+import attrs
+
 from umi_core import codec
 from umi_core.config import Config
 from umi_core.effects import Done, Effect, Failed, Outcome, Refused, Reply
@@ -22,6 +24,7 @@ from umi_core.inputs import (
     GetBlock,
     InCore,
     LastRoutingDecisions,
+    Recall,
     Render,
     Request,
     Value,
@@ -30,6 +33,7 @@ from umi_core.inputs import (
     WorkingRequest,
     is_working,
 )  # fmt: skip
+from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
 from umi_core.requests import SERVED_BY, bad_id, bad_op_id, bad_scope
 from umi_core.state import Facts, Operation, State
@@ -113,9 +117,9 @@ class Memory:
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
         elif state.phase == "recovering":
-            state.queue += (request,)
+            state.queue += (kept(request),)
         else:
-            self.serve(engine, request)
+            self.serve(engine, kept(request))
 
     def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
         """Begin the operation, or answer at once what needs nothing of the world."""
@@ -141,6 +145,8 @@ class Memory:
     def working_reply(self, request: WorkingRequest) -> Reply:
         state = self.state
         tiers = state.tiers
+        if error := bad_op_id(request.op_id):
+            return Reply(request.op_id, Refused(error))
         outcome = working.answer(tiers.working, request, state.seen_ms, state.config, tiers.session)
         return Reply(request.op_id, outcome)
 
@@ -218,6 +224,13 @@ class Memory:
     def digest(self) -> bytes:
         """8 bytes over the whole state."""
         return codec.state_digest(self.state)
+
+
+def kept(request: WorkflowRequest | CoreRead) -> WorkflowRequest | CoreRead:
+    """What is kept of a request while it is in flight: of a conversation the turns that may be shown."""
+    if not isinstance(request, Recall):
+        return request
+    return attrs.evolve(request, turns=shown_turns(request.turns)[::-1])
 
 
 def given(request: WorkflowRequest) -> Facts:

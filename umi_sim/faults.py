@@ -116,7 +116,7 @@ KINDS: Final[Mapping[str, Kind]] = kinds(
     ("storage_bit_flip", "S", "storage.read",
      "one bit of a saved session is another one: in this answer, or for good under loss", "SER-4 SER-2"),
     ("storage_misdirected", "M", "storage.read",
-     "one row of the answer is another row of the store", "ISO-1 WF-1"),
+     "one row of the answer is another row of the store, or has the body of another", "ISO-1 WF-1"),
     ("storage_index_lag", "W", "storage.read",
      "for a while searches do not know what was told lately", "RET-1 STO-4"),
     ("storage_short_page", "Q", "storage.read",

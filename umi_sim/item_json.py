@@ -377,7 +377,7 @@ DAY: Final = whole(0, DAY_MS)  # the world goes on while a link holds something,
 AFTER: Final = {"after_ms": COUNT}
 FOR: Final = {"for_ms": COUNT}
 TOLD: Final = {"told": one_of(("nothing", "unknown", "timeout"), "value")}
-PLAIN_ARGS: Final = {"told": "nothing", "latent": False}  # what a file need not say
+PLAIN_ARGS: Final = {"told": "nothing", "latent": False, "masked": False}  # what a file need not say
 VECTOR: Final = {"index": COUNT, "choice": COUNT}
 ROW: Final = {"index": COUNT, "other": COUNT}
 DOWN: Final = {"down_ms": COUNT}
@@ -391,7 +391,7 @@ FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
     "embed_out_of_range": VECTOR, "embed_collision": ROW, "embed_permuted": {"turn": COUNT},
     "storage_full": {"spare_bytes": COUNT, **FOR}, "storage_index_lag": {"lag_ms": COUNT, **FOR},
     "storage_damaged": {"index": COUNT, "latent": flag}, "storage_ack_early": FOR, "storage_wiped": FOR,
-    "storage_misdirected": ROW, "storage_repeat_row": ROW,
+    "storage_misdirected": {**ROW, "masked": flag}, "storage_repeat_row": ROW,
     "storage_bit_flip": {"byte": COUNT, "bit": COUNT, "latent": flag},
     "storage_short_page": {"count": COUNT},
     "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,

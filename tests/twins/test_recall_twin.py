@@ -78,7 +78,7 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
     kind, _ = yield from attempts("embed", 2)
     has_vectors = kind == "good"
     if not has_vectors:
-        less.append(Degraded("embed:words_only", reason_of(kind, "unsound vectors")))
+        less.append(Degraded("embed:words_only", reason_of(kind, "wrong number of vectors")))
     with_vector = []
     for variant in variants if has_vectors else ():
         kind, _ = yield from attempts("read by vector", 2)

@@ -41,7 +41,9 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     demand(number == own <= last, CONTRACT, "number of an operation", number, own)
     waiting, last = operation.waiting or 0, state.request_count
     demand(waiting <= last, CONTRACT, "it waits for an answer to no question", last, waiting)
-    demand(operation.asked is not None, CONTRACT, f"{operation.workflow} has asked nothing and stands still")
+    is_between_plans = operation.waiting is None and operation.plan_count > 1
+    holds = operation.asked is not None or is_between_plans
+    demand(holds, CONTRACT, f"{operation.workflow} has asked nothing and stands still")
     if operation.due_ms is None:
         raise BrokenRule(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)
     left_ms, most_ms = operation.due_ms - state.seen_ms, longest_ms(operation, state)
@@ -110,7 +112,8 @@ def check_facts(operation: Operation, table: Table) -> None:
 
 def check_attempts(operation: Operation, row: TableRow) -> None:
     where, policy, effect = f"{operation.workflow}.{row.id}", row.on_failure, type(operation.asked)
-    demand(effect is row.effect, CONTRACT, f"effect of {where}", row.effect, effect)
+    holds = effect is row.effect or operation.asked is None
+    demand(holds, CONTRACT, f"effect of {where}", row.effect, effect)
     if policy is None:
         raise BrokenRule(CONTRACT, f"{where} waits, and its table has no plan for a failure")
     if policy.attempts == 0:

@@ -53,8 +53,8 @@ def given(task: str, facts: Facts) -> Mapping[str, object]:
         case "route", Remember() as request, _:
             return {"context": cut(request.text, ROUTE_CONTEXT_BYTES_MAX)}
         case "rewrite", Recall() as request, _:
-            said = [turn for turn in request.turns if turn.text.strip()][-TURN_COUNT_MAX:]
-            turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in said[::-1]]
+            cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
+            turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
             return {"turns": turns, "query": request.query}
         case "expand", Recall(), Resolution(query=query):
             return {"query": query}

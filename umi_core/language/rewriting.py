@@ -31,8 +31,8 @@ def detected(query: str, turns: tuple[Turn, ...], enabled: bool) -> Resolution |
 
 def shown_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The last turns that say something, newest first, each cut to its first code points."""
-    said = [Turn(turn.role, turn.text[:TURN_CHARS_MAX]) for turn in turns if turn.text.strip()]
-    return tuple(reversed(said[-TURN_COUNT_MAX:]))
+    cut = [Turn(turn.role, turn.text[:TURN_CHARS_MAX]) for turn in turns]
+    return tuple(reversed([turn for turn in cut if turn.text.strip()][-TURN_COUNT_MAX:]))
 
 
 # The gate.

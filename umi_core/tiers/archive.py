@@ -27,6 +27,7 @@ class AccessTable(Data):
     """Access records by entity id, the ids that storage lacks, and where the fair scan stands.
 
     `cursor` is what the head row said under its version `head_version`, 0 if there was none.
+    `repair_cursor`: where the search for rows without a vector goes on, empty at its start.
     `touch_count` grows with every change by an access, so that a scan can tell what came after it.
     `forgotten`: ids that left lately, oldest first; a recall that read them before must not bring their
     records back.
@@ -43,6 +44,7 @@ class AccessTable(Data):
     touch_count: int = 0
     forgotten: tuple[str, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
+    repair_cursor: str = ""
 
     def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """One more access for each entity."""

@@ -220,9 +220,14 @@ def admit(
 def is_over_quota(core: CoreTier, entry: Entry, config: Config) -> bool:
     """True if self would have too many entries or too large a share of core."""
     persona = core.find(SELF_BLOCK) or Block(SELF_BLOCK)
-    self_bytes = sum(entry.size_bytes for entry in (*persona.entries, entry))
+    has_count = len(persona.entries) < limits.SELF_ENTRY_COUNT_MAX
+    return not has_count or entry.size_bytes > self_room_bytes(persona, config)
+
+
+def self_room_bytes(persona: Block, config: Config) -> int:
+    """What the entries of self may still take; less than nothing after the limits were lowered."""
     share_bytes = config.core_bytes_max * limits.SELF_SHARE_PPM // PPM
-    return len(persona.entries) >= limits.SELF_ENTRY_COUNT_MAX or self_bytes > share_bytes
+    return share_bytes - sum(entry.size_bytes for entry in persona.entries)
 
 
 def move(core: CoreTier, entity_id: str, kind: str) -> Admission:
@@ -238,12 +243,14 @@ def move(core: CoreTier, entity_id: str, kind: str) -> Admission:
 
 
 def refresh(core: CoreTier, entity: Entity, config: Config) -> CoreTier:
-    """Show the entity's current version, cut to the room there is; nothing leaves. Its name never changes."""
+    """Show the entity's current version, cut to the room there is (of self: in its share); nothing leaves."""
     home = core.home_of(entity.id)
     if home is None or is_current(home[1], entity):
         return core
     block, old = home
     free_bytes = min(BLOCK_BYTES_MAX - block.size_bytes, config.core_bytes_max - core.used_bytes)
+    if block.kind == SELF_BLOCK:
+        free_bytes = min(free_bytes, max(0, self_room_bytes(block, config)))
     text = entry_text(entity.content, min(ENTRY_TEXT_BYTES_MAX, size(old.text) + free_bytes))
     new = attrs.evolve(old, version=entity.version, text=text)
     entries = tuple(new if entry.entity_id == entity.id else entry for entry in block.entries)

@@ -103,12 +103,20 @@ def evolved(draft: Drafted, verdict: Verdict) -> Drafted:
 
 
 def extended(old: str, mention: str) -> str:
-    """The lines that are lacking are appended; beyond the limit the oldest go."""
-    known = old.split("\n")
-    lines = known + [line for line in dict.fromkeys(mention.split("\n")) if line not in known]
-    while size("\n".join(lines)) > ENTITY_FACTS_BYTES_MAX and len(lines) > 1:
-        lines.pop(0)
-    return "\n".join(lines)
+    """The lines that are lacking are appended; beyond the limit the oldest go that the mention has not.
+
+    So a mention that was told is known, and telling it again changes nothing.
+    """
+    known, told = old.split("\n"), dict.fromkeys(mention.split("\n"))
+    lines = known + [line for line in told if line not in known]
+    excess = size("\n".join(lines)) - ENTITY_FACTS_BYTES_MAX
+    kept = []
+    for line in lines:
+        if excess > 0 and line not in told:
+            excess -= size(line) + 1
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 # How an entity is shown to a model, an embedder, a search.

@@ -5,7 +5,7 @@ row as it is now, not as a scan once saw it. Law 3. Nothing to write, no commit;
 Law 4. A cursor moves on from where its scan began, and from nowhere else: of two runs that began at one place
 the first moves it. Law 5. It is due again while anything is left: records touched since its scan, or that
 storage lacks, the rest of a scan, vectors that are or may be missing. Law 6. A damaged entity keeps no other
-from what it deserves.
+from what it deserves, and a text that no embedder can do keeps none from its vector.
 """
 
 from collections.abc import Mapping
@@ -88,13 +88,14 @@ def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
-    return Read(ByFilter(view.scope, ("entity",), Where(vector_missing=True), REPAIR_COUNT_MAX))
+    cursor = view.tiers.access.repair_cursor or None
+    return Read(ByFilter(view.scope, ("entity",), Where(vector_missing=True), REPAIR_COUNT_MAX, cursor))
 
 
 def take_unembedded(facts: Facts, answer: Answer | None, view: View) -> Learned:
     assert isinstance(answer, ReadDone)
     rows = tuple(row for row in answer.rows if isinstance(row.body, Entity) and row.body.vector_missing)
-    return Learned({"lacking": rows, "looked": True})
+    return Learned({"lacking": rows, "onward": answer.cursor or ""})
 
 
 def lacking(facts: Facts) -> tuple[Row, ...]:
@@ -143,9 +144,18 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
         after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
     plan = moving(plan, cursor, view) if access.cursor == facts["begin"] != cursor else plan
-    lacking_count = len(lacking(facts))
-    missing = not facts["looked"] or lacking_count > len(repaired) or lacking_count == REPAIR_COUNT_MAX
-    return Learned({"plan": plan, "missing": missing})
+    repair_cursor, missing = after_repairs(facts, view, len(lacking(facts)) - len(repaired))
+    return Learned({"plan": plan, "missing": missing, "repair_cursor": repair_cursor})
+
+
+def after_repairs(facts: Facts, view: View, left_count: int) -> tuple[str, bool]:
+    """Where the next look begins, and whether there is anything left: those without a vector are passed over
+    until the end is reached."""
+    begin, onward = view.tiers.access.repair_cursor, facts["onward"]
+    if onward is None:
+        return begin, True  # nobody has looked
+    assert isinstance(onward, str)
+    return (begin if onward and not left_count else onward), bool(begin or onward or left_count)
 
 
 def moving(plan: Plan, cursor: str, view: View) -> Plan:
@@ -211,7 +221,9 @@ def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
         access = access.scan_at(plan.cursor, dict(answer.versions)[address(view.scope, "head")])
     is_touched = access.touch_count != facts["touches"]
     is_due = bool(is_touched or access.unsaved or access.cursor or facts["missing"] or lost)
-    view.tiers.access = attrs.evolve(access, is_due=is_due)
+    repair_cursor = facts["repair_cursor"]
+    assert isinstance(repair_cursor, str)
+    view.tiers.access = attrs.evolve(access, is_due=is_due, repair_cursor=repair_cursor)
     return learned
 
 
@@ -223,15 +235,15 @@ REBALANCE = Workflow(
              take=take_scan),
         Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone"),
              effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3), spares=("entity",)),
-        Step("unembedded", produces=("lacking", "looked"),
+        Step("unembedded", produces=("lacking", "onward"),
              effect=Read, ask=ask_unembedded, take=take_unembedded, spares=("entity",),
-             on_failure=retry(2, then=degrade("none", lacking=(), looked=False))),
+             on_failure=retry(2, then=degrade("none", lacking=(), onward=None))),
         Step("embed", requires=("lacking",), produces=("vectors",), config=(("profile", "default"),),
              effect=Embed, ask=ask_vectors, take=take_vectors,
              on_failure=retry(2, then=Degrade("none", no_vectors))),
-        Step("plan", produces=("plan", "missing"), take=take_plan,
-             requires=("begin", "cursor", "scanned", "core", "rows", "gone", "lacking", "looked", "vectors")),
-        Step("commit", requires=("plan", "missing", "touches"), produces=("stored", "lost"),
+        Step("plan", produces=("plan", "missing", "repair_cursor"), take=take_plan,
+             requires=("begin", "cursor", "scanned", "core", "rows", "gone", "lacking", "onward", "vectors")),
+        Step("commit", requires=("plan", "missing", "repair_cursor", "touches"), produces=("stored", "lost"),
              effect=Commit, ask=ask_if_any, take=take_done, on_failure=retry(3, replan="rows")),
         SETTLE,
         REPLY,

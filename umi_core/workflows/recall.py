@@ -132,9 +132,10 @@ def ask_vectors(facts: Facts, view: View) -> Embed:
 def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
     assert isinstance(answer, Embedded)
     vectors = sound_vectors(answer.vectors, len(variants_of(facts)), view.config.embedding_dims)
-    if vectors is None or None in vectors:
-        return Unusable("unsound vectors")
-    return Learned({"vectors": vectors})
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    missing = vectors.count(None)
+    return Learned({"vectors": vectors}, degraded=(("words_only", "unsound", missing),) if missing else ())
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:

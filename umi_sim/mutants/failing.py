@@ -7,6 +7,7 @@ from umi_core.effects import Asked, AskModel, Commit, Embed, Read
 from umi_core.engine import Engine
 from umi_core.inputs import Answer, Committed, EffectFailed, ReadDone
 from umi_core.state import Operation
+from umi_core.values import Receipt
 from umi_core.workflow import Step, abort_error
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import SMALL, Mutant, Original, Patch
@@ -117,10 +118,16 @@ def believed(original: Original) -> Original:
         plan = operation.facts.get("plan")
         is_plain = isinstance(plan, Plan) and plan.core is None and operation.workflow == "remember"
         if isinstance(answer, EffectFailed) and answer.kind == "unknown" and is_plain:
-            answer = Committed(answer.request_id)
+            answer = as_if_done(operation.sent, answer.request_id)
         original(self, operation, answer)
 
     return answered
+
+
+def as_if_done(sent: Asked | None, request_id: int) -> Committed:
+    assert isinstance(sent, Commit)
+    receipt = next(write.body for write in sent.writes if isinstance(write.body, Receipt))
+    return Committed(request_id, tuple((write.address, 1) for write in sent.writes), receipt)
 
 
 def nothing_there(original: Original) -> Original:

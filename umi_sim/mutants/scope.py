@@ -4,7 +4,7 @@ from typing import Final
 
 import attrs
 
-from umi_core import engine
+from umi_core import answers
 from umi_core.effects import ByIds, Read
 from umi_core.inputs import Answer, Remember
 from umi_core.state import Facts, View
@@ -36,6 +36,10 @@ def as_own(row: Row, asked: Read, user: str) -> Row:
     return attrs.evolve(row, address=Address(own, of.kind, of.id)) if own.user == user else row
 
 
+def anybodys(original: Original) -> Original:
+    return lambda address, body: body is not None
+
+
 def nobodys(original: Original) -> Original:
     return lambda scope, *rest: original(Scope("", ""), *rest)
 
@@ -58,10 +62,14 @@ def known_to_anybody(registry: Registry) -> Registry:
 
 ROWS: Final = (
     Mutant("agent-half-ignored", "scope", "two agents of one user see each other's rows",
-           ("scope-apart",), "neighbours", (Patch(engine, "asked_for", by_user),)),
+           ("scope-apart",), "neighbours", (Patch(answers, "asked_for", by_user),)),
     Mutant("strangers-row-accepted", "scope", "a row of another scope in an answer is used like any other",
-           ("scope-apart",), "all_faults", (Patch(engine, "asked_for", by_nobody),),
+           ("scope-apart",), "all_faults", (Patch(answers, "asked_for", by_nobody),),
            kind="storage_misdirected", settings={"agents.count": "2", "agents.users": "1"}),
+    Mutant("body-of-another", "scope", "a row under the right address is believed, whoever's body it has",
+           ("reference-agrees", "acknowledged-is-durable"), "all_faults",
+           (Patch(answers, "is_body_of", anybodys),),
+           settings={"faults.storage_misdirected": "1/2", "workload.weights.get_entity": "20"}),
     Mutant("scope-left-out-of-ids", "scope", "equal names of two scopes get one id",
            ("equal-names-apart", "reference-agrees"), "calm", (Patch(drafting, "entity_id", nobodys),)),
     Mutant("duplicate-across-users", "scope", "a text that any scope has told is taken for known",

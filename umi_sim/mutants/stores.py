@@ -6,13 +6,12 @@ from typing import Any, Final
 import attrs
 
 from umi_core import engine
-from umi_core.effects import ByFilter, ByWords, Done, Read, Where
-from umi_core.engine import Engine
+from umi_core.effects import ByWords, Done, Read, Where
 from umi_core.inputs import Answer, GetEntity, ReadDone
 from umi_core.limits import PAGE_ROW_COUNT_MAX, PPM, RECALL_LIMIT_MAX
 from umi_core.policies.ranking import Ranked, fused, order, relevance
 from umi_core.policies.similarity import words_relevance_ppm
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Facts, View
 from umi_core.values import Entity, Row, Scope
 from umi_core.workflow import Learned, Registry, Taken, retry
 from umi_core.workflows import recall
@@ -23,12 +22,7 @@ from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 
 def short_is_last(original: Original) -> Original:
-    def has_more(self: Engine, operation: Operation, answer: ReadDone) -> bool:
-        query = operation.sent.query if isinstance(operation.sent, Read) else None
-        limit = (query.limit if isinstance(query, ByFilter) else None) or PAGE_ROW_COUNT_MAX
-        return bool(original(self, operation, answer)) and len(answer.rows) == limit
-
-    return has_more
+    return lambda asked, answer: original(asked, answer) and len(answer.rows) == PAGE_ROW_COUNT_MAX
 
 
 def twice_as_relevant(original: Original) -> Original:
@@ -178,7 +172,7 @@ DURABLE: Final = (
 ROWS: Final = (
     Mutant("short-page-is-last", "storage", "a page that is shorter than it may be counts as the last one",
            ("version-chain", "relation-ends", "deleted-stays-deleted", "access-truth", "index-follows-row"),
-           "all_faults", (Patch(Engine, "has_more", short_is_last),), kind="storage_short_page",
+           "all_faults", (Patch(engine, "has_more", short_is_last),), kind="storage_short_page",
            settings=FORGETTING),
     Mutant("row-twice-counts-twice", "storage", "what one search shows twice is twice as relevant", HITS,
            "all_faults", (Patch(engine, "in_order", twice_as_relevant),), kind="storage_repeat_row",

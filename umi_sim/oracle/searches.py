@@ -14,7 +14,7 @@ import attrs
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.inputs import Answer, EffectFailed, ModelReplied, ReadDone, Recall
+from umi_core.inputs import Answer, EffectFailed, Embedded, ModelReplied, ReadDone, Recall
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import (
     Variants,
@@ -26,6 +26,7 @@ from umi_core.language.rewriting import (
     shown_turns,
 )
 from umi_core.language.words import words
+from umi_core.policies.similarity import sound_vectors
 from umi_core.results import Hit, Recalled, Resolution
 from umi_core.values import Scope, Turn
 from umi_sim.oracle.reads import is_shown, relevance_of, shown, wants
@@ -36,6 +37,8 @@ Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
 CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
+Missable = tuple[tuple[int, ...] | None, ...]
+
 FOREIGN: Final = "read:foreign_rows"
 DAMAGED: Final = "read:damaged_rows"
 RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
@@ -193,16 +196,13 @@ class Searches(Relations):
     ) -> None:
         """The hits are those that are due, as far as that is certain."""
         count = len(value.variants)
-        vectors = [] if "embed:words_only" in names else self.vectors(op, count)
-        if "by_vector:words_only" in names:
-            vectors = []
-            if count > 1:
-                return  # some variants have vectors and some have not
-        is_certain = vectors == vectors[:1] * len(vectors)
+        if "by_vector:words_only" in names and count > 1:
+            return  # some variants have vectors and some have not
+        ways = self.ways(op, count, names) or [(None,) * count]
         damaged = damaged_ids(op) if DAMAGED in names else {}
-        if FOREIGN in names or not is_certain or len(damaged) > limit:
+        if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
             return  # of two times the limit that storage is asked for, no more than the limit is missing
-        relevances = self.relevances(op, request, value.variants, vectors[0] if vectors else (None,) * count)
+        relevances = self.relevances(op, request, value.variants, ways[0])
         relevances |= dict.fromkeys(damaged)
         if count == 1:
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
@@ -212,12 +212,24 @@ class Searches(Relations):
         if len(certain) == len(relevances):
             self.judge_fusion(value.hits, certain, limit)
 
+    def ways(self, op: Operation, count: int, names: list[str]) -> list[Missable]:
+        """The vectors that its searches may have gone by, one for each variant; None is a missing one."""
+        answers, dims = op.answers_of("embed"), self.config.embedding_dims
+        if "by_vector:words_only" in names:
+            return [(None,) * count]
+        if "embed:words_only" not in names:
+            return list(dict.fromkeys(self.vectors(op, count)))
+        heard = answers[-1:] if self.is_exact(op) else answers
+        read = [sound_vectors(it.vectors, count, dims) for it in heard if isinstance(it, Embedded)]
+        usable = dict.fromkeys(vectors for vectors in read if vectors is not None)
+        return [*usable] if usable and self.is_exact(op) else [*usable, (None,) * count]
+
     def relevances(
         self,
         op: Operation,
         request: Recall,
         variants: tuple[str, ...],
-        vectors: tuple[tuple[int, ...] | None, ...],
+        vectors: Missable,
     ) -> dict[str, Relevances | None]:
         """How relevant each id is to each variant; None where that is not certain."""
         pairs, floor_ppm = list(zip(variants, vectors, strict=True)), self.floor_of(request)
@@ -274,10 +286,10 @@ class Searches(Relations):
 
 
 def damaged_ids(op: Operation) -> dict[str, None]:
-    """Hits that came without a body in any of its searches."""
+    """Hits that came without a body, or with that of another, in any of its searches."""
     answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
     rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
-    return {row.address.id: None for row in rows if row.body is None}
+    return {row.address.id: None for row in rows if getattr(row.body, "id", None) != row.address.id}
 
 
 def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:

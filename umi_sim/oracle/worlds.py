@@ -372,11 +372,14 @@ def with_given(entity: Entity, request: Remember) -> Entity:
 
 
 def extended(lines: Sequence[str], mention: str) -> str:
-    """The lines that are lacking come last; the oldest go while it is too long."""
-    lacking = [line for line in dict.fromkeys(mention.split("\n")) if line not in lines]
-    whole = [*lines, *lacking]
-    while len(whole) > 1 and size("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
-        del whole[0]
+    """The lines that are lacking come last; while it is too long, the oldest goes that was not just told."""
+    told = mention.split("\n")
+    whole = [*lines, *(line for line in dict.fromkeys(told) if line not in lines)]
+    while size("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
+        old = next((n for n, line in enumerate(whole) if line not in told), None)
+        if old is None:
+            break
+        del whole[old]
     return "\n".join(whole)
 
 

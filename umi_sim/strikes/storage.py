@@ -5,7 +5,8 @@ from typing import Final
 
 import attrs
 
-from umi_core.effects import ByFilter, ByVector, ByWords, Commit, Query, Read, asked_for
+from umi_core.answers import asked_for, is_body_of
+from umi_core.effects import ByFilter, ByVector, ByWords, Commit, Query, Read
 from umi_core.inputs import ReadDone
 from umi_core.values import Address, Row, SessionRow
 from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
@@ -67,6 +68,12 @@ def torn_at(services: Services, call: Call, draw: Draw) -> Args | None:
 def one_row(services: Services, call: Call, draw: Draw) -> Args | None:
     rows = true_rows(services, call)
     return {"index": draw("index", len(rows)), "other": draw("other", 2**32)} if rows else None
+
+
+def stray_row(services: Services, call: Call, draw: Draw) -> Args | None:
+    """Another row in the place of one; or only its body, under the address that was asked for."""
+    args = one_row(services, call, draw)
+    return args and {**args, "masked": draw("masked", 4) == 1}
 
 
 def damaged_row(services: Services, call: Call, draw: Draw) -> Args | None:
@@ -157,8 +164,16 @@ def strays(storage: SimStorage, query: Query) -> list[Row]:
 
     Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
     """
-    known = (storage.rows[address] for address in sorted(storage.rows, key=address_order))
-    return [other for other in known if not asked_for(Read(query), (other,))]
+    return [other for other in known_rows(storage) if not asked_for(Read(query), (other,))]
+
+
+def masks(storage: SimStorage, row: Row) -> list[Row]:
+    """Rows whose body may stand under the address of this one by mistake, in order."""
+    return [other for other in known_rows(storage) if not is_body_of(row.address, other.body)]
+
+
+def known_rows(storage: SimStorage) -> list[Row]:
+    return [storage.rows[address] for address in sorted(storage.rows, key=address_order)]
 
 
 def with_rows(change: Callable[[Services, list[Row], Args], None]) -> Strike:
@@ -255,11 +270,14 @@ def misdirected_row(services: Services, call: Call, now_ms: int, args: Args) -> 
     assert isinstance(answer, ReadDone)
     assert isinstance(call.effect, Read)
     rows = list(answer.rows)
-    index = whole(args, "index") % len(rows) if rows else 0
-    others = strays(services.storage, call.effect.query) if rows else []
+    if not rows:
+        return Later(answer, now_ms)
+    index, storage = whole(args, "index") % len(rows), services.storage
+    others = masks(storage, rows[index]) if args["masked"] else strays(storage, call.effect.query)
     if others:
         stray = others[whole(args, "other") % len(others)]
-        rows[index] = attrs.evolve(stray, score_ppm=rows[index].score_ppm)
+        address = rows[index].address if args["masked"] else stray.address
+        rows[index] = attrs.evolve(stray, address=address, score_ppm=rows[index].score_ppm)
     return Later(attrs.evolve(answer, rows=tuple(rows)), now_ms)
 
 
@@ -287,7 +305,7 @@ ARGS: Final[dict[str, MakeArgs]] = {
     "storage_torn": torn_at, "storage_lost": told, "storage_reply_lost": told,
     "storage_ack_early": early_args, "storage_wiped": wipe_args,
     "storage_full": room_left, "storage_index_lag": lag_args,
-    "storage_damaged": damaged_row, "storage_misdirected": one_row, "storage_repeat_row": one_row,
+    "storage_damaged": damaged_row, "storage_misdirected": stray_row, "storage_repeat_row": one_row,
     "storage_bit_flip": one_byte, "storage_short_page": page_count, "storage_shuffled": order_args,
 }  # fmt: skip
 

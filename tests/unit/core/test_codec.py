@@ -14,7 +14,7 @@ from tests.worlds import QUIET, SCOPE, Pair
 from umi_core import codec, errors
 from umi_core.config import Config
 from umi_core.effects import Commit, Done
-from umi_core.errors import Rejected, SnapshotTooBig, SnapshotVersion, StateDamaged, UnknownRevision
+from umi_core.errors import Rejected, SnapshotVersion, StateDamaged, UnknownRevision
 from umi_core.hooks import Interceptor
 from umi_core.inputs import REQUESTS, Answer, Count, Get, Remember, Set, Value, Wake
 from umi_core.memory import Memory
@@ -240,11 +240,6 @@ def resealed(change: Callable[[list[Any]], list[Any]]) -> bytes:
 )  # fmt: skip
 def test_what_is_no_saved_memory_is_refused(data: bytes, error: errors.Error) -> None:
     assert refused(data) == error
-
-
-def test_a_saved_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "STATE_BYTES_MAX", 10)
-    assert refused(b"x" * 11) == SnapshotTooBig(11, 10)
 
 
 def test_a_registry_with_another_table_does_not_load_operations_of_this_one() -> None:

@@ -362,6 +362,22 @@ def test_transitions_keep_the_guard_version() -> None:
     assert forget(refresh(core, entity("a", "y"), SMALL), "a").guard_version == 7
 
 
+def test_what_is_shown_of_self_grows_within_its_share_only() -> None:
+    core = EMPTY
+    for n in range(8):
+        core = admit(core, entry(f"me{n}", 100), "persona", 0, {}, SMALL).core
+    for n in range(8):
+        core = refresh(core, entity(f"me{n}", "y" * 1_024), SMALL)
+    sizes = [shown.size_bytes for _, shown in core.entries()]
+    assert sizes == [100 + 1_024 - 800, *[100] * 7]
+
+
+def test_self_over_a_share_that_was_lowered_shows_its_new_text_in_the_room_of_the_old() -> None:
+    core = core_of([Block("persona", entries=(entry("me", 900), entry("i", 900)))])
+    core = refresh(core, entity("me", "y" * 1_024), SMALL)
+    assert [shown.size_bytes for _, shown in core.entries()] == [900, 900]
+
+
 # Entry text.
 
 

@@ -90,6 +90,15 @@ def test_beyond_the_limit_the_oldest_lines_go_and_the_newest_stays() -> None:
     assert extended("a", "y" * 5_000) == "y" * 5_000
 
 
+def test_what_a_mention_names_again_does_not_make_room_for_the_rest_of_it() -> None:
+    """Else telling it again would bring that line back, and push out the next one, for ever."""
+    old = "\n".join(f"{n}{'x' * 998}" for n in range(4))
+    first = old.split("\n")[0]
+    content = extended(old, f"{first}\nnaps")
+    assert content.split("\n") == [first, *old.split("\n")[2:], "naps"]
+    assert extended(content, f"{first}\nnaps") == content
+
+
 def test_one_line_that_is_new_makes_a_version_and_none_makes_none() -> None:
     pair = told(("likes tea", ""))
     for text, change in (("likes tea", "unchanged"), ("likes tea\nnaps", "updated"), ("naps", "unchanged")):

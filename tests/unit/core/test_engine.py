@@ -65,7 +65,7 @@ from umi_core.inputs import (
 )
 from umi_core.limits import OP_COUNT_MAX, RETRY_AFTER_MS_MAX
 from umi_core.state import Operation, State
-from umi_core.values import Address, Core, Row, Scope
+from umi_core.values import Address, Core, Entity, Row, Scope, commit_key
 from umi_core.workflow import (
     Degrade,
     Learned,
@@ -275,10 +275,20 @@ def test_units_are_asked_one_after_the_other_and_their_facts_are_tuples() -> Non
     run = trial(each, end, units=("a", "", "b", "c"))
     assert [len(run.answer(ReadDone(0))) for _ in range(1)] == [1]
     run.fail("refused")
-    run.answer(ReadDone(0, (Row(Address(SCOPE, "entity", "e"), 1, Core(())),)))
+    run.answer(ReadDone(0, (found("e", 1),)))
     assert [read.query.text for read in run.sent if isinstance(read, Read)] == ["a", "b", "c"]  # type: ignore[union-attr]
     assert run.outcome == Done((0, 0, -1, 1), (Degraded("each:none", "refused"),))
     assert trial(each, end, units=()).outcome == Done(())
+
+
+def test_a_commit_without_a_key_gets_one_for_all_its_attempts() -> None:
+    run = trial(asking("a", Commit((), ()), retry(3)), END)
+    run.fail("unknown")
+    run.at(100)
+    run.answer(Committed(0))
+    keys = [commit.key for commit in run.sent if isinstance(commit, Commit)]
+    assert keys == [commit_key(SCOPE, 3, 1, "a")] * 2
+    assert run.outcome == Done("fine")
 
 
 # Retries.
@@ -323,7 +333,7 @@ def test_a_time_beyond_the_limit_ends_the_policy_at_once() -> None:
 def test_recovery_waits_at_most_the_limit_and_never_gives_up() -> None:
     run = trial(asking("a", READ, forever()), END)
     for _ in range(30):
-        run.fail("full", RETRY_AFTER_MS_MAX + 1)
+        run.fail("rate_limited", RETRY_AFTER_MS_MAX + 1)
         assert run.due_ms == run.state.seen_ms + RETRY_AFTER_MS_MAX
         run.at(run.due_ms)
     run.answer(ReadDone(0))
@@ -339,7 +349,6 @@ def test_recovery_waits_at_most_the_limit_and_never_gives_up() -> None:
         (COMMIT, "refused", StorageRefused("a", "refused", 1)),
         (COMMIT, "full", StorageFull("a", "full", 1)),
         (COMMIT, "conflict", Conflict("a", "conflict", 1)),
-        (READ, "conflict", StorageFailed("a", "conflict", 1)),
     ],
 )
 def test_what_is_final_is_not_asked_again_and_named_by_effect(
@@ -528,7 +537,8 @@ HERE, THERE = Address(SCOPE, "entity", "e"), Address(Scope("u2", "a1"), "entity"
 
 
 def found(row_id: str, score_ppm: int | None = None, kind: str = "entity") -> Row:
-    return Row(Address(SCOPE, kind, row_id), 1, Core(()), score_ppm)
+    entity = Entity(row_id, "note", row_id, "x", 1, 0, 0, "scratch", 0, 0)
+    return Row(Address(SCOPE, kind, row_id), 1, entity, score_ppm)
 
 
 def reading(read: Read, attempts: int = 2) -> Trial:
@@ -540,10 +550,20 @@ def test_all_pages_of_a_filter_are_one_answer_in_order_each_row_once() -> None:
     assert isinstance(run.sent[0], Read)
     assert run.sent[0].query == ByFilter(SCOPE, ("entity",), limit=1_000)
     run.answer(ReadDone(0, (found("c"), found("a")), cursor="1"))
-    run.answer(ReadDone(0, (), cursor="2"))
+    run.answer(ReadDone(0, (found("a"),), cursor="2"))  # nothing new: not at once
+    run.at(100)
     run.answer(ReadDone(0, (found("b"), found("c"))))
     assert [read.query.cursor for read in run.sent if isinstance(read, Read)] == [None, "1", "2"]  # type: ignore[union-attr]
     assert run.outcome == Done(("a", "b", "c"))
+
+
+def test_pages_that_bring_nothing_new_come_to_an_end() -> None:
+    run = reading(ALL)
+    run.answer(ReadDone(0, (found("a"),), cursor="1"))
+    run.answer(ReadDone(0, (found("a"),), cursor="1"))
+    run.at(100)
+    run.answer(ReadDone(0, (), cursor="1"))
+    assert run.outcome == Failed(StorageFailed("a", "unavailable", 2))
 
 
 def test_each_page_has_attempts_of_its_own() -> None:
@@ -572,9 +592,11 @@ def test_rows_of_a_search_come_by_score_then_id_and_of_ids_as_asked() -> None:
 
 
 BAD_ROWS = {
-    "another scope": Row(THERE, 1, Core(())),
-    "another kind": found("e", kind="vector"),
-    "damaged": Row(HERE, 1, None),
+    "another scope": Row(THERE, 1, found("e").body, 3),
+    "another kind": found("e", 3, "vector"),
+    "damaged": Row(HERE, 1, None, 3),
+    "the body of another": Row(HERE, 1, found("a").body, 3),
+    "the body of another kind": Row(HERE, 1, Core(()), 3),
 }
 
 
@@ -582,8 +604,17 @@ BAD_ROWS = {
 def test_a_search_goes_on_without_bad_rows_and_says_so(bad: Row) -> None:
     run = reading(SEARCH)
     run.answer(ReadDone(0, (found("a", 3), bad)))
-    name, reason = ("read:damaged_rows", "damaged") if bad.body is None else ("read:foreign_rows", "foreign")
+    name, reason = (
+        ("read:damaged_rows", "damaged") if bad.address == HERE else ("read:foreign_rows", "foreign")
+    )
     assert run.outcome == Done(("a",), (Degraded(name, reason),))
+
+
+@pytest.mark.parametrize("score_ppm", [None, 0, -1, 1_000_001])
+def test_a_hit_without_a_score_that_was_asked_for_is_foreign(score_ppm: int | None) -> None:
+    run = reading(SEARCH)
+    run.answer(ReadDone(0, (found("a", 3), found("b", score_ppm))))
+    assert run.outcome == Done(("a",), (Degraded("read:foreign_rows", "foreign"),))
 
 
 @pytest.mark.parametrize("read", [READ, ALL], ids=["by ids", "by filter"])
@@ -593,7 +624,7 @@ def test_any_other_read_with_a_bad_row_has_failed(read: Read, bad: Row) -> None:
     run.answer(ReadDone(0, (bad,)))
     run.at(100)
     run.answer(ReadDone(0, (bad,)))
-    kind = "damaged" if bad.body is None else "unavailable"
+    kind = "damaged" if bad.address == HERE else "unavailable"
     assert run.outcome == Failed(StorageFailed("a", kind, 2))
 
 

@@ -5,18 +5,30 @@ from enum import IntEnum, StrEnum
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair
+from tests.worlds import ALICE, QUIET, SCOPE, Pair, input_of
 from umi_core import limits, values
 from umi_core.codec import load_state
 from umi_core.config import Config
-from umi_core.effects import ByWords, Commit, CountRows, Done, Failed, Read, Refused, Unknown
-from umi_core.errors import BadConfig, BadImportance, BadKind, KeyReused, Rejected
+from umi_core.effects import (
+    AskModel,
+    ByWords,
+    Commit,
+    CountRows,
+    Done,
+    Failed,
+    Read,
+    Refused,
+    Reply,
+    Unknown,
+)
+from umi_core.errors import BadConfig, BadImportance, BadKind, BadOption, KeyReused, Rejected
 from umi_core.inputs import (
     Blocks,
     Count,
     CreateSession,
     Forget,
     LastRoutingDecisions,
+    Len,
     LoadSession,
     ReadDone,
     Rebalance,
@@ -30,7 +42,7 @@ from umi_core.invariants import check_memory
 from umi_core.memory import Memory
 from umi_core.results import Forgotten, Remembered
 from umi_core.tiers import session
-from umi_core.values import AccessRecord, Address, Scope
+from umi_core.values import AccessRecord, Address, Scope, Turn
 
 
 def recovered(pair: Pair) -> Pair:
@@ -269,3 +281,28 @@ def test_what_only_looks_like_text_or_a_number_is_refused() -> None:
     assert isinstance(pair.ask(Remember(3, Kind.HUMAN)), Refused)
     with pytest.raises(Rejected):
         Config.of({"core_bytes_max": Ppm.HIGH})
+
+
+# What is kept of a request.
+
+
+@pytest.mark.parametrize("op_id", [True, 1.5, None, "x" * 129, 2**63, b"1"])
+def test_every_request_has_a_label_that_can_be_written_down(op_id: object) -> None:
+    pair = recovered(Pair())
+    (reply,) = pair.memory.step(0, Set(op_id, "a", b"b"))  # type: ignore[arg-type]
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.outcome, Refused)
+    assert isinstance(reply.outcome.error, BadOption)
+    assert pair.ask(Len(1)) == Done(0)
+
+
+def test_of_a_long_conversation_only_what_may_be_shown_is_kept() -> None:
+    pair = recovered(Pair())
+    turns = tuple(Turn("user", f"{n} {'x' * 1_000}") for n in range(1_000))
+    blank = Turn("user", " " * 501 + "x")  # nothing of it would be seen
+    pair.step(Recall(1, "What did he say?", turns=(*turns, blank)))
+    assert len(pair.memory.snapshot()) < 20_000
+    (asked,) = pair.pending
+    assert isinstance(asked, AskModel)
+    shown = input_of(asked.prompt, "turns")
+    assert [turn["text"][:3] for turn in shown] == [str(n) for n in range(999, 989, -1)]

@@ -54,7 +54,7 @@ from umi_core.inputs import (
 )
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
 from umi_core.results import Recalled, Resolution
-from umi_core.values import Address, Row, Scope
+from umi_core.values import Address, Entity, Row, Scope
 from umi_core.workflows import BUILT_IN
 
 PLACE = Place("w", "s", 1, "extract")
@@ -269,6 +269,13 @@ MAY_NOT: dict[str, tuple[Asked, Any]] = {
     "another kind of query": (read(WORDS), read(VECTOR)),
     "store": (read(WORDS), attrs.evolve(read(WORDS), store="legacy")),
     "scope of a count": narrower(COUNT, scope=Scope("u2", "a1")),
+    "half a millisecond": (ASK, changed(ASK, timeout_ms=1.5)),
+    "a timeout that is a bool": (ASK, changed(ASK, timeout_ms=True)),
+    "texts in a list": (EMBED, changed(EMBED, texts=["a", "b"])),
+    "a limit that is a bool": narrower(WORDS, limit=True),
+    "types that are one text": narrower(COUNT, where=changed(Where(), types="person")),
+    "a time that is a text": narrower(COUNT, where=changed(Where(), start_ms="5")),
+    "conditions that are none": narrower(COUNT, where="person"),
 }
 
 
@@ -282,7 +289,8 @@ def test_what_may_not_be_rewritten(before: Asked, after: Any) -> None:
     assert not may_before(before, Rewrite(after))
 
 
-ROW = Row(Address(SCOPE, "entity", "e"), 1, None)
+ENTITY = Entity("e", "person", "Eve", "x", 1, 0, 0, "human", 0, 0)
+ROW = Row(Address(SCOPE, "entity", "e"), 1, ENTITY, 500_000)
 
 
 @pytest.mark.parametrize(
@@ -297,6 +305,17 @@ ROW = Row(Address(SCOPE, "entity", "e"), 1, None)
         (read(WORDS), ReadDone(0, (ROW,)), True),
         (read(FILTER), ReadDone(0, (ROW,), cursor="more"), False),
         (read(WORDS), ReadDone(0, ("row",)), False),  # type: ignore[arg-type]  # a hook may say anything
+        (read(WORDS), changed(ReadDone(0), rows=iter(())), False),
+        (read(WORDS), changed(ReadDone(0), rows=[ROW]), False),
+        (read(WORDS), ReadDone(0, (attrs.evolve(ROW, score_ppm=None),)), False),
+        (read(BY_IDS), ReadDone(0, (changed(ROW, version="1"),)), False),
+        (read(BY_IDS), ReadDone(0, (changed(ROW, body="text"),)), False),
+        (read(BY_IDS), ReadDone(0, (attrs.evolve(ROW, body=attrs.evolve(ENTITY, id="f")),)), False),
+        (read(BY_IDS), ReadDone(0, (attrs.evolve(ROW, address=Address(SCOPE, "entity", "f")),)), False),
+        (read(COUNT), changed(ReadDone(0), count=2.0), False),
+        (read(COUNT), ReadDone(0, count=2), True),
+        (EMBED, changed(Embedded(0, ()), vectors=[(1,), (2,)]), False),
+        (EMBED, changed(Embedded(0, ()), vectors=((1,), [2])), False),
         (COMMIT, Committed(0), False),
     ],
 )
@@ -496,10 +515,11 @@ def test_a_substituted_question_reaches_no_service_and_is_no_model_call() -> Non
     assert pair.memory.in_flight == {}
 
 
-def test_foreign_rows_of_a_substitute_are_not_believed() -> None:
-    row = attrs.evolve(ROW, address=Address(Scope("u2", "a1"), "entity", ALICE))
-    pair = pair_with(Interceptor("h", lambda *_: Substitute(ReadDone(0, (row,)))))
-    assert isinstance(pair.ask(GetEntity(1, ALICE)), Failed)
+def test_foreign_rows_of_a_substitute_are_no_answer() -> None:
+    row = attrs.evolve(ROW, address=Address(Scope("u2", "a1"), "entity", "e"))
+    pair = pair_with(Interceptor("h", lambda *_: Substitute(ReadDone(0, (row,))), workflows=("get_entity",)))
+    assert pair.ask(GetEntity(1, ALICE)) == Done()
+    assert pair.replies[1].hooks == (HookNote("h", "before", "bad_result", "read"),)
 
 
 def test_a_hook_that_refuses_recovery_only_delays_it() -> None:

@@ -299,6 +299,22 @@ def test_at_most_16_are_repaired_in_a_run_and_the_rest_keeps_it_due() -> None:
     assert runs == [16, 4]
 
 
+def test_texts_that_no_embedder_can_do_keep_no_other_from_its_vector() -> None:
+    pair = without_vectors(20)
+    ids = sorted(row.address.id for row in pair.rows("entity"))
+    hopeless = {getattr(row.body, "name", "") for row in pair.rows("entity") if row.address.id in ids[:16]}
+    repaired = list[str]()
+    for n in range(4):
+        pair.step(Rebalance(100 + n))
+        embed = pair.until(Embed)
+        pair.pending.remove(embed)
+        vectors = ((int(text.split("\n")[0] not in hopeless),) * 64 for text in embed.texts)
+        pair.step(Embedded(embed.request_id, tuple(vectors)))
+        repaired += rebalanced(pair.run().replies[100 + n].outcome).repaired
+    assert sorted(repaired) == ids[16:]
+    assert pair.memory.state.tiers.access.is_due
+
+
 def test_an_embedder_that_is_away_keeps_it_due() -> None:
     pair = without_vectors(1)
     outcome = pair.ask(Rebalance(10), Embed)

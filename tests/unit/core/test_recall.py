@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, saying
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, input_of, plain, saying
 from umi_core.config import Config
 from umi_core.effects import AskModel, ByVector, ByWords, Degraded, Done, Embed, Failed, Outcome, Read, Where
 from umi_core.errors import StorageFailed
@@ -24,9 +24,9 @@ def hits(outcome: Outcome) -> list[Hit]:
     return list(recalled(outcome).hits)
 
 
-def told() -> Pair:
+def told(model: Model = plain) -> Pair:
     """Alice, with the time of an event, and Bob."""
-    pair = Pair().run()
+    pair = Pair(model=model).run()
     pair.ask(Remember(1, "Alice works at Acme", event_time_ms=500))
     pair.ask(Remember(2, "Bob likes light mode"))
     return pair
@@ -80,6 +80,9 @@ def test_filters_hold_before_anything_is_cut(options: dict[str, Any], found: lis
 # The better of both lists, in a total order.
 
 
+HALF_PPM = 500_000
+
+
 def row(key: str, score_ppm: int | None) -> Row:
     body = Entity(key, "person", key, "x", 1, 500_000, 500_000, "human", 0, 0)
     return Row(Address(SCOPE, "entity", key), 1, body, score_ppm)
@@ -89,22 +92,28 @@ def test_a_row_counts_by_its_better_list_and_ties_go_to_the_smaller_id() -> None
     pair = Pair().run()
     pair.step(Recall(1, "tea", limit=3))
     pair.answer()
-    for rows in ((row("c", 5), row("b", 3)), (row("b", 9), row("c", 4), row("a", 5), row("d", 1))):
+    for rows in (
+        (row("c", HALF_PPM), row("b", 300_003)),
+        (row("b", 900_000), row("c", 400_000), row("a", HALF_PPM), row("d", 300_001)),
+    ):
         pair.step(ReadDone(pair.pending.pop(0).request_id, rows))
     assert [(hit.id, hit.score_ppm) for hit in hits(pair.replies[1].outcome)] == [
-        ("b", 9),
-        ("a", 5),
-        ("c", 5),
+        ("b", 900_000),
+        ("a", HALF_PPM),
+        ("c", HALF_PPM),
     ]
 
 
-def test_a_row_without_a_score_is_found_last() -> None:
+@pytest.mark.parametrize("score_ppm", [None, 299_999, 1_000_001])
+def test_a_row_that_scores_otherwise_than_asked_for_is_no_hit(score_ppm: int | None) -> None:
     pair = Pair().run()
     pair.step(Recall(1, "tea"))
     pair.answer()
-    for rows in ((row("a", None),), ()):
+    for rows in ((row("a", score_ppm),), ()):
         pair.step(ReadDone(pair.pending.pop(0).request_id, rows))
-    assert [(hit.id, hit.score_ppm) for hit in hits(pair.replies[1].outcome)] == [("a", 0)]
+    outcome = pair.replies[1].outcome
+    assert hits(outcome) == []
+    assert getattr(outcome, "degraded", None) == (Degraded("read:foreign_rows", "foreign"),)
 
 
 # Without services.
@@ -116,8 +125,17 @@ def test_without_vectors_words_find_it_and_the_reply_says_so() -> None:
     assert getattr(outcome, "degraded", None) == (Degraded("embed:words_only", "unavailable"),)
 
 
-@pytest.mark.parametrize("vectors", [(), ((1,) * 64, (1,) * 64), ((0,) * 64,), ((128,) * 64,), ((1,) * 65,)])
-def test_an_unsound_vector_is_no_vector(vectors: tuple[tuple[int, ...], ...]) -> None:
+@pytest.mark.parametrize(
+    ("vectors", "reason"),
+    [
+        ((), "wrong number of vectors"),
+        (((1,) * 64, (1,) * 64), "wrong number of vectors"),
+        (((0,) * 64,), "unsound"),
+        (((128,) * 64,), "unsound"),
+        (((1,) * 65,), "unsound"),
+    ],
+)
+def test_an_unsound_vector_is_no_vector(vectors: tuple[tuple[int, ...], ...], reason: str) -> None:
     pair = told()
     (embed,) = pair.step(Recall(3, "Alice"))
     pair.pending.clear()
@@ -125,7 +143,23 @@ def test_an_unsound_vector_is_no_vector(vectors: tuple[tuple[int, ...], ...]) ->
     assert isinstance(read, Read)
     assert isinstance(read.query, ByWords)
     outcome = pair.run().replies[3].outcome
-    assert getattr(outcome, "degraded", None) == (Degraded("embed:words_only", "unsound vectors"),)
+    assert getattr(outcome, "degraded", None) == (Degraded("embed:words_only", reason),)
+
+
+def test_an_unsound_vector_takes_none_from_the_other_variants() -> None:
+    pair = told(model=saying(expand='["drinks", "beverages"]'))
+    pair.step(Recall(3, "tea", deep=True))
+    pair.answer()
+    embed = pair.pending.pop()
+    assert isinstance(embed, Embed)
+    pair.step(Embedded(embed.request_id, ((1,) * 64, (0,) * 64, (2,) * 64)))
+    vectors = list[object]()
+    while isinstance(pair.pending[0], Read) and isinstance(pair.pending[0].query, ByVector):
+        vectors.append(pair.pending[0].query.vector[0])
+        pair.answer()
+    assert vectors == [1, 2]
+    degraded = getattr(pair.run().replies[3].outcome, "degraded", None)
+    assert degraded == (Degraded("embed:words_only", "unsound"),)
 
 
 def test_a_failed_search_by_vector_leaves_the_words() -> None:

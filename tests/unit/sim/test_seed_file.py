@@ -81,7 +81,9 @@ def args_of(fault: str) -> dict[str, object]:
         return dict(CONTENT)
     readers = item_json.FAULT_ARGS.get(fault, {})
     return {
-        name: {"told": "unknown", "text": "\udfff", "latent": True, "clock": "runs"}.get(name, 7)
+        name: {"told": "unknown", "text": "\udfff", "latent": True, "masked": True, "clock": "runs"}.get(
+            name, 7
+        )
         for name in readers
     }
 

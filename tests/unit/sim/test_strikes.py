@@ -20,7 +20,7 @@ from umi_core.effects import (
 )
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ReadDone
 from umi_core.policies.similarity import vector_error
-from umi_core.values import Address, Core, Entity, Scope, SessionRow, Vector
+from umi_core.values import Address, Core, Entity, Row, Scope, SessionRow, Vector
 from umi_sim import strikes
 from umi_sim.atlas import Loss
 from umi_sim.content_faults import KINDS as CONTENT_KINDS
@@ -268,6 +268,26 @@ def test_transient_damage_is_in_one_answer_only() -> None:
         assert drawn(world, LOOK, "storage_damaged", at) == {"index": at, "latent": False}
     assert is_whole(struck(world, LOOK, "storage_damaged", at=1)) == [True, False]
     assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
+
+
+def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
+    world = told_of("Ann", "Bob")
+    look = call(Read(ByIds((Address(HOME, "entity", "Ann"),))), "o3/read#1")
+    args: Args = {"index": 0, "other": 0, "masked": False}
+    (row,) = rows_of(strikes.strike(world, look, AT_MS, "storage_misdirected", args))
+    assert (row.address.id, getattr(row.body, "id", "")) == ("Bob", "Bob")
+    (row,) = rows_of(strikes.strike(world, look, AT_MS, "storage_misdirected", {**args, "masked": True}))
+    assert (row.address.id, getattr(row.body, "id", "")) == ("Ann", "Bob")
+    assert [drawn(world, look, "storage_misdirected", at) for at in (0, 1)] == [
+        args,
+        {"index": 0, "other": 1, "masked": True},
+    ]
+
+
+def rows_of(handled: Handled) -> tuple[Row, ...]:
+    assert isinstance(handled, Later)
+    assert isinstance(handled.answer, ReadDone)
+    return handled.answer.rows
 
 
 def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:

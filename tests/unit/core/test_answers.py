@@ -1,0 +1,182 @@
+"""Goal: what cannot be an answer is a failure of the world, and no exception (hierarchy.md 1.5)."""
+
+import attrs
+import pytest
+
+from tests.worlds import ALICE, BOB, SCOPE, Pair
+from umi_core.answers import BODIES, held, is_body_of
+from umi_core.effects import (
+    Asked,
+    AskModel,
+    Commit,
+    Done,
+    Embed,
+    FailureKind,
+    Outcome,
+    Read,
+    Unknown,
+    Write,
+)
+from umi_core.errors import StorageFailed
+from umi_core.inputs import (
+    Committed,
+    EffectFailed,
+    GetBlock,
+    GetEntity,
+    ReadDone,
+    Remember,
+    SetBlock,
+    Wake,
+)
+from umi_core.results import Remembered
+from umi_core.values import Address, Core, Epoch
+
+FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
+MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)
+EPOCH, HEAD = Address(SCOPE, "epoch", "epoch"), Address(SCOPE, "head", "head")
+CLAIM = Commit((Write(EPOCH, Epoch(0)), Write(HEAD, None)), (), request_id=7)
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "meant"),
+    [
+        (FOUND, "conflict", "unavailable"),
+        (FOUND, "unknown", "unavailable"),
+        (FOUND, "full", "unavailable"),
+        (FOUND, "too_long", "unavailable"),
+        (MODEL, "conflict", "unavailable"),
+        (EMBED, "unusable", "unavailable"),
+        (CLAIM, "damaged", "unavailable"),
+        (FOUND, "refused", "refused"),
+        (MODEL, "too_long", "too_long"),
+        (CLAIM, "full", "full"),
+    ],
+)
+def test_a_kind_that_this_effect_has_not_is_unavailable(
+    asked: Asked, kind: FailureKind, meant: FailureKind
+) -> None:
+    assert held(asked, EffectFailed(7, kind)) == EffectFailed(7, meant)
+
+
+@pytest.mark.parametrize("versions", [(), ((HEAD, 3),), ((EPOCH, 0),)])
+def test_a_batch_whose_versions_nobody_names_may_have_happened(
+    versions: tuple[tuple[Address, int], ...],
+) -> None:
+    assert held(CLAIM, Committed(7, versions)) == EffectFailed(7, "unknown")
+
+
+def test_what_was_deleted_needs_no_version() -> None:
+    assert held(CLAIM, Committed(7, ((EPOCH, 1),))) == Committed(7, ((EPOCH, 1),))
+
+
+def test_every_kind_of_row_knows_its_body_and_a_kind_of_ones_own_holds_anything() -> None:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    pair.ask(Remember(2, "Alice naps"))
+    rows = list(pair.storage.rows.values())
+    assert all(is_body_of(row.address, row.body) for row in rows)
+    others = [(row.address, other.body) for row in rows for other in rows if row is not other]
+    mistaken = [(address.id, body) for address, body in others if is_body_of(address, body)]
+    assert mistaken == []
+    assert is_body_of(Address(SCOPE, "mine", "x"), Core(()))
+    assert BODIES.keys() > {row.address.kind for row in rows}
+
+
+# As a user meets it.
+
+
+def told() -> Pair:
+    pair = Pair().run()
+    pair.ask(Remember(1, "Alice likes tea. Bob snores"))
+    return pair
+
+
+def masked(pair: Pair) -> ReadDone:
+    """The answer to the next read, with Bob's body under the address of Alice."""
+    read, bob = pair.until(Read), pair.row("entity", BOB)
+    pair.pending.remove(read)
+    assert bob is not None
+    answer = pair.storage.read(read.request_id, read.query)
+    rows = tuple(attrs.evolve(it, body=bob.body) if it.address.id == ALICE else it for it in answer.rows)
+    return attrs.evolve(answer, rows=rows)
+
+
+def test_the_body_of_another_is_not_shown() -> None:
+    pair = told()
+    pair.step(GetEntity(2, ALICE))
+    pair.step(masked(pair))
+    pair.run()
+    assert getattr(done(pair.replies[2].outcome), "name", None) == "Alice"
+
+
+def test_the_body_of_another_is_not_written_on() -> None:
+    pair = told()
+    pair.step(Remember(2, "Alice naps"))
+    pair.step(masked(pair))
+    value = done(pair.run().replies[2].outcome)
+    assert isinstance(value, Remembered)
+    assert [it.id for it in value.entities] == [ALICE]
+    assert {row.address.id: getattr(row.body, "name", "") for row in pair.rows("entity")} == {
+        ALICE: "Alice", BOB: "Bob",
+    }  # fmt: skip
+
+
+def test_a_store_that_has_only_the_body_of_another_has_failed() -> None:
+    pair = told()
+    pair.step(GetEntity(2, ALICE))
+    while 2 not in pair.replies:
+        if pair.pending:
+            pair.step(masked(pair))
+        else:
+            pair.wake()
+    assert getattr(pair.replies[2].outcome, "error", None) == StorageFailed("read", "damaged", 3)
+
+
+def test_a_commit_without_versions_is_asked_for_again_and_then_unknown() -> None:
+    pair = Pair().run()
+    pair.step(SetBlock(1, "human", "Ann"))
+    pair.land(pair.until(Commit))
+    while 1 not in pair.replies:
+        if pair.pending:
+            pair.step(Committed(pair.pending.pop().request_id))
+        else:
+            pair.wake()
+    assert pair.replies[1].outcome == Unknown()
+    assert getattr(done(pair.ask(SetBlock(2, "goals", "rest"))), "error", None) is None
+    assert getattr(done(pair.ask(GetBlock(3, "human"))), "text", None) == "Ann"
+
+
+def test_a_claim_without_versions_is_made_again_until_the_epoch_is_known() -> None:
+    pair = Pair()
+    pair.step(Wake())
+    pair.land(pair.until(Commit))
+    pair.step(Committed(pair.pending.pop().request_id))
+    pair.run()
+    assert (pair.memory.state.phase, pair.memory.state.epoch) == ("ready", 2)
+
+
+def test_a_conflict_is_no_answer_to_a_read_and_deposes_nobody() -> None:
+    pair = told()
+    pair.step(GetEntity(2, ALICE))
+    pair.until(Read)
+    pair.step(EffectFailed(pair.pending.pop().request_id, "conflict", changed=((EPOCH, 9),)))
+    pair.run()
+    assert getattr(done(pair.replies[2].outcome), "name", None) == "Alice"
+
+
+def test_recovery_waits_before_it_plans_again() -> None:
+    """A store that never says which row changed, and another life that holds them."""
+    pair = Pair()
+    pair.step(Wake())
+    for _ in range(8):
+        while pair.pending:
+            it = pair.pending.pop(0)
+            pair.step(EffectFailed(it.request_id, "conflict") if isinstance(it, Commit) else pair.world(it))
+        pair.wake()
+    assert pair.now_ms == 100 + 200 + 400 + 800 + 1_600 + 3_200 + 5_000 + 5_000
+    assert pair.run().memory.state.phase == "ready"
+
+
+def done(outcome: Outcome) -> object:
+    assert isinstance(outcome, Done), outcome
+    return outcome.value
