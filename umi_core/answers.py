@@ -75,8 +75,10 @@ def held(asked: Asked, answer: Answer) -> Answer:
 
 
 def tells_versions(asked: Commit, answer: Committed) -> bool:
-    """True if all rows that this batch put have their versions. Under a key known before, another put some: its
-    receipt says so."""
+    """True if all rows that this batch put have their versions.
+
+    Under a key known before another batch put them: its receipt says so.
+    """
     own = next((write.body for write in asked.writes if isinstance(write.body, Receipt)), None)
     if own is not None and answer.receipt != own:
         return isinstance(answer.receipt, Receipt)

@@ -5,24 +5,15 @@ Law 2. Nothing is written before all that was asked for can be read.
 Law 3. Nothing heavy is imported before a command needs it: a small seed file replays in the blink of an eye.
 """
 
+import gc
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim import (
-    __version__,
-    cli_explain,
-    cli_explore,
-    cli_export,
-    cli_lists,
-    cli_many,
-    cli_seeds,
-    cli_shrink,
-    cli_sweep,
-)
+from umi_sim import __version__
 from umi_sim.arguments import (
     config_of,
     is_seed_file,
@@ -31,7 +22,6 @@ from umi_sim.arguments import (
     readable,
     readable_trace,
 )
-from umi_sim.cli_seeds import again, kept_path
 from umi_sim.console import Commands, is_colored, output_options, say, say_json, seed_of
 from umi_sim.wording import escaped, row
 
@@ -39,9 +29,17 @@ if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
     from umi_sim.verdict import Verdict
 
+GC_OBJECTS_MIN: Final = 50_000  # a command makes values, hardly a cycle: looking for some is 5 % of a replay
+PLACES: Final = {
+    "cli_seeds": ("replay", "bless", "corpus"), "cli_shrink": ("shrink",), "cli_sweep": ("sweep", "merge"),
+    "cli_many": ("verify", "mutants", "_trace"), "cli_lists": ("check", "scenarios", "faults", "marks"),
+    "cli_explain": ("explain", "diff", "why", "step"), "cli_explore": ("explore",), "cli_export": ("export",),
+}  # fmt: skip
+
 
 @click.group(
     cls=Commands,
+    places=PLACES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
@@ -64,6 +62,7 @@ def cli(context: click.Context) -> int:
 
 def main() -> None:
     """The entry point."""
+    gc.set_threshold(GC_OBJECTS_MIN)
     cli(prog_name="umi-sim")
 
 
@@ -99,7 +98,8 @@ def run(
     umi-sim run --seed 42
     umi-sim run storage_storm --seed 0x2a --set agents.count=2
     """
-    from umi_sim import runner
+    from umi_sim import cli_shrink, runner
+    from umi_sim.cli_seeds import kept_path
     from umi_sim.verdict import EXIT_CODES
 
     seed = int.from_bytes(os.urandom(8), "big") if seed is None else seed
@@ -185,6 +185,7 @@ def show(file: str, all_items: bool, as_json: bool, quiet: bool, no_color: bool)
 
 def seed_file_lines(file: str, all_items: bool) -> list[str]:
     from umi_sim import report
+    from umi_sim.cli_seeds import again
 
     seed = readable(file)
     if seed.failure is None:
@@ -206,10 +207,3 @@ def trace_lines(file: str) -> list[str]:
     from umi_sim import report, trace
 
     return list(report.from_trace(map(trace.decode, readable_trace(file).kept)))
-
-
-for module in (
-    cli_seeds, cli_shrink, cli_lists, cli_many, cli_sweep, cli_explore, cli_explain, cli_export,
-):  # fmt: skip
-    for command in module.COMMANDS:
-        cli.add_command(command)

@@ -8,7 +8,8 @@ Law 3. A bug of ours shows its traceback and ends with status 4: it says nothing
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import click
@@ -21,7 +22,23 @@ COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 
 class Commands(click.Group):
-    """A group whose commands return their exit code, and whose errors are one line."""
+    """A group whose commands return their exit code, and whose errors are one line.
+
+    `places`: modules of umi_sim with the names of their commands, imported when one is asked for.
+    """
+
+    def __init__(self, places: Mapping[str, Sequence[str]], **how: Any) -> None:
+        super().__init__(**how)
+        self.places = {command: module for module, commands in places.items() for command in commands}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*self.commands, *self.places])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.places:
+            commands: Sequence[click.Command] = import_module(f"umi_sim.{self.places[cmd_name]}").COMMANDS
+            return next(command for command in commands if command.name == cmd_name)
+        return super().get_command(ctx, cmd_name)
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]  # both overloads
         is_alone = extra.pop("standalone_mode", True)

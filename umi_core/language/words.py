@@ -16,10 +16,13 @@ AUTO_NAME_BYTES_MAX: Final = 50
 ALONE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # every code point is a word
 RUN: Final = rf"[^\W_{ALONE}]+"  # `\w` is `str.isalnum` and the underscore
 WORD: Final = rf"([{ALONE}]|{RUN})(?:['’]{RUN})*"  # a text: `re` makes the pattern when it is first needed
+ASCII_WORD: Final = re.compile("([0-9A-Za-z]+)(?:'[0-9A-Za-z]+)*")  # the same, made twenty times sooner
 
 
 def word_matches(text: str) -> Iterator[re.Match[str]]:
     """The words of a text in order as written; group 1 is what stands before the first apostrophe."""
+    if text.isascii():
+        return ASCII_WORD.finditer(text)
     return re.finditer(WORD, unicodedata.normalize("NFC", text))
 
 

@@ -13,7 +13,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.model import grammar
-from umi_sim.model.names import NAME
+from umi_sim.model.names import name_matches
 from umi_sim.model.phrases import Phrase, Reader, Token, is_plural, person_gender, person_noun, read_tokens
 from umi_sim.text import lower
 
@@ -48,7 +48,7 @@ class Mention(Data):
 
 def mentions(text: str, language: str) -> list[Mention]:
     """What a text mentions: the last is what a reference behind the text means first."""
-    quotes = [match for match in re.finditer(NAME, text) if not match["run"]][:QUOTE_COUNT_MAX]
+    quotes = [match for match in name_matches(text) if not match["run"]][:QUOTE_COUNT_MAX]
     tokens = [
         token
         for token in read_tokens(text)

@@ -1,10 +1,11 @@
 """Names: the parts of a text that look like one, in any script, by frozen tables."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from umi_sim.model.cues import DENSE_CUES
-from umi_sim.text import DENSE, LOWER, MARKS, SPACED, char_class, lower
+from umi_sim.text import ASCII, DENSE, LOWER, MARKS, SPACED, char_class, lower, tokens
 
 NAME_CHARS_MAX: Final = 60
 QUOTED_CHARS_MAX: Final = 40
@@ -31,19 +32,26 @@ NO_NAMES: Final = frozenset(
     "मैं मेरा मेरी मुझे तुम आप वह वे हम यह नमस्ते ผม ฉัน เขา เธอ เรา มัน".split()
 )
 
-LETTERS: Final = char_class(SPACED, DENSE, MARKS)
-CAPITAL: Final = f"[{''.join(map(chr, LOWER))}]"
-TAIL: Final = f"{char_class(SPACED, MARKS)}+"
-CAPITALISED: Final = rf"(?<!{LETTERS}){CAPITAL}(?:{TAIL}|(?=['’]{CAPITAL}))(?:[-'’]{CAPITAL}{TAIL})*"
 CONTROLS: Final = r"\x00-\x1f\x7f-\x9f"
 QUOTES: Final = ('""', "“”", "„“", "«»", "[]", "「」", "『』", "【】", "《》")
 QUOTED: Final = "|".join(
     f"{re.escape(left)}([^{re.escape(left + right)}{CONTROLS}]{{1,{QUOTED_CHARS_MAX}}}){re.escape(right)}"
     for left, right in QUOTES
 )
-HANDLE: Final = f"([@#](?:{LETTERS}|_)+)"
-# Texts, not patterns: `re` makes them when they are first needed, and keeps them. They are large.
-NAME: Final = f"{QUOTED}|{HANDLE}|(?P<run>{CAPITALISED}(?: {CAPITALISED}){{0,3}})"
+
+
+def name_pattern(below: int) -> str:
+    """What looks like a name in a text of characters below a code point."""
+    letters = char_class(SPACED, DENSE, MARKS, below=below)
+    tail = f"{char_class(SPACED, MARKS, below=below)}+"
+    capital = f"[{''.join(chr(code) for code in LOWER if code < below)}]"
+    word = rf"(?<!{letters}){capital}(?:{tail}|(?=['’]{capital}))(?:[-'’]{capital}{tail})*"
+    return rf"{QUOTED}|([@#](?:{letters}|_)+)|(?P<run>{word}(?: {word}){{0,3}})"
+
+
+# Texts, not patterns: `re` makes them when they are first needed, and keeps them. The one of ASCII is small.
+NAME: Final = name_pattern(0x110000)
+ASCII_NAME: Final = name_pattern(ASCII)
 
 # One script each: a run of kanji ends where kana begin, and any run where a cue does.
 CASELESS_SCRIPTS: Final = (
@@ -54,17 +62,24 @@ CASELESS_SCRIPTS: Final = (
 ANY_CUE: Final = "|".join(DENSE_CUES)
 ANY_RUN: Final = "|".join(f"(?:(?!{ANY_CUE})[{script}])+" for script in CASELESS_SCRIPTS)
 CASELESS: Final = f"(?=[\u0590-\uffff])(?:{ANY_CUE}|(?P<run>{ANY_RUN}))"
-LETTER_WORD: Final = f"{char_class(SPACED, DENSE)}{LETTERS}*"
+LETTER_WORD: Final = f"{char_class(SPACED, DENSE)}{char_class(SPACED, DENSE, MARKS)}*"
 MARK: Final = char_class(MARKS)
 APOSTROPHE_TAIL: Final = re.compile(r"['’][^\s]*")
 
 
 def name_spans(text: str) -> list[Span]:
     """The names and where they stand; if no capital, quote or sign shows one, a run of a caseless script."""
-    return [span for match in re.finditer(NAME, text) if (span := named(match))] or first_run(text)
+    return [span for match in name_matches(text) if (span := named(match))] or first_run(text)
+
+
+def name_matches(text: str) -> Iterator[re.Match[str]]:
+    """What looks like a name; group `run` is a run of capitalised words, any other what stands in quotes."""
+    return re.finditer(ASCII_NAME if text.isascii() else NAME, text)
 
 
 def first_run(text: str) -> list[Span]:
+    if text.isascii():
+        return []
     runs = (match for match in re.finditer(CASELESS, text) if match["run"])
     spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
     return [span for span in [next(filter(None, spans), None)] if span]
@@ -90,9 +105,10 @@ def spanned(match: re.Match[str], found: str) -> Span | None:
 
 def is_name(name: str) -> bool:
     """Whether some word of letters in it is more than a function word, with and without its marks."""
-    words = re.findall(LETTER_WORD, lower(APOSTROPHE_TAIL.sub("", name)))
+    told = lower(APOSTROPHE_TAIL.sub("", name))
+    words = tokens(told) if told.isascii() else re.findall(LETTER_WORD, told)
     return any(word not in NO_NAMES and bare(word) not in NO_NAMES for word in words)
 
 
 def bare(word: str) -> str:
-    return re.sub(MARK, "", word).replace("ſ", "s")
+    return word if word.isascii() else re.sub(MARK, "", word).replace("ſ", "s")

@@ -30,6 +30,11 @@ def test_words_are_runs_of_letters_and_digits(text: str, expected: str) -> None:
     assert words(text) == tuple(expected.split())
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_takes_no_other_way_than_the_rest(text: str) -> None:
+    assert words(text) == words(text + "\ud800")
+
+
 def test_content_words_keep_their_order_and_lose_the_stop_words() -> None:
     assert content(words("Where does Alice work, and who is Bob?")) == ("alice", "work", "bob")
     assert content(words("will you be there")) == ("there",)

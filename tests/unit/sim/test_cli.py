@@ -4,16 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 import pytest
 from click.testing import Result
 
 from tests.unit.sim.commands import OWN, refused, umi
-from umi_sim import cli_many, hunt, replay, runner, scenario, seed_file, trace, verify
-from umi_sim.cli import cli
+from umi_sim import hunt, replay, runner, scenario, seed_file, trace, verify
+from umi_sim.cli import PLACES, cli
 from umi_sim.hunt import Hunt
 from umi_sim.verify import Seen
 
@@ -292,8 +294,14 @@ def test_faults_lists_every_kind() -> None:
     assert rows[0]["name"] == "model_timeout"
 
 
+def commands() -> dict[str, click.Command]:
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
 def test_help_has_an_example_that_runs_for_every_command() -> None:
-    for name, command in cli.commands.items():
+    for name, command in commands().items():
         if not command.hidden:
             assert f"umi-sim {name}" in umi(name, "--help").stdout
 
@@ -438,7 +446,12 @@ def test_the_version_is_that_of_the_project() -> None:
 
 
 def test_every_command_is_registered() -> None:
-    assert all(cli.commands[str(command.name)] is command for command in cli_many.COMMANDS)
+    modules = {
+        path.stem: import_module(f"umi_sim.{path.stem}") for path in (ROOT / "umi_sim").glob("cli_*.py")
+    }
+    told = {name: tuple(command.name for command in module.COMMANDS) for name, module in modules.items()}
+    assert told == PLACES
+    assert commands().keys() == {"run", "show", *(name for names in PLACES.values() for name in names)}
     assert attrs.has(Hunt)
 
 

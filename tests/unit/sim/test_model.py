@@ -237,6 +237,12 @@ def test_relations_stand_where_a_cue_stands_between_two_names(text: str, expecte
     assert relations(text) == expected
 
 
+@given(st.lists(PIECES).map("".join))
+def test_ascii_names_are_found_as_any_others(told: str) -> None:
+    ascii_text = told.encode("ascii", "ignore").decode()
+    assert names.name_spans(ascii_text) == names.name_spans(ascii_text + " \ud800")
+
+
 def test_content_is_every_sentence_with_the_name_and_confidence_grows_with_cues() -> None:
     alice = answer("Alice works at Acme. Bob sleeps. Alice lives in Berlin!")["entities"][0]
     assert alice["content"] == "Alice works at Acme.\nAlice lives in Berlin!"
