@@ -278,7 +278,7 @@ def outcome_of(kept: "Kept") -> dict[str, Any]:
 
 def word_of(kept: "Kept") -> str:
     if kept.replayed is None:
-        return "unreadable"
+        return "no end" if kept.is_endless else "unreadable"
     return "removed" if kept.is_removed else kept.replayed.what
 
 

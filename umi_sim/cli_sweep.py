@@ -127,7 +127,7 @@ def sweep(
             complain(blind)
             return HARNESS
         kept = () if is_part(book, shard) else earlier(sources)
-        is_enough = stop_first and any(each.replayed and each.replayed.verdict.failure for each in kept)
+        is_enough = stop_first and any(each.still_fails for each in kept)
         if is_enough:
             plan = attrs.evolve(plan, sources=())
         with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as show:

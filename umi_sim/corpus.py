@@ -3,9 +3,13 @@
 Law 1. The ephemeral folder holds one file for each fingerprint, the smallest that still fails; hits add up.
 Law 2. A file there goes after it passed three times in a row; there are never more than FILE_COUNT_MAX.
 Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
+Law 4. What a file holds may have no end in this code: it is given up after REPLAY_S_MAX of computing.
 """
 
+import fcntl
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +20,13 @@ from umi_sim import item_json, seed_file
 from umi_sim.replay import Replayed, replay
 from umi_sim.seed_file import EPHEMERAL, BadSeedFile, SeedFile
 from umi_sim.strict_json import compact
-from umi_sim.verdict import Verdict
+from umi_sim.sweep.outside import OutOfTime, computing_at_most
+from umi_sim.verdict import FailureKind, Verdict
 
 DURABLE: Final = Path("scenarios/seeds")
 FILE_COUNT_MAX: Final = 200
 PASSES_MAX: Final = 3
+REPLAY_S_MAX: Final = 60
 
 
 class NotKept(ValueError):
@@ -29,13 +35,23 @@ class NotKept(ValueError):
 
 @attrs.frozen
 class Kept(Data):
-    """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read."""
+    """A file of the corpus. `replayed` is what came of it if it was run; None also if it cannot be read.
+
+    `is_endless`: it was run and did not end.
+    """
 
     path: Path
     seed: SeedFile | None
     problem: str = ""
     replayed: Replayed | None = None
     is_removed: bool = False
+    is_endless: bool = False
+
+    @property
+    def still_fails(self) -> FailureKind | None:
+        """The kind of failure that it came to now; None if it passed, or was not run."""
+        failure = self.replayed.verdict.failure if self.replayed else None
+        return "timeout" if self.is_endless else failure.kind if failure else None
 
 
 # The ephemeral folder.
@@ -46,6 +62,23 @@ def keep(seed: SeedFile, folder: Path = EPHEMERAL) -> Path:
 
     Raises BadSeedFile if the run is too large.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        return keep_alone(seed, folder)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Nobody else keeps anything there meanwhile, so no hit is lost."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def keep_alone(seed: SeedFile, folder: Path) -> Path:
     assert seed.failure is not None
     path = folder / seed_file.default_path(seed.failure).name
     past = maybe_read(path)
@@ -76,7 +109,17 @@ def maybe_read(path: Path) -> SeedFile | None:
 def is_better(past: SeedFile, new: SeedFile) -> bool:
     """Whether the run that is there is the smaller one, about the same code, and still fails."""
     is_smaller = size_of(past) <= size_of(new) and past.config.planted == new.config.planted
-    return is_smaller and replay(past, relaxed=True).what == "same failure"
+    done = tried(past, relaxed=True) if is_smaller else None
+    return done is not None and done.what == "same failure"
+
+
+def tried(seed: SeedFile, *, relaxed: bool = False) -> Replayed | None:
+    """What comes of it; None if it computes for too long."""
+    try:
+        with computing_at_most(REPLAY_S_MAX):
+            return replay(seed, relaxed=relaxed)
+    except OutOfTime:
+        return None
 
 
 def size_of(seed: SeedFile) -> tuple[int, int, int]:
@@ -123,8 +166,9 @@ def replay_kept(folder: Path = EPHEMERAL, only: Sequence[str] | None = None) -> 
         if kept.seed is None or is_bare(kept.seed):
             yield kept
             continue
-        done = replay(kept.seed, relaxed=True)
-        yield attrs.evolve(kept, replayed=done, is_removed=counted(kept.path, kept.seed, done))
+        done = tried(kept.seed, relaxed=True)
+        is_removed = counted(kept.path, kept.seed, done)
+        yield attrs.evolve(kept, replayed=done, is_removed=is_removed, is_endless=done is None)
 
 
 def is_bare(seed: SeedFile) -> bool:
@@ -132,9 +176,9 @@ def is_bare(seed: SeedFile) -> bool:
     return seed.failure is not None and seed.failure.kind == "timeout" and not seed.items
 
 
-def counted(path: Path, seed: SeedFile, done: Replayed) -> bool:
+def counted(path: Path, seed: SeedFile, done: Replayed | None) -> bool:
     """Count a pass, or forget the ones before; whether the file was removed."""
-    passes = seed.history.passes + 1 if done.what == "passes" else 0
+    passes = seed.history.passes + 1 if done and done.what == "passes" else 0
     if passes >= PASSES_MAX:
         path.unlink(missing_ok=True)
         return True

@@ -159,12 +159,13 @@ def reply_lost(services: Services, call: Call, now_ms: int, args: Args) -> Handl
     return Flush(services.storage.arrive(call.effect, call.agent), str(args["told"]))
 
 
-def strays(storage: SimStorage, query: Query) -> list[Row]:
-    """Rows that may stand in the place of another by mistake, in order: only what a reader can tell from it.
+def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
+    """Rows that may stand in the place of this one by mistake, in order: only what a reader can tell from it.
 
     Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
     """
-    return [other for other in known_rows(storage) if not asked_for(Read(query), (other,))]
+    scored = (attrs.evolve(other, score_ppm=row.score_ppm) for other in known_rows(storage))
+    return [other for other in scored if not asked_for(Read(query), (other,))]
 
 
 def masks(storage: SimStorage, row: Row) -> list[Row]:
@@ -273,7 +274,9 @@ def misdirected_row(services: Services, call: Call, now_ms: int, args: Args) -> 
     if not rows:
         return Later(answer, now_ms)
     index, storage = whole(args, "index") % len(rows), services.storage
-    others = masks(storage, rows[index]) if args["masked"] else strays(storage, call.effect.query)
+    others = (
+        masks(storage, rows[index]) if args["masked"] else strays(storage, call.effect.query, rows[index])
+    )
     if others:
         stray = others[whole(args, "other") % len(others)]
         address = rows[index].address if args["masked"] else stray.address

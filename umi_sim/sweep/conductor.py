@@ -101,6 +101,8 @@ class Conductor(Owner):
             self.is_interrupted = True
         finally:
             self.end()
+        if self.is_interrupted:
+            self.gather_parts()
         for number, chunk in self.held.items():
             if not self.is_beyond(number):
                 self.count(chunk)
@@ -161,6 +163,16 @@ class Conductor(Owner):
             self.waiting.append(attrs.evolve(flight, chance=flight.chance + 1))
         else:
             self.gather(flight.number, chunk_of(flight.task, lost(flight.task, error)))
+
+    def gather_parts(self) -> None:
+        """What unfinished chunks had found by the time that their processes were ended."""
+        for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
+            if future.done() and not future.cancelled() and future.exception() is None:
+                answer, name = future.result(), flight.task.scenario
+                totals, seeds = from_plain(answer["totals"]), flight.task.seeds[: answer["count"]]
+                whole = [seed for seed in seeds if (name, seed) not in totals.lost]
+                totals.lost.clear()
+                self.gather(flight.number, attrs.evolve(chunk_of(flight.task, totals), seeds=tuple(whole)))
 
     def write(self, chunk: Chunk) -> None:
         """Keep it for another sweep; one that cannot be kept has counted all the same."""

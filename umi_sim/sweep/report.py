@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from umi_sim import reached
+from umi_sim.corpus import Kept
 from umi_sim.faults import KINDS
 from umi_sim.floors import Missed
 from umi_sim.invariants import id_of
@@ -24,7 +25,7 @@ def lines(outcome: Outcome) -> Iterator[str]:
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
     yield f"{WORDS[outcome.result]} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
     if outcome.is_interrupted:
-        yield row("stopped", "interrupted: this is what the chunks that had ended came to")
+        yield row("stopped", "interrupted: this is what had been run by then")
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     for label, counts in (
         ("replies", totals.replies),
@@ -95,6 +96,13 @@ def lost_lines(totals: Totals) -> Iterator[str]:
         yield escaped(cut(f"  {each.scenario} seed {each.seed}: {each.why}"))
 
 
+CANNOT_RUN: Final = "cannot run"
+
+
+def class_of(kept: Kept) -> str:
+    return kept.replayed.what if kept.replayed else "no end" if kept.is_endless else CANNOT_RUN
+
+
 def kept_lines(outcome: Outcome) -> Iterator[str]:
     """What became of the files of earlier failures."""
     if not outcome.kept:
@@ -103,7 +111,9 @@ def kept_lines(outcome: Outcome) -> Iterator[str]:
     counts = {
         "still fail": len(outcome.still_failing),
         "removed after three passes": gone,
-        "without items to replay": sum(bool(each.seed) and not each.replayed for each in outcome.kept),
+        "without items to replay": sum(
+            class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept
+        ),
         "cannot be read": len(outcome.unreadable),
     }
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)
@@ -202,8 +212,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "missed": [{"scenario": each.scenario, "what": each.what} for each in outcome.missed],
         "canary": "seen",
         "earlier": [
-            {"file": each.path.as_posix(), "class": each.replayed.what if each.replayed else "cannot run"}
-            for each in outcome.kept
+            {"file": each.path.as_posix(), "class": class_of(each)} for each in outcome.kept
         ],
         "gate": {
             "checked": totals.gated,

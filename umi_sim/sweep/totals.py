@@ -187,7 +187,7 @@ class Outcome(Data):
 
     @property
     def still_failing(self) -> list[Kept]:
-        return [each for each in self.kept if each.replayed and each.replayed.verdict.failure]
+        return [each for each in self.kept if each.still_fails]
 
     @property
     def unreadable(self) -> list[Kept]:
@@ -207,10 +207,7 @@ class Outcome(Data):
     def severest_code(self) -> int:
         """The code of the severest kind of failure."""
         codes = [EXIT_CODES[found.kind] for found in self.totals.found.values()]
-        for each in self.still_failing:
-            assert each.replayed is not None
-            assert each.replayed.verdict.failure is not None
-            codes.append(EXIT_CODES[each.replayed.verdict.failure.kind])
+        codes += [EXIT_CODES[each.still_fails] for each in self.kept if each.still_fails]
         return severest([*codes, HARNESS] if self.missed or self.totals.doubts() else codes)
 
 

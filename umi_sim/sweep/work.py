@@ -2,6 +2,7 @@
 
 Law 1. A task and its result are plain data.
 Law 2. A seed whose process dies has one more chance, alone; then it is lost, and others are not.
+Law 3. One that comes to no end in its time has one more too: the machine may have slept meanwhile.
 """
 
 import tempfile
@@ -39,17 +40,21 @@ def work(task: Mapping[str, Any]) -> Plain:
 
 def lived(task: Mapping[str, Any], seed: int) -> Totals:
     """One seed, with what the gate makes of it."""
-    why = ""
+    name, why, broken = task["scenario"], "", None
     for _ in range(CHANCE_COUNT):
         try:
             return tried(task, seed)
         except Died as died:
-            why = str(died)
+            why, broken = str(died), None
         except OutOfLimit as limit:
-            which, message = limit.args
-            return of_limit(task["scenario"], file_of(task), seed, which, message)
-    name = task["scenario"]
-    return Totals(lost={(name, seed): Lost(name, seed, why)})
+            broken = limit.args
+            if broken[0] != "time":
+                break
+    return (
+        of_limit(name, file_of(task), seed, *broken)
+        if broken
+        else Totals(lost={(name, seed): Lost(name, seed, why)})
+    )
 
 
 def shrunk(text: str) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
@@ -17,9 +18,10 @@ from tests.unit.sim.commands import refused, umi
 from umi_sim import corpus, seed_file
 from umi_sim.sweep import conductor, gate, ledger, shelf, work
 from umi_sim.sweep.keeper import CREW, Died, OutOfLimit
+from umi_sim.sweep.outside import OutOfTime, computing_at_most
 from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import Found, Totals, of_limit
+from umi_sim.sweep.totals import Found, Lost, Totals, of_limit
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -190,7 +192,95 @@ def test_what_an_executor_loses_stays_as_large_as_it_was(
     assert totals.found == before
 
 
+# Time.
+
+
+def test_a_run_without_an_end_is_run_again_before_it_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(kind: str, question: Mapping[str, Any]) -> Any:
+        looks.append(kind)
+        if len(looks) <= slow_count:
+            raise OutOfLimit(limit, "no end after 60 s of computing")
+        return whole(kind, question)  # type: ignore[arg-type]
+
+    whole = work.asked
+    monkeypatch.setattr(work, "asked", asked)
+    told = list[tuple[list[str], int]]()
+    for limit, slow_count in (("time", 1), ("time", 2), ("memory", 1)):  # noqa: B007  # `asked` reads them
+        looks = list[str]()
+        totals = work.lived({**task(), "gate": False}, 1)
+        told.append(([found.kind for found in totals.found.values()], len(looks)))
+    assert told == [(["safety"], 2), (["timeout"], 2), (["timeout"], 1)]
+
+
+def test_who_computes_for_too_long_is_stopped_whatever_it_catches() -> None:
+    def catches_all() -> None:
+        while True:
+            try:
+                sum(range(1_000_000))
+            except Exception:
+                continue
+
+    with pytest.raises(OutOfTime), computing_at_most(1):
+        catches_all()
+
+
+def test_an_earlier_failure_that_has_no_end_any_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_: Any, **__: Any) -> Any:
+        raise OutOfTime
+
+    sweep("bad.toml", "--seeds", "1..2")
+    (path,) = seed_file.EPHEMERAL.glob("*.json")
+    monkeypatch.setattr(corpus, "replay", endless)
+    result = sweep("bad.toml", "--seeds", "7", "--stop-first", "--json", "out.json")
+    assert result.exit_code == 5
+    assert "  earlier  1 file of earlier failures replayed first, 1 still fail" in result.stdout
+    assert f"  umi-sim replay {path}" in result.stdout
+    assert json.loads(Path("out.json").read_text())["earlier"] == [{"file": str(path), "class": "no end"}]
+    assert umi("corpus", "prune").stdout == f"no end        {path}\n"
+
+
+class Partly(Executor):
+    """Has run two seeds of three when the sweep is interrupted."""
+
+    def submit(self, call: Any, task: Mapping[str, Any]) -> Any:  # type: ignore[override]
+        first, second, *_ = task["seeds"]
+        totals = work.lived(task, first)
+        totals.lost[task["scenario"], second] = Lost(task["scenario"], second, "ended by signal 15")
+        future: Future[Any] = Future()
+        future.set_result({"totals": to_plain(totals), "count": 2})
+        return future
+
+
+def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wait(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conductor, "wait", wait)
+    plan = Plan((source_of("bad.toml"),), range(1, 4))
+    half = conductor.Conductor(plan, lambda jobs: Partly(), 1, lambda chunk, is_old: None)
+    half.conduct()
+    assert half.is_interrupted
+    assert [found.seed for found in half.totals.found.values()] == [1]
+    assert (half.totals.runs, half.totals.lost) == (1, {})
+    assert half.swept.told() == "1 scenario, seeds 1"
+
+
 # Files, reports and pipes.
+
+
+def test_of_two_that_keep_files_in_one_folder_one_waits() -> None:
+    sweep("bad.toml", "--seeds", "1..2")
+    (path,) = seed_file.EPHEMERAL.glob("*.json")
+    order = list[str]()
+    keeping = threading.Thread(target=lambda: order.append(corpus.keep(seed_file.read(path)).name))
+    with corpus.held(seed_file.EPHEMERAL):
+        keeping.start()
+        keeping.join(0.2)
+        order.append("held")
+    keeping.join()
+    assert order == ["held", path.name]
 
 
 def ended_by_force() -> Path:
