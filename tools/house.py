@@ -125,6 +125,7 @@ BAD_WORDS: Final = {
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
     "umi_sim.__main__",
     "umi_sim.cli",
+    "umi_sim.cli_",
     "umi_sim.conformance",
     "umi_sim.hypothesis_machine",
     "umi_sim.sweep.child",
@@ -549,7 +550,7 @@ def check_unused(trees: Mapping[str, ast.Module], pyproject: str) -> Iterator[st
         module = module_of(path)
         is_checked = has_top(path, trees) and not path.endswith("/__init__.py")
         by_others = any(
-            module == name or (name.endswith(".") and module.startswith(name)) for name in BY_OTHERS
+            module == name or (name.endswith((".", "_")) and module.startswith(name)) for name in BY_OTHERS
         )
         if is_checked and not by_others and module not in used and path not in TOPS.values():
             yield f"{path}:1: nobody imports this file, delete it or use it (BY_OTHERS in {ME})"

@@ -11,6 +11,7 @@
     runner verdict items run_config   one life, what it came to, and the record that repeats it
     trace seed_file fingerprint       what happened, what is kept, which failures are the same
     report cli sweep replay verify    eyes and hands; wording: how a line is worded
+    time_limit                        what is run in this process and has no end
     pytest_plugin hypothesis_machine  the same worlds in other people's tests
     export literals                   a recorded failure as a plain test of umi_core
     mutants conformance               planted bugs; contracts of the simulated services

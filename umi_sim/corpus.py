@@ -20,7 +20,7 @@ from umi_sim import item_json, seed_file
 from umi_sim.replay import Replayed, replay
 from umi_sim.seed_file import EPHEMERAL, BadSeedFile, SeedFile
 from umi_sim.strict_json import compact
-from umi_sim.sweep.outside import OutOfTime, computing_at_most
+from umi_sim.time_limit import OutOfTime, computing_at_most
 from umi_sim.verdict import FailureKind, Verdict
 
 DURABLE: Final = Path("scenarios/seeds")

@@ -1,11 +1,7 @@
-"""What a sweep takes from outside: time, for limits and progress; a commit id or chance, as a base."""
+"""What a sweep takes from outside: time, for budgets and progress; a commit id or chance, as a base."""
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 import attrs
@@ -25,29 +21,6 @@ class Stopwatch(Owner):
 
     def elapsed_ms(self) -> int:
         return (time.monotonic_ns() - self.started_ns) // 1_000_000
-
-
-class OutOfTime(BaseException):
-    """Raised in the middle of whatever computes for too long; no `except Exception` takes it for its own."""
-
-
-@contextmanager
-def computing_at_most(seconds: int) -> Iterator[None]:
-    """Raises OutOfTime in the block after so many seconds of computing; in the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ring(*_: object) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def base() -> str:

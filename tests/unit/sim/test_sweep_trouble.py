@@ -18,10 +18,10 @@ from tests.unit.sim.commands import refused, umi
 from umi_sim import corpus, seed_file
 from umi_sim.sweep import conductor, gate, ledger, shelf, work
 from umi_sim.sweep.keeper import CREW, Died, OutOfLimit
-from umi_sim.sweep.outside import OutOfTime, computing_at_most
 from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Found, Lost, Totals, of_limit
+from umi_sim.time_limit import OutOfTime, computing_at_most
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[3]
