@@ -3,16 +3,21 @@
 Law 1. Who watches from outside sees no difference: a row that does nothing comes, and goes again.
 Law 2. It comes first, so whoever goes on with the rows of another revision does one twice, or leaves one out.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
-Law 4. Where they change after every second op, or fourth, and so on, two interceptors come with the first
-change. They only look on; what they see must be an onion: outer before inner, and inner before outer.
+Law 4. Where they change after every second op, or fourth, and so on, three interceptors come with the first
+change. Two only look on; what they see must be an onion: outer before inner, and inner before outer. The
+third, innermost, wants what no interceptor may at every fourth question: that is told, and has no effect.
 """
 
 from functools import partial
 from typing import Final
 
-from umi_core.hooks import Interceptor, Pass
+import attrs
+
+from umi_core.effects import Asked, AskModel, ByIds, Commit, Embed, Query, Where
+from umi_core.hooks import Interceptor, Pass, Place, Rewrite, Verdict
 from umi_core.inputs import Answer
 from umi_core.state import Facts, View
+from umi_core.values import Scope
 from umi_core.workflow import Learned, Registry, Step
 from umi_sim.verdict import demand
 
@@ -72,7 +77,7 @@ class Onion:
         for name, priority in (("inner", 2), ("outer", 1)):
             out, back = partial(self._called, "out", name), partial(self._called, "back", name)
             registry = registry.with_interceptor(Interceptor(name, out, back, back, priority))
-        return registry
+        return registry.with_interceptor(Interceptor("meddler", meddles, priority=3))
 
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
@@ -88,3 +93,29 @@ class Onion:
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
         self._due = (way, last) if name == first else None
         return Pass()
+
+
+# One that does not.
+
+MEDDLES_EVERY: Final = 4
+
+
+def meddles(place: Place, request: Asked) -> Verdict:
+    return Pass() if request.request_id % MEDDLES_EVERY else Rewrite(overdone(request))
+
+
+def overdone(request: Asked) -> Asked:
+    """More than was asked, or another thing: wider reads, later time-outs, smaller batches."""
+    if isinstance(request, AskModel | Embed):
+        return attrs.evolve(request, timeout_ms=request.timeout_ms + 1)
+    if isinstance(request, Commit):
+        return attrs.evolve(request, writes=request.writes[1:])
+    return attrs.evolve(request, query=widened(request.query))
+
+
+def widened(query: Query) -> Query:
+    if isinstance(query, ByIds):
+        return ByIds(query.addresses[1:])
+    if query.where != Where():
+        return attrs.evolve(query, where=Where())
+    return attrs.evolve(query, scope=Scope(query.scope.user, "another agent"))

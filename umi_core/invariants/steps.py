@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import attrs
 
 from umi_core.data import Owner
-from umi_core.effects import Asked, Commit, Done, ModelCall, Reply
+from umi_core.effects import Asked, Commit, Degraded, Done, ModelCall, Reply
 from umi_core.errors import Error
 from umi_core.inputs import (
     Committed,
@@ -63,13 +63,19 @@ class Stand(NamedTuple):
     asked: Asked | None
     request: object
     facts: Facts
+    told_of: tuple[int, int]  # what it went without so far, and what interceptors did
 
 
 def stand_of(operation: Operation) -> Stand:
     at = operation
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_count)
-    facts = dict(at.facts)
-    return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, facts.get("request"), facts)
+    facts, told_of = dict(at.facts), (total(at.degraded), len(at.notes))
+    request = facts.get("request")
+    return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of)
+
+
+def total(lacks: Iterable[Degraded]) -> int:
+    return sum(lack.count for lack in lacks)
 
 
 @attrs.define
@@ -82,6 +88,7 @@ class Before(Owner):
     operation_count: int
     request_count: int
     hooked_count: int
+    counted: tuple[int, int]
     stands: dict[int, Stand]
 
 
@@ -90,7 +97,7 @@ def before_step(state: State) -> Before:
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
-    counts = state.operation_count, state.request_count, hooked_count(state)
+    counts = state.operation_count, state.request_count, hooked_count(state), counted(state)
     return Before(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
@@ -126,10 +133,30 @@ def check_replies(before: Before, value: Value, state: State, replies: Sequence[
     """The rules about what a step has replied."""
     if isinstance(value, InCore):
         check_in_core(value, state.tiers.core, replies)
+    if before.stands:
+        check_told(before, state, replies)
     if hooked_count(state) == before.hooked_count:
         heard = heard_by(before, value)
         check_counted(before.tiers.access, state.tiers.access, heard, replies)
         check_call(heard, value, state, [call for reply in replies for call in reply.calls])
+
+
+def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:
+    """What operations went without is counted; what interceptors did is counted, and in the reply."""
+    lack_count, note_count = (now - was for now, was in zip(counted(state), before.counted, strict=True))
+    lacks = sum(total(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
+    notes = sum(len(reply.hooks) for reply in replies)
+    ended = [stand for number, stand in before.stands.items() if number not in state.operations]
+    for operation in state.operations.values():
+        stand = before.stands.get(operation.number)
+        lacks += total(operation.degraded) - (stand.told_of[0] if stand else 0)
+        notes += len(operation.notes) - (stand.told_of[1] if stand else 0)
+    lacks -= sum(stand.told_of[0] for stand in ended)
+    notes -= sum(stand.told_of[1] for stand in ended)
+    demand(lacks <= lack_count, "degradation-named", "degradations in the counters", lacks, lack_count)
+    nobodys = any(stand.request is None for stand in before.stands.values())
+    is_told = notes == note_count or nobodys or any(op.op_id is None for op in state.operations.values())
+    demand(is_told, "hook-order", "what interceptors did, as it is told", note_count, notes)
 
 
 def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
@@ -174,6 +201,13 @@ def hooked_count(state: State) -> int:
     """How often an interceptor has refused a question, or answered it, in place of the world."""
     counters = state.counters
     return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
+
+
+def counted(state: State) -> tuple[int, int]:
+    """What the counters say of things gone without, and of interceptors."""
+    counters = state.counters.items()
+    lacks = sum(count for name, count in counters if name.startswith("degraded "))
+    return lacks, sum(count for name, count in counters if name.startswith("hook "))
 
 
 # Late answers.

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import codec, engine
+from umi_core import codec, engine, hooks
 from umi_core.engine import Engine
 from umi_core.inputs import Answer
 from umi_core.state import Facts, Operation, View
@@ -76,6 +76,27 @@ def one_of_many(original: Original) -> Original:
     return handle_due
 
 
+def named_only(original: Original) -> Original:
+    def degraded(self: Engine, operation: Operation, *rest: Any) -> None:
+        before = dict(self.state.counters)
+        original(self, operation, *rest)
+        self.state.counters = before
+
+    return degraded
+
+
+def untold(original: Original) -> Original:
+    def finish(self: Engine, operation: Operation, outcome: Any) -> None:
+        operation.notes = ()
+        original(self, operation, outcome)
+
+    return finish
+
+
+def anything_goes(original: Original) -> Original:
+    return lambda before, after: True
+
+
 def in_the_same_order(original: Original) -> Original:
     return lambda hooks, onion, *rest: original(hooks, onion[::-1], *rest)
 
@@ -93,6 +114,13 @@ ROWS: Final = (
            ("hook-order",), "revisions", (Patch(engine, "inward", in_the_same_order),)),
     Mutant("degraded-without-saying", "workflow engine", "a row degrades, and the reply does not name it",
            ("degradation-named",), "model_storm", (Patch(Engine, "degraded", counted_only),)),
+    Mutant("degraded-without-counting", "workflow engine", "a row degrades, and no counter knows of it",
+           ("degradation-named",), "model_storm", (Patch(Engine, "degraded", named_only),)),
+    Mutant("hooks-untold", "workflow engine", "what interceptors did is not in the reply",
+           ("hook-order",), "revisions", (Patch(Engine, "finish", untold),)),
+    Mutant("hook-widens-read", "workflow engine", "an interceptor may take conditions of a read away",
+           ("degradation-named", "reference-agrees", "error-is-not-empty", "acknowledged-is-durable"),
+           "revisions", (Patch(hooks, "adds_conditions", anything_goes),)),
     Mutant("rate-limit-wait-ignored", "workflow engine", "the next attempt comes before the time it was told",
            ("backoff",), "model_storm", (Patch(Engine, "sleep", at_once),)),
     Mutant("waiting-kept-outside-state", "workflow engine", "a decoded memory never asks again",

@@ -83,7 +83,7 @@ def told_when_asked(original: Original) -> Original:
         if operation.op_id is not None and is_asking and isinstance(plan, Plan) and plan.spoken:
             if TOLD not in operation.notes:
                 self.effects.append(Reply(operation.op_id, Done(plan.value, operation.degraded)))
-            operation.notes = (TOLD,)
+                self.state.noted(operation, (TOLD,))
 
     return send
 
@@ -93,6 +93,7 @@ def not_told_twice(original: Original) -> Original:
         original(self, operation, outcome)
         if TOLD in operation.notes:
             self.effects.pop()
+            self.state.count("hook failed", -len(operation.notes))
 
     return finish
 
