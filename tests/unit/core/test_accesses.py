@@ -116,6 +116,7 @@ def test_accesses_are_judged_where_interceptors_look_on_but_not_where_one_answer
     count(pair, ALICE, 1)
     assert caught(pair.judge) == "access-truth"
     pair.memory.state.count("hook substituted")
+    pair.memory.state.count("hook failed", -1)  # as many notes as before
     pair.judge()
 
 
