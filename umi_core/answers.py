@@ -5,7 +5,7 @@ Law 2. A row of a read is one that was asked for, under the body of its own addr
        damaged. A row that fits and is not the answer has nothing to betray it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import attrs
@@ -103,10 +103,10 @@ def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judge
 
     Damaged rows of a kind that the asking row spares are there without their body.
     """
-    mine = asked_for(asked, answer.rows)
-    plain = [row if is_whole(row) else attrs.evolve(row, body=None) for row in mine]
-    kept = tuple([row for row in plain if row.body is not None or row.address.kind in spares])
-    counts = {"foreign": len(answer.rows) - len(mine), "damaged": sum(row.body is None for row in plain)}
+    plain = [row if is_whole(row) else attrs.evolve(row, body=None) for row in answer.rows]
+    mine = asked_for(asked, plain)
+    kept = tuple([row for row in mine if row.body is not None or row.address.kind in spares])
+    counts = {"foreign": len(plain) - len(mine), "damaged": sum(row.body is None for row in mine)}
     left_out = tuple((reason, count) for reason, count in counts.items() if count)
     if isinstance(asked.query, ByVector | ByWords) or len(kept) == len(answer.rows):
         return Judged(kept, left_out)
@@ -119,7 +119,7 @@ def has_more(asked: Asked, answer: ReadDone) -> bool:
     return isinstance(query, ByFilter) and query.limit is None and answer.cursor is not None
 
 
-def asked_for(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
     """Those within scope, kinds, conditions and scores (or addresses) of the query."""
     query = asked.query
     if isinstance(query, ByIds):
@@ -131,7 +131,7 @@ def asked_for(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
         for row in rows
         if row.address.kind in kinds
         and row.address.scope == scope
-        and (not is_whole(row) or (row.body is not None and where.admits(row.body)))
+        and (row.body is None or where.admits(row.body))
         and (not isinstance(query, ByVector | ByWords) or is_score(row.score_ppm, query.min_score_ppm))
     )
 

@@ -434,15 +434,13 @@ class Engine:
 
     def filled_in(self, operation: Operation, row: Step, asked: Asked) -> Asked:
         """The question with what the engine knows; before the epoch is known no commit has a key."""
-        state, config = self.state, self.state.config
+        state, config, key = self.state, self.state.config, ""
         is_of_model = isinstance(asked, AskModel | Embed)
-        return filled_in(
-            asked,
-            state.request_count,
-            config.model_timeout_ms if is_of_model else config.store_timeout_ms,
-            str(dict(row.config).get("profile", "default")),
-            commit_key(state.scope, state.epoch, operation.number, row.id) if state.epoch else "",
-        )
+        if isinstance(asked, Commit) and not asked.key and state.epoch:
+            key = commit_key(state.scope, state.epoch, operation.number, row.id)
+        timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
+        profile = str(dict(row.config).get("profile", "default"))
+        return filled_in(asked, state.request_count, timeout_ms, profile, key)
 
 
 def backoff_ms(count: int) -> int:

@@ -36,9 +36,9 @@ def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX)
 
 def bad_op_id(value: object) -> Error | None:
     size_max = limits.OP_ID_BYTES_MAX
-    good = is_int(value) or (isinstance(value, str) and is_text(value) and size(value) <= size_max)
-    wanted = f"a whole number, or text of at most {size_max} bytes"
-    return None if good else errors.BadOption("op_id", shown(value), wanted)
+    if is_int(value) or (isinstance(value, str) and is_text(value) and size(value) <= size_max):
+        return None
+    return errors.BadOption("op_id", shown(value), f"a whole number, or text of at most {size_max} bytes")
 
 
 def bad_flag(name: str, value: object) -> Error | None:

@@ -11,7 +11,7 @@ the world, that step is judged by what does not follow from answers: late ones, 
 as far as the tables they were made with are still to be seen.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -69,7 +69,7 @@ class Stand(NamedTuple):
 def stand_of(operation: Operation) -> Stand:
     at = operation
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_count)
-    facts, told_of = dict(at.facts), (total(at.degraded), len(at.notes))
+    facts, told_of = dict(at.facts), (total(at.degraded) if at.degraded else 0, len(at.notes))
     request = facts.get("request")
     return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of)
 
@@ -88,7 +88,7 @@ class Before(Owner):
     operation_count: int
     request_count: int
     hooked_count: int
-    counted: tuple[int, int]
+    counters: Mapping[str, int]
     stands: dict[int, Stand]
 
 
@@ -97,7 +97,7 @@ def before_step(state: State) -> Before:
     working = state.tiers.working
     size = working.used_bytes, len(working.entries)
     stands = {number: stand_of(operation) for number, operation in state.operations.items()}
-    counts = state.operation_count, state.request_count, hooked_count(state), counted(state)
+    counts = state.operation_count, state.request_count, hooked_count(state), dict(state.counters)
     return Before(state.phase, state.tiers.copy(), size, *counts, stands)
 
 
@@ -143,7 +143,11 @@ def check_replies(before: Before, value: Value, state: State, replies: Sequence[
 
 def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:
     """What operations went without is counted; what interceptors did is counted, and in the reply."""
-    lack_count, note_count = (now - was for now, was in zip(counted(state), before.counted, strict=True))
+    is_told_of = any(operation.degraded or operation.notes for operation in state.operations.values())
+    if state.counters == before.counters and not is_told_of:
+        return  # every end of an operation is counted
+    was_counted, now_counted = counted(before.counters), counted(state.counters)
+    lack_count, note_count = now_counted[0] - was_counted[0], now_counted[1] - was_counted[1]
     lacks = sum(total(reply.outcome.degraded) for reply in replies if isinstance(reply.outcome, Done))
     notes = sum(len(reply.hooks) for reply in replies)
     ended = [stand for number, stand in before.stands.items() if number not in state.operations]
@@ -203,11 +207,15 @@ def hooked_count(state: State) -> int:
     return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
-def counted(state: State) -> tuple[int, int]:
+def counted(counters: Mapping[str, int]) -> tuple[int, int]:
     """What the counters say of things gone without, and of interceptors."""
-    counters = state.counters.items()
-    lacks = sum(count for name, count in counters if name.startswith("degraded "))
-    return lacks, sum(count for name, count in counters if name.startswith("hook "))
+    lacks = notes = 0
+    for name, count in counters.items():
+        if name.startswith("degraded "):
+            lacks += count
+        elif name.startswith("hook "):
+            notes += count
+    return lacks, notes
 
 
 # Late answers.
