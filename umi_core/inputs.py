@@ -13,6 +13,27 @@ from umi_core.data import Data
 from umi_core.effects import FailureKind, OpId
 from umi_core.values import Address, Pairs, Row, Turn
 
+# What requests of one shape share. A class without fields of its own is frozen as its base is.
+
+
+@attrs.frozen
+class Bare(Data):
+    op_id: OpId
+
+
+@attrs.frozen
+class OfKey(Data):
+    op_id: OpId
+    key: str
+
+
+@attrs.frozen
+class OfBlock(Data):
+    op_id: OpId
+    kind: str
+    label: str = ""
+
+
 # Working tier: answered in the step that brings them.
 
 
@@ -24,22 +45,13 @@ class Set(Data):
     ttl_ms: int | None = None
 
 
-@attrs.frozen
-class Get(Data):
-    op_id: OpId
-    key: str
+class Get(OfKey): ...
 
 
-@attrs.frozen
-class Exists(Data):
-    op_id: OpId
-    key: str
+class Exists(OfKey): ...
 
 
-@attrs.frozen
-class Delete(Data):
-    op_id: OpId
-    key: str
+class Delete(OfKey): ...
 
 
 @attrs.frozen
@@ -56,50 +68,31 @@ class Append(Data):
     value: bytes
 
 
-@attrs.frozen
-class Touch(Data):
-    op_id: OpId
-    key: str
+class Touch(OfKey): ...
 
 
-@attrs.frozen
-class Sweep(Data):
-    op_id: OpId
+class Sweep(Bare): ...
 
 
-@attrs.frozen
-class Clear(Data):
-    op_id: OpId
+class Clear(Bare): ...
 
 
-@attrs.frozen
-class Len(Data):
-    op_id: OpId
+class Len(Bare): ...
 
 
-@attrs.frozen
-class Bytes(Data):
-    op_id: OpId
+class Bytes(Bare): ...
 
 
 # Reads of the core tier: answered at once when recovery is done.
 
 
-@attrs.frozen
-class GetBlock(Data):
-    op_id: OpId
-    kind: str
-    label: str = ""
+class GetBlock(OfBlock): ...
 
 
-@attrs.frozen
-class Blocks(Data):
-    op_id: OpId
+class Blocks(Bare): ...
 
 
-@attrs.frozen
-class CoreBytes(Data):
-    op_id: OpId
+class CoreBytes(Bare): ...
 
 
 @attrs.frozen
@@ -114,9 +107,7 @@ class Render(Data):
     form: str = "xml"
 
 
-@attrs.frozen
-class LastRoutingDecisions(Data):
-    op_id: OpId
+class LastRoutingDecisions(Bare): ...
 
 
 # Workflows.
@@ -139,11 +130,7 @@ class SetImportance(Data):
     label: str = ""
 
 
-@attrs.frozen
-class RemoveBlock(Data):
-    op_id: OpId
-    kind: str
-    label: str = ""
+class RemoveBlock(OfBlock): ...
 
 
 @attrs.frozen
@@ -211,9 +198,7 @@ class Count(Data):
     types: tuple[str, ...] | None = None
 
 
-@attrs.frozen
-class Rebalance(Data):
-    op_id: OpId
+class Rebalance(Bare): ...
 
 
 WorkingRequest = Set | Get | Exists | Delete | Incr | Append | Touch | Sweep | Clear | Len | Bytes
