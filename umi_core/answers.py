@@ -6,7 +6,7 @@ Law 2. A row of a read is one that was asked for, under the body of its own addr
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
 import attrs
 
@@ -22,7 +22,6 @@ from umi_core.effects import (
     Embed,
     FailureKind,
     Read,
-    Where,
 )
 from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.limits import PPM
@@ -40,6 +39,8 @@ from umi_core.values import (
     Tombstone,
     Vector,
     Version,
+    commit_key,
+    is_text,
 )
 
 ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused")
@@ -69,21 +70,31 @@ def held(asked: Asked, answer: Answer) -> Answer:
     """The answer, or the failure that it comes to."""
     if isinstance(answer, EffectFailed) and answer.kind not in KINDS[type(asked)]:
         return EffectFailed(answer.request_id, "unavailable")
-    if isinstance(answer, Committed) and isinstance(asked, Commit) and not tells_versions(asked, answer):
+    if isinstance(answer, Committed) and isinstance(asked, Commit) and not is_told(asked, answer):
         return EffectFailed(answer.request_id, "unknown")
+    if isinstance(answer, ReadDone) and answer.cursor is not None and not is_text(answer.cursor):
+        return EffectFailed(answer.request_id, "unavailable")
     return answer
 
 
-def tells_versions(asked: Commit, answer: Committed) -> bool:
-    """True if all rows that this batch put have their versions.
+def is_told(asked: Commit, answer: Committed) -> bool:
+    """True if the receipt is that of this key, and all rows that this plan put have their versions.
 
-    Under a key known before another batch put them: its receipt says so.
+    Under a key of the operation's own only an earlier plan of it can have won; under a request key anybody's.
     """
-    own = next((write.body for write in asked.writes if isinstance(write.body, Receipt)), None)
-    if own is not None and answer.receipt != own:
-        return isinstance(answer.receipt, Receipt)
-    told = dict.fromkeys(address for address, version in answer.versions if version > 0)
-    return all(write.address in told for write in asked.writes if write.body is not None)
+    own = next((write for write in asked.writes if isinstance(write.body, Receipt)), None)
+    if own is not None:
+        mine, told = own.body, answer.receipt
+        assert isinstance(mine, Receipt)
+        if not isinstance(told, Receipt) or told.key != mine.key:
+            return False
+        is_own_key = mine.key == commit_key(own.address.scope, *mine.by, "commit")
+        if is_own_key and (told.by, told.request_digest) != (mine.by, mine.request_digest):
+            return False
+        if told.plan_digest != mine.plan_digest:
+            return True
+    versions = dict.fromkeys(address for address, version in answer.versions if version > 0)
+    return all(write.address in versions for write in asked.writes if write.body is not None)
 
 
 # Rows.
@@ -167,36 +178,39 @@ def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
 
 def is_answer(asked: Asked, answer: object) -> bool:
     """True for an answer to this question, never to a commit. Whether its vectors are sound the row sees."""
+    if not is_typed(answer):
+        return False
     match asked, answer:
-        case AskModel(), ModelReplied(text=text):
-            return type(text) is str
+        case AskModel(), ModelReplied():
+            return True
         case Embed(texts=texts), Embedded(vectors=vectors):
-            return is_tuple_of(tuple, vectors) and len(vectors) == len(texts)
-        case Read(), ReadDone(rows=rows, cursor=None, count=count):  # no page follows one of a hook's
-            good = is_tuple_of(Row, rows) and all(is_row(row) for row in rows) and is_none_or(int, count)
-            return good and asked_for(asked, rows) == rows
+            return len(vectors) == len(texts)
+        case Read(), ReadDone(rows=rows, cursor=None):  # no page follows one of a hook's
+            return asked_for(asked, rows) == rows and all(
+                is_whole(row) and is_typed(row.body) for row in rows
+            )
     return False
 
 
-def is_row(row: Row) -> bool:
-    is_numbered = type(row.version) is int and is_none_or(int, row.score_ppm)
-    return type(row.address) is Address and is_numbered and is_whole(row)
+def is_typed(value: object) -> bool:
+    """True for a value of ours whose fields hold what they declare, down to the last."""
+    cls: type = type(value)
+    return attrs.has(cls) and all(is_of(getattr(value, it.name), it.type) for it in attrs.fields(cls))
 
 
-def is_where(where: object) -> bool:
-    """True for conditions of the right types."""
-    return (
-        type(where) is Where
-        and all(is_tuple_of(str, texts) for texts in (where.types or (), where.without))
-        and is_none_or(int, where.start_ms, where.end_ms)
-        and is_none_or(bool, where.vector_missing)
-        and is_none_or(str, where.touches)
-    )
+def is_of(value: object, kind: Any) -> bool:
+    """True if a value is exactly of a declared type: no bool is a number. One only named holds anything."""
+    if kind is object or isinstance(kind, str):
+        return True
+    args = get_args(kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and type(value) is tuple and are_of(value, args)
+    if args:
+        return any(is_of(value, one) for one in args)
+    return type(value) is kind and (not attrs.has(kind) or is_typed(value))
 
 
-def is_none_or(cls: type, *values: object) -> bool:
-    return all(value is None or type(value) is cls for value in values)
-
-
-def is_tuple_of(cls: type, values: object) -> bool:
-    return type(values) is tuple and all(type(value) is cls for value in values)
+def are_of(values: tuple[object, ...], kinds: tuple[Any, ...]) -> bool:
+    """True if each value is of its type, or of the one that stands for any number of them."""
+    each = kinds[:1] * len(values) if kinds[1:] == (...,) else kinds
+    return len(values) == len(each) and all(map(is_of, values, each))

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 import attrs
 
-from umi_core.answers import is_answer, is_where
+from umi_core.answers import is_answer, is_typed
 from umi_core.data import Data
 from umi_core.effects import (
     EFFECT_NAMES,
@@ -235,16 +235,16 @@ def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
 
 def may_rewrite(before: Asked, after: object) -> bool:
     """Prompt and shorter timeout; as many other texts, none blank; narrower reads. Nothing of a commit."""
-    if type(before) is not type(after) or isinstance(before, Commit):
+    if type(before) is not type(after) or isinstance(before, Commit) or not is_typed(after):
         return False
     if isinstance(before, AskModel):
         assert isinstance(after, AskModel)
         same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
-        return same and is_text(after.prompt) and is_lower(before.timeout_ms, after.timeout_ms)
+        return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
     if isinstance(before, Embed):
         assert isinstance(after, Embed)
         same = attrs.evolve(after, texts=before.texts) == before
-        is_whole = type(after.texts) is tuple and all(is_text(text) and text.strip() for text in after.texts)
+        is_whole = all(is_text(text) and text.strip() for text in after.texts)
         return same and is_whole and len(after.texts) == len(before.texts)
     assert isinstance(before, Read)
     assert isinstance(after, Read)
@@ -263,16 +263,10 @@ def is_narrower(before: Query, after: Query) -> bool:
         return attrs.evolve(after, where=before.where) == before
     assert not isinstance(before, CountRows)
     same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
-    return is_lower(before.limit, after.limit) and same == before
-
-
-def is_lower(before: int | None, after: object) -> bool:
-    """A whole number from 1 up to what was asked."""
-    return before is not None and type(after) is int and 1 <= after <= before
+    lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
+    return lowered and same == before
 
 
 def adds_conditions(before: Where, after: Where) -> bool:
-    if not is_where(after):
-        return False
     names = [field.name for field in attrs.fields(Where)]
     return all(getattr(before, name) in (None, getattr(after, name)) for name in names)

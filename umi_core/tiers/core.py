@@ -250,8 +250,9 @@ def refresh(core: CoreTier, entity: Entity, config: Config) -> CoreTier:
     block, old = home
     free_bytes = min(BLOCK_BYTES_MAX - block.size_bytes, config.core_bytes_max - core.used_bytes)
     if block.kind == SELF_BLOCK:
-        free_bytes = min(free_bytes, max(0, self_room_bytes(block, config)))
-    text = entry_text(entity.content, min(ENTRY_TEXT_BYTES_MAX, size(old.text) + free_bytes))
+        free_bytes = min(free_bytes, self_room_bytes(block, config))
+    limit_bytes = size(old.text) + max(0, free_bytes)  # less than nothing, where limits are lower now
+    text = entry_text(entity.content, min(ENTRY_TEXT_BYTES_MAX, limit_bytes))
     new = attrs.evolve(old, version=entity.version, text=text)
     entries = tuple(new if entry.entity_id == entity.id else entry for entry in block.entries)
     return put(core, attrs.evolve(block, entries=entries))

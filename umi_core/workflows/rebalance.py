@@ -84,18 +84,19 @@ def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
     candidates = facts["candidates"]
     assert isinstance(candidates, tuple)
     eligible = tuple(there[key] for key in candidates if key in there)
-    return Learned({"core": core, "rows": eligible, "gone": gone})
+    repair_from = view.tiers.access.repair_cursor
+    return Learned({"core": core, "rows": eligible, "gone": gone, "repair_from": repair_from})
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
-    cursor = view.tiers.access.repair_cursor or None
+    cursor = str(facts["repair_from"]) or None
     return Read(ByFilter(view.scope, ("entity",), Where(vector_missing=True), REPAIR_COUNT_MAX, cursor))
 
 
 def take_unembedded(facts: Facts, answer: Answer | None, view: View) -> Learned:
     assert isinstance(answer, ReadDone)
     rows = tuple(row for row in answer.rows if isinstance(row.body, Entity) and row.body.vector_missing)
-    return Learned({"lacking": rows, "onward": answer.cursor or ""})
+    return Learned({"lacking": rows, "passed": len(answer.rows) - len(rows), "onward": answer.cursor or ""})
 
 
 def lacking(facts: Facts) -> tuple[Row, ...]:
@@ -116,7 +117,10 @@ def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
         return Learned({"vectors": ()})
     assert isinstance(answer, Embedded)
     vectors = sound_vectors(answer.vectors, len(lacking(facts)), view.config.embedding_dims)
-    return Unusable("wrong number of vectors") if vectors is None else Learned({"vectors": vectors})
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    missing = vectors.count(None)
+    return Learned({"vectors": vectors}, degraded=(("none", "unsound", missing),) if missing else ())
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
@@ -144,17 +148,19 @@ def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
         after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
     plan = moving(plan, cursor, view) if access.cursor == facts["begin"] != cursor else plan
-    repair_cursor, missing = after_repairs(facts, view, len(lacking(facts)) - len(repaired))
+    repair_cursor, missing = after_repairs(facts, len(lacking(facts)) - len(repaired))
     return Learned({"plan": plan, "missing": missing, "repair_cursor": repair_cursor})
 
 
-def after_repairs(facts: Facts, view: View, left_count: int) -> tuple[str, bool]:
-    """Where the next look begins, and whether there is anything left: those without a vector are passed over
-    until the end is reached."""
-    begin, onward = view.tiers.access.repair_cursor, facts["onward"]
+def after_repairs(facts: Facts, unrepaired_count: int) -> tuple[str, bool]:
+    """Where the next look begins, and whether there is anything left: what gets no vector is passed over."""
+    begin, onward, passed_count = facts["repair_from"], facts["onward"], facts["passed"]
     if onward is None:
-        return begin, True  # nobody has looked
+        return "", True  # nobody has looked, or storage does not know that place
+    assert isinstance(begin, str)
     assert isinstance(onward, str)
+    assert isinstance(passed_count, int)
+    left_count = unrepaired_count + passed_count
     return (begin if onward and not left_count else onward), bool(begin or onward or left_count)
 
 
@@ -233,16 +239,17 @@ REBALANCE = Workflow(
     steps=(
         Step("scan", produces=("begin", "candidates", "others", "cursor", "scanned", "touches"),
              take=take_scan),
-        Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone"),
+        Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone", "repair_from"),
              effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3), spares=("entity",)),
-        Step("unembedded", produces=("lacking", "onward"),
+        Step("unembedded", requires=("repair_from",), produces=("lacking", "passed", "onward"),
              effect=Read, ask=ask_unembedded, take=take_unembedded, spares=("entity",),
-             on_failure=retry(2, then=degrade("none", lacking=(), onward=None))),
+             on_failure=retry(2, then=degrade("none", lacking=(), passed=0, onward=None))),
         Step("embed", requires=("lacking",), produces=("vectors",), config=(("profile", "default"),),
              effect=Embed, ask=ask_vectors, take=take_vectors,
              on_failure=retry(2, then=Degrade("none", no_vectors))),
         Step("plan", produces=("plan", "missing", "repair_cursor"), take=take_plan,
-             requires=("begin", "cursor", "scanned", "core", "rows", "gone", "lacking", "onward", "vectors")),
+             requires=("begin", "cursor", "scanned", "core", "rows", "gone", "repair_from",
+                       "lacking", "passed", "onward", "vectors")),
         Step("commit", requires=("plan", "missing", "repair_cursor", "touches"), produces=("stored", "lost"),
              effect=Commit, ask=ask_if_any, take=take_done, on_failure=retry(3, replan="rows")),
         SETTLE,

@@ -7,12 +7,14 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
-from umi_core.effects import Asked, Commit, Done, Read, Reply, Write
-from umi_core.hooks import Interceptor
+from umi_core.config import Config
+from umi_core.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
+from umi_core.hooks import Interceptor, Refuse
 from umi_core.inputs import (
     Blocks,
     Committed,
     CreateSession,
+    EffectFailed,
     ModelReplied,
     ReadDone,
     Rebalance,
@@ -35,6 +37,7 @@ from umi_core.state import State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 from umi_core.values import AccessRecord, Address, Entity
+from umi_core.workflows import BUILT_IN
 
 
 def caught(check: Callable[[], None]) -> str:
@@ -288,3 +291,28 @@ def test_who_is_a_candidate_follows_from_record_and_time() -> None:
     judged(state, inside=("ent_000",))
     operation.facts["candidates"], operation.facts["others"] = (), ("ent_000", "ent_001", "ent_002")
     assert caught(lambda: judged(state)) == "promotion-pure"
+
+
+# What is told of interceptors, and of failures that cannot be.
+
+
+@pytest.mark.parametrize("kind", ["unavailable", "conflict", "full"])
+def test_a_failure_that_cannot_be_is_judged_as_it_is_taken(kind: FailureKind) -> None:
+    pair = watched()
+    pair.step(Remember(1, "Alice naps"))
+    asked = pair.until(AskModel)
+    pair.pending.clear()
+    pair.step(EffectFailed(asked.request_id, kind, 4_000))
+    assert isinstance(pair.run().replies[1].outcome, Done)
+
+
+def test_what_ends_in_the_step_it_began_is_told_to_nobody() -> None:
+    refuses = Interceptor("no", before=lambda *_: Refuse("no"), workflows=("rebalance",))
+    pair = Watched(config=Config(), registry=BUILT_IN.with_interceptor(refuses))
+    pair.run()
+    pair.ask(Remember(1, "Alice naps"))
+    pair.now_ms = pair.memory.state.tiers.access.ran_ms + 59_000
+    pair.step(Remember(2, "Bob naps"))
+    pair.hold(AskModel)
+    pair.wake(pair.now_ms + 1_000)
+    assert pair.memory.state.counters["rebalance failed"] == 1

@@ -1,13 +1,17 @@
 """Goal: what cannot be an answer is a failure of the world, and no exception (hierarchy.md 1.5)."""
 
+from typing import Any
+
 import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, SCOPE, Pair
-from umi_core.answers import BODIES, held, is_body_of
+from umi_core.answers import BODIES, held, is_answer, is_body_of, is_of
 from umi_core.effects import (
     Asked,
     AskModel,
+    ByFilter,
+    ByIds,
     Commit,
     Done,
     Embed,
@@ -20,16 +24,18 @@ from umi_core.effects import (
 from umi_core.errors import StorageFailed
 from umi_core.inputs import (
     Committed,
+    CreateSession,
     EffectFailed,
     GetBlock,
     GetEntity,
     ReadDone,
     Remember,
+    Request,
     SetBlock,
     Wake,
 )
 from umi_core.results import Remembered
-from umi_core.values import Address, Core, Epoch
+from umi_core.values import Address, Core, Entity, Epoch, Receipt
 
 FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
 MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)
@@ -180,3 +186,76 @@ def test_recovery_waits_before_it_plans_again() -> None:
 def done(outcome: Outcome) -> object:
     assert isinstance(outcome, Done), outcome
     return outcome.value
+
+
+# Receipts.
+
+
+def answered_with(request: Request, **changes: Any) -> Outcome:
+    """What a write comes to whose batch landed, and was answered without versions under another receipt."""
+    pair = Pair().run()
+    pair.step(request)
+    commit = pair.until(Commit)
+    pair.pending.clear()
+    pair.land(commit)
+    (mine,) = (write.body for write in commit.writes if isinstance(write.body, Receipt))
+    pair.step(Committed(commit.request_id, (), attrs.evolve(mine, **changes)))
+    return pair.run().replies[1].outcome
+
+
+FORGED: dict[str, Any] = {"key": "idm_other", "plan_digest": b"x" * 16, "by": (9, 9)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        FORGED,
+        {**FORGED, "request_digest": b"x" * 16},
+        {"plan_digest": b"x" * 16, "by": (9, 9)},  # under a key that is this operation's own
+        {"plan_digest": b"x" * 16, "request_digest": b"x" * 16},
+        {"at_ms": 77},  # an equal plan: its versions are due
+    ],
+)
+@pytest.mark.parametrize(
+    "request_", [SetBlock(1, "human", "Ann"), CreateSession(1), Remember(1, "Alice naps")]
+)
+def test_a_receipt_that_cannot_be_of_this_key_is_not_believed(request_: Request, changes: Any) -> None:
+    outcome = answered_with(request_, **changes)
+    assert isinstance(outcome, Done)
+    assert not getattr(outcome.value, "repeated", False)
+
+
+# Cursors, and what hooks put into rows.
+
+
+def test_a_cursor_that_cannot_be_written_down_is_not_followed() -> None:
+    read = Read(ByFilter(SCOPE, ("entity",)), request_id=7)
+    assert held(read, ReadDone(7, cursor="\ud800")) == EffectFailed(7, "unavailable")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "fits"),
+    [
+        (1, int, True), (True, int, False), (1.0, int, False), (None, int, False),
+        (None, int | None, True), ("x", int | None, False),
+        (("a", "b"), tuple[str, ...], True), (["a"], tuple[str, ...], False),
+        (("a", 1), tuple[str, ...], False), ((), tuple[str, ...], True),
+        (("a", 1), tuple[str, int], True), (("a",), tuple[str, int], False),
+        (HEAD, Address, True), (attrs.evolve(HEAD, id=b"head"), Address, False),  # type: ignore[arg-type]
+        (5, object, True), (object(), "Body | None", True),
+    ],
+)  # fmt: skip
+def test_a_value_is_exactly_of_the_type_that_is_declared(value: object, kind: object, fits: bool) -> None:
+    assert is_of(value, kind) == fits
+
+
+@pytest.mark.parametrize("changes", [{"content": 5}, {"version": "1"}, {"importance_ppm": 1.5}])
+def test_a_body_of_a_hook_holds_what_it_declares(changes: Any) -> None:
+    pair = told()
+    alice = pair.row("entity", ALICE)
+    assert alice is not None
+    assert isinstance(alice.body, Entity)
+    row = attrs.evolve(alice, body=attrs.evolve(alice.body, **changes))
+    read = Read(ByIds((alice.address,)), request_id=7)
+    assert is_answer(read, ReadDone(7, (alice,)))
+    assert not is_answer(read, ReadDone(7, (row,)))

@@ -372,6 +372,11 @@ def test_what_is_shown_of_self_grows_within_its_share_only() -> None:
     assert sizes == [100 + 1_024 - 800, *[100] * 7]
 
 
+def test_a_life_with_less_room_than_core_takes_shows_the_new_text_in_the_room_of_the_old() -> None:
+    core = core_of([Block("facts", "", "x" * 4_096, entries=(entry("a", 50),))])
+    assert refresh(core, entity("a", "y" * 100), SMALL).used_bytes == 4_096 + 50
+
+
 def test_self_over_a_share_that_was_lowered_shows_its_new_text_in_the_room_of_the_old() -> None:
     core = core_of([Block("persona", entries=(entry("me", 900), entry("i", 900)))])
     core = refresh(core, entity("me", "y" * 1_024), SMALL)

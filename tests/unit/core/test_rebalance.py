@@ -9,6 +9,7 @@ from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
 from umi_core.effects import (
     AskModel,
+    ByFilter,
     Commit,
     Degraded,
     Done,
@@ -313,6 +314,48 @@ def test_texts_that_no_embedder_can_do_keep_no_other_from_its_vector() -> None:
         repaired += rebalanced(pair.run().replies[100 + n].outcome).repaired
     assert sorted(repaired) == ids[16:]
     assert pair.memory.state.tiers.access.is_due
+
+
+def test_damaged_rows_keep_no_other_from_its_vector() -> None:
+    pair = without_vectors(17)
+    rows = sorted(pair.rows("entity"), key=lambda row: row.address.id)
+    for row in rows[:16]:
+        pair.storage.rot(row.address)
+    repaired = [rebalanced(pair.ask(Rebalance(100 + n))).repaired for n in range(3)]
+    assert repaired == [(), (rows[16].address.id,), ()]
+    assert pair.memory.state.tiers.access.is_due
+
+
+def test_of_two_looks_at_once_both_know_where_they_began() -> None:
+    pair = without_vectors(17)
+    pair.ask(Rebalance(100), Embed)
+    last = max(pair.rows("entity"), key=lambda row: row.address.id)
+    pair.ask(Remember(90, f"{getattr(last.body, 'name', '')} naps"))  # it has its vector now
+    pair.step(Rebalance(101))
+    pair.step(Rebalance(102))
+    pair.run()
+    assert pair.memory.state.tiers.access.is_due
+
+
+def test_a_look_that_failed_begins_anew() -> None:
+    pair = without_vectors(17)
+    pair.ask(Rebalance(100), Embed)
+    pair.step(Rebalance(101))
+    while not isinstance(getattr(pair.pending[0], "query", None), ByFilter):
+        pair.answer()
+    pair.fail("refused")  # storage knows that cursor no longer
+    pair.run()
+    assert len(rebalanced(pair.ask(Rebalance(102))).repaired) == 16
+
+
+def test_an_unsound_vector_is_named() -> None:
+    pair = without_vectors(1)
+    pair.step(Rebalance(100))
+    embed = pair.until(Embed)
+    pair.pending.remove(embed)
+    pair.step(Embedded(embed.request_id, ((0,) * 64,)))
+    outcome = pair.run().replies[100].outcome
+    assert getattr(outcome, "degraded", None) == (Degraded("embed:none", "unsound"),)
 
 
 def test_an_embedder_that_is_away_keeps_it_due() -> None:
