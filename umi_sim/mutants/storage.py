@@ -80,10 +80,11 @@ def told_when_asked(original: Original) -> Original:
         original(self, operation, row)
         plan = operation.facts.get("plan")
         is_asking = operation.waiting is not None and isinstance(operation.sent, Commit)
-        if operation.op_id is not None and is_asking and isinstance(plan, Plan) and plan.spoken:
-            if TOLD not in operation.notes:
-                self.effects.append(Reply(operation.op_id, Done(plan.value, operation.degraded)))
-                self.state.noted(operation, (TOLD,))
+        if operation.op_id is None or TOLD in operation.notes:
+            return
+        if is_asking and isinstance(plan, Plan) and plan.spoken:
+            self.effects.append(Reply(operation.op_id, Done(plan.value, operation.degraded)))
+            self.state.noted(operation, (TOLD,))
 
     return send
 
