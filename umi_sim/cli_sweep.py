@@ -110,7 +110,7 @@ def sweep(
 
     from umi_sim.sweep import conductor, keeper, ledger, progress, shelf
 
-    check_outputs(how)
+    check_outputs(how, resume)
     try:
         make = conductor.executor_named(executor)
         book = ledger.Ledger.open(Path(resume)) if resume else None
@@ -227,10 +227,16 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_outputs(how: dict[str, Any], out: str | None = None) -> None:
-    for name in (how["json_file"], how["junit"], out):
-        if name and name != STDOUT:
+def check_outputs(how: dict[str, Any], *others: str | None, out: str | None = None) -> None:
+    """What is to be written can be, and no report in the place of another file of this command."""
+    reports = [name for name in (how["json_file"], how["junit"]) if name and name != STDOUT]
+    for name in (*reports, out):
+        if name:
             must_be_writable(name)
+    paths = [Path(name).resolve() for name in (*reports, out, *others) if name]
+    for name in reports:
+        if paths.count(Path(name).resolve()) > 1:
+            refuse(f"{name}: is named for something else too, name another file")
 
 
 def remove_outputs(how: dict[str, Any]) -> None:
@@ -282,7 +288,7 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
     from umi_sim.sweep import conductor, ledger, shelf
     from umi_sim.sweep.totals import Swept
 
-    check_outputs(how, out)
+    check_outputs(how, *files, out=out)
     try:
         chunks = ledger.joined(chunk for file in files for chunk in ledger.read(Path(file)).values())
         if not chunks:

@@ -86,6 +86,8 @@ def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ..
             ways = ways_apart(question, expected)
             return [(gate.RULES[way], tuple(where_apart(question, way))) for way in ways]
         except (Died, OutOfLimit) as error:
+            if not CREW.is_open:
+                raise  # the sweep was ended: that says nothing about the run
             why = str(error)
     return [(gate.RULES["fresh"], (f"it could not be run again: {why}",))]
 

@@ -267,7 +267,37 @@ def test_what_a_chunk_had_found_when_the_sweep_was_interrupted_is_told(
     assert half.swept.told() == "1 scenario, seeds 1"
 
 
+def test_a_gate_that_ends_with_the_sweep_says_nothing_about_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(kind: str, question: Mapping[str, Any]) -> Any:
+        if kind == "gate":
+            CREW.is_open = False
+        return whole(kind, question)  # type: ignore[arg-type]
+
+    whole = work.asked
+    monkeypatch.setattr(work, "asked", asked)
+    monkeypatch.setattr(gate, "is_gated", lambda seed: True)
+    try:
+        totals = work.lived(task(), 1)
+    finally:
+        CREW.is_open = True
+    assert (totals.apart, len(totals.lost)) == ({}, 1)
+
+
 # Files, reports and pipes.
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("sweep", "own.toml", "--resume", "a.json", "--json", "a.json"),
+        ("sweep", "own.toml", "--junit", "./a.json", "--json", "a.json"),
+        ("merge", "a.json", "--json", "a.json"),
+        ("merge", "b.jsonl", "--out", "a.json", "--json", "a.json"),
+    ],
+)
+def test_no_report_is_written_in_the_place_of_another_file(args: tuple[str, ...]) -> None:
+    assert "is named for something else too, name another file" in refused(*args)
+    assert not Path("a.json").exists()
 
 
 def test_of_two_that_keep_files_in_one_folder_one_waits() -> None:
