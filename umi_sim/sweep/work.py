@@ -5,6 +5,7 @@ Law 2. A seed whose process dies has one more chance, alone; then it is lost, an
 Law 3. One that comes to no end in its time has one more too: the machine may have slept meanwhile.
 """
 
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -50,11 +51,9 @@ def lived(task: Mapping[str, Any], seed: int) -> Totals:
             broken = limit.args
             if broken[0] != "time":
                 break
-    return (
-        of_limit(name, file_of(task), seed, *broken)
-        if broken
-        else Totals(lost={(name, seed): Lost(name, seed, why)})
-    )
+    if broken:
+        return of_limit(name, file_of(task), seed, *broken)
+    return Totals(lost={(name, seed): Lost(name, seed, why)})
 
 
 def shrunk(text: str) -> str:
@@ -87,7 +86,7 @@ def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ..
             return [(gate.RULES[way], tuple(where_apart(question, way))) for way in ways]
         except (Died, OutOfLimit) as error:
             if not CREW.is_open:
-                raise  # the sweep was ended: that says nothing about the run
+                raise Died(-signal.SIGTERM) from None  # with the sweep: that says nothing about the run
             why = str(error)
     return [(gate.RULES["fresh"], (f"it could not be run again: {why}",))]
 

@@ -1,6 +1,6 @@
 """Goal: what cannot be an answer is a failure of the world, and no exception (hierarchy.md 1.5)."""
 
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import pytest
@@ -35,7 +35,7 @@ from umi_core.inputs import (
     Wake,
 )
 from umi_core.results import Remembered
-from umi_core.values import Address, Core, Entity, Epoch, Receipt
+from umi_core.values import Address, Body, Core, Entity, Epoch, Receipt
 
 FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
 MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)
@@ -86,6 +86,7 @@ def test_every_kind_of_row_knows_its_body_and_a_kind_of_ones_own_holds_anything(
     assert mistaken == []
     assert is_body_of(Address(SCOPE, "mine", "x"), Core(()))
     assert BODIES.keys() > {row.address.kind for row in rows}
+    assert {cls for cls, _ in BODIES.values()} == {*get_args(Body)}
 
 
 # As a user meets it.
@@ -223,6 +224,12 @@ def test_a_receipt_that_cannot_be_of_this_key_is_not_believed(request_: Request,
     outcome = answered_with(request_, **changes)
     assert isinstance(outcome, Done)
     assert not getattr(outcome.value, "repeated", False)
+
+
+def test_a_receipt_of_another_key_is_not_believed_under_a_request_key_either() -> None:
+    outcome = answered_with(Remember(1, "Alice naps", request_key="r"), **FORGED)
+    assert isinstance(outcome, Done)
+    assert not getattr(outcome.value, "repeated", True)
 
 
 # Cursors, and what hooks put into rows.
