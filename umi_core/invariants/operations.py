@@ -41,8 +41,8 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     demand(number == own <= last, CONTRACT, "number of an operation", number, own)
     waiting, last = operation.waiting or 0, state.request_count
     demand(waiting <= last, CONTRACT, "it waits for an answer to no question", last, waiting)
-    is_between_plans = operation.waiting is None and operation.plan_count > 1
-    holds = operation.asked is not None or is_between_plans
+    is_between_plans = operation.workflow == "recover" and operation.plan_count > 1  # which waits without end
+    holds = operation.asked is not None or (is_between_plans and operation.waiting is None)
     demand(holds, CONTRACT, f"{operation.workflow} has asked nothing and stands still")
     if operation.due_ms is None:
         raise BrokenRule(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)

@@ -374,7 +374,13 @@ def test_a_broken_operation_is_caught_by_name(rule: str, change: Callable[[State
 def test_an_operation_that_asked_nothing_is_seen_by_the_cheap_check() -> None:
     state = asking().memory.state
     check_cheap(state)
-    both(state)[0].asked = None
+    operation = both(state)[0]
+    operation.asked, operation.waiting, operation.plan_count = None, None, 2
+    state.waiting = {it.waiting: it.number for it in state.operations.values() if it.waiting is not None}
+    assert broken(lambda: check_cheap(state)) == "workflow-contract"
+    operation.workflow = "recover"  # it alone waits between two plans
+    check_cheap(state)
+    operation.plan_count = 1
     assert broken(lambda: check_cheap(state)) == "workflow-contract"
 
 
