@@ -147,6 +147,22 @@ class QueryTooLong(TooLong):
 
 
 @attrs.frozen
+class Full(Error):
+    """No room for something; the subclass says where."""
+
+    used_bytes: int
+    limit_bytes: int
+    need_bytes: int
+
+
+@attrs.frozen
+class Damaged(Error):
+    """Stored bytes that cannot be used; nothing was loaded, and the subclass says of what."""
+
+    reason: str
+
+
+@attrs.frozen
 class KeyReused(Error):
     """The same request_key came with another request."""
 
@@ -165,12 +181,8 @@ class EntryTooLarge(TooLong):
     sentence: ClassVar[str] = "entry too large: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
-class WorkingFull(Error):
+class WorkingFull(Full):
     sentence: ClassVar[str] = "working memory full: {used_bytes}/{limit_bytes} bytes, need {need_bytes}"
-    used_bytes: int
-    limit_bytes: int
-    need_bytes: int
 
 
 @attrs.frozen
@@ -237,12 +249,8 @@ class TooManyBlocks(Error):
     block_count_max: int
 
 
-@attrs.frozen
-class CoreFull(Error):
+class CoreFull(Full):
     sentence: ClassVar[str] = "core memory full: {used_bytes}/{limit_bytes} bytes, need {need_bytes}"
-    used_bytes: int
-    limit_bytes: int
-    need_bytes: int
 
 
 @attrs.frozen
@@ -260,10 +268,8 @@ class SnapshotTooBig(TooLong):
     sentence: ClassVar[str] = "snapshot too big: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
-@attrs.frozen
-class SnapshotDamaged(Error):
+class SnapshotDamaged(Damaged):
     sentence: ClassVar[str] = "snapshot damaged: {reason}"
-    reason: str
 
 
 @attrs.frozen
@@ -381,12 +387,8 @@ class UnknownRevision(Error):
     revision: int
 
 
-@attrs.frozen
-class StateDamaged(Error):
-    """A saved machine cannot be restored; nothing was loaded."""
-
+class StateDamaged(Damaged):
     sentence: ClassVar[str] = "state damaged: {reason}"
-    reason: str
 
 
 # Every class of error value, for the codec: only ever added at the end.
@@ -398,5 +400,5 @@ ERRORS = (
     CoreFull, BlockNotFound, SnapshotTooBig, SnapshotDamaged, SnapshotVersion, SnapshotDoesNotFit, NoSession,
     SessionNotFound, SessionConflict, TooManyMembers, TooBusy, StepFailed, ModelFailed, EmbedFailed,
     StorageFailed, StorageRefused, StorageFull, Conflict, Deposed, WorkflowBroken, BadWorkflow,
-    UnknownRevision, StateDamaged,
+    UnknownRevision, StateDamaged, Full, Damaged,
 )  # fmt: skip

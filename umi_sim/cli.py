@@ -5,7 +5,6 @@ Law 2. Nothing is written before all that was asked for can be read.
 Law 3. Nothing heavy is imported before a command needs it: a small seed file replays in the blink of an eye.
 """
 
-import gc
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from umi_sim.run_config import RunConfig
     from umi_sim.verdict import Verdict
 
-GC_OBJECTS_MIN: Final = 50_000  # a command makes values, hardly a cycle: looking for some is 5 % of a replay
 PLACES: Final = {
     "cli_seeds": ("replay", "bless", "corpus"), "cli_shrink": ("shrink",), "cli_sweep": ("sweep", "merge"),
     "cli_many": ("verify", "mutants", "_trace"), "cli_lists": ("check", "scenarios", "faults", "marks"),
@@ -58,12 +56,6 @@ def cli(context: click.Context) -> int:
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
     return 0
-
-
-def main() -> None:
-    """The entry point."""
-    gc.set_threshold(GC_OBJECTS_MIN)
-    cli(prog_name="umi-sim")
 
 
 # One world.

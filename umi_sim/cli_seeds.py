@@ -53,14 +53,14 @@ def replay_one(
     file: str, relaxed: bool, regenerate: bool, expect: str, trace: str | None, **how: bool
 ) -> int:
     """Run one file; its exit code. One that cannot be read does not keep others from running."""
-    from umi_sim import corpus, seed_file
     from umi_sim import replay as replaying
+    from umi_sim import seed_file
 
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):
             click.echo(escaped(remark).encode(), err=True)
-        if corpus.is_bare(seed) and not regenerate:
+        if seed.is_bare and not regenerate:
             why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
             return complain(escaped(f"{file}: {why}"))
         if regenerate:
@@ -73,7 +73,7 @@ def replay_one(
         return complain(escaped(f"{file}: {error}"))
     if trace:
         replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
-    return told(file, again(file, relaxed, regenerate), done, **how)
+    return told(file, again(file, relaxed, regenerate, expect), done, **how)
 
 
 def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, no_color: bool) -> int:
@@ -96,10 +96,11 @@ def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, n
     return done.exit_code
 
 
-def again(file: str, relaxed: bool, regenerate: bool = False) -> str:
+def again(file: str, relaxed: bool, regenerate: bool = False, expect: str = "") -> str:
     from shlex import join
 
     options = [*(["--relaxed"] if relaxed else []), *(["--regenerate"] if regenerate else [])]
+    options += ["--expect", expect] if expect else []
     return join(["umi-sim", "replay", *options, file])
 
 
@@ -127,9 +128,11 @@ def kept_path(verdict: "Verdict") -> Path | None:
 
     try:
         return corpus.keep_run(verdict)
-    except (OSError, seed_file.BadSeedFile) as error:
+    except OSError as error:
+        complain(f"no seed file was written: {error.filename or EPHEMERAL}: {error.strerror}")
+    except seed_file.BadSeedFile as error:
         complain(f"no seed file was written: {error}")
-        return None
+    return None
 
 
 @click.command()
@@ -165,8 +168,9 @@ def bless(file: str, ticket: str, other: bool, as_json: bool, quiet: bool, no_co
 # The corpus.
 
 
-@click.group()
-def corpus() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def corpus(context: click.Context) -> int:
     """List the kept seed files, keep one for good, or run those that were found and drop what passes.
 
     \b
@@ -174,6 +178,9 @@ def corpus() -> None:
     umi-sim corpus keep .umi-sim/ephemeral/FILE --ticket 17
     umi-sim corpus prune
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return 0
 
 
 @corpus.command("list")
@@ -217,7 +224,7 @@ def line_of(kept: "Kept") -> str:
     history = seed.history
     said = [
         plural(len(seed.items), "item"), plural(history.hits, "hit"),
-        *([f"passed {history.passes} times"] if history.passes else []),
+        *([f"passed {plural(history.passes, 'time')}"] if history.passes else []),
         *([f"ticket {history.ticket}"] if history.ticket else []),
         *([f"fixed in {history.fixed_in[:12]}"] if history.fixed_in else []),
         *([history.notes] if history.notes else []),

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 RUNS_MAX: Final = 500
 SECONDS_MAX: Final = 60
-RUNS: Final = click.IntRange(0, 1_000_000)
-SECONDS: Final = click.IntRange(0, 86_400)
+RUNS: Final = click.IntRange(1, 1_000_000)
+SECONDS: Final = click.IntRange(1, 86_400)
 
 
 @click.command()

@@ -290,6 +290,8 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
 
     check_outputs(how, *files, out=out)
     try:
+        if out and Path(out).exists():
+            ledger.must_be_one(Path(out))
         chunks = ledger.joined(chunk for file in files for chunk in ledger.read(Path(file)).values())
         if not chunks:
             refuse(f"{', '.join(files)}: no finished chunk")

@@ -55,6 +55,7 @@ def exit_code(command: Callable[[], Any]) -> int:
     except click.ClickException as error:
         return complain(error.format_message())
     except (click.Abort, KeyboardInterrupt):
+        complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # who read has gone, and the interpreter still flushes

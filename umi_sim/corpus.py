@@ -57,14 +57,14 @@ class Kept(Data):
 # The ephemeral folder.
 
 
-def keep(seed: SeedFile, folder: Path = EPHEMERAL) -> Path:
+def keep(seed: SeedFile, folder: Path = EPHEMERAL, hits_min: int = 0) -> Path:
     """Keep a failure in its file, or the smaller run that is there already; hits add up.
 
-    Raises BadSeedFile if the run is too large.
+    `hits_min`: so many hits are known, whoever counted them. Raises BadSeedFile if the run is too large.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
-        return keep_alone(seed, folder)
+        return keep_alone(seed, folder, hits_min)
 
 
 @contextmanager
@@ -78,16 +78,16 @@ def held(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def keep_alone(seed: SeedFile, folder: Path) -> Path:
+def keep_alone(seed: SeedFile, folder: Path, hits_min: int) -> Path:
     assert seed.failure is not None
     path = folder / seed_file.default_path(seed.failure).name
     past = maybe_read(path)
     best = past if past and is_better(past, seed) else seed
-    history = attrs.evolve(best.history, passes=0)
-    if past:
-        first_seed = past.history.first_seed or history.first_seed
-        hits = past.history.hits + seed.history.hits
-        history = attrs.evolve(past.history, hits=hits, first_seed=first_seed, passes=0)
+    before = past.history if past else attrs.evolve(seed.history, hits=0)
+    history = attrs.evolve(
+        before, passes=0, hits=max(before.hits + seed.history.hits, hits_min),
+        first_seed=before.first_seed or seed.history.first_seed,
+    )  # fmt: skip
     repro = f"umi-sim replay {path.as_posix()}"
     seed_file.write(path, attrs.evolve(best, history=history, repro=repro))
     make_room(folder, path)
@@ -163,17 +163,12 @@ def replay_kept(folder: Path = EPHEMERAL, only: Sequence[str] | None = None) -> 
     for kept in listed(folder):
         if kept.seed and only is not None and kept.seed.config.scenario not in only:
             continue
-        if kept.seed is None or is_bare(kept.seed):
+        if kept.seed is None or kept.seed.is_bare:
             yield kept
             continue
         done = tried(kept.seed, relaxed=True)
         is_removed = counted(kept.path, kept.seed, done)
         yield attrs.evolve(kept, replayed=done, is_removed=is_removed, is_endless=done is None)
-
-
-def is_bare(seed: SeedFile) -> bool:
-    """Whether its run was ended by force: it holds a configuration and a seed, and nothing to replay."""
-    return seed.failure is not None and seed.failure.kind == "timeout" and not seed.items
 
 
 def counted(path: Path, seed: SeedFile, done: Replayed | None) -> bool:

@@ -17,17 +17,17 @@ DIGEST_BYTES: Final = 6
 NORMAL_CHARS_MAX: Final = 200
 MESSAGE_CHARS_MAX: Final = 1_000
 
-TOKENS: Final = re.compile(
-    r"""(?P<text>b?"(?:[^"\\]|\\.)*"|(?<!\w)b?'(?:[^'\\]|\\.)*'(?!\w)"""
+# Texts, not patterns: `re` makes them when something fails.
+TOKENS: Final = (
+    r"""(?s)(?P<text>b?"(?:[^"\\]|\\.)*"|(?<!\w)b?'(?:[^'\\]|\\.)*'(?!\w)"""
     r"""|(?<!\w)b?["'].*$)"""  # cut off
     r"|(?P<x>\b[\w.:]+/[\w.]+\#\d+(?:/[\w.]+)?"  # o7/commit#1/answer
     r"|\b0x[0-9a-f]+\b|\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8,}\b)"
     r"|(?P<id>\b[a-z]+_[0-9a-f]{4,}\b(?:\.\.\.)?|\b[a-z]\d{1,6}\b|\b[a-z_]+(?::[a-z_]+)?:\d+\b"
     r"|(?<![\w'])[a-d](?![\w']))"  # ent_d771, o7, audit:1, an agent
-    r"|(?P<n>(?<!\w)[-+]?\d+(?:[._]\d+)*)",
-    re.DOTALL,
+    r"|(?P<n>(?<!\w)[-+]?\d+(?:[._]\d+)*)"
 )
-LISTS: Final = re.compile(r"\[[^\[\]]*(?:\]|$)|\{[^{}]*(?:\}|$)|(?<![\w>])\((?:[^()]*,[^()]*)?\)")
+LISTS: Final = r"\[[^\[\]]*(?:\]|$)|\{[^{}]*(?:\}|$)|(?<![\w>])\((?:[^()]*,[^()]*)?\)"
 
 
 def of(failure: Failure) -> str:
@@ -46,7 +46,7 @@ def frame_of(failure: Failure) -> str:
 
 def normal(message: str) -> str:
     """The message in its normal form, at most 200 characters."""
-    tokens = TOKENS.sub(lambda found: f"<{found.lastgroup}>", message[:MESSAGE_CHARS_MAX])
+    tokens = re.sub(TOKENS, lambda found: f"<{found.lastgroup}>", message[:MESSAGE_CHARS_MAX])
     return " ".join(without_lists(tokens).split())[:NORMAL_CHARS_MAX]
 
 
@@ -54,5 +54,5 @@ def without_lists(message: str) -> str:
     """Each list, innermost first, as one word."""
     count = 1
     while count:
-        message, count = LISTS.subn("<list>", message)
+        message, count = re.subn(LISTS, "<list>", message)
     return message

@@ -23,7 +23,7 @@ from umi_core.invariants import (
     check_tables,
 )
 from umi_core.memory import Memory
-from umi_sim import equivalences
+from umi_sim.equivalences import recorder
 from umi_sim.invariants import check_recovered, check_store
 from umi_sim.oracle.judge import Oracle
 from umi_sim.oracle.readings import check_reading
@@ -49,8 +49,7 @@ class Inspector:
         self.woken = self.oracle.read_clock
         self.compared: Counter[str] = Counter()
         self.judged: Counter[str] = Counter()
-        self._lives = equivalences.Recorder()
-        self._is_recording = any(name in equivalences.OF_LIVES for name in config.equivalences)
+        self._lives = recorder(config.equivalences)
         self._reading_ms = 0
         self._before: Before | None = None
         self._replies: list[Reply] = []
@@ -79,14 +78,15 @@ class Inspector:
 
     def life_over(self, agent: str) -> None:
         """A crash, or the end of the run: what was lived must be equal to what might have been."""
-        life = self._lives.over(agent)
-        if life is not None:
-            equivalences.check(life, self.oracle.config.equivalences, self.compared)
+        if self._lives is not None and (life := self._lives.over(agent)):
+            from umi_sim.equivalences.table import check
+
+            check(life, self.oracle.config.equivalences, self.compared)
 
     def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
         """Before a step. A working request that meets no operation can change the working tier alone."""
         self._replies.clear()
-        if self._is_recording:
+        if self._lives is not None:
             self._reading_ms = reading_ms
             if memory.state.phase == "new":
                 self._lives.begin(agent)
@@ -96,7 +96,7 @@ class Inspector:
     def stepped(
         self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
     ) -> None:
-        if self._is_recording:
+        if self._lives is not None:
             self._lives.stepped(agent, memory, self._reading_ms, value, effects)
         self._count += 1
         before = self._before

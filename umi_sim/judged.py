@@ -14,8 +14,8 @@ from typing import Final
 from umi_core.invariants import accesses, operations, plans, prompts, steps, tiers
 from umi_sim import revisions, world
 from umi_sim.invariants import relations, rule_named, store
-from umi_sim.mutants import Patch
 from umi_sim.oracle import core, judge, readings, refusals, sessions, working, worlds
+from umi_sim.planting import Patch
 
 JUDGES: Final[tuple[ModuleType, ...]] = (
     accesses, operations, plans, prompts, steps, tiers, relations, store, core, judge, readings, refusals,

@@ -177,6 +177,7 @@ def phases_line(verdict: Verdict) -> str:
 def failed(told: Told, *, all_items: bool = False) -> list[str]:
     """The layout of a failure; from a seed file there are no events."""
     failure = told.failure
+    of_file = () if told.repeat.startswith("umi-sim run ") else ("umi-sim why FILE", "umi-sim step FILE")
     found = [
         cut(
             f"FAIL {failure.kind} {rule_of(failure)} at step {failure.step}: {failure.message}",
@@ -192,7 +193,7 @@ def failed(told: Told, *, all_items: bool = False) -> list[str]:
         *(("", *needed(told)) if told.minimised else ()),
         *(("", *changed(told.changed)) if told.changed else ()),
         *(("", *story(told)) if told.tail else ()),
-        row("more", f"umi-sim why FILE | umi-sim step FILE | umi-sim explain {failure.rule}"),
+        row("more", " | ".join((*of_file, f"umi-sim explain {failure.rule}"))),
     ]
     return [escaped(line) for line in found]
 
@@ -266,11 +267,11 @@ def frames(failure: Failure) -> Iterator[str]:
     """Where a crash came from: the innermost functions of ours, without the folders of this machine."""
     if failure.frame:
         yield row("frame", failure.frame)
-    found = [f"{place}:{line} {name}" for place, line, name in FRAME.findall(failure.traceback)]
+    found = [f"{place}:{line} {name}" for place, line, name in re.findall(FRAME, failure.traceback)]
     yield from (row("", place) for place in found[: -FRAME_COUNT_MAX - 1 : -1])
 
 
-FRAME: Final = re.compile(r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)')
+FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)'
 
 
 def rule_of(failure: Failure) -> str:

@@ -6,9 +6,9 @@ must change nothing, two restarts that nobody may notice, and the audit again.
 """
 
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Final
@@ -30,7 +30,6 @@ from umi_sim.inspector import Inspector
 from umi_sim.invariants import id_of
 from umi_sim.items import Args, Item
 from umi_sim.judged import counting, with_equivalences
-from umi_sim.mutants import planted
 from umi_sim.run_config import RunConfig
 from umi_sim.said import Said, Sayings
 from umi_sim.source import Replay, Source
@@ -114,9 +113,11 @@ class Run(Owner):
         is_filtering = equivalences.rule_of(equivalences.FILTER) not in self.config.off
         for agent in self.world.agents.values():
             if is_filtering and equivalences.FILTER in self.config.equivalences:
+                from umi_sim.equivalences.questions import filtered
+
                 reads = self.inspector.oracle.watches[agent.name].archive.audit()
                 queries = [str(args["query"]) for name, args in reads if name == "recall"]
-                count = equivalences.filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
+                count = filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
                 self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
             self.inspector.life_over(agent.name)
 
@@ -290,7 +291,7 @@ def run_once(
     """
     inspector = inspector or Inspector(config)
     this = sys.modules[__name__]
-    with planted(config.planted, BUILT_IN) as registry, counting(inspector.judged, this):
+    with tables(config.planted) as registry, counting(inspector.judged, this):
         live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
@@ -298,6 +299,15 @@ def run_once(
         live.world.services.sayings = Sayings(said)
         failure = outcome_of(live)
     return verdict_of(live, failure), live.world.trace
+
+
+def tables(bug: str | None) -> AbstractContextManager[Registry]:
+    """The tables of a memory with this bug in its code, while it is planted."""
+    if bug is None:
+        return nullcontext(BUILT_IN)
+    from umi_sim.mutants import planted  # never on the way of a plain replay
+
+    return planted(bug, BUILT_IN)
 
 
 SourceOf = Callable[[Known], Source]
@@ -351,6 +361,8 @@ LIVENESS: Final = ("progress", "second-drain-empty", "repaired-after-heal")
 
 def crash_of(live: Run, raised: Exception) -> Failure:
     """An exception out of a step, or out of ourselves; the frame says whose it was."""
+    import traceback  # hardly a run needs it
+
     world = live.world
     frame = innermost(raised.__traceback__)
     text = f"{type(raised).__name__}: {raised}"[:300]

@@ -50,6 +50,7 @@ from umi_sim.toml_reader import (
     toml,
     whole,
 )
+from umi_sim.wording import escaped
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
 
@@ -82,8 +83,8 @@ def load(path: Path) -> "Scenario":
             data = file.read(FILE_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise BadScenario(f"{shown(str(path))}: cannot be read: {why}") from None
-    return parse(data.decode(errors="surrogateescape"), shown(path.name), path.parent)
+        raise BadScenario(f"{escaped(str(path))}: cannot be read: {why}") from None
+    return parse(data.decode(errors="surrogateescape"), escaped(str(path)), path.parent)
 
 
 def parse(text: str, name: str, folder: Path | None) -> "Scenario":

@@ -85,3 +85,8 @@ class SeedFile(Data):
     model: tuple[Said, ...] = ()
     extra: Mapping[str, Json] = attrs.field(factory=dict)
     is_edited: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether its run was ended by force: it holds a configuration and a seed, and nothing to replay."""
+        return self.failure is not None and self.failure.kind == "timeout" and not self.items

@@ -26,15 +26,19 @@ def row(label: str, text: str) -> str:
 
 
 def rows(label: str, text: str, column: int = LABEL_COLUMN) -> Iterator[str]:
-    """A long list in several rows, broken after its commas; the last one is cut."""
-    lines = [""]
-    for part in text.split(", "):
+    """A long list in several rows, broken after its commas; what has no room in the last one is counted."""
+    lines, parts = [""], text.split(", ")
+    for at, part in enumerate(parts):
         joined = f"{lines[-1]}, {part}" if lines[-1] else part
-        if len(joined) > LINE_CHARS_MAX - column and lines[-1] and len(lines) < ROW_COUNT_MAX:
+        is_last, rest = len(lines) == ROW_COUNT_MAX, f", and {len(parts) - at} more"
+        if len(joined) + len(rest) * is_last <= LINE_CHARS_MAX - column or not lines[-1]:
+            lines[-1] = joined
+        elif is_last:
+            lines[-1] += rest
+            break
+        else:
             lines[-1] += ","
             lines.append(part)
-        else:
-            lines[-1] = joined
     return (f"  {'' if at else label:{column}}{cut(line)}".rstrip() for at, line in enumerate(lines))
 
 

@@ -18,7 +18,7 @@ from unittest import mock
 
 import attrs
 
-from umi_sim.equivalences import Life, Recorder
+from umi_sim.equivalences.lives import Life, Recorder
 from umi_sim.items import Item
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import run_once

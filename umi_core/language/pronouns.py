@@ -50,6 +50,7 @@ IDIOM_ROWS: Final = (
 )
 
 Phrase = tuple[str, ...]
+ByFirstWord = dict[str, list[tuple[Phrase, str]]]
 
 
 @attrs.frozen
@@ -74,12 +75,16 @@ assert len(LANGUAGES) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # ea
 
 
 @cache
-def by_first_word() -> dict[str, list[tuple[Phrase, str]]]:
-    """The terms, and the idioms as a term that is empty; of those with one first word the longest first."""
-    terms = {phrase(term): term for term in LANGUAGES}
-    idioms = {phrase(idiom): "" for idiom in IDIOMS}
-    assert len(terms | idioms) == len(LANGUAGES) + len(IDIOMS)
-    found: dict[str, list[tuple[Phrase, str]]] = {}
+def by_first_word(is_ascii: bool) -> ByFirstWord:
+    """The terms, and the idioms as a term that is empty; of those with one first word the longest first.
+
+    `is_ascii`: those that a text in ASCII can hold; words of other letters take longer to find.
+    """
+    terms = {phrase(term): term for term in LANGUAGES if term.isascii() or not is_ascii}
+    idioms = {phrase(idiom): "" for idiom in IDIOMS if idiom.isascii() or not is_ascii}
+    assert not terms.keys() & idioms.keys()
+    assert is_ascii or len(terms | idioms) == len(LANGUAGES) + len(IDIOMS)
+    found: ByFirstWord = {}
     for words, term in sorted((terms | idioms).items(), key=lambda pair: -len(pair[0])):
         found.setdefault(words[0], []).append((words, term))
     return found
@@ -98,12 +103,12 @@ def read(text: str) -> Reading:
     """What a text refers to. `What did he say about that?` has the terms `he` and `that`."""
     written = written_words(text)
     texts = tuple(word.text for word in written)
-    has_lower = any(char.islower() for char in text)
+    has_lower, known = any(char.islower() for char in text), by_first_word(text.isascii())
     terms: list[str] = []
     others: list[str] = []
     at = 0
     while at < len(texts):
-        words, term = next(phrases_at(texts, at), ((texts[at],), ""))
+        words, term = next(phrases_at(texts, at, known), ((texts[at],), ""))
         if term and not (len(words) == 1 and is_name(written[at], has_lower)):
             terms.append(term)
         else:
@@ -112,9 +117,9 @@ def read(text: str) -> Reading:
     return Reading(tuple(terms), tuple(others))
 
 
-def phrases_at(texts: Phrase, at: int) -> Iterator[tuple[Phrase, str]]:
+def phrases_at(texts: Phrase, at: int, known: ByFirstWord) -> Iterator[tuple[Phrase, str]]:
     """The terms and idioms that begin here, the longest first."""
-    for words, term in by_first_word().get(texts[at], ()):
+    for words, term in known.get(texts[at], ()):
         if texts[at : at + len(words)] == words:
             yield words, term
 

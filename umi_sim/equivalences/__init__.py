@@ -4,42 +4,39 @@
     replays.py   the whole life again: afresh, and made anew after every step
     moments.py   one moment of a life, left in two ways: time, expiry, order
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
+    table.py     which compares what; imported by runs in which one is on
 
 Law 1. Pure: a life in, what is broken out. Nothing of the world is asked, and nothing of the run is changed.
 Law 2. A comparison that never happens proves nothing: each is counted, and the summary of a run tells it.
 Law 3. Which are on is drawn with the configuration; a life is recorded only if one is.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from umi_sim.equivalences import moments, questions, replays
-from umi_sim.equivalences.lives import Life, Recorder
-from umi_sim.equivalences.questions import filtered
 from umi_sim.invariants import rule_named
 from umi_sim.prng import Stream
-from umi_sim.verdict import Broken
 
-__all__ = [
-    "FILTER", "NAMES", "OF_LIVES", "RESTORE", "Life", "Recorder", "check", "chosen", "filtered", "rule_of",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from umi_sim.equivalences.lives import Recorder
 
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 
-OF_LIVES: Final[dict[str, Callable[[Life], int]]] = {
-    RESTORE: replays.restored,
-    "E-REPLAY": replays.replayed,
-    "E-JUMP": moments.jumped,
-    "E-EXPIRE": moments.expired,
-    "E-COMMUTE": moments.exchanged,
-    "E-CACHE": questions.from_cache,
-}
-"""Each raises Broken, or gives how often it compared."""
+OF_LIVES: Final = (RESTORE, "E-REPLAY", "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE")
+"""Over lives that have ended."""
 
 NAMES: Final = (*OF_LIVES, FILTER)
 """All that a scenario may turn on; E-FILTER is asked in the audit, where a healed storage answers."""
+
+
+def recorder(names: Sequence[str]) -> "Recorder | None":
+    """What keeps the lives of a run, if one of these is about lives."""
+    if not any(name in OF_LIVES for name in names):
+        return None
+    from umi_sim.equivalences.lives import Recorder
+
+    return Recorder()
 
 
 def rule_of(name: str) -> str:
@@ -54,14 +51,3 @@ def chosen(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]
     if mode != "swarm":
         return (RESTORE,) if mode == "plain" else ()
     return tuple(name for name in NAMES if Stream(seed, "config", f"run.equivalences.{name}").chance(1, 8))
-
-
-def check(life: Life, names: tuple[str, ...], compared: Counter[str]) -> None:
-    """A life that is over, by each of these. Raises Broken by the first equivalence that does not hold."""
-    for name in names:
-        if name in OF_LIVES:
-            try:
-                compared[f"equal: {name}"] += OF_LIVES[name](life)
-            except Broken as broken:
-                told = f"{life.agent}, life {life.number}: {broken.message}"
-                raise Broken(broken.rule, told, broken.expected, broken.got) from None

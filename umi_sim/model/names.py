@@ -34,10 +34,11 @@ NO_NAMES: Final = frozenset(
 
 CONTROLS: Final = r"\x00-\x1f\x7f-\x9f"
 QUOTES: Final = ('""', "“”", "„“", "«»", "[]", "「」", "『』", "【】", "《》")
-QUOTED: Final = "|".join(
-    f"{re.escape(left)}([^{re.escape(left + right)}{CONTROLS}]{{1,{QUOTED_CHARS_MAX}}}){re.escape(right)}"
-    for left, right in QUOTES
-)
+
+
+def quoted(left: str, right: str) -> str:
+    inside = rf"[^{re.escape(left + right)}{CONTROLS}]{{1,{QUOTED_CHARS_MAX}}}"
+    return f"{re.escape(left)}({inside}){re.escape(right)}"
 
 
 def name_pattern(below: int) -> str:
@@ -46,7 +47,8 @@ def name_pattern(below: int) -> str:
     tail = f"{char_class(SPACED, MARKS, below=below)}+"
     capital = f"[{''.join(chr(code) for code in LOWER if code < below)}]"
     word = rf"(?<!{letters}){capital}(?:{tail}|(?=['’]{capital}))(?:[-'’]{capital}{tail})*"
-    return rf"{QUOTED}|([@#](?:{letters}|_)+)|(?P<run>{word}(?: {word}){{0,3}})"
+    quotes = "|".join(quoted(*pair) for pair in QUOTES if ord(max(pair)) < below)
+    return rf"{quotes}|([@#](?:{letters}|_)+)|(?P<run>{word}(?: {word}){{0,3}})"
 
 
 # Texts, not patterns: `re` makes them when they are first needed, and keeps them. The one of ASCII is small.

@@ -22,18 +22,16 @@ Law 3. Each is found within its budget, from seeds nobody chose.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from umi_core.data import Data
 from umi_core.workflow import Registry, Step
 from umi_sim.faults import KINDS
+from umi_sim.planting import Original, Patch
 
 __all__ = ["Mutant", "Original", "Patch", "planted", "row_of"]
-
-Original = Callable[..., Any]
-
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
@@ -41,25 +39,6 @@ SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of
     "agents.count": "1", "workload.operations": "16", "memory.semantic_routing": "true",
     "clock.skew": "false", "run.equivalences": '["E-FILTER"]',
 }  # fmt: skip
-
-
-@attrs.frozen
-class Patch(Data):
-    """`owner.attribute` is replaced by `wrong(original)`."""
-
-    owner: object
-    attribute: str
-    wrong: Callable[[Original], Original]
-
-    @contextmanager
-    def plant(self) -> Iterator[None]:
-        """In place until the block ends. Raises AttributeError if the place has gone."""
-        original = getattr(self.owner, self.attribute)
-        setattr(self.owner, self.attribute, self.wrong(original))
-        try:
-            yield
-        finally:
-            setattr(self.owner, self.attribute, original)
 
 
 @attrs.frozen

@@ -121,6 +121,7 @@ class Conductor(Owner):
             else:
                 if self.ledger:
                     self.ledger.must_fit(task)
+                    task = attrs.evolve(task, stop_first=False)  # what is kept is whole
                 self.begin(Flight(number, task))
 
     def current(self) -> Executor:

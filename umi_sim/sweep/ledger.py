@@ -161,6 +161,13 @@ def checked(fields: Plain) -> Chunk:
     return chunk
 
 
+def must_be_one(path: Path) -> None:
+    """Raises BadLedger if there is something else in the place of a file of chunks."""
+    with path.open("rb") as file:
+        if (start := file.read(len(HEAD))) != HEAD and not HEAD.startswith(start):
+            raise BadLedger(f"{shown(path)}: no file of a sweep: name another one")
+
+
 def write(path: Path, chunks: Mapping[str, Chunk]) -> None:
     """A file with these chunks, in order of names: the same bytes, whatever they were merged from."""
     write_whole(path, "".join(f"{line_of(chunks[name])}\n" for name in sorted(chunks)).encode())

@@ -37,19 +37,24 @@ class Shelf(Owner):
             self.hits.update(totals.hits)
         for found in totals.found.values():
             if found.text and found.fingerprint not in self.seen and len(self.seen) < FOUND_COUNT_MAX:
-                self.put(found, hits=0)
+                self.put(found)
 
     def last(self, totals: Totals) -> None:
-        """Write the files of the most frequent failures as they are in the end."""
-        for found in kept(totals):
-            if not self.put(found, hits=self.hits[found.fingerprint]):
-                totals.found[found.fingerprint] = attrs.evolve(found, text="")
+        """Write the files of the most frequent failures as they are in the end.
 
-    def put(self, found: Found, hits: int) -> bool:
+        `totals` are counted again as a least: whoever found them may have been killed, or in another folder.
+        """
+        for found in kept(totals):
+            mark = found.fingerprint
+            if not self.put(found, self.hits[mark], totals.hits[mark]):
+                totals.found[mark] = attrs.evolve(found, text="")
+
+    def put(self, found: Found, hits: int = 0, hits_min: int = 0) -> bool:
         """Whether the file is there now."""
         seed = of(found)
         try:
-            corpus.keep(attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits)), self.folder)
+            counted = attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits))
+            corpus.keep(counted, self.folder, hits_min)
         except OSError as error:
             self.problem = f"{error.filename or self.folder}: {error.strerror}"
             return False

@@ -43,7 +43,7 @@ TAGS = {
         TooManyBlocks CoreFull BlockNotFound SnapshotTooBig SnapshotDamaged SnapshotVersion
         SnapshotDoesNotFit NoSession SessionNotFound SessionConflict TooManyMembers TooBusy
         StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Deposed
-        WorkflowBroken BadWorkflow UnknownRevision StateDamaged
+        WorkflowBroken BadWorkflow UnknownRevision StateDamaged Full Damaged
     """,
     1000: "Plan Drafted Mention Link Verdict",
 }

@@ -92,6 +92,13 @@ def test_every_term_is_found_alone_and_leaves_no_other_word(term: str) -> None:
     assert read(f"xyz {term} xyz").others == ("xyz", "xyz")
 
 
+@given(st.lists(st.sampled_from([*LANGUAGES, *IDIOMS, "Bob", "IT", "x"])).map(" ".join))
+def test_a_text_in_ascii_is_read_as_with_all_the_terms(text: str) -> None:
+    plain = "".join(char for char in text if char.isascii())
+    reading = read(f"{plain} \u3002")  # a mark that is no word, and not ASCII
+    assert read(plain) == reading
+
+
 @given(st.text())
 def test_any_text_is_read_and_no_word_is_lost(text: str) -> None:
     reading = read(text)

@@ -475,10 +475,16 @@ def test_a_failure_is_written_and_then_made_small() -> None:
     kept = path.read_bytes()
     told = refused("shrink", "--again", "--budget", "1", path.as_posix())
     assert "not replaced: --budget 1 and --seconds 60 led to no smaller run" in told
-    assert "out of runs before it was seen to fail; nothing was changed" in refused(
-        "shrink", "--budget", "0", path.as_posix()
-    )
+    for option in ("--budget", "--seconds"):
+        assert "0 is not in the range 1<=x<=" in refused("shrink", option, "0", path.as_posix())
     assert path.read_bytes() == kept
+
+
+def test_a_failure_without_a_file_offers_nothing_that_needs_one() -> None:
+    Path(".umi-sim").write_text("")
+    lived = umi("run", "bad.toml", "--seed", "1")
+    assert lived.stderr == "umi-sim: no seed file was written: .umi-sim/ephemeral: Not a directory\n"
+    assert lived.stdout.endswith("\n  more     umi-sim explain ttl-boundary\n")
 
 
 def test_what_cannot_be_shrunk_is_refused() -> None:

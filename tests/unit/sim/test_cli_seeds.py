@@ -94,9 +94,9 @@ def test_what_makes_no_sense_is_refused(args: tuple[str, ...], message: str, pat
 
 
 def test_a_bug_that_was_never_mended_is_not_back(path: str) -> None:
-    assert "  replay   same failure: expected to pass, and it fails as recorded\n" in umi(
-        "replay", "--expect", "pass", path
-    ).stdout  # fmt: skip
+    told = umi("replay", "--expect", "pass", path).stdout
+    assert "  replay   same failure: expected to pass, and it fails as recorded\n" in told
+    assert f"  repeat   umi-sim replay --expect pass {path}\n" in told
 
 
 def test_what_is_expected_to_pass_is_shown_so(path: str) -> None:

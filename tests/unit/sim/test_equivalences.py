@@ -16,8 +16,10 @@ from umi_core.memory import Memory
 from umi_core.results import Hit, Recalled, Resolution
 from umi_core.values import Turn
 from umi_sim import equivalences, seed_file
-from umi_sim.equivalences import NAMES, OF_LIVES, Life, Recorder, check, chosen, filtered
-from umi_sim.equivalences.lives import Step
+from umi_sim.equivalences import NAMES, OF_LIVES, chosen
+from umi_sim.equivalences.lives import Life, Recorder, Step
+from umi_sim.equivalences.questions import filtered
+from umi_sim.equivalences.table import COMPARISONS, check
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.report import lines
 from umi_sim.runner import run
@@ -115,7 +117,7 @@ def test_requests_that_compete_for_room_are_not_exchanged() -> None:
     values: list[Value] = [Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")]
     steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
     life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
-    assert OF_LIVES["E-COMMUTE"](life) == 0
+    assert COMPARISONS["E-COMMUTE"](life) == 0
 
 
 def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
@@ -123,7 +125,7 @@ def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
     values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(400))]
     steps = tuple(Step(n, value, memory.registry, memory.step(n, value)) for n, value in enumerate(values))
     life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
-    assert 20 < OF_LIVES["E-EXPIRE"](life) < 60
+    assert 20 < COMPARISONS["E-EXPIRE"](life) < 60
 
 
 def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> None:
@@ -138,7 +140,7 @@ def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> 
         pair.step(Wake())
     pair.step(Set("set", "k", b"v", 20 + 30))
     pair.step(Wake())
-    OF_LIVES["E-JUMP"](pair.life())
+    COMPARISONS["E-JUMP"](pair.life())
 
 
 def life_of(*values: Value) -> Life:

@@ -342,7 +342,8 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
     assert (said["result"], said["exit"]) == ("fail", 130)
     looks = iter(range(0))
     monkeypatch.setattr(conductor, "blindness", BLINDNESS)
-    assert sweep("own.toml").exit_code == 130
+    early = sweep("own.toml")
+    assert (early.exit_code, early.stderr.strip()) == (130, "umi-sim: interrupted")
 
 
 def test_where_no_file_can_be_written_failures_are_told_by_their_seeds() -> None:

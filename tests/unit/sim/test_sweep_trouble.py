@@ -335,6 +335,45 @@ def test_hits_of_an_earlier_sweep_are_not_counted_again() -> None:
     assert seed_file.read(path).history.hits == 3
 
 
+def hits() -> list[int]:
+    return [kept.seed.history.hits for kept in corpus.listed(seed_file.EPHEMERAL) if kept.seed]
+
+
+def test_hits_that_nobody_could_write_down_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a sweep that was killed before its end, or on another machine."""
+    with monkeypatch.context() as killed:
+        killed.setattr(shelf.Shelf, "last", lambda self, totals: None)
+        sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")
+    assert hits() == [0]
+    sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")
+    assert hits() == [3]
+    next(seed_file.EPHEMERAL.glob("*.json")).unlink()
+    for _ in range(2):
+        umi("merge", "done.jsonl")
+        assert hits() == [3]
+
+
+def test_the_chunk_of_the_first_failure_is_kept_whole() -> None:
+    args = ("bad.toml", "--seeds", "0..29", "--stop-first", "--resume", "done.jsonl")
+    (first, again, merged) = (sweep(*args), sweep(*args), umi("merge", "done.jsonl"))
+    assert first.stdout.startswith("FAIL sweep of 1 scenario, seeds 0..9: 10 runs, ")
+    assert again.stdout == first.stdout
+    assert merged.exit_code == 1
+    assert sweep("bad.toml", "--seeds", "0..29", "--resume", "done.jsonl").exit_code == 1
+
+
+def test_merged_chunks_replace_nothing_but_chunks() -> None:
+    sweep("own.toml", "--seeds", "0..3", "--resume", "1.jsonl")
+    text = Path("own.toml").read_text()
+    assert "own.toml: no file of a sweep: name another one" in refused(
+        "merge", "1.jsonl", "--out", "own.toml"
+    )
+    assert Path("own.toml").read_text() == text
+    for _ in range(2):
+        assert umi("merge", "1.jsonl", "--out", "all.jsonl").exit_code == 0
+    assert umi("merge", "all.jsonl", "--out", "all.jsonl").exit_code == 0
+
+
 def test_where_the_canary_is_not_seen_no_report_of_another_day_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -26,6 +26,15 @@ def test_a_long_list_breaks_after_its_commas() -> None:
     assert all(line.endswith(",") for line in found[:-1])
 
 
+def test_what_has_no_room_in_a_long_list_is_counted_and_no_name_is_cut() -> None:
+    names = [f"kind_number_{n}" for n in range(200)]
+    found = list(wording.rows("never", ", ".join(names)))
+    assert len(found) == wording.ROW_COUNT_MAX
+    *shown, rest = " ".join(line[wording.LABEL_COLUMN + 2 :].strip() for line in found).split(", ")
+    assert shown == names[: len(shown)]
+    assert rest == f"and {len(names) - len(shown)} more"
+
+
 def test_what_is_too_long_is_cut_where_it_shows() -> None:
     assert wording.cut("x" * 120) == "x" * 120
     assert wording.cut("x" * 121) == "x" * 117 + "..."
