@@ -76,6 +76,9 @@ def shipped() -> dict[str, Path]:
 
 
 def load(path: Path) -> "Scenario":
+    """The scenario in a file; problems name it as seen from here."""
+    here = Path.cwd()
+    name = escaped(str(path.relative_to(here) if path.is_relative_to(here) else path))
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise ValueError("not a file")
@@ -83,8 +86,8 @@ def load(path: Path) -> "Scenario":
             data = file.read(FILE_BYTES_MAX + 1)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise BadScenario(f"{escaped(str(path))}: cannot be read: {why}") from None
-    return parse(data.decode(errors="surrogateescape"), escaped(str(path)), path.parent)
+        raise BadScenario(f"{name}: cannot be read: {why}") from None
+    return parse(data.decode(errors="surrogateescape"), name, path.parent)
 
 
 def parse(text: str, name: str, folder: Path | None) -> "Scenario":

@@ -232,7 +232,9 @@ def test_a_bad_scenario_is_one_line(pytester: Pytester) -> None:
     pytester.makefile(".toml", **{"scenarios/bad": PLAIN.replace("operations", "operation")})
     result = run(pytester)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*ERROR collecting scenarios/bad.toml*", "bad.toml: workload.operation: *"])
+    result.stdout.fnmatch_lines(
+        ["*ERROR collecting scenarios/bad.toml*", "scenarios/bad.toml: workload.operation: *"]
+    )
     assert not any("Traceback" in line or ".py:" in line for line in result.outlines)
 
 
