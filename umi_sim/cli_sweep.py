@@ -126,7 +126,7 @@ def sweep(
         if blind := conductor.blindness(make):
             complain(blind)
             return HARNESS
-        kept = () if is_part(book, shard) else earlier(sources)
+        kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
         is_enough = stop_first and any(each.still_fails for each in kept)
         if is_enough:
             plan = attrs.evolve(plan, sources=())
@@ -211,16 +211,13 @@ def base_in(book: "Ledger | None") -> str:
     return next(begun, "") or outside.base()
 
 
-def is_part(book: "Ledger | None", shard: tuple[int, int]) -> bool:
-    """A sweep that goes on has looked at earlier failures, and one machine of many leaves them alone."""
-    return bool(book and book.done) or shard != (1, 1)
-
-
-def earlier(sources: "tuple[Source, ...]") -> "tuple[Kept, ...]":
-    """What became of earlier failures of these scenarios."""
+def earlier(sources: "tuple[Source, ...]", book: "Ledger | None") -> "tuple[Kept, ...]":
+    """What became of earlier failures of these scenarios; those of this sweep itself stand in its file."""
     from umi_sim import corpus
 
-    return tuple(corpus.replay_kept(only=[source.file.id for source in sources]))
+    chunks = book.done.values() if book else ()
+    known = [mark for chunk in chunks for mark in chunk.totals.found]
+    return tuple(corpus.replay_kept(only=[source.file.id for source in sources], known=known))
 
 
 def default_jobs() -> int:

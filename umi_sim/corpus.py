@@ -8,7 +8,7 @@ Law 4. What a file holds may have no end in this code: it is given up after REPL
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -155,13 +155,17 @@ def listed(folder: Path) -> Iterator[Kept]:
             yield Kept(path, None, str(error))
 
 
-def replay_kept(folder: Path = EPHEMERAL, only: Sequence[str] | None = None) -> Iterator[Kept]:
+def replay_kept(
+    folder: Path = EPHEMERAL, only: Sequence[str] | None = None, known: Container[str] = ()
+) -> Iterator[Kept]:
     """Run each file again, by name. One that passes is counted, and removed the third time in a row.
 
-    `only`: the ids of scenarios whose files are run; None is all.
+    `only`: the ids of scenarios whose files are run; None is all. `known`: fingerprints that need none.
     """
     for kept in listed(folder):
         if kept.seed and only is not None and kept.seed.config.scenario not in only:
+            continue
+        if kept.seed and kept.seed.fingerprint in known:
             continue
         if kept.seed is None or kept.seed.is_bare:
             yield kept

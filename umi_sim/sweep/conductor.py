@@ -154,9 +154,9 @@ class Conductor(Owner):
             answer = future.result()
             seeds = flight.task.seeds[: answer["count"]]
             chunk = attrs.evolve(chunk_of(flight.task, from_plain(answer["totals"])), seeds=seeds)
-            self.gather(flight.number, chunk)
             if seeds == flight.task.seeds:
-                self.write(chunk)
+                self.write(chunk)  # first, so that a file of a failure is never older than its chunk
+            self.gather(flight.number, chunk)
             return
         if isinstance(error, BrokenExecutor) and flight.executor is self.executor:
             self.executor = None

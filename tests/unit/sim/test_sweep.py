@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,6 +160,7 @@ def test_what_is_in_the_file_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -
     lines = Path("done.jsonl").read_text().splitlines()
     assert len(lines) == 4
     Path("done.jsonl").write_text("\n".join(lines[:2]) + "\n" + lines[2][:100])  # torn
+    shutil.rmtree(".umi-sim")
     second = sweep(*TWO, "--seeds", "0..14", "--resume", "done.jsonl")
     assert second.stdout == first.stdout
     assert sorted(Path("done.jsonl").read_text().splitlines()) == sorted(lines)
@@ -186,11 +188,20 @@ cli(sys.argv[1:])
 def test_a_sweep_that_was_killed_goes_on_where_it_was() -> None:
     args = ("sweep", "--jobs", "1", "--no-shrink", *TWO, "--seeds", "0..9")
     whole = umi(*args)
+    shutil.rmtree(".umi-sim")
     command = [sys.executable, "-P", "-c", KILLED, *args, "--resume", "done.jsonl"]
     around = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.run(command, env=around, check=False).returncode == -signal.SIGKILL
     assert Path("done.jsonl").read_bytes().count(b"\n") == 1
     assert umi(*args, "--resume", "done.jsonl").stdout == whole.stdout
+
+
+def test_a_sweep_that_goes_on_looks_at_earlier_failures_again() -> None:
+    sweep("bad.toml", "--seeds", "7")
+    Path("bad.toml").write_text(BAD.replace('\nmutant = "get-alive-at-expiry"', ""))
+    first, again = (sweep("bad.toml", "--seeds", "0..2", "--resume", "done.jsonl") for _ in range(2))
+    assert "1 earlier failure still there" in first.stdout
+    assert (first.exit_code, first.stdout) == (again.exit_code, again.stdout)
 
 
 def test_two_shards_add_up_to_the_whole() -> None:
