@@ -104,6 +104,8 @@ class Inspector:
             if before is not None:
                 check_step(before, value, memory.state)
                 check_replies(before, value, memory.state, self._replies)
+                known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
+                check_tables(memory.state, memory.registry, known)
             check_cheap(memory.state)
         except BrokenRule as broken:
             raise Broken(broken.rule, broken.message, broken.expected, broken.got) from None

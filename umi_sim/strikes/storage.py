@@ -1,6 +1,6 @@
 """Faults of storage: calls refused, lost, torn or slow; answers that are short, damaged or misdirected."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -11,6 +11,7 @@ from umi_core.inputs import ReadDone
 from umi_core.values import Address, Row, SessionRow
 from umi_sim.faults import WINDOW_MS_MAX, Draw, log_uniform
 from umi_sim.items import Args
+from umi_sim.prng import Keyed
 from umi_sim.services import DOUBTS, Call, Flush, Handled, Lag, Later, Services, Tight, failed
 from umi_sim.storage import SimStorage
 from umi_sim.stored import address_order, flipped, place_read
@@ -177,6 +178,12 @@ def known_rows(storage: SimStorage) -> list[Row]:
     return [storage.rows[address] for address in sorted(storage.rows, key=address_order)]
 
 
+def one_of(rows: Sequence[Row], number: int) -> Row:
+    """The row of this number: the same one whatever other rows come and go, so that a record can be cut."""
+    keyed = Keyed(number.to_bytes(8, "big"))
+    return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
+
+
 def with_rows(change: Callable[[Services, list[Row], Args], None]) -> Strike:
     def strike(services: Services, call: Call, now_ms: int, args: Args) -> Handled:
         answer = services.answer(call)
@@ -278,7 +285,7 @@ def misdirected_row(services: Services, call: Call, now_ms: int, args: Args) -> 
         masks(storage, rows[index]) if args["masked"] else strays(storage, call.effect.query, rows[index])
     )
     if others:
-        stray = others[whole(args, "other") % len(others)]
+        stray = one_of(others, whole(args, "other"))
         address = rows[index].address if args["masked"] else stray.address
         rows[index] = attrs.evolve(stray, address=address, score_ppm=rows[index].score_ppm)
     return Later(attrs.evolve(answer, rows=tuple(rows)), now_ms)

@@ -273,15 +273,33 @@ def test_transient_damage_is_in_one_answer_only() -> None:
 def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
     world = told_of("Ann", "Bob")
     look = call(Read(ByIds((Address(HOME, "entity", "Ann"),))), "o3/read#1")
-    args: Args = {"index": 0, "other": 0, "masked": False}
-    (row,) = rows_of(strikes.strike(world, look, AT_MS, "storage_misdirected", args))
-    assert (row.address.id, getattr(row.body, "id", "")) == ("Bob", "Bob")
-    (row,) = rows_of(strikes.strike(world, look, AT_MS, "storage_misdirected", {**args, "masked": True}))
-    assert (row.address.id, getattr(row.body, "id", "")) == ("Ann", "Bob")
+
+    def told(other: int, *, masked: bool) -> tuple[str, str, str]:
+        args: Args = {"index": 0, "other": other, "masked": masked}
+        (row,) = rows_of(strikes.strike(world, look, AT_MS, "storage_misdirected", args))
+        return row.address.kind, row.address.id, getattr(row.body, "id", "")
+
+    others = [("entity", "Bob", "Bob"), ("vector", "Ann", ""), ("vector", "Bob", "")]
+    assert sorted({told(other, masked=False) for other in range(20)}) == others
+    under_ann = [("entity", "Ann", ""), ("entity", "Ann", "Bob")]
+    assert sorted({told(other, masked=True) for other in range(20)}) == under_ann
     assert [drawn(world, look, "storage_misdirected", at) for at in (0, 1)] == [
-        args,
+        {"index": 0, "other": 0, "masked": False},
         {"index": 0, "other": 1, "masked": True},
     ]
+
+
+def test_the_stray_row_is_the_same_one_when_others_have_gone() -> None:
+    names = [f"N{n}" for n in range(9)]
+    look = call(Read(ByIds((Address(HOME, "entity", "N0"),))), "o3/read#1")
+    for other in range(20):
+        args: Args = {"index": 0, "other": other, "masked": False}
+        (stray,) = rows_of(strikes.strike(told_of(*names), look, AT_MS, "storage_misdirected", args))
+        fewer = told_of("N0", stray.address.id, *names[other % 5 : other % 5 + 2])
+        assert (
+            rows_of(strikes.strike(fewer, look, AT_MS, "storage_misdirected", args))[0].address
+            == stray.address
+        )
 
 
 def rows_of(handled: Handled) -> tuple[Row, ...]:
