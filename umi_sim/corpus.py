@@ -201,10 +201,16 @@ def keep_for_good(source: Path, folder: Path = DURABLE, ticket: str = "", notes:
     if done.exit_code:
         raise NotKept(f"{source}: {done.what}: {done.why}; to expect this: umi-sim bless {source}")
     path = folder / (seed_file.default_path(seed.failure).name if seed.failure else source.name)
+    if path.exists() and not path.samefile(source):
+        raise NotKept(f"{source}: {path} is there already{told(maybe_read(path))}: remove one of the two")
     seed_file.write(path, attrs.evolve(seed, repro=f"umi-sim replay {path.as_posix()}"))
     if source.resolve() != path.resolve() and source.resolve().parent == EPHEMERAL.resolve():
         source.unlink()
     return path
+
+
+def told(seed: SeedFile | None) -> str:
+    return f", and expects to {seed.expect.result}" if seed else ""
 
 
 def problem_of(seed: SeedFile) -> str:

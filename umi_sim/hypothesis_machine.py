@@ -6,7 +6,8 @@
 
 Law 1. What a rule does becomes items as it is done: an example is a record that replays without Hypothesis.
 Law 2. Oracle and invariants are those of a run; the end of an example heals, drains, audits and restarts.
-Law 3. An example shrinks towards the failure it began with: each fingerprint is an exception of its own.
+Law 3. Each fingerprint is an exception of its own. The first example of one is shrunk as any run is, item by
+       item; Hypothesis is told to leave that, and if it shrinks all the same, the smallest example is kept.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
@@ -25,9 +26,11 @@ from umi_sim import corpus, fingerprint, pools, report, seed_file
 from umi_sim.inspector import Inspector
 from umi_sim.items import ClockMove, Fault, Item, Op
 from umi_sim.mutants import planted
+from umi_sim.mutants.registry import MUTANTS
 from umi_sim.run_config import RunConfig
 from umi_sim.runner import Known, crash_of, failure_of, run, run_of, verdict_of
 from umi_sim.scenario import draw, find
+from umi_sim.shrink import NothingToShrink, shrink_whole
 from umi_sim.source import ArgsMaker, strikes
 from umi_sim.verdict import Broken, Failure, Verdict
 from umi_sim.workloads import ids_of_cast
@@ -39,7 +42,10 @@ JUMP_MS: Final = (1, 10, 1_000, 3_600_000, 7 * 86_400_000)
 HEALED_MS: Final = 120_000  # no window is open for so long
 EVENTS_MAX: Final = 6
 LUCK_MAX: Final = 255
-PATIENT: Final = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)  # an example is shrunk here, 50 times as fast
+SHRINK_SECONDS_MAX: Final = 20
+OURS: Final[dict[str, Any]] = {"deadline": None, "phases": PHASES, "verbosity": Verbosity.quiet}
+PATIENT: Final = settings(**OURS, suppress_health_check=[HealthCheck.too_slow])
 PROFILES: Final = {
     "dev": settings(PATIENT, derandomize=False),
     "ci": settings(PATIENT, derandomize=True, database=None),
@@ -109,7 +115,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     config: RunConfig
     folder: Path = seed_file.EPHEMERAL
-    kept: dict[str, tuple[int, str]]  # of each fingerprint: how many items, and the command that replays them
+    kept: dict[str, tuple[int, list[str]]]  # of each fingerprint: how many items, and how it is told
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,15 +150,16 @@ class MemoryMachine(RuleBasedStateMachine):
             raise promise_of(fingerprint.of(failure))(told) from None
 
     def told(self, verdict: Verdict) -> str:
-        """The layout of a failure; its seed file holds the example with the fewest items."""
+        """The layout of a failure; its seed file holds the smallest run that fails so."""
         again = run(self.config, verdict.items)
         verdict = again if again.failure else verdict
         assert verdict.failure is not None
         mark = fingerprint.of(verdict.failure)
-        if mark not in self.kept or len(verdict.items) <= self.kept[mark][0]:
-            path = corpus.keep_run(verdict, self.folder)
-            self.kept[mark] = len(verdict.items), f"umi-sim replay {path.as_posix()}"
-        return "\n".join(report.lines(verdict, self.kept[mark][1]))
+        if mark not in self.kept:
+            self.kept[mark] = small(corpus.keep_run(verdict, self.folder), verdict)
+        elif len(verdict.items) < self.kept[mark][0]:
+            self.kept[mark] = as_it_is(corpus.keep_run(verdict, self.folder), verdict)
+        return "\n".join(self.kept[mark][1])
 
     @invariant()
     def every_rule_holds(self) -> None:
@@ -186,6 +193,22 @@ class MemoryMachine(RuleBasedStateMachine):
             self.planting.__exit__(None, None, None)
 
 
+def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
+    """How many items are left of a failure that was kept, once it is shrunk, and how it is told."""
+    assert verdict.failure is not None
+    try:
+        done = shrink_whole(seed_file.read(path), seconds_max=SHRINK_SECONDS_MAX)
+    except NothingToShrink:
+        return as_it_is(path, verdict)
+    seed_file.write(path, done.seed)
+    told = done.told(f"umi-sim replay {path.as_posix()}", "", verdict.failure)
+    return len(done.seed.items), report.failed(told)
+
+
+def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
+    return len(verdict.items), list(report.lines(verdict, f"umi-sim replay {path.as_posix()}"))
+
+
 def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:
     try:
         act()
@@ -213,13 +236,16 @@ def machine(
 ) -> type[MemoryMachine]:
     """A state machine over the requests and fault kinds of a scenario, shipped or at a path.
 
-    `mutant` plants a bug, to see the machine find it; `folder` is where seed files go; `profile`, dev (fresh
-    examples) or ci (the same ones each time), is taken instead of the profile that Hypothesis is in.
+    `mutant` plants a bug, as the scenario itself may, to see the machine find it; `folder` is where seed
+    files go; `profile`, dev (fresh examples) or ci (the same ones each time), is taken instead of the profile
+    that Hypothesis is in. Raises BadScenario, or ValueError for a bug or a profile that there is not.
     """
+    check(mutant, (None, *MUTANTS), "planted bug")
+    check(profile, (None, *PROFILES), "profile")
     drawn = draw(find(scenario), 0)
     config = attrs.evolve(
         drawn, agents=drawn.agents[:1], mode="swarm", latency="instant", policy="fifo", in_flight_max=1,
-        workload="generated", planted=mutant,
+        workload="generated", planted=mutant or drawn.planted,
     )  # fmt: skip
     rules: dict[str, Any] = {name: rule_for(name) for name in config.weights if name in ARGS}
     members = {"config": config, "kept": {}, **BUNDLES, **beginnings(config), **rules, **moments(config)}
@@ -227,8 +253,13 @@ def machine(
     made: type[MemoryMachine] = type(
         f"{config.scenario.title().replace('_', '')}Machine", (MemoryMachine,), members
     )
-    made.TestCase.settings = PROFILES[profile] if profile else settings(deadline=None)
+    made.TestCase.settings = PROFILES[profile] if profile else settings(**OURS)
     return made
+
+
+def check(given: str | None, known: Sequence[str | None], what: str) -> None:
+    if given not in known:
+        raise ValueError(f"{given}: no such {what}; known: {', '.join(filter(None, known))}")
 
 
 # Bundles: what later rules take up. They are never empty, since a rule with an empty one would not be tried.

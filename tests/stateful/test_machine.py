@@ -11,6 +11,7 @@ from umi_sim import seed_file
 from umi_sim.hypothesis_machine import ARGS, MemoryMachine, machine
 from umi_sim.items import ClockMove, Fault
 from umi_sim.runner import run_once, verdict_of
+from umi_sim.scenario import find
 
 SHORT = settings(max_examples=12, stateful_step_count=15, deadline=None, derandomize=True, database=None)
 
@@ -31,6 +32,28 @@ def test_a_failing_example_leaves_a_seed_file_that_replays(tmp_path: Path) -> No
     assert found
     verdict, _ = run_once(found[0].config, found[0].items)
     assert verdict.failure is not None
+
+
+def test_a_failing_example_is_shrunk_as_any_run_is_and_told_once(tmp_path: Path) -> None:
+    """By the bug that the scenario itself plants; all of its hostile ids are one failure."""
+    path = tmp_path / "mine.toml"
+    shipped = Path(str(find("sessions").folder), "sessions.toml").read_text()
+    path.write_text(shipped.replace("[scenario]\n", '[scenario]\nmutant = "missing-session-succeeds"\n', 1))
+    broken = machine(str(path), profile="ci", folder=tmp_path)
+    with pytest.raises(AssertionError, match=r"loaded '.*', which was never created here") as told:
+        run_state_machine_as_test(broken, settings=broken.TestCase.settings)
+    (found,) = tmp_path.glob("*.json")
+    seed = seed_file.read(found)
+    assert seed.minimised is not None
+    assert (len(seed.items), seed.minimised.one_minimal) == (1, True)
+    assert f"  repeat   umi-sim replay {found.as_posix()}\n" in str(told.value)
+
+
+def test_a_bug_or_a_profile_that_there_is_not_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^nope: no such planted bug; known: get-alive-at-expiry, "):
+        machine("calm", mutant="nope")
+    with pytest.raises(ValueError, match=r"^night: no such profile; known: dev, ci$"):
+        machine("calm", profile="night")
 
 
 def test_every_request_has_a_rule_and_so_have_the_moments_of_a_run() -> None:

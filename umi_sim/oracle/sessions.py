@@ -213,7 +213,7 @@ class SessionOracle(Owner):
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
         is_known = session is not None and session.user == user
-        demand(is_known, "session-or-error", f"loaded {request.session_id}, which was never created here")
+        demand(is_known, "session-or-error", f"loaded {request.session_id!r}, which was never created here")
         assert session is not None
         may_members = [name for save in self.open for name in save.hand_to]
         is_member = agent in (*session.members, *session.may_members, *may_members)

@@ -21,7 +21,8 @@ Way = tuple[str | int, ...]
 WithArgs = Op | Fault | ClockMove
 Place = tuple[str, Way]  # id of the item, way to the value
 
-DERIVED: Final = re.compile(r"[a-z]+_[0-9a-f]{12,}")  # an id: it names what it was made from, or nothing
+# An id: it names what it was made from, or nothing. A long word is looked at once.
+DERIVED: Final = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{12,}")
 WORDS: Final = {"told": "nothing", "clock": "runs"}  # arguments of faults that are one of a few words
 
 
