@@ -12,6 +12,7 @@ from umi_sim import seed_schema
 from umi_sim.explain import CLASSES
 from umi_sim.faults import KINDS
 from umi_sim.invariants import RULES
+from umi_sim.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario import find, shipped
 
@@ -149,8 +150,9 @@ def marks() -> str:
 
 def invariants() -> str:
     rows = (
-        (f"`{rule.name}`", rule.id, rule.statement, rule.seen_by if rule.is_checked else "nobody yet", bugs)
+        (f"`{rule.name}`", rule.id, rule.statement, seen_by if is_seen else "nobody yet", bugs)
         for rule in RULES
+        for seen_by, is_seen in [(rule.seen_by, rule.is_checked or rule.seen_by == HARNESS)]
         for bugs in [", ".join(bug.name for bug in MUTANTS.values() if rule.name in bug.rules)]
     )
     head = ("rule", "id", "what it promises", "seen by", "planted bugs that it may find")

@@ -85,6 +85,17 @@ def is_seed_file(file: str) -> bool:
 # Files to write.
 
 
+def must_take_trace(file: str, *read: str | None) -> None:
+    """The same for a trace, which replaces nothing but a trace."""
+    from umi_sim import trace
+
+    must_be_writable(file, *read)
+    if Path(file).exists():
+        with Path(file).open("rb") as opened:
+            if (begins := opened.read(trace.HEAD_BYTES)) and not trace.is_trace(begins):
+                refuse(f"{file}: is no trace, and would be written over: name another file")
+
+
 def must_be_writable(file: str, *read: str | None) -> None:
     """Refuse at once what could not be written in the end, and what would replace a file that is read."""
     path = Path(file)

@@ -16,7 +16,7 @@ from umi_sim import __version__
 from umi_sim.arguments import (
     config_of,
     is_seed_file,
-    must_be_writable,
+    must_take_trace,
     overrides_of,
     readable,
     readable_trace,
@@ -99,14 +99,14 @@ def run(
     config = config_of(scenario, seed, overrides, transcript)
     command = command_of(scenario, seed, overrides, transcript)
     if trace:
-        must_be_writable(trace, scenario, transcript)
+        must_take_trace(trace, scenario, transcript)
     verdict = runner.run(config)
     if trace:
         write_trace(Path(trace), config)
     if verdict.failure is None:
         return told(verdict, command, command, untold(verdict) if transcript else {}, **how)
     path = kept_path(verdict)
-    if path is not None and cli_shrink.is_of_another_run(verdict, path):
+    if path is not None and cli_shrink.is_of_another_run(verdict, path, is_whole=no_shrink):
         where = f"an earlier, smaller run with this fingerprint: umi-sim replay {path.as_posix()}"
         return told(verdict, command, "", {"kept": where}, **how)
     if path is not None and not no_shrink and cli_shrink.told_small(verdict, path, command, **how):

@@ -147,8 +147,9 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
     "--runs", type=click.IntRange(0, RUNS_MAX), default=200, show_default=True,
     help="How often the rest is drawn afresh after each item; 0: only what is needed.",
 )  # fmt: skip
+@click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
 @output_options
-def why(file: str, runs: int, as_json: bool, quiet: bool, no_color: bool) -> int:
+def why(file: str, runs: int, own: str, as_json: bool, quiet: bool, no_color: bool) -> int:
     """Explain a failing seed file: what it needs, where it was decided, and the nearest run that passes.
 
     Shrink a long one first. Ctrl-C ends it with what is known by then.
@@ -157,12 +158,16 @@ def why(file: str, runs: int, as_json: bool, quiet: bool, no_color: bool) -> int
     umi-sim why .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim why --runs 50 FILE
     """
+    from umi_sim import scenario, why_page
     from umi_sim import why as asking
-    from umi_sim import why_page
 
     seed = readable(file)
     try:
-        found = asking.why(seed, runs, progress_to_stderr(quiet))
+        if own:
+            scenario.of(seed.config, own)
+        found = asking.why(seed, runs, progress_to_stderr(quiet), own)
+    except scenario.BadScenario as error:
+        refuse(f"--scenario {error}")
     except asking.NothingToExplain as error:
         refuse(f"{file}: {error}")
     if as_json:

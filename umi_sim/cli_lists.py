@@ -31,6 +31,8 @@ def checked(path: Path) -> str:
     """What a good file is, in a few words."""
     from umi_sim import scenario, transcript
 
+    if not path.exists():
+        refuse(f"{path}: no such file")
     if path.suffix not in CHECKS:
         refuse(f"{path}: expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)")
     try:

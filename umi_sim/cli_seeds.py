@@ -1,12 +1,12 @@
 """Commands about seed files: thin; the work is in replay.py, blessing.py and corpus.py."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from umi_sim.arguments import must_be_writable, readable
+from umi_sim.arguments import must_take_trace, readable
 from umi_sim.console import complain, is_colored, output_options, refuse, say, say_json
 from umi_sim.wording import cut, escaped, plural, row
 
@@ -24,12 +24,14 @@ EPHEMERAL: Final = ".umi-sim/ephemeral"
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--relaxed", is_flag=True, help="Compare the failure only, not the hashes.")
 @click.option("--regenerate", is_flag=True, help="From the seed alone, not from the recorded items.")
+@click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
 @click.option("--expect", type=click.Choice(["pass", "fail"]), help="Not what the file expects.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
 @output_options
 def replay(
-    files: Sequence[str], relaxed: bool, regenerate: bool, expect: str | None, trace: str | None, **how: bool
-) -> int:
+    files: Sequence[str], relaxed: bool, regenerate: bool, own: str, expect: str | None, trace: str | None,
+    **how: bool,
+) -> int:  # fmt: skip
     """Run seed files again and compare with what they recorded.
 
     Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
@@ -44,14 +46,18 @@ def replay(
 
     if trace and (len(files) > 1 or regenerate):
         refuse("--trace: write the records of one recorded file: name one FILE, without --regenerate")
+    if own and not regenerate:
+        refuse(f"--scenario {own}: is read with --regenerate only, the items of a file need none")
     if trace:
-        must_be_writable(trace, *files)
-    return severest([replay_one(file, relaxed, regenerate, expect or "", trace, **how) for file in files])
+        must_take_trace(trace, *files)
+    asked = relaxed, regenerate, own, expect or "", trace, how
+    return severest([replay_one(file, *asked) for file in files])
 
 
 def replay_one(
-    file: str, relaxed: bool, regenerate: bool, expect: str, trace: str | None, **how: bool
-) -> int:
+    file: str, relaxed: bool, regenerate: bool, own: str, expect: str, trace: str | None,
+    how: Mapping[str, bool],
+) -> int:  # fmt: skip
     """Run one file; its exit code. One that cannot be read does not keep others from running."""
     from umi_sim import replay as replaying
     from umi_sim import seed_file
@@ -64,7 +70,7 @@ def replay_one(
             why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
             return complain(escaped(f"{file}: {why}"))
         if regenerate:
-            done = replaying.regenerated(seed, expect)
+            done = replaying.regenerated(seed, expect, own)
         else:
             done = replaying.replay(seed, relaxed=relaxed, expect=expect)
     except seed_file.BadSeedFile as error:
@@ -73,7 +79,7 @@ def replay_one(
         return complain(escaped(f"{file}: {error}"))
     if trace:
         replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
-    return told(file, again(file, relaxed, regenerate, expect), done, **how)
+    return told(file, again(file, relaxed, regenerate, own, expect), done, **how)
 
 
 def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, no_color: bool) -> int:
@@ -96,11 +102,11 @@ def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, n
     return done.exit_code
 
 
-def again(file: str, relaxed: bool, regenerate: bool = False, expect: str = "") -> str:
+def again(file: str, relaxed: bool, regenerate: bool = False, own: str = "", expect: str = "") -> str:
     from shlex import join
 
     options = [*(["--relaxed"] if relaxed else []), *(["--regenerate"] if regenerate else [])]
-    options += ["--expect", expect] if expect else []
+    options += [*(["--scenario", own] if own else []), *(["--expect", expect] if expect else [])]
     return join(["umi-sim", "replay", *options, file])
 
 

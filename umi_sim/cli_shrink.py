@@ -82,9 +82,15 @@ def told_small(
     return True
 
 
-def is_of_another_run(verdict: "Verdict", path: Path) -> bool:
-    """Whether the file of this failure holds another run that fails alike, and is smaller."""
-    kept, lived = readable(str(path)).config, verdict.config
+def is_of_another_run(verdict: "Verdict", path: Path, *, is_whole: bool) -> bool:
+    """Whether the file of this failure holds another run that fails alike, and is smaller.
+
+    `is_whole`: this run after it was shrunk is another one, too.
+    """
+    seed, lived = readable(str(path)), verdict.config
+    if is_whole and seed.items != verdict.items:
+        return True
+    kept = seed.config
     return (kept.scenario, kept.seed, kept.settings) != (lived.scenario, lived.seed, lived.settings)
 
 

@@ -61,7 +61,7 @@ def exit_code(command: Callable[[], Any]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # who read has gone, and the interpreter still flushes
         return 0
     except OSError as error:
-        return complain(f"{error.filename or 'a file'}: {error.strerror or error}")
+        return complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
     except Exception:
         sys.excepthook(*sys.exc_info())  # a bug of ours is no verdict, so it must not end with 1
         return HARNESS
@@ -120,7 +120,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_colored(no_color: bool) -> bool:
-    return sys.stdout is not None and sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
+    is_plain = no_color or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and not is_plain
 
 
 def seed_of(text: str) -> int:

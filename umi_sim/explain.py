@@ -18,6 +18,7 @@ from umi_core.data import Data
 from umi_sim import scenario
 from umi_sim.faults import KINDS, Kind
 from umi_sim.invariants import ALIASES, RULES, Rule, rule_named
+from umi_sim.invariants.rules import HARNESS
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runner import run_once
@@ -96,7 +97,7 @@ def names() -> Iterator[str]:
 def listed() -> Iterator[str]:
     """All rules, a line each, and what else has a page."""
     for rule in RULES:
-        checked = "" if rule.is_checked else "   (not checked yet)"
+        checked = "" if rule.is_checked or rule.seen_by == HARNESS else "   (not checked yet)"
         yield f"{rule.name:28} {rule.id:16} {rule.statement}{checked}"
     others = f"{len(KINDS)} faults (umi-sim faults), {len(MUTANTS)} planted bugs (umi-sim mutants)"
     yield f"and {others}, {len(floors())} marks (umi-sim marks)"
@@ -114,7 +115,7 @@ def rule_page(name: str) -> list[str]:
     found = [
         f"{rule}: {rule.statement}",
         row("seen", ", ".join(filter(None, (SEEN[rule.seen_by], WHEN.get(rule.cost, ""))))),
-        row("checked", ", ".join(places(rule.name)) or "nowhere yet: nothing can break it in a run"),
+        row("checked", ", ".join(places(rule.name)) or nowhere(rule)),
         row("page", "docs/invariants.md"),
         *rows("faults", ", ".join(guarding(rule)) or "no kind of fault is meant for it"),
         *bug_rows(bugs),
@@ -126,6 +127,12 @@ def rule_page(name: str) -> list[str]:
     if bugs:
         return [*found, "", row("bites", f"umi-sim mutants --only {bugs[0].name}")]
     return found
+
+
+def nowhere(rule: Rule) -> str:
+    if rule.seen_by == HARNESS:
+        return "by every sweep: docs/sweeps.md"
+    return "nowhere yet: nothing can break it in a run"
 
 
 def bugs_of(rule: Rule) -> list[Mutant]:

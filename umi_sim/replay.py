@@ -111,18 +111,17 @@ def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
 # From the seed alone.
 
 
-def regenerated(seed: SeedFile, expect: str = "") -> Replayed:
-    """Draw scenario and items from the seed anew. Raises NotRegenerated if they cannot be the same."""
+def regenerated(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
+    """Draw scenario and items from the seed anew; `own`: the file of a scenario that is not shipped.
+
+    Raises NotRegenerated if they cannot be the same.
+    """
     from umi_sim import scenario  # a replay of items needs none
 
-    if seed.config.scenario not in scenario.shipped():
-        raise NotRegenerated(
-            f"the scenario {seed.config.scenario} is your own: umi-sim run its file with --seed"
-        )
-    found = scenario.find(seed.config.scenario)
-    if found.version != seed.config.version:
-        versions = f"version {seed.config.version}, it is at version {found.version} now"
-        raise NotRegenerated(f"recorded for {seed.config.scenario} {versions}: its seeds mean something else")
+    try:
+        found = scenario.of(seed.config, own)
+    except scenario.BadScenario as error:
+        raise NotRegenerated(str(error)) from None
     config = attrs.evolve(drawn_anew(seed, found), planted=seed.config.planted)
     is_asked = expect not in ("", seed.expect.result)
     wanted = attrs.evolve(seed, expect=Expect(expect)) if expect else seed

@@ -83,6 +83,8 @@ def lines(verdict: Verdict, repeat: str, seed: str = "") -> list[str]:
 def passed(verdict: Verdict, repeat: str) -> Iterator[str]:
     yield headline(verdict)
     yield row("repeat", repeat)
+    if verdict.config.planted:
+        yield row("planted", f"{verdict.config.planted}, which this run does not show")
     yield row("trace", verdict.trace_hash)
     yield row("config", config_line(verdict.config))
     if not_plain := unusual(verdict.config):
@@ -180,7 +182,7 @@ def failed(told: Told, *, all_items: bool = False) -> list[str]:
     of_file = () if told.repeat.startswith("umi-sim run ") else ("umi-sim why FILE", "umi-sim step FILE")
     found = [
         cut(
-            f"FAIL {failure.kind} {rule_of(failure)} at step {failure.step}: {failure.message}",
+            f"FAIL {failure.kind} {failure.rule_told} at step {failure.step}: {failure.message}",
             LINE_CHARS_MAX * 2,
         ),
         row("repeat", told.repeat),
@@ -272,10 +274,6 @@ def frames(failure: Failure) -> Iterator[str]:
 
 
 FRAME: Final = r'File "[^"]*?((?:umi_core|umi_sim)/[^"]*)", line (\d+), in (\S+)'
-
-
-def rule_of(failure: Failure) -> str:
-    return failure.rule if failure.rule == failure.rule_id else f"{failure.rule} ({failure.rule_id})"
 
 
 def script(told: Told, all_items: bool) -> Iterator[str]:

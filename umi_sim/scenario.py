@@ -68,6 +68,23 @@ def find(name_or_path: str) -> "Scenario":
     return load(known.get(name_or_path) or Path(name_or_path))
 
 
+def of(config: RunConfig, path: str = "") -> "Scenario":
+    """The scenario that a run was drawn from: the one in this file, or the shipped one.
+
+    Raises BadScenario, also if it is another one or of another version.
+    """
+    wanted, known = config.scenario, shipped()
+    if not path and wanted not in known:
+        raise BadScenario(f"the scenario {shown(wanted)} is your own: name its file, --scenario FILE")
+    found = find(path or wanted)
+    if found.id != wanted:
+        raise BadScenario(f"{escaped(path)}: is the scenario {found.id}, the run is one of {shown(wanted)}")
+    if found.version != config.version:
+        versions = f"version {config.version}, it is at version {found.version} now"
+        raise BadScenario(f"recorded for {wanted} {versions}: its seeds mean something else")
+    return found
+
+
 def shipped() -> dict[str, Path]:
     """The files that come with umi_sim, by id, in order of ids."""
     here = Path(__file__).resolve().parent

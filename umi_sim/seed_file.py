@@ -24,7 +24,7 @@ from umi_sim.seed_fields import CONFIG_FIELDS, NEEDED, PLAIN, READERS
 from umi_sim.seed_parts import BadSeedFile, Expect, History, Minimised, SeedFile
 from umi_sim.seed_text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
 from umi_sim.strict_json import FILE_BYTES_MAX, BadValue, as_object, parsed, unknown, whole
-from umi_sim.trace import write_whole
+from umi_sim.trace import is_trace, write_whole
 from umi_sim.verdict import Failure, Verdict
 
 __all__ = [
@@ -94,6 +94,8 @@ def read(path: Path) -> SeedFile:
 
 def loads(data: bytes, name: str) -> SeedFile:
     """The run in these bytes; `name` is what an error calls them."""
+    if is_trace(data):
+        raise BadSeedFile(f"{name}: is a trace, and no seed file: umi-sim show {name}")
     try:
         return from_document(as_object(parsed(data), "the file"))
     except BadValue as error:

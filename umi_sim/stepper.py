@@ -13,7 +13,6 @@ from umi_sim import why, why_page
 from umi_sim.calls import literal
 from umi_sim.difference import cell
 from umi_sim.playback import Course, Playback, Stand, look
-from umi_sim.report import rule_of
 from umi_sim.seed_file import SeedFile
 from umi_sim.state_tree import Branch, Change, NoSuchPath, Tree, changes, told
 from umi_sim.wording import cut, escaped, spaced
@@ -127,7 +126,7 @@ class Stepper:
             yield f"{spaced(int(str(record[1]))):>12} ms {cell(record, RECORD_CHARS)}"
         failure = self.course.failure
         if failure is not None and failure.step == self.step:
-            yield f"FAIL {failure.kind} {rule_of(failure)} at step {failure.step}: {failure.message}"
+            yield f"FAIL {failure.kind} {failure.rule_told} at step {failure.step}: {failure.message}"
 
     # Looking.
 

@@ -27,6 +27,7 @@ Field: TypeAlias = Plain
 Record: TypeAlias = list[Field]
 
 FORMAT: Final = "umi-trace-1"
+HEAD_BYTES: Final = 64  # of a file: its format stands there
 PERSON: Final = b"umi-trace-v1"
 HASH_BYTES: Final = 16
 KEPT_COUNT_MAX: Final = 1_000
@@ -191,6 +192,11 @@ def split(unpacker: msgpack.Unpacker, data: bytes) -> Iterator[bytes]:
 
 def digest_of(data: bytes) -> bytes:
     return blake2b(data, digest_size=HASH_BYTES, person=PERSON).digest()
+
+
+def is_trace(data: bytes) -> bool:
+    """Whether a file that begins so is one of records, whole or not."""
+    return FORMAT.encode() in data[:HEAD_BYTES]
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -48,6 +48,11 @@ class Failure(Data):
     frame: str = ""
     traceback: str = ""
 
+    @property
+    def rule_told(self) -> str:
+        """The rule as people read it: its name, and the id behind it."""
+        return self.rule if self.rule == self.rule_id else f"{self.rule} ({self.rule_id})"
+
 
 @attrs.frozen
 class Event(Data):

@@ -80,6 +80,7 @@ class Found(Owner):
     options: list[Part] = attrs.field(factory=list)
     shares: list[Share] = attrs.field(factory=list)
     tail_from: str = ""
+    no_shares: str = ""
     nearest: Part | None = None
     nearest_trace: Trace | None = None
     stopped: str = ""
@@ -90,15 +91,19 @@ class Found(Owner):
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, progress: Progress) -> Found:
-    """Everything, in order. Raises NothingToExplain before any of it."""
+def why(seed: SeedFile, runs: int, progress: Progress, own: str = "") -> Found:
+    """Everything, in order; `own`: the file of a scenario that is not shipped.
+
+    Raises NothingToExplain before any of it.
+    """
     found = begun(seed)
     inquiry = Inquiry(seed, found, progress)
     try:
         inquiry.find_needed()
         inquiry.find_options()
         inquiry.find_nearest()
-        inquiry.find_shares(runs)
+        if runs:
+            inquiry.find_shares(runs, own)
     except KeyboardInterrupt:
         found.stopped = INTERRUPTED
     return found
@@ -197,9 +202,14 @@ class Inquiry(Owner):
 
     # Where it was decided.
 
-    def find_shares(self, runs: int) -> None:
+    def find_shares(self, runs: int, own: str) -> None:
         """One run for each prefix, then the next one for each: what is there is even, whenever it ends."""
-        config, tail, self.found.tail_from = self.tail_configs()
+        try:
+            drawn = scenario.draw(scenario.of(self.seed.config, own), self.seed.config.seed)
+        except scenario.BadScenario as error:
+            self.found.no_shares = str(error)
+            return
+        config, tail, self.found.tail_from = self.tail_configs(drawn)
         counts = prefixes(len(self.found.items))
         failed = dict.fromkeys(counts, 0)
         for number in range(runs):
@@ -215,10 +225,9 @@ class Inquiry(Owner):
                 failed[count] += self.fails_so(verdict)
             self.found.shares = [Share(count, failed[count], number + 1) for count in counts]
 
-    def tail_configs(self) -> tuple[RunConfig, RunConfig, str]:
+    def tail_configs(self, drawn: RunConfig) -> tuple[RunConfig, RunConfig, str]:
         """The configuration of the world, that of the generator, and where the latter is from."""
         recorded = self.seed.config
-        drawn, told = drawn_again(recorded)
         tail = attrs.evolve(
             drawn, agents=recorded.agents, start_ms=recorded.start_ms, memory=recorded.memory,
             operations_max=min(drawn.operations_max, TAIL_OPERATION_COUNT_MAX),
@@ -232,19 +241,9 @@ class Inquiry(Owner):
         verdict, _ = run_once(world, self.seed.items)
         self.count(verdict)
         if self.fails_so(verdict):
-            return world, tail, told
+            return world, tail, drawn.scenario
         calm = attrs.evolve(tail, faults={}, policy="fifo")  # the judge excuses what he sees faults for
-        return recorded, calm, f"{told}, without faults"
-
-
-def drawn_again(recorded: RunConfig) -> tuple[RunConfig, str]:
-    """What the seed of the file draws from its scenario, and its name; a plain one if that is not at hand."""
-    shipped = scenario.shipped()
-    for name in (recorded.scenario, "smoke"):
-        found = scenario.load(shipped[name]) if name in shipped else None
-        if found is not None and (name == "smoke" or found.version == recorded.version):
-            return scenario.draw(found, recorded.seed), name
-    raise AssertionError("smoke ships with umi_sim")
+        return recorded, calm, f"{drawn.scenario}, without faults"
 
 
 def prefixes(count: int) -> list[int]:

@@ -6,7 +6,6 @@ from typing import Final
 from umi_sim import difference, trace
 from umi_sim.calls import named
 from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.report import rule_of
 from umi_sim.why import Found, Part, Share
 from umi_sim.wording import cut, escaped, row
 
@@ -19,7 +18,7 @@ def page(found: Found) -> list[str]:
     """The whole page, a line each."""
     failure = found.failure
     head = cut(
-        f"WHY {failure.kind} {rule_of(failure)} at step {failure.step}: {failure.message}", LINE_CHARS_MAX
+        f"WHY {failure.kind} {failure.rule_told} at step {failure.step}: {failure.message}", LINE_CHARS_MAX
     )
     parts = (head, *conclusion(found), *needed(found), *shares(found), *nearest(found))
     return [escaped(line) for line in parts]
@@ -89,6 +88,8 @@ def item_told(item: Item) -> str:
 
 
 def shares(found: Found) -> Iterator[str]:
+    if found.no_shares:
+        yield from ("", row("share", f"not known: {escaped(found.no_shares)}"))
     if not found.shares:
         return
     runs = found.shares[0].runs

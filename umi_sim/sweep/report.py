@@ -65,8 +65,9 @@ def failures(outcome: Outcome) -> str:
         else ""
     )
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
+    unseen = f"planted bug {' and '.join(outcome.unseen)} not seen" if outcome.unseen else ""
     nothing = "every promise kept" if totals.runs else "nothing was run"
-    return ", ".join(filter(None, (*totals.doubts(), found, old, missed))) or nothing
+    return ", ".join(filter(None, (*totals.doubts(), unseen, found, old, missed))) or nothing
 
 
 def shares(totals: Totals) -> Iterator[str]:
@@ -118,8 +119,18 @@ def kept_lines(outcome: Outcome) -> Iterator[str]:
     }
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)
     yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{said}")
-    yield from (f"  umi-sim replay {each.path.as_posix()}" for each in outcome.still_failing)
+    for each in outcome.still_failing:
+        yield from earlier_lines(each)
     yield from (escaped(cut(f"  {each.problem}")) for each in outcome.unreadable)
+
+
+def earlier_lines(kept: Kept) -> Iterator[str]:
+    """What fails still: a bug that the file itself plants does so until the file is removed."""
+    bug = kept.seed.config.planted if kept.seed else None
+    planted = f"   (plants {bug}: remove it when you are done)" if bug else ""
+    yield escaped(f"  umi-sim replay {kept.path.as_posix()}{planted}")
+    if kept.replayed and (failure := kept.replayed.verdict.failure):
+        yield escaped(cut(f"    {failure.kind} {failure.rule_told}: {failure.message}"))
 
 
 def missed_line(missed: Missed) -> str:

@@ -194,6 +194,13 @@ class Outcome(Data):
         return [each for each in self.kept if each.seed is None]
 
     @property
+    def unseen(self) -> list[str]:
+        """The planted bugs of these scenarios, if nothing failed: who knows what else would not be seen."""
+        if self.is_interrupted or self.totals.found or not self.totals.runs:
+            return []
+        return [str(file.mutant) for file in self.files.values() if file.mutant]
+
+    @property
     def result(self) -> Literal["pass", "fail", "interrupted"]:
         if self.severest_code:
             return "fail"
@@ -208,7 +215,7 @@ class Outcome(Data):
         """The code of the severest kind of failure."""
         codes = [EXIT_CODES[found.kind] for found in self.totals.found.values()]
         codes += [EXIT_CODES[each.still_fails] for each in self.kept if each.still_fails]
-        return severest([*codes, HARNESS] if self.missed or self.totals.doubts() else codes)
+        return severest([*codes, HARNESS] if self.missed or self.unseen or self.totals.doubts() else codes)
 
 
 # One run.
@@ -263,7 +270,6 @@ def found_in(name: str, verdict: Verdict) -> Found:
 
 
 def found_of(name: str, seed: int, failure: Failure, text: str, *, is_whole: bool = True) -> Found:
-    rule = failure.rule if failure.rule == failure.rule_id else f"{failure.rule} ({failure.rule_id})"
     path = seed_file.default_path(failure).as_posix()
     mark = fingerprint.of(failure)
-    return Found(name, seed, failure.kind, rule, mark, failure.message, path, text, is_whole)
+    return Found(name, seed, failure.kind, failure.rule_told, mark, failure.message, path, text, is_whole)

@@ -487,6 +487,29 @@ def test_a_failure_without_a_file_offers_nothing_that_needs_one() -> None:
     assert lived.stdout.endswith("\n  more     umi-sim explain ttl-boundary\n")
 
 
+def test_of_a_run_that_stays_long_the_file_of_the_short_one_is_told() -> None:
+    umi("run", "bad.toml", "--seed", "1")
+    told = umi("run", "bad.toml", "--seed", "1", "--no-shrink").stdout
+    assert "  repeat   umi-sim run bad.toml --seed 1\n" in told
+    assert "  kept     an earlier, smaller run with this fingerprint: umi-sim replay " in told
+
+
+def test_a_scenario_of_ones_own_is_named_to_draw_from_it_again() -> None:
+    umi("run", "bad.toml", "--seed", "1")
+    (path,) = [each.as_posix() for each in Path(".umi-sim/ephemeral").glob("*.json")]
+    own = "the scenario bad is your own: name its file, --scenario FILE"
+    assert f"{path}: {own}" in refused("replay", "--regenerate", path)
+    again = umi("replay", "--regenerate", "--scenario", "bad.toml", path).stdout
+    assert "  replay   same failure: same items; as recorded\n" in again
+    assert f"  repeat   umi-sim replay --regenerate --scenario bad.toml {path}\n" in again
+    assert "is read with --regenerate only" in refused("replay", "--scenario", "bad.toml", path)
+    assert f"\n  share    not known: {own}\n" in umi("why", "--runs", "3", path).stdout
+    told = umi("why", "--runs", "3", "--scenario", "bad.toml", path).stdout
+    assert "           and all that follows is drawn afresh, as in bad\n" in told
+    other = refused("why", "--scenario", "own.toml", path)
+    assert "--scenario own.toml: is the scenario own, the run is one of bad" in other
+
+
 def test_what_cannot_be_shrunk_is_refused() -> None:
     umi("run", "bad.toml", "--seed", "1", "--no-shrink")
     path = next(Path(".umi-sim/ephemeral").glob("*.json"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from tests.unit.sim.commands import umi
+from tests.unit.sim.commands import refused, umi
 from umi_sim import runner, scenario, seed_file, trace
 from umi_sim.seed_file import SeedFile
 
@@ -105,6 +105,28 @@ def test_what_is_expected_to_pass_is_shown_so(path: str) -> None:
     first, second, *_ = umi("show", path).stdout.splitlines()
     assert first == "PASS canary seed 0: expected to pass now; what it was before:"
     assert second.startswith("FAIL safety ttl-boundary ")
+
+
+def test_what_is_kept_for_good_is_not_replaced(path: str) -> None:
+    """A bug that was fixed and is back fails in the same way, so its file has the same name."""
+    assert umi("corpus", "keep", path, "--ticket", "1").exit_code == 0
+    (kept,) = Path("scenarios/seeds").glob("*.json")
+    before = kept.read_bytes()
+    again = Path("again.json")
+    again.write_bytes(before)
+    assert f"{kept} is there already, and expects to fail: remove one of the two" in refused(
+        "corpus", "keep", "again.json", "--ticket", "2"
+    )
+    assert kept.read_bytes() == before
+    assert umi("corpus", "keep", kept.as_posix(), "--notes", "new").exit_code == 0
+
+
+def test_a_trace_replaces_nothing_but_a_trace(path: str) -> None:
+    Path("app.py").write_text("print()")
+    assert "app.py: is no trace, and would be written over" in refused("replay", path, "--trace", "app.py")
+    for _ in range(2):
+        assert umi("replay", path, "--trace", "out.trace", "--quiet").exit_code == 0
+    assert "out.trace: is a trace, and no seed file: umi-sim show out.trace" in refused("replay", "out.trace")
 
 
 def test_only_folders_are_listed_and_a_bad_file_is_told_with_its_reason(path: str) -> None:

@@ -362,6 +362,27 @@ def test_the_chunk_of_the_first_failure_is_kept_whole() -> None:
     assert sweep("bad.toml", "--seeds", "0..29", "--resume", "done.jsonl").exit_code == 1
 
 
+def test_a_planted_bug_that_nothing_sees_is_no_pass() -> None:
+    text = Path("bad.toml").read_text().replace("set = 2, get = 4, len = 1", "len = 1")
+    Path("blind.toml").write_text(text)
+    told = sweep("blind.toml", "--seeds", "0..3")
+    assert told.exit_code == 4
+    assert ", planted bug get-alive-at-expiry not seen\n" in told.stdout
+    lived = umi("run", "blind.toml", "--seed", "0")
+    assert lived.exit_code == 0
+    assert "  planted  get-alive-at-expiry, which this run does not show\n" in lived.stdout
+
+
+def test_an_earlier_failure_is_told_with_its_cause() -> None:
+    sweep("bad.toml", "--seeds", "1..2")
+    (path,) = seed_file.EPHEMERAL.glob("*.json")
+    told = sweep("bad.toml", "--seeds", "3").stdout
+    remark = "plants get-alive-at-expiry: remove it when you are done"
+    assert (
+        f"  umi-sim replay {path.as_posix()}   ({remark})\n    safety ttl-boundary (TTL-1): get 'a'" in told
+    )
+
+
 def test_merged_chunks_replace_nothing_but_chunks() -> None:
     sweep("own.toml", "--seeds", "0..3", "--resume", "1.jsonl")
     text = Path("own.toml").read_text()
