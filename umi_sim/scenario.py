@@ -274,7 +274,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if scenario.kind != kind and given:
             yield f"workload.{kind}", f'belongs to kind = "{kind}", and to no other'
     if scenario.transcript and not transcript_path(scenario):
-        yield "workload.transcript", "not a file in the folder of the scenario"
+        yield "workload.transcript", f"{shown(scenario.transcript)} is no file in the folder of the scenario"
     count_min = (scenario.count or (1, 4))[0]
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
@@ -297,7 +297,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
         if scenario.mutant not in MUTANTS:
             close = near(scenario.mutant, list(MUTANTS))
-            yield "scenario.mutant", f"no such planted bug{close or '; docs/scenarios.md lists them'}"
+            told = f"no such planted bug{close or '; docs/scenarios.md lists them'}"
+            yield "scenario.mutant", f"{shown(scenario.mutant)}: {told}"
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"
     try:

@@ -150,7 +150,10 @@ def test_settings_count_when_a_run_is_drawn_anew() -> None:
             {"settings": {"agents.cuont": "1"}},
             "mean nothing here: --set: agents.cuont: unknown key",
         ),
-        ({"settings": {"workload.transcript": '"../x.jsonl"'}}, "not a file in the folder of the scenario"),
+        (
+            {"settings": {"workload.transcript": '"../x.jsonl"'}},
+            "x.jsonl is no file in the folder of the scenario",
+        ),
         ({"settings": {"workload": TALE}}, "recorded with a conversation of your own"),
         ({"workload": "transcript"}, "recorded with a conversation of your own"),
     ],
