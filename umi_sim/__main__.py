@@ -8,7 +8,7 @@ import atexit
 import gc
 from typing import Final
 
-GC_OBJECTS_MIN: Final = 50_000
+GC_OBJECTS_MIN: Final = 200_000
 
 
 def main() -> None:
