@@ -10,25 +10,18 @@ import attrs
 import pytest
 
 from umi_core.config import Config
-from umi_core.effects import Degraded, Done, Outcome
-from umi_core.inputs import (
-    Answer,
-    Count,
-    EffectFailed,
-    Embedded,
-    Forget,
-    GetEntity,
-    ModelReplied,
-    Recall,
-    Remember,
-)
+from umi_core.ids import entity_id, note_id, relation_id
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
+from umi_core.messages.effects import Degraded, Done, Outcome
+from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
+from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
-from umi_core.values import Entity, Relation, RoutingDecision, Scope, Version, entity_id, note_id, relation_id
-from umi_sim.embedder import embed
-from umi_sim.oracle.archive import ArchiveOracle
-from umi_sim.verdict import Broken
+from umi_core.rows import Entity, Relation, Version
+from umi_core.values import RoutingDecision, Scope
+from umi_sim.judge.oracle.archive import ArchiveOracle
+from umi_sim.record.verdict import Broken
+from umi_sim.services.embedder import embed
 
 SCOPE = Scope("u1", "a1")
 NOW_MS = 1_000

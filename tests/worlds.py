@@ -8,14 +8,17 @@ from typing import Any, TypeVar
 import attrs
 
 from umi_core.config import Config
-from umi_core.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read, Reply
-from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, Request, Value, Wake
+from umi_core.engine.registry import Registry
+from umi_core.ids import entity_id
 from umi_core.memory import Memory
-from umi_core.values import Address, Row, Scope, entity_id
-from umi_core.workflow import Registry
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
+from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read, Reply
+from umi_core.messages.requests import Request
+from umi_core.rows import Address, Row
+from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.embedder import embed
-from umi_sim.storage import SimStorage
+from umi_sim.services.embedder import embed
+from umi_sim.services.storage import SimStorage
 
 SCOPE = Scope("u1", "a1")
 QUIET = Config(auto_rebalance=False)

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 import attrs
 
-from umi_sim import item_json, seed_file
+from umi_sim.kernel.prng import Stream
 from umi_sim.mutants import registry
-from umi_sim.prng import Stream
-from umi_sim.runner import run_once
-from umi_sim.seed_file import BadSeedFile, SeedFile
+from umi_sim.runs.runner import run_once
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile import item_json
+from umi_sim.seedfile.files import BadSeedFile, SeedFile
 
 Json = Any
 

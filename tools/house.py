@@ -82,30 +82,30 @@ CORE_MODULES: Final = {
     "asyncio": "a workflow",
 }
 CLOCK_FILES: Final = {  # rule R5: budgets, time elapsed, the fresh seed
-    "umi_sim/cli.py",
-    "umi_sim/hunt.py",
+    "umi_sim/cli/root.py",
+    "umi_sim/mutants/mutation_run.py",
     "umi_sim/sweep/outside.py",
     "umi_sim/shrink/search.py",
 }
 FENCE_FILES: Final = {"umi_sim/fence.py"}  # rule R8: must name what it stubs
 SIM_MODULES: Final = {  # module: (replacement, files that may import it all the same)
-    "random": ("umi_sim.prng.Stream", FENCE_FILES),
-    "secrets": ("umi_sim.prng.Stream", FENCE_FILES),
+    "random": ("umi_sim.kernel.prng.Stream", FENCE_FILES),
+    "secrets": ("umi_sim.kernel.prng.Stream", FENCE_FILES),
     "uuid": ("an item id or a digest", FENCE_FILES),
-    "time": ("umi_sim.clock", CLOCK_FILES | FENCE_FILES),
-    "datetime": ("whole milliseconds of umi_sim.clock", CLOCK_FILES),
-    "unicodedata": ("the frozen tables of umi_sim.text (rule R4)", set[str]()),
+    "time": ("umi_sim.kernel.clock", CLOCK_FILES | FENCE_FILES),
+    "datetime": ("whole milliseconds of umi_sim.kernel.clock", CLOCK_FILES),
+    "unicodedata": ("the frozen tables of umi_sim.kernel.characters (rule R4)", set[str]()),
 }
 SIM_ATTRIBUTES: Final = {
-    "urandom": ("umi_sim.prng.Stream", CLOCK_FILES | FENCE_FILES),
+    "urandom": ("umi_sim.kernel.prng.Stream", CLOCK_FILES | FENCE_FILES),
     **dict.fromkeys(
         ("isalpha", "isalnum", "isupper", "islower", "istitle"),
-        ("the frozen tables of umi_sim.text (rule R4)", {"umi_sim/text.py"}),
+        ("the frozen tables of umi_sim.kernel.characters (rule R4)", {"umi_sim/kernel/characters.py"}),
     ),
 }
 FLOAT_FILES: Final = {
-    "umi_sim/cli.py",
-    "umi_sim/report.py",
+    "umi_sim/cli/root.py",
+    "umi_sim/explain/report.py",
 }  # rates and seconds for the eye
 
 # lengths
@@ -124,21 +124,21 @@ BAD_WORDS: Final = {
 }
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
     "umi_sim.__main__",
-    "umi_sim.cli",
+    "umi_sim.cli.root",
     "umi_sim.cli_",
-    "umi_sim.conformance",
-    "umi_sim.hypothesis_machine",
+    "umi_sim.testing.conformance",
+    "umi_sim.testing.hypothesis_machine",
     "umi_sim.sweep.child",
-    "umi_sim.pytest_plugin",
+    "umi_sim.testing.pytest_plugin",
     "umi_sim.mutants.",
     "umi_sim.targets.",
     "umi_core.delegate",
 )
 LATE: Final = {  # who imports what in a function although that imports him: why
-    ("umi_sim.item_json", "umi_sim.item_schema"): "only who writes the schema needs it",
+    ("umi_sim.seedfile.item_json", "umi_sim.seedfile.item_schema"): "only who writes the schema needs it",
     ("umi_sim.mutants", "umi_sim.mutants.registry"): "all planted bugs, where one is planted",
 }
-TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli.py"}
+TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli/root.py"}
 MACHINE_PATH: Final = re.compile(r"/(work|farm)/|/tmp/[a-z]+/")
 SKIPPED_FOLDER: Final = re.compile(r"\.|(__pycache__|build|dist|htmlcov)$")
 ME: Final = "tools/house.py"

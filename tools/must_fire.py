@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from umi_sim.faults import KINDS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.faults.kinds import KINDS
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 SCENARIO: Final = "all_faults"
 SEED_COUNT: Final = 1_000

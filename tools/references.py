@@ -15,9 +15,9 @@ from umi_core.language.prompts import ask_rewrite
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import detected, judged, shown_turns
 from umi_core.language.words import words
-from umi_core.results import Resolution
+from umi_core.messages.results import Resolution
 from umi_core.values import Turn
-from umi_sim.model import truth
+from umi_sim.services.model import truth
 
 DATA: Final = Path(__file__).resolve().parent.parent / "scenarios" / "data" / "references.jsonl"
 CONFIDENCE_MIN_PPM: Final = 500_000  # the default of resolve_confidence_min_ppm

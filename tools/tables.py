@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from umi_core.config import OPTIONS, Config
-from umi_core.effects import EFFECT_NAMES
-from umi_core.workflow import Degrade, OnFailure, Step
+from umi_core.engine.workflow import Degrade, OnFailure, Step
+from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
-from umi_sim import seed_schema
-from umi_sim.explain import CLASSES
-from umi_sim.faults import KINDS
-from umi_sim.invariants import RULES
-from umi_sim.invariants.rules import HARNESS
+from umi_sim.explain.words import CLASSES
+from umi_sim.faults.kinds import KINDS
+from umi_sim.judge.invariants import RULES
+from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.scenario import find, shipped
+from umi_sim.scenario.files import find, shipped
+from umi_sim.seedfile import schema as seed_schema
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIRED = DOCS.parent / "tests" / "golden" / "fired.json"

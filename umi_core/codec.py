@@ -13,8 +13,9 @@ from typing import Any, Final, TypeAlias
 import attrs
 import msgpack
 
-from umi_core import effects, errors, inputs, results, state, values
+from umi_core import conditions, errors, rows, state, values
 from umi_core.config import Config
+from umi_core.messages import answers, effects, requests, results
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rewrites import Rewrite, RewriteCache
@@ -30,25 +31,23 @@ TUPLE: Final = 0
 DICT: Final = 1
 
 TAGGED: Final[tuple[type, ...]] = (
-    tuple, dict,
-    values.Scope, values.Address, values.Row, values.Entity, values.Version, values.Relation, values.Vector,
-    values.AccessRecord, values.Entry, values.Block, values.Core, values.Epoch, values.Head, values.Tombstone,
-    values.Receipt, values.SessionRow, values.RoutingDecision, values.Turn,
-    effects.ByIds, effects.Where, effects.ByFilter, effects.CountRows, effects.ByVector, effects.ByWords,
-    effects.Write, effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit,
-    effects.Degraded, effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall,
-    effects.HookNote, effects.Reply,
-    inputs.Set, inputs.Get, inputs.Exists, inputs.Delete, inputs.Incr, inputs.Append, inputs.Touch,
-    inputs.Sweep, inputs.Clear, inputs.Len, inputs.Bytes, inputs.GetBlock, inputs.Blocks, inputs.CoreBytes,
-    inputs.InCore, inputs.Render, inputs.LastRoutingDecisions, inputs.SetBlock, inputs.SetImportance,
-    inputs.RemoveBlock, inputs.CreateSession, inputs.SaveSession, inputs.LoadSession, inputs.Remember,
-    inputs.Recall, inputs.Forget, inputs.GetEntity, inputs.Count, inputs.Rebalance,
-    inputs.ModelReplied, inputs.Embedded, inputs.ReadDone, inputs.Committed, inputs.EffectFailed, inputs.Wake,
+    tuple, dict, values.Scope, rows.Address, rows.Row, rows.Entity, rows.Version, rows.Relation,
+    rows.Vector, rows.AccessRecord, values.Entry, values.Block, rows.Core, rows.Epoch, rows.Head,
+    rows.Tombstone, rows.Receipt, rows.SessionRow, values.RoutingDecision, values.Turn, effects.ByIds,
+    conditions.Where, effects.ByFilter, effects.CountRows, effects.ByVector, effects.ByWords, effects.Write,
+    effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit, effects.Degraded,
+    effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall, effects.HookNote,
+    effects.Reply, requests.Set, requests.Get, requests.Exists, requests.Delete, requests.Incr,
+    requests.Append, requests.Touch, requests.Sweep, requests.Clear, requests.Len, requests.Bytes,
+    requests.GetBlock, requests.Blocks, requests.CoreBytes, requests.InCore, requests.Render,
+    requests.LastRoutingDecisions, requests.SetBlock, requests.SetImportance, requests.RemoveBlock,
+    requests.CreateSession, requests.SaveSession, requests.LoadSession, requests.Remember, requests.Recall,
+    requests.Forget, requests.GetEntity, requests.Count, requests.Rebalance, answers.ModelReplied,
+    answers.Embedded, answers.ReadDone, answers.Committed, answers.EffectFailed, answers.Wake,
     results.Stored, results.Remembered, results.Hit, results.Forgotten, results.BlockSet,
     results.BlockRemoved, results.SessionCreated, results.SessionSaved, results.SessionLoaded,
-    results.Rebalanced,
-    Config, CoreTier, WorkingTier, SessionInfo, AccessTable, state.Tiers, state.Operation, state.State,
-    results.Recalled, results.Resolution, Rewrite, RewriteCache,
+    results.Rebalanced, Config, CoreTier, WorkingTier, SessionInfo, AccessTable, state.Tiers,
+    state.Operation, state.State, results.Recalled, results.Resolution, Rewrite, RewriteCache,
 )  # fmt: skip
 """Frozen by a test. Classes of facts that only one workflow knows are added by `register`."""
 

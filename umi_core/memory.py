@@ -11,12 +11,17 @@ from typing import assert_never
 import attrs
 
 from umi_core import codec
+from umi_core.admission import SERVED_BY, bad_id, bad_op_id, bad_scope
 from umi_core.config import Config
-from umi_core.effects import Done, Effect, Failed, Outcome, Refused, Reply
-from umi_core.engine import Engine
+from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.lifecycle import Engine
+from umi_core.engine.registry import Registry
 from umi_core.errors import BadConfig, BadOption, Deposed, Error, Rejected, StateDamaged, TooBusy, shown
-from umi_core.hooks import Interceptor
-from umi_core.inputs import (
+from umi_core.language.rewriting import shown_turns
+from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
+from umi_core.messages.answers import Value, Wake
+from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply
+from umi_core.messages.requests import (
     REQUESTS,
     Blocks,
     CoreBytes,
@@ -27,21 +32,15 @@ from umi_core.inputs import (
     Recall,
     Render,
     Request,
-    Value,
-    Wake,
     WorkflowRequest,
     WorkingRequest,
     is_working,
-)  # fmt: skip
-from umi_core.language.rewriting import shown_turns
-from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
-from umi_core.requests import SERVED_BY, bad_id, bad_op_id, bad_scope
+)
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers import working
 from umi_core.tiers.core import CoreTier, bad_kind, bad_label
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Scope
-from umi_core.workflow import Registry
 from umi_core.workflows import BUILT_IN
 
 REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())

@@ -12,14 +12,16 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.config import Config
-from umi_core.effects import Asked, AskModel, Degraded, Embed, HookNote, ModelCall, OpId
-from umi_core.inputs import Answer, CoreRead, EffectFailed, ModelReplied, WorkflowRequest
+from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
+from umi_core.messages.effects import Asked, AskModel, Degraded, Embed, HookNote, ModelCall, OpId
+from umi_core.messages.requests import CoreRead, WorkflowRequest
+from umi_core.rows import Row
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rewrites import RewriteCache
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
-from umi_core.values import RoutingDecision, Row, Scope
+from umi_core.values import RoutingDecision, Scope
 
 EMBED_TASK: Final = "embed"
 HOOKED: Final = ("refused", "substituted")  # what an interceptor does in place of the world

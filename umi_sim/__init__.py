@@ -1,22 +1,26 @@
 """umi_sim: the world around umi_core, or around another memory: seeded, simulated, full of faults.
 
-    prng clock text                   chance, time, frozen tables of characters
-    model embedder storage services   what agents share, and what each fault does to it
-    search_index postings             how storage searches many rows; loads numpy
-    faults content_faults reply_edits kinds of faults, which event each strikes, what it does to a reply
-    world source generator            one queue of events; items drawn from a seed, or replayed
-    workloads pools conversation      users, and the values they use; a talk of one's own
-    scenario toml_reader              worlds as TOML files, read with suspicion
-    oracle inspector invariants       who judges
-    runner verdict items run_config   one life, what it came to, and the record that repeats it
-    trace seed_file fingerprint       what happened, what is kept, which failures are the same
-    report cli sweep replay verify    eyes and hands; wording: how a line is worded
-    time_limit                        what is run in this process and has no end
-    pytest_plugin hypothesis_machine  the same worlds in other people's tests
-    export literals                   a recorded failure as a plain test of umi_core
-    mutants conformance               planted bugs; contracts of the simulated services
+    kernel/     chance, time, characters, wording: no idea of a memory
+    formats/    JSON, TOML and transcripts from strangers, read with suspicion
+    record/     what a run leaves behind: items, configuration, trace, verdict
+    services/   storage, model and embedder, which agents share
+    faults/     what can go wrong, where, and what it does
+    workload/   users: what they ask, and the values they give
+    world/      one run in progress: agents, network, clocks, one queue of events
+    judge/      who judges: the oracle, invariants, equivalences
+    mutants/    planted bugs that a run must find
+    scenario/   worlds as TOML files, and one run drawn from each seed
+    seedfile/   one run as a JSON file that replays anywhere
+    runs/       a run from its start to its verdict, fresh or replayed
+    explore/    every short list of actions, instead of drawn ones
+    shrink/     of a failing run as little as still fails in the same way
+    explain/    what a run or a failure came to, told
+    sweep/      many seeds in many processes
+    testing/    the simulator inside other people's tests
+    cli/        the command `umi-sim`
 
-`run` lives one life, `World` is one told call by call, `machine` gives the same operations to Hypothesis.
+Each room imports only those above it. `run` lives one life, `World` is one told call by call, `machine` gives
+the same operations to Hypothesis.
 """
 
 import sys as _sys
@@ -25,9 +29,9 @@ __version__ = "0.1.0"
 __all__ = ["World", "machine", "run"]
 
 _PLACES = {
-    "World": ("umi_sim.script", "Script"),
-    "machine": ("umi_sim.hypothesis_machine", "machine"),
-    "run": ("umi_sim.runner", "run"),
+    "World": ("umi_sim.testing.script", "Script"),
+    "machine": ("umi_sim.testing.hypothesis_machine", "machine"),
+    "run": ("umi_sim.runs.runner", "run"),
 }
 
 

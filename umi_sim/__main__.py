@@ -15,7 +15,7 @@ def main() -> None:
     """Run the command line, and end the process with its exit code."""
     gc.set_threshold(GC_OBJECTS_MIN)
     atexit.register(gc.freeze)
-    from umi_sim.cli import cli  # from here on it counts
+    from umi_sim.cli.root import cli  # from here on it counts
 
     cli(prog_name="umi-sim")
 

@@ -6,14 +6,19 @@ import attrs
 import pytest
 from hypothesis import Phase, settings
 
-from umi_core.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Where
-from umi_core.inputs import Committed, EffectFailed, ReadDone
-from umi_core.values import Address, Row
-from umi_sim import conformance
-from umi_sim.conformance import run_embedder_conformance, run_model_conformance, run_storage_conformance
-from umi_sim.embedder import embed
-from umi_sim.model import truth
-from umi_sim.storage import Kept, SimStorage
+from umi_core.conditions import Where
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query
+from umi_core.rows import Address, Row
+from umi_sim.services.embedder import embed
+from umi_sim.services.model import truth
+from umi_sim.services.storage import Kept, SimStorage
+from umi_sim.testing import conformance
+from umi_sim.testing.conformance import (
+    run_embedder_conformance,
+    run_model_conformance,
+    run_storage_conformance,
+)
 
 UNSHRUNK = settings(conformance.HOW, phases=[Phase.generate])  # is it found, not how small
 PATIENT = settings(UNSHRUNK, max_examples=1_000)

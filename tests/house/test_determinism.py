@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from umi_sim.runner import trace_of
-from umi_sim.scenario import draw, find
-from umi_sim.trace import first_difference
+from umi_sim.record.trace import first_difference
+from umi_sim.runs.runner import trace_of
+from umi_sim.scenario.files import draw, find
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from tools.tables import DOCS, PAGES
-from umi_sim import scenario
-from umi_sim.cli import cli
+from umi_sim.cli.root import cli
+from umi_sim.scenario import files as scenario
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]

@@ -7,7 +7,7 @@ import pytest
 from tools import house
 
 CORE = "umi_core/state.py"
-SIM = "umi_sim/world.py"
+SIM = "umi_sim/world/world.py"
 
 
 def found(path: str, text: str) -> list[str]:
@@ -34,12 +34,12 @@ def test_every_exported_name_can_be_imported(package: str) -> None:
         ("umi_core/values.py", "from umi_core import state", "umi_core.state is a layer above"),
         (
             "umi_core/values.py",
-            "def f() -> None:\n    import umi_core.effects",
-            "umi_core.effects is a layer above",
+            "def f() -> None:\n    import umi_core.messages.effects",
+            "umi_core.messages.effects is a layer above",
         ),
         ("umi_core/values.py", "from umi_core import Memory", "import from a file that is in LAYERS"),
         ("umi_core/novelty.py", "from umi_core.values import Scope", "use a row of LAYERS"),
-        (CORE, "from umi_sim.world import World", "ask the world by an effect"),
+        (CORE, "from umi_sim.world.world import World", "ask the world by an effect"),
         (CORE, "import rich", "not on the list of pure modules"),
         (CORE, "import logging", "not on the list of pure modules"),
         (CORE, "import numpy as np", "umi_core/policies/similarity.py only"),
@@ -58,7 +58,7 @@ def test_every_exported_name_can_be_imported(package: str) -> None:
         # banned in umi_sim
         *[(SIM, f"x = {name}(y)", f"{name}() is banned") for name in house.SIM_CALLS],
         *[(SIM, f"import {name}", f"{name} is banned in umi_sim") for name in house.SIM_MODULES],
-        (SIM, "from time import monotonic", "use umi_sim.clock"),
+        (SIM, "from time import monotonic", "use umi_sim.kernel.clock"),
         (SIM, "x = 1e3", "the float 1000.0 is banned"),
         (SIM, "import os\nx = os.urandom(8)", ".urandom is banned"),
         (SIM, "from os import urandom", "urandom is banned"),
@@ -139,8 +139,8 @@ def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
         (CORE, "x = y // 2\nif isinstance(x, float):\n    z(x)"),
         (CORE, "self.open(x)\nx.id(3)"),
         ("umi_sim/sweep/outside.py", "import time"),
-        ("umi_sim/cli.py", "import os\nimport time\nx = os.urandom(8)"),
-        ("umi_sim/text.py", "x = y.isalpha()"),
+        ("umi_sim/cli/root.py", "import os\nimport time\nx = os.urandom(8)"),
+        ("umi_sim/kernel/characters.py", "x = y.isalpha()"),
         (SIM, "for x in sorted({1, 2}):\n    y(x)"),
         (SIM, "z = sorted(f(x) for x in set(y))\nok = all(x for x in {1, 2})\nu = {f(x) for x in set(y)}"),
         (SIM, "seen = set()\nseen.update(x for x in seen)\nz = [x for x in y if x in seen]"),
@@ -173,12 +173,13 @@ def test_a_good_snippet_is_left_alone(path: str, text: str) -> None:
 def test_a_file_that_nobody_imports_is_found() -> None:
     files = {
         "pyproject.toml": '[project.entry-points.umi]\nfar = "umi_sim.far:make"\n',
-        "umi_sim/cli.py": "from umi_sim.runner import run\nfrom umi_sim import world\nX='umi_sim.why:main'\n",
-        "umi_sim/runner.py": "from . import trace\n",
-        "umi_sim/world.py": "import umi_sim.links\n",
-        "umi_sim/links.py": "",
-        "umi_sim/trace.py": "",
-        "umi_sim/why.py": "",
+        "umi_sim/cli/root.py": "from umi_sim.runs.runner import run\nfrom umi_sim import world\n"
+        "X='umi_sim.explain.why:main'\n",
+        "umi_sim/runs/runner.py": "from . import trace\n",
+        "umi_sim/world/world.py": "import umi_sim.world.links\n",
+        "umi_sim/world/links.py": "",
+        "umi_sim/record/trace.py": "",
+        "umi_sim/explain/why.py": "",
         "umi_sim/far.py": "",
         "umi_sim/targets/ours.py": "",
         "umi_sim/alone.py": "import umi_sim.alone\n",

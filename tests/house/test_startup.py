@@ -10,13 +10,14 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "scenarios" / "seeds" / "once-only-own-plan-told-as-repeated.json"
 NEEDLESS = (
     "numpy", "rich", "hypothesis", "pytest", "multiprocessing", "concurrent.futures", "asyncio", "tomllib",
-    "subprocess", "difflib", "umi_sim.generator", "umi_sim.workloads", "umi_sim.pools", "umi_sim.scenario",
+    "subprocess", "difflib", "umi_sim.world.generator", "umi_sim.workload.users", "umi_sim.workload.pools",
+    "umi_sim.scenario.files",
     "umi_sim.sweep", "umi_sim.shrink", "umi_sim.explore", "umi_sim.mutants.registry",
-    "umi_sim.model.rewriting", "umi_sim.item_schema",
+    "umi_sim.services.model.rewriting", "umi_sim.seedfile.item_schema",
 )  # fmt: skip
 PROGRAM = """
 import json, sys
-from umi_sim.cli import cli
+from umi_sim.cli.root import cli
 code = cli(["replay", "--relaxed", "--quiet", sys.argv[1]], standalone_mode=False)
 print(json.dumps([code, sorted(sys.modules)]))
 """

@@ -31,7 +31,7 @@ def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:
     (metadata,) = unzipped.glob("*.dist-info")
     entry_points = (metadata / "entry_points.txt").read_text()
     assert "umi-sim = umi_sim.__main__:main" in entry_points
-    assert "umi_sim.pytest_plugin = umi_sim.pytest_plugin" in entry_points
+    assert "umi_sim.testing.pytest_plugin = umi_sim.testing.pytest_plugin" in entry_points
     assert (metadata / "licenses" / "LICENSE").is_file()
 
 

@@ -3,11 +3,11 @@
 import attrs
 import pytest
 
-from umi_sim.equivalences import NAMES, rule_of
+from umi_sim.judge.equivalences import NAMES, rule_of
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.equivalence import ROWS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 SEED_COUNT = 20
 

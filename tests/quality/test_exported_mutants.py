@@ -7,13 +7,13 @@ import pytest
 
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
-from umi_sim import seed_file
-from umi_sim.export import CannotShow, source_of
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
-from umi_sim.seed_file import SeedFile
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.testing.export import CannotShow, source_of
 
 # Some of each area, those that are found soonest.
 SAMPLE: Final = (

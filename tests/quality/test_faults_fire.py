@@ -2,9 +2,9 @@
 
 import pytest
 
-from umi_sim.faults import KINDS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.faults.kinds import KINDS
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 SEED_COUNT = 12
 FIRES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from umi_sim.cli import cli
-from umi_sim.faults import KINDS
+from umi_sim.cli.root import cli
+from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants import matrix
 from umi_sim.mutants.registry import MUTANTS
 

@@ -12,11 +12,11 @@ from typing import Final
 import attrs
 import pytest
 
-from umi_sim.invariants import rule_named
+from umi_sim.judge.invariants import rule_named
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 
 def only_requests(**weights: int) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from umi_sim.explore.search import explore
-from umi_sim.scenario import find
+from umi_sim.scenario.files import find
 
 
 @pytest.mark.slow

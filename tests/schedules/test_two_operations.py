@@ -7,10 +7,12 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
-from umi_core.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
 from umi_core.errors import SessionConflict
-from umi_core.inputs import (
-    Answer,
+from umi_core.ids import entity_id
+from umi_core.invariants import before_step, check_memory, check_step
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
+from umi_core.messages.requests import (
     CreateSession,
     Forget,
     Get,
@@ -23,10 +25,10 @@ from umi_core.inputs import (
     Set,
     SetBlock,
 )
-from umi_core.invariants import before_step, check_memory, check_step
-from umi_core.results import Forgotten, Remembered, SessionSaved, Stored
-from umi_core.values import AccessRecord, Core, Entity, Relation, Scope, Tombstone, Version, entity_id
-from umi_sim.invariants.store import check_store
+from umi_core.messages.results import Forgotten, Remembered, SessionSaved, Stored
+from umi_core.rows import AccessRecord, Core, Entity, Relation, Tombstone, Version
+from umi_core.values import Scope
+from umi_sim.judge.invariants.store import check_store
 
 UMI = entity_id(SCOPE, "self", "Umi")
 

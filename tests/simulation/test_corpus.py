@@ -5,9 +5,15 @@ from pathlib import Path
 import attrs
 import pytest
 
-from umi_sim import corpus, faults, generator, pools, scenario, seed_file, workloads
-from umi_sim.prng import Stream
-from umi_sim.runner import run_once
+from umi_sim.faults import kinds as faults
+from umi_sim.kernel.prng import Stream
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import corpus
+from umi_sim.seedfile import files as seed_file
+from umi_sim.workload import pools
+from umi_sim.workload import users as workloads
+from umi_sim.world import generator
 
 CORPUS = sorted((Path(__file__).resolve().parent.parent.parent / "scenarios" / "seeds").glob("*.json"))
 

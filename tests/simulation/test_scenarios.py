@@ -2,8 +2,8 @@
 
 import pytest
 
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find, shipped
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find, shipped
 
 SEEDS = range(2)  # more of them is what a sweep is for
 DOUBT_SEEDS_MAX = 60  # a dozen are enough, nearly always

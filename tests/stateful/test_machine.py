@@ -6,12 +6,12 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from umi_core.inputs import REQUESTS
-from umi_sim import seed_file
-from umi_sim.hypothesis_machine import ARGS, MemoryMachine, machine
-from umi_sim.items import ClockMove, Fault
-from umi_sim.runner import run_once, verdict_of
-from umi_sim.scenario import find
+from umi_core.messages.requests import REQUESTS
+from umi_sim.record.items import ClockMove, Fault
+from umi_sim.runs.runner import run_once, verdict_of
+from umi_sim.scenario.files import find
+from umi_sim.seedfile import files as seed_file
+from umi_sim.testing.hypothesis_machine import ARGS, MemoryMachine, machine
 
 SHORT = settings(max_examples=12, stateful_step_count=15, deadline=None, derandomize=True, database=None)
 

@@ -5,7 +5,9 @@ import textwrap
 from collections.abc import Iterator
 
 from tests.worlds import input_of
-from umi_core.effects import (
+from umi_core.ids import entity_id
+from umi_core.memory import Memory
+from umi_core.messages.effects import (
     AskModel,
     ByFilter,
     ByIds,
@@ -23,9 +25,9 @@ from umi_core.effects import (
     Refused,
     Reply,
 )
-from umi_core.memory import Memory
-from umi_core.results import Hit, Recalled, Remembered, Resolution
-from umi_core.values import Address, Entity, Relation, Scope, Version, entity_id
+from umi_core.messages.results import Hit, Recalled, Remembered, Resolution
+from umi_core.rows import Address, Entity, Relation, Version
+from umi_core.values import Scope
 
 NAMES = {
     entity_id(Scope("u1", agent), kind, name): name

@@ -26,9 +26,11 @@ import pytest
 
 from tests.transcripts.telling import line_of, place, shown, standing
 from tests.worlds import Pair
-from umi_core.effects import Asked, Commit, FailureKind, Reply
-from umi_core.inputs import REQUESTS, EffectFailed, ModelReplied, Recall, Value, Wake
-from umi_core.values import Scope, Turn, entity_id
+from umi_core.ids import entity_id
+from umi_core.messages.answers import EffectFailed, ModelReplied, Value, Wake
+from umi_core.messages.effects import Asked, Commit, FailureKind, Reply
+from umi_core.messages.requests import REQUESTS, Recall
+from umi_core.values import Scope, Turn
 
 HERE = Path(__file__).parent
 TOLD = ("ok", "no question", "skipped", *get_args(FailureKind))  # the scene says who answered what

@@ -11,8 +11,8 @@ import attrs
 from hypothesis import strategies as st
 
 from tests.worlds import Pair
-from umi_core.effects import Asked, AskModel, ByIds, ByVector, ByWords, Commit, Embed, Outcome, Read
-from umi_core.inputs import EffectFailed, Embedded, ModelReplied
+from umi_core.messages.answers import EffectFailed, Embedded, ModelReplied
+from umi_core.messages.effects import Asked, AskModel, ByIds, ByVector, ByWords, Commit, Embed, Outcome, Read
 
 
 @attrs.frozen

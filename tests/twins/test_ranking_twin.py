@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.worlds import SCOPE
 from umi_core.policies.ranking import fused, merged
-from umi_core.values import Address, Entity, Row
+from umi_core.rows import Address, Entity, Row
 
 Found = dict[str, int]  # relevance by id, what one variant finds
 Rows = list[tuple[str, int]]  # the same as it comes: an id may be there by vector and by words

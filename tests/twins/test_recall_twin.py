@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
 from tests.twins.test_ranking_twin import fused_slowly
 from tests.worlds import QUIET, Pair, saying
-from umi_core.effects import Degraded, Done, Failed, Outcome
 from umi_core.errors import StorageFailed
-from umi_core.inputs import Recall, Remember
+from umi_core.messages.effects import Degraded, Done, Failed, Outcome
+from umi_core.messages.requests import Recall, Remember
+from umi_core.messages.results import Recalled, Resolution
 from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
-from umi_core.results import Recalled, Resolution
-from umi_core.values import Entity, Turn
-from umi_sim.embedder import embed
+from umi_core.rows import Entity
+from umi_core.values import Turn
+from umi_sim.services.embedder import embed
 
 CLEAR, REFERRING = "Alice and tea", "tell him"
 TURNS: Final = (Turn("user", "John left on Monday"),)

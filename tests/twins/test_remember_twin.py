@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tests.twins.talk import LUCK, Met, Sleeps, Story, Wants, attempts, reason_of, together
 from tests.worlds import QUIET, Pair, input_of, saying, verdict
-from umi_core.effects import Degraded, Done, Failed, Outcome, Unknown
 from umi_core.errors import Conflict, StepFailed, StorageFailed, StorageFull, StorageRefused
-from umi_core.inputs import Remember
-from umi_core.results import Remembered
-from umi_core.values import Entity
+from umi_core.messages.effects import Degraded, Done, Failed, Outcome, Unknown
+from umi_core.messages.requests import Remember
+from umi_core.messages.results import Remembered
+from umi_core.rows import Entity
 
 # The story.
 

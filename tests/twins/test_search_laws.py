@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds import Pair
-from umi_core.effects import Done
-from umi_core.inputs import Recall, Remember
-from umi_core.results import Hit, Recalled
-from umi_sim.model import truth
+from umi_core.messages.effects import Done
+from umi_core.messages.requests import Recall, Remember
+from umi_core.messages.results import Hit, Recalled
+from umi_sim.services.model import truth
 
 PEOPLE = ("Alice", "Bob", "Carol", "Dave", "Eve", "Grace")
 FACTS = (

@@ -11,10 +11,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_core.effects import ByVector, ByWords, Commit, Where, Write
+from umi_core.conditions import Where
+from umi_core.messages.effects import ByVector, ByWords, Commit, Write
 from umi_core.policies.similarity import Rows, exact_type, measured, nearest, vector_relevance_ppm
-from umi_core.values import Address, Entity, Head, Scope, Vector
-from umi_sim.storage import SimStorage
+from umi_core.rows import Address, Entity, Head, Vector
+from umi_core.values import Scope
+from umi_sim.services.storage import SimStorage
 
 # Many rows by vector.
 

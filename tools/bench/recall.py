@@ -32,15 +32,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umi_core.config import Config
-from umi_core.effects import Asked, AskModel, ByVector, Commit, Done, Embed, Read, Reply
-from umi_core.inputs import Answer, Embedded, ModelReplied, Recall
+from umi_core.ids import entity_id
 from umi_core.memory import Memory
-from umi_core.values import Address, Entity, Row, Scope, Vector, entity_id
+from umi_core.messages.answers import Answer, Embedded, ModelReplied
+from umi_core.messages.effects import Asked, AskModel, ByVector, Commit, Done, Embed, Read, Reply
+from umi_core.messages.requests import Recall
+from umi_core.rows import Address, Entity, Row, Vector
+from umi_core.values import Scope
 from umi_core.workflows.drafting import embedded_text
-from umi_sim.embedder import embed
-from umi_sim.model import truth
-from umi_sim.prng import Stream
-from umi_sim.storage import SimStorage
+from umi_sim.kernel.prng import Stream
+from umi_sim.services.embedder import embed
+from umi_sim.services.model import truth
+from umi_sim.services.storage import SimStorage
 
 ONE_CORE: Final = "OPENBLAS_NUM_THREADS"
 SIZES: Final = (1_000, 10_000, 100_000)

@@ -18,14 +18,14 @@ import attrs
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from umi_sim.hypothesis_machine import machine
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
-from umi_sim.seed_file import of_verdict
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile.files import of_verdict
 from umi_sim.shrink import shrink_whole
-from umi_sim.verdict import Verdict
+from umi_sim.testing.hypothesis_machine import machine
 
 BUGS: Final = (
     "get-alive-at-expiry", "overwrite-leaks-space", "incr-shortens-life", "ttl-zero-is-forever",

@@ -17,7 +17,7 @@ from os import getloadavg
 from time import monotonic
 from typing import Final
 
-from umi_sim.sweep import conductor, keeper
+from umi_sim.sweep import conductor, worker_process
 from umi_sim.sweep.plan import Plan, source_of
 
 SCENARIOS = ("smoke", "storage_storm")
@@ -49,7 +49,7 @@ def best(turns: int, act: Callable[[int], float]) -> dict[int, float]:
 
 def seconds(plan: Plan, jobs: int) -> float:
     started = monotonic()
-    with keeper.hired():
+    with worker_process.hired():
         executor = conductor.executor_named(conductor.LOCAL)
         conductor.Conductor(plan, executor, jobs, lambda chunk, is_old: None).conduct()
     return monotonic() - started

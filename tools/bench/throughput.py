@@ -18,15 +18,15 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from umi_core.config import Config
-from umi_core.inputs import Value
 from umi_core.memory import Memory
+from umi_core.messages.answers import Value
 from umi_core.values import Scope
-from umi_sim import world
-from umi_sim.hypothesis_machine import machine
-from umi_sim.items import Op
-from umi_sim.run_config import RunConfig
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.record.items import Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.testing.hypothesis_machine import machine
+from umi_sim.world import world
 
 TURNS = 5
 HYPOTHESIS_EXAMPLES = 30

@@ -18,12 +18,12 @@ from unittest import mock
 
 import attrs
 
-from umi_sim.equivalences.lives import Life, Recorder
-from umi_sim.items import Item
-from umi_sim.run_config import RunConfig
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
-from umi_sim.verdict import Verdict
+from umi_sim.judge.equivalences.lives import Life, Recorder
+from umi_sim.record.items import Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 SCENARIOS = ("working", "core", "handoff", "conversation", "storage_storm", "crash_storm", "smoke")
 TURNS = 3
@@ -31,14 +31,14 @@ PROFILED_ROWS = 16
 PARTS = {
     "core: steps of memories": ("umi_core/memory.py", "step"),
     "core: digests, and copies made from bytes": ("umi_core/memory.py", "digest restore"),
-    "services: model, embedder, storage": ("umi_sim/services.py", "handle flush"),
+    "services: model, embedder, storage": ("umi_sim/services/calls.py", "handle flush"),
     "oracle": ("oracle/judge.py", "issued answered replied stepped"),
     "answers read as parsers read them": ("oracle/readings.py", "check_reading"),
     "invariants after each step": ("umi_core/invariants/__init__.py", "check_cheap"),
     "invariants between two states": ("umi_core/invariants/steps.py", "before_step check_step"),
-    "invariants over everything": ("umi_sim/inspector.py", "check"),
-    "trace and hash": ("umi_sim/trace.py", "add"),
-    "next event": ("umi_sim/world.py", "next_due ready"),
+    "invariants over everything": ("umi_sim/judge/inspector.py", "check"),
+    "trace and hash": ("umi_sim/record/trace.py", "add"),
+    "next event": ("umi_sim/world/world.py", "next_due ready"),
 }
 
 

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from umi_core.config import Config
-from umi_core.effects import Asked, Commit, Done, Outcome, Reply, Write
-from umi_core.inputs import Committed, ReadDone, Value
 from umi_core.invariants.broken import demand
 from umi_core.limits import SCAN_COUNT_MAX
+from umi_core.messages.answers import Committed, ReadDone, Value
+from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
+from umi_core.messages.results import Recalled, Remembered
 from umi_core.policies.promotion import score_ppm
-from umi_core.results import Recalled, Remembered
+from umi_core.rows import AccessRecord, Entity
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
-from umi_core.values import AccessRecord, Entity
 
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 SPEAK_BY_READING: Final = ("recall", "load_session")

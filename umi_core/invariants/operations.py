@@ -8,8 +8,8 @@ from collections.abc import Container, Sequence
 from typing import Final, Protocol
 
 from umi_core import limits
-from umi_core.effects import Asked
 from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.messages.effects import Asked
 from umi_core.state import Operation, State
 
 BACKGROUND_COUNT_MAX: Final = 2  # recover and rebalance, which nobody asked for

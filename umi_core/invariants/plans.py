@@ -12,19 +12,20 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
-from umi_core.effects import Commit, Write
-from umi_core.inputs import Forget, Remember, RemoveBlock
 from umi_core.invariants.accesses import check_recorded
 from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
+from umi_core.messages.effects import Commit, Write
+from umi_core.messages.requests import Forget, Remember, RemoveBlock
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import Entity, Relation, Row, Version
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
-from umi_core.values import EVOLUTION_KINDS, Entity, Relation, RoutingDecision, Row, Scope, Version
+from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
 
 
 @runtime_checkable

@@ -9,14 +9,14 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from umi_core.effects import AskModel
-from umi_core.inputs import Recall, Remember
 from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
-from umi_core.results import Resolution
+from umi_core.messages.effects import AskModel
+from umi_core.messages.requests import Recall, Remember
+from umi_core.messages.results import Resolution
 from umi_core.state import Facts, Operation
-from umi_core.values import cut
+from umi_core.text import cut
 
 RULE: Final = "prompt-inputs"
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {

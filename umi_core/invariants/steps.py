@@ -17,20 +17,10 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from umi_core.answers import held
+from umi_core.answer_checks import held
 from umi_core.data import Owner
-from umi_core.effects import Asked, Commit, Degraded, Done, ModelCall, Reply
 from umi_core.errors import Error
-from umi_core.inputs import (
-    Committed,
-    EffectFailed,
-    Embedded,
-    InCore,
-    ModelReplied,
-    ReadDone,
-    Value,
-    request_name,
-)
+from umi_core.ids import pack
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
@@ -42,11 +32,15 @@ from umi_core.invariants.plans import check_new_plan
 from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.tiers import check_equal_entries
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
+from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Value
+from umi_core.messages.effects import Asked, Commit, Degraded, Done, ModelCall, Reply
+from umi_core.messages.requests import InCore, request_name
 from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import Core, SessionRow
 from umi_core.state import Facts, Operation, Phase, State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
-from umi_core.values import Core, RoutingDecision, SessionRow, pack
+from umi_core.values import RoutingDecision
 
 MAY_LEAVE: Final = ("forget", "remove_block")
 Decisions = tuple[RoutingDecision, ...]

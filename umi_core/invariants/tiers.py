@@ -17,12 +17,13 @@ from umi_core.invariants.broken import BrokenRule, demand
 from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import AccessRecord
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, core_text
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier, write_error
-from umi_core.values import BLOCK_KINDS, AccessRecord, Block, Entry
+from umi_core.values import BLOCK_KINDS, Block, Entry
 
 SAMPLE_COUNT: Final = 1
 Rows = Mapping[str, tuple[bytes, int]]

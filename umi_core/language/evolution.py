@@ -21,7 +21,8 @@ from umi_core.language.replies import (
     reason_of,
 )
 from umi_core.limits import PPM, RELATION_REASON_BYTES_MAX
-from umi_core.values import EVOLUTION_KINDS, norm
+from umi_core.text import norm
+from umi_core.values import EVOLUTION_KINDS
 
 NONE: Final = "none"
 NEEDS_RESOLUTION_MIN_PPM: Final = 800_000

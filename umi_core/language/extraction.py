@@ -19,7 +19,8 @@ from umi_core.limits import (
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
 )
-from umi_core.values import ENTITY_TYPES, LINK_KINDS, cut, norm, tidy
+from umi_core.text import cut, norm, tidy
+from umi_core.values import ENTITY_TYPES, LINK_KINDS
 
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one
 SELF_CONFIDENCE_MIN_PPM: Final = 800_000

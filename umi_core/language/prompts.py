@@ -12,7 +12,9 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, PROMPT_BYTES_MAX
-from umi_core.values import ENTITY_TYPES, LINK_KINDS, Entity, Turn, cut, size
+from umi_core.rows import Entity
+from umi_core.text import cut, size
+from umi_core.values import ENTITY_TYPES, LINK_KINDS, Turn
 
 SHOWN_CONTENT_BYTES_MAX: Final = 200
 ROUTE_CONTEXT_BYTES_MAX: Final = 2_000

@@ -13,7 +13,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, PPM, REPLY_BYTES_MAX
-from umi_core.values import SURROGATE, cut, size
+from umi_core.text import SURROGATE, cut, size
 
 
 @attrs.frozen

@@ -17,8 +17,9 @@ from umi_core.language.pronouns import LANGUAGES, Reading, read
 from umi_core.language.replies import ArrayOf, Json, Unusable, find_json, whole
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
-from umi_core.results import Resolution
-from umi_core.values import Turn, norm, size
+from umi_core.messages.results import Resolution
+from umi_core.text import norm, size
+from umi_core.values import Turn
 
 
 def detected(query: str, turns: tuple[Turn, ...], enabled: bool) -> Resolution | None:

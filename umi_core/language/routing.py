@@ -21,7 +21,9 @@ from umi_core.language.replies import (
     reason_of,
 )
 from umi_core.policies.routing import table_decision
-from umi_core.values import BLOCK_KINDS, Entity, RoutingDecision, norm
+from umi_core.rows import Entity
+from umi_core.text import norm
+from umi_core.values import BLOCK_KINDS, RoutingDecision
 
 REASON_BYTES_MAX: Final = 200
 Malformed = Literal[  # these causes degrade; the others are the model's good right

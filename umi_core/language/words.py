@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from umi_core.values import CONTROL, cut, size, tidy
+from umi_core.text import CONTROL, cut, size, tidy
 
 AUTO_NAME_BYTES_MAX: Final = 50
 

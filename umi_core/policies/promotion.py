@@ -10,7 +10,8 @@ from math import isqrt
 from typing import Final
 
 from umi_core.limits import DAY_MS, HALF_LIFE_MS, PPM
-from umi_core.values import ENTITY_TYPES, AccessRecord
+from umi_core.rows import AccessRecord
+from umi_core.values import ENTITY_TYPES
 
 TYPE_PPM: Final = {
     "self": 1_000_000,

@@ -10,7 +10,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.limits import PPM, RRF_K, RRF_SCALE
-from umi_core.values import Row
+from umi_core.rows import Row
 
 RELEVANCE_SHARE_PPM = 700_000
 

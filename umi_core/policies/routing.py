@@ -6,7 +6,8 @@ Law 2. Nothing is routed to system. Law 3. Self entities go to persona, and nobo
 
 from typing import Final
 
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Entity, RoutingDecision
+from umi_core.rows import Entity
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, RoutingDecision
 
 SELF_BLOCK: Final = "persona"
 

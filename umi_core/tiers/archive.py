@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from umi_core.data import Data
-from umi_core.effects import Write
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
-from umi_core.values import AccessRecord, Address, Entity, Scope
+from umi_core.messages.effects import Write
+from umi_core.rows import AccessRecord, Address, Entity
+from umi_core.values import Scope
 
 Versions = Iterable[tuple[Address, int]]
 

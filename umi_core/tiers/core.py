@@ -34,7 +34,9 @@ from umi_core.errors import (
 from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
 from umi_core.policies.eviction import Shortage, Standing, victims
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.values import BLOCK_KINDS, Block, Entity, Entry, cut, has_control, is_text, size, tidy
+from umi_core.rows import Entity
+from umi_core.text import cut, has_control, is_text, size, tidy
+from umi_core.values import BLOCK_KINDS, Block, Entry
 
 ENTRY_KINDS: Final = BLOCK_KINDS[1:]
 CUT_MARK: Final = "…"

@@ -10,10 +10,11 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.ids import pack
 from umi_core.language.prompts import FIXED
 from umi_core.limits import RESOLVE_CACHE_COUNT_MAX, RESOLVE_CACHE_MS
-from umi_core.results import Resolution
-from umi_core.values import Scope, Turn, pack
+from umi_core.messages.results import Resolution
+from umi_core.values import Scope, Turn
 
 FIXED_DIGEST: Final = blake2b(pack(list(FIXED["rewrite"])), digest_size=16).digest()
 KEPT: Final = ("resolved", "unchanged")

@@ -19,8 +19,9 @@ from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.errors import Error, SnapshotDamaged
+from umi_core.ids import pack
+from umi_core.text import cut, is_text, size
 from umi_core.tiers.working import WorkingTier, write_error
-from umi_core.values import cut, is_text, pack, size
 
 __all__ = ["Loaded", "SessionInfo", "decode", "encode", "recalled", "remembered", "reserved"]
 

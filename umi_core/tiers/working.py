@@ -14,11 +14,12 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from umi_core import errors, inputs, limits
+from umi_core import errors, limits
 from umi_core.config import Config
-from umi_core.effects import Done, Outcome, Refused
 from umi_core.errors import Error, shown
-from umi_core.values import cut, is_text, size
+from umi_core.messages import requests
+from umi_core.messages.effects import Done, Outcome, Refused
+from umi_core.text import cut, is_text, size
 
 __all__ = ["WorkingTier", "answer", "check", "drop_expired", "write_error"]
 
@@ -49,7 +50,7 @@ class WorkingTier:
 
 
 def answer(
-    tier: WorkingTier, request: inputs.WorkingRequest, now_ms: int, config: Config, info: Info
+    tier: WorkingTier, request: requests.WorkingRequest, now_ms: int, config: Config, info: Info
 ) -> Outcome:
     """Drop what has expired, then do what the request asks. O(1) unless something is due."""
     if tier.due_ms <= now_ms:
@@ -71,7 +72,7 @@ def drop_expired(tier: WorkingTier, now_ms: int) -> None:
 # One function per request; each checks in the order in which errors are promised.
 
 
-def on_set(tier: WorkingTier, request: inputs.Set, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_set(tier: WorkingTier, request: requests.Set, now_ms: int, config: Config, info: Info) -> Outcome:
     key, value, ttl_ms = request.key, request.value, request.ttl_ms
     if (error := write_error(key)) is not None:
         return Refused(error)
@@ -82,20 +83,24 @@ def on_set(tier: WorkingTier, request: inputs.Set, now_ms: int, config: Config, 
     return put(tier, key, value, now_ms + ttl_ms, config, DONE)
 
 
-def on_get(tier: WorkingTier, request: inputs.Get, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_get(tier: WorkingTier, request: requests.Get, now_ms: int, config: Config, info: Info) -> Outcome:
     if (error := read_error(request.key)) is not None:
         return Refused(error)
     value = look_up(tier, request.key, config, info)
     return DONE if value is None else Done(value)
 
 
-def on_exists(tier: WorkingTier, request: inputs.Exists, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_exists(
+    tier: WorkingTier, request: requests.Exists, now_ms: int, config: Config, info: Info
+) -> Outcome:
     if (error := read_error(request.key)) is not None:
         return Refused(error)
     return FALSE if look_up(tier, request.key, config, info) is None else TRUE
 
 
-def on_delete(tier: WorkingTier, request: inputs.Delete, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_delete(
+    tier: WorkingTier, request: requests.Delete, now_ms: int, config: Config, info: Info
+) -> Outcome:
     if (error := write_error(request.key)) is not None:
         return Refused(error)
     if request.key not in tier.entries:
@@ -104,7 +109,7 @@ def on_delete(tier: WorkingTier, request: inputs.Delete, now_ms: int, config: Co
     return TRUE
 
 
-def on_incr(tier: WorkingTier, request: inputs.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_incr(tier: WorkingTier, request: requests.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
     key, delta = request.key, request.delta
     if (error := write_error(key)) is not None:
         return Refused(error)
@@ -120,7 +125,9 @@ def on_incr(tier: WorkingTier, request: inputs.Incr, now_ms: int, config: Config
     return put(tier, key, b"%d" % total, renewed(expires_ms, now_ms, config), config, Done(total))
 
 
-def on_append(tier: WorkingTier, request: inputs.Append, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_append(
+    tier: WorkingTier, request: requests.Append, now_ms: int, config: Config, info: Info
+) -> Outcome:
     key, more = request.key, request.value
     if (error := write_error(key)) is not None:
         return Refused(error)
@@ -129,7 +136,7 @@ def on_append(tier: WorkingTier, request: inputs.Append, now_ms: int, config: Co
     return put(tier, key, whole, renewed(expires_ms, now_ms, config), config, DONE)
 
 
-def on_touch(tier: WorkingTier, request: inputs.Touch, now_ms: int, config: Config, info: Info) -> Outcome:
+def on_touch(tier: WorkingTier, request: requests.Touch, now_ms: int, config: Config, info: Info) -> Outcome:
     if (error := write_error(request.key)) is not None:
         return Refused(error)
     if (entry := tier.entries.get(request.key)) is None:
@@ -151,17 +158,17 @@ def on_clear(tier: WorkingTier, *_: object) -> Outcome:
 
 
 ANSWERS: Final[dict[type, Callable[[WorkingTier, Any, int, Config, Info], Outcome]]] = {
-    inputs.Set: on_set,
-    inputs.Get: on_get,
-    inputs.Exists: on_exists,
-    inputs.Delete: on_delete,
-    inputs.Incr: on_incr,
-    inputs.Append: on_append,
-    inputs.Touch: on_touch,
-    inputs.Sweep: on_sweep,
-    inputs.Clear: on_clear,
-    inputs.Len: lambda tier, *_: Done(len(tier.entries)),
-    inputs.Bytes: lambda tier, *_: Done(tier.used_bytes),
+    requests.Set: on_set,
+    requests.Get: on_get,
+    requests.Exists: on_exists,
+    requests.Delete: on_delete,
+    requests.Incr: on_incr,
+    requests.Append: on_append,
+    requests.Touch: on_touch,
+    requests.Sweep: on_sweep,
+    requests.Clear: on_clear,
+    requests.Len: lambda tier, *_: Done(len(tier.entries)),
+    requests.Bytes: lambda tier, *_: Done(tier.used_bytes),
 }
 
 

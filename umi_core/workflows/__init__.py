@@ -3,9 +3,10 @@
 from typing import Final
 
 from umi_core import codec
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Workflow
 from umi_core.language.evolution import Verdict
 from umi_core.language.extraction import Link, Mention
-from umi_core.workflow import Registry, Workflow
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted

@@ -5,13 +5,14 @@ The tier changes when the commit is durable, not before.
 
 from typing import assert_never
 
-from umi_core.effects import ByIds, Read
+from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.errors import Error
-from umi_core.inputs import Answer, RemoveBlock, SetBlock, SetImportance
-from umi_core.results import BlockRemoved, BlockSet
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import ByIds, Read
+from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
+from umi_core.messages.results import BlockRemoved, BlockSet
 from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, CoreWrite, remove_block, set_block, set_importance
-from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.workflows.commits import (
     REPLY,
     SETTLE,

@@ -13,29 +13,19 @@ import attrs
 
 from umi_core.codec import encode
 from umi_core.data import Data
-from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
+from umi_core.engine.workflow import Ask, Learned, Refuse, Step, Taken, degrade, nothing, retry
 from umi_core.errors import KeyReused
-from umi_core.inputs import Answer, Committed, ReadDone
+from umi_core.ids import commit_key
+from umi_core.messages.answers import Answer, Committed, ReadDone
+from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
+from umi_core.messages.results import Remembered, as_repeated
 from umi_core.policies.promotion import score_ppm
-from umi_core.results import Remembered, as_repeated
+from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
-from umi_core.values import (
-    AccessRecord,
-    Address,
-    Body,
-    Core,
-    Entity,
-    Head,
-    Receipt,
-    RoutingDecision,
-    Row,
-    Scope,
-    commit_key,
-)
-from umi_core.workflow import Ask, Learned, Refuse, Step, Taken, degrade, nothing, retry
+from umi_core.values import RoutingDecision, Scope
 
 
 @attrs.frozen

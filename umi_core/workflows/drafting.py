@@ -10,13 +10,16 @@ from collections.abc import Mapping
 import attrs
 
 from umi_core.data import Data
-from umi_core.inputs import Remember
+from umi_core.ids import entity_id, note_id
 from umi_core.language.evolution import BY_TABLE, Verdict
 from umi_core.language.extraction import Mention
 from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
+from umi_core.messages.requests import Remember
+from umi_core.rows import Address, Entity, Row, Tombstone
 from umi_core.state import View
-from umi_core.values import Address, Entity, Row, Scope, Tombstone, cut, entity_id, note_id, size
+from umi_core.text import cut, size
+from umi_core.values import Scope
 from umi_core.workflows.commits import address
 
 APPENDING = ("extend", "derive")

@@ -7,15 +7,17 @@ model, or without a verdict, every next version extends: nothing known is droppe
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from umi_core.effects import AskModel, ByWords, Read, Where
-from umi_core.inputs import Answer, ModelReplied, ReadDone, Remember
+from umi_core.conditions import Where
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
 from umi_core.language import replies
 from umi_core.language.evolution import Evolution, Pair, Verdict, parse_evolution
 from umi_core.language.prompts import ask_evolve
 from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
+from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByWords, Read
+from umi_core.messages.requests import Remember
+from umi_core.rows import Entity, Row
 from umi_core.state import Facts, View
-from umi_core.values import Entity, Row
-from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
 from umi_core.workflows.drafting import Drafted, embedded_text, evolved, new_statement, old_statement, ref
 
 CANDIDATE_SCORE_MIN_PPM: Final = 300_000

@@ -8,13 +8,15 @@ from collections import Counter
 
 import attrs
 
-from umi_core.effects import ByFilter, ByIds, Expect, Read, Where, Write
-from umi_core.inputs import Answer, Forget, ReadDone
-from umi_core.results import Forgotten
+from umi_core.conditions import Where
+from umi_core.engine.workflow import Learned, Step, Workflow, nothing, retry
+from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.requests import Forget
+from umi_core.messages.results import Forgotten
+from umi_core.rows import Entity, Relation, Row, Tombstone
 from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, forget
-from umi_core.values import Entity, Relation, Row, Tombstone
-from umi_core.workflow import Learned, Step, Workflow, nothing, retry
 from umi_core.workflows.commits import (
     SETTLE,
     Plan,

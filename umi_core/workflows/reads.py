@@ -1,9 +1,11 @@
 """get_entity and count: one required read each. A failed read is an error, never None or zero."""
 
-from umi_core.effects import ByIds, CountRows, Done, Read, Where
-from umi_core.inputs import Answer, Count, GetEntity, ReadDone
+from umi_core.conditions import Where
+from umi_core.engine.workflow import Learned, Step, Taken, Unusable, Workflow, retry
+from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.effects import ByIds, CountRows, Done, Read
+from umi_core.messages.requests import Count, GetEntity
 from umi_core.state import Facts, View
-from umi_core.workflow import Learned, Step, Taken, Unusable, Workflow, retry
 from umi_core.workflows.commits import address, found
 
 

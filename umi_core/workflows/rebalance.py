@@ -12,17 +12,18 @@ from collections.abc import Mapping
 
 import attrs
 
-from umi_core.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Where, Write
-from umi_core.inputs import Answer, Committed, Embedded, ReadDone
+from umi_core.conditions import Where
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.messages.answers import Answer, Committed, Embedded, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Write
+from umi_core.messages.results import Rebalanced
 from umi_core.policies.promotion import score_ppm
 from umi_core.policies.similarity import sound_vectors
-from umi_core.results import Rebalanced
+from umi_core.rows import Address, Entity, Head, Row, Vector
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of
-from umi_core.values import Address, Entity, Head, Row, Vector
-from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.workflows.commits import (
     REPLY,
     SETTLE,

@@ -8,20 +8,22 @@ original query, a single variant, words only. Without words the read failed: an 
 
 from collections.abc import Mapping
 
-from umi_core.effects import AskModel, ByVector, ByWords, Done, Embed, Read, Where
-from umi_core.inputs import Answer, Embedded, ModelReplied, ReadDone, Recall
+from umi_core.conditions import Where
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.language import replies
 from umi_core.language.prompts import ask_expand, ask_rewrite
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import detected, is_deep, judged, parse_variants, shown_turns
+from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, Read
+from umi_core.messages.requests import Recall
+from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import Ranked, fused, merged
 from umi_core.policies.similarity import sound_vectors
-from umi_core.results import Hit, Recalled, Resolution
+from umi_core.rows import Entity, Row
 from umi_core.state import Facts, View
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import recalled
-from umi_core.values import Entity, Row
-from umi_core.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.workflows.commits import entity_ids
 
 

@@ -11,13 +11,13 @@ Law 3. The claim has no idempotency key: two lives that read one epoch must not 
 
 import attrs
 
-from umi_core.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
-from umi_core.inputs import Answer, Committed, ReadDone
+from umi_core.engine.workflow import Learned, Step, Workflow, forever
+from umi_core.messages.answers import Answer, Committed, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
+from umi_core.rows import AccessRecord, Epoch
 from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable, surplus
 from umi_core.tiers.core import CoreTier, fit
-from umi_core.values import AccessRecord, Epoch
-from umi_core.workflow import Learned, Step, Workflow, forever
 from umi_core.workflows.commits import (
     REPLY,
     SETTLE,

@@ -10,11 +10,14 @@ from collections.abc import Iterator
 import attrs
 
 from umi_core.data import Data
+from umi_core.ids import relation_id
 from umi_core.language.evolution import BY_TABLE, Pair, Verdict
 from umi_core.language.extraction import Link, Mention
 from umi_core.limits import RELATION_COUNT_MAX
+from umi_core.rows import Entity, Relation, Row
 from umi_core.state import Facts, View
-from umi_core.values import Entity, Relation, Row, Scope, norm, relation_id
+from umi_core.text import norm
+from umi_core.values import Scope
 from umi_core.workflows.drafting import Drafted, id_of, ref
 from umi_core.workflows.evolving import candidate_rows, drafts_of
 

@@ -9,32 +9,24 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from umi_core.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
+from umi_core.engine.workflow import Degrade, Learned, Refuse, Step, Taken, Unusable, Workflow, nothing, retry
 from umi_core.errors import KeyReused
-from umi_core.inputs import Answer, Embedded, ModelReplied
+from umi_core.ids import relation_id
 from umi_core.language import replies
 from umi_core.language.evolution import NEEDS_RESOLUTION_MIN_PPM
 from umi_core.language.extraction import fallback_note, parse_extraction
 from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.language.routing import parse_routes
 from umi_core.limits import ENTITY_VERSION_COUNT_MAX
+from umi_core.messages.answers import Answer, Embedded, ModelReplied
+from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
+from umi_core.messages.results import Remembered, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import sound_vectors
-from umi_core.results import Remembered, Stored, as_repeated
+from umi_core.rows import Entity, Receipt, Relation, Vector, Version
 from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier
-from umi_core.values import (
-    EVOLUTION_KINDS,
-    Entity,
-    Receipt,
-    Relation,
-    RoutingDecision,
-    Scope,
-    Vector,
-    Version,
-    relation_id,
-)  # fmt: skip
-from umi_core.workflow import Degrade, Learned, Refuse, Step, Taken, Unusable, Workflow, nothing, retry
+from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
 from umi_core.workflows.commits import (
     SETTLE,
     Plan,

@@ -12,16 +12,19 @@ Law 4. A memory holds the version that it loaded or saved last; a save that is a
 
 import attrs
 
-from umi_core.effects import ByIds, Commit, Done, Expect, Read, Write
+from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
-from umi_core.inputs import Answer, CreateSession, EffectFailed, LoadSession, SaveSession
+from umi_core.ids import session_id
 from umi_core.limits import SESSION_MEMBER_COUNT_MAX
-from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
+from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
+from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_core.rows import Address, SessionRow
 from umi_core.state import Facts, View
 from umi_core.tiers.session import SessionInfo, decode, encode
 from umi_core.tiers.working import WorkingTier, drop_expired
-from umi_core.values import Address, Scope, SessionRow, session_id
-from umi_core.workflow import Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.values import Scope
 from umi_core.workflows.commits import REPLY, Plan, ask_commit, found, take_commit
 
 

@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from umi_sim.agent import Tally
 from umi_sim.explore.play import Untraced
-from umi_sim.oracle.worlds import World as Possible
-from umi_sim.prng import Keyed
+from umi_sim.judge.oracle.worlds import World as Possible
+from umi_sim.kernel.prng import Keyed
+from umi_sim.world.agent import Tally
 
 Memo = dict[int, Any]
 Copier = Callable[[Any, Memo], Any]

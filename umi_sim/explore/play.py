@@ -11,15 +11,15 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.workflow import Registry
-from umi_sim.agent import Agent, must_be_quiet
-from umi_sim.explore.table import JUMPS, Alphabet, Known
-from umi_sim.inspector import Inspector
-from umi_sim.items import Args, ClockMove, Deviation, Fault, Item, Op
-from umi_sim.run_config import RunConfig
-from umi_sim.source import ArgsMaker, strikes
-from umi_sim.trace import Tag, Trace
-from umi_sim.world import World
+from umi_core.engine.registry import Registry
+from umi_sim.judge.inspector import Inspector
+from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Tag, Trace
+from umi_sim.scenario.action_set import JUMPS, Alphabet, Known
+from umi_sim.world.agent import Agent, must_be_quiet
+from umi_sim.world.source import ArgsMaker, strikes
+from umi_sim.world.world import World
 
 STEPS_PER_LETTER_MAX: Final = 2_000
 FEW: Final = 4  # a draw of so many ways takes all of them; of more the first and the last

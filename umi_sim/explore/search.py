@@ -14,11 +14,9 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data
-from umi_core.workflow import Registry
+from umi_core.engine.registry import Registry
 from umi_core.workflows import BUILT_IN
-from umi_sim import runner
 from umi_sim.explore.fork import fork
-from umi_sim.explore.likeness import Likeness
 from umi_sim.explore.play import (
     Explored,
     Letter,
@@ -31,12 +29,14 @@ from umi_sim.explore.play import (
     play,
     ways,
 )
-from umi_sim.explore.table import Alphabet
-from umi_sim.items import Item, Op
+from umi_sim.explore.state_fingerprint import Likeness
 from umi_sim.mutants import planted
-from umi_sim.run_config import RunConfig
-from umi_sim.scenario import BadScenario, Scenario, draw
-from umi_sim.verdict import Verdict
+from umi_sim.record.items import Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs import runner
+from umi_sim.scenario.action_set import Alphabet
+from umi_sim.scenario.files import BadScenario, Scenario, draw
 
 DEPTH_MAX: Final = 64
 STATES_MAX: Final = 1_000_000

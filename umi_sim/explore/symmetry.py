@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from umi_core.tiers.working import i64
-from umi_sim.items import Args
-from umi_sim.run_config import RunConfig
+from umi_sim.record.items import Args
+from umi_sim.record.run_config import RunConfig
 
 Requests = Sequence[tuple[str, Args]]
 

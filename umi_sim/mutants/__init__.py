@@ -27,9 +27,10 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.workflow import Registry, Step
-from umi_sim.faults import KINDS
-from umi_sim.planting import Original, Patch
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Step
+from umi_sim.faults.kinds import KINDS
+from umi_sim.mutants.planting import Original, Patch
 
 __all__ = ["Mutant", "Original", "Patch", "planted", "row_of"]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from umi_core.language.words import words
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX
-from umi_core.values import norm, size
+from umi_core.text import norm, size
 from umi_core.workflows import remember
 from umi_sim.mutants import Mutant, Original, Patch
 

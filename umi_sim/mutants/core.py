@@ -6,17 +6,19 @@ from typing import Any, Final
 import attrs
 
 from umi_core import memory
-from umi_core.effects import Commit, Expect, Write
-from umi_core.inputs import Answer
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Taken
 from umi_core.limits import DAY_MS, PPM, SCAN_COUNT_MAX
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Commit, Expect, Write
 from umi_core.policies import promotion
 from umi_core.policies.eviction import Shortage, Standing
+from umi_core.rows import AccessRecord, Address, Row
 from umi_core.state import Facts, View
 from umi_core.tiers import archive, core, rendering
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import Admission, CoreTier
-from umi_core.values import AccessRecord, Address, Entry, Row
-from umi_core.workflow import Registry, Taken
+from umi_core.values import Entry
 from umi_core.workflows import blocks, commits, forget, placing, rebalance, recover
 from umi_core.workflows.commits import Plan, put
 from umi_sim.mutants import Mutant, Original, Patch, row_of

@@ -6,10 +6,10 @@ from typing import Any, Final
 import attrs
 
 from umi_core import codec
-from umi_core.effects import AskModel, Effect
-from umi_core.engine import Engine
-from umi_core.inputs import EffectFailed
+from umi_core.engine.lifecycle import Engine
 from umi_core.memory import Memory
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import AskModel, Effect
 from umi_core.tiers import working
 from umi_core.tiers.rewrites import RewriteCache
 from umi_core.tiers.working import WorkingTier

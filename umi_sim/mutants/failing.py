@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from umi_core.effects import Asked, AskModel, Commit, Embed, Read
-from umi_core.engine import Engine
-from umi_core.inputs import Answer, Committed, EffectFailed, ReadDone
+from umi_core.engine.lifecycle import Engine
+from umi_core.engine.workflow import Step, abort_error
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
+from umi_core.rows import Receipt
 from umi_core.state import Operation
-from umi_core.values import Receipt
-from umi_core.workflow import Step, abort_error
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import SMALL, Mutant, Original, Patch
 

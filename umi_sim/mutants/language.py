@@ -5,21 +5,24 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import engine
-from umi_core.effects import Read, Where
-from umi_core.inputs import Answer, ReadDone
+from umi_core.conditions import Where
+from umi_core.engine import lifecycle as engine
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step, retry
 from umi_core.language import evolution, extraction, prompts
 from umi_core.language import routing as route_replies
 from umi_core.language.pronouns import LANGUAGES, phrase
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import TRIGGERS, clean_line, collapsed
 from umi_core.language.routing import Routes
+from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.effects import Read
+from umi_core.messages.results import Resolution
 from umi_core.policies import ranking
 from umi_core.policies.routing import table_decision
-from umi_core.results import Resolution
+from umi_core.rows import Entity
 from umi_core.state import Facts, Operation, View
-from umi_core.values import Entity, norm, size
-from umi_core.workflow import Learned, Registry, Step, retry
+from umi_core.text import norm, size
 from umi_core.workflows import evolving, recall, remember
 from umi_core.workflows.drafting import Drafted
 from umi_sim.mutants import Mutant, Original, Patch, row_of

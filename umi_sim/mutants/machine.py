@@ -4,11 +4,14 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import codec, engine, hooks
-from umi_core.engine import Engine
-from umi_core.inputs import Answer
+from umi_core import codec
+from umi_core.engine import interceptors as hooks
+from umi_core.engine import lifecycle as engine
+from umi_core.engine.lifecycle import Engine
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step
+from umi_core.messages.answers import Answer
 from umi_core.state import Facts, Operation, View
-from umi_core.workflow import Learned, Registry, Step
 from umi_sim.mutants import Mutant, Original, Patch
 
 

@@ -11,13 +11,13 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.faults import KINDS
-from umi_sim.invariants import RULES
+from umi_sim.faults.kinds import KINDS
+from umi_sim.judge.invariants import RULES
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
-from umi_sim.verdict import Failure
+from umi_sim.record.verdict import Failure
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 WITHOUT_COUNT: Final = 8
 TRIED_COUNT: Final = 4  # bugs of one rule

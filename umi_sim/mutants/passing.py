@@ -5,16 +5,17 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.effects import Asked, AskModel, Commit, Embed, Read
-from umi_core.engine import Engine
+from umi_core.engine.lifecycle import Engine
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step, Taken
 from umi_core.errors import SnapshotDamaged
-from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.memory import Memory
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
 from umi_core.state import Facts, Operation, View
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import Loaded, unpacked
 from umi_core.values import Scope
-from umi_core.workflow import Learned, Registry, Step, Taken
 from umi_core.workflows import sessions
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of

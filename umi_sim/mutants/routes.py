@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.engine import Engine
-from umi_core.inputs import Answer, ModelReplied
+from umi_core.engine.lifecycle import Engine
+from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.rows import Entity
 from umi_core.state import Operation
-from umi_core.values import Entity
 from umi_core.workflows import evolving, forget, remember
 from umi_sim.mutants import Mutant, Original, Patch
 from umi_sim.mutants.answers import value_of, written

@@ -4,12 +4,15 @@ from typing import Final
 
 import attrs
 
-from umi_core import answers
-from umi_core.effects import ByIds, Read
-from umi_core.inputs import Answer, Remember
+from umi_core import answer_checks
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Taken
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import ByIds, Read
+from umi_core.messages.requests import Remember
+from umi_core.rows import Address, Row
 from umi_core.state import Facts, View
-from umi_core.values import Address, Row, Scope
-from umi_core.workflow import Learned, Registry, Taken
+from umi_core.values import Scope
 from umi_core.workflows import drafting
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of
@@ -62,13 +65,13 @@ def known_to_anybody(registry: Registry) -> Registry:
 
 ROWS: Final = (
     Mutant("agent-half-ignored", "scope", "two agents of one user see each other's rows",
-           ("scope-apart",), "neighbours", (Patch(answers, "asked_for", by_user),)),
+           ("scope-apart",), "neighbours", (Patch(answer_checks, "asked_for", by_user),)),
     Mutant("strangers-row-accepted", "scope", "a row of another scope in an answer is used like any other",
-           ("scope-apart",), "all_faults", (Patch(answers, "asked_for", by_nobody),),
+           ("scope-apart",), "all_faults", (Patch(answer_checks, "asked_for", by_nobody),),
            kind="storage_misdirected", settings={"agents.count": "2", "agents.users": "1"}),
     Mutant("body-of-another", "scope", "a row under the right address is believed, whoever's body it has",
            ("reference-agrees", "acknowledged-is-durable"), "all_faults",
-           (Patch(answers, "is_body_of", anybodys),),
+           (Patch(answer_checks, "is_body_of", anybodys),),
            settings={"faults.storage_misdirected": "1/2", "workload.weights.get_entity": "20"}),
     Mutant("scope-left-out-of-ids", "scope", "equal names of two scopes get one id",
            ("equal-names-apart", "reference-agrees"), "calm", (Patch(drafting, "entity_id", nobodys),)),

@@ -5,15 +5,17 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import engine
-from umi_core.effects import Asked, Commit, Done, HookNote, Outcome, Reply, Write
-from umi_core.engine import Engine
-from umi_core.inputs import Answer, Committed, Embedded, ModelReplied, ReadDone
+from umi_core.engine import lifecycle as engine
+from umi_core.engine.lifecycle import Engine
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step, degrade, retry
+from umi_core.ids import derived_id
 from umi_core.language import extraction
+from umi_core.messages.answers import Answer, Committed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import Asked, Commit, Done, HookNote, Outcome, Reply, Write
 from umi_core.state import Facts, Operation, View
 from umi_core.tiers.core import CoreTier
-from umi_core.values import Scope, derived_id
-from umi_core.workflow import Learned, Registry, Step, degrade, retry
+from umi_core.values import Scope
 from umi_core.workflows import commits, drafting, forget, remember
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted

@@ -5,15 +5,19 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import engine
-from umi_core.effects import ByWords, Done, Read, Where
-from umi_core.inputs import Answer, GetEntity, ReadDone
+from umi_core.conditions import Where
+from umi_core.engine import lifecycle as engine
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Taken, retry
 from umi_core.limits import PAGE_ROW_COUNT_MAX, PPM, RECALL_LIMIT_MAX
+from umi_core.messages.answers import Answer, ReadDone
+from umi_core.messages.effects import ByWords, Done, Read
+from umi_core.messages.requests import GetEntity
 from umi_core.policies.ranking import Ranked, fused, order, relevance
 from umi_core.policies.similarity import words_relevance_ppm
+from umi_core.rows import Entity, Row
 from umi_core.state import Facts, View
-from umi_core.values import Entity, Row, Scope
-from umi_core.workflow import Learned, Registry, Taken, retry
+from umi_core.values import Scope
 from umi_core.workflows import recall
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of

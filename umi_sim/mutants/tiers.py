@@ -5,20 +5,23 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import inputs
 from umi_core.config import Config
-from umi_core.effects import Commit, Done, Outcome
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Refuse, Taken
 from umi_core.errors import SessionNotFound, SnapshotDamaged
-from umi_core.inputs import Answer
+from umi_core.ids import pack
 from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX
 from umi_core.memory import Memory
-from umi_core.results import SessionLoaded, SessionSaved
+from umi_core.messages import requests
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Commit, Done, Outcome
+from umi_core.messages.results import SessionLoaded, SessionSaved
 from umi_core.state import Facts, View
+from umi_core.text import size
 from umi_core.tiers import session, working
 from umi_core.tiers.session import Loaded
 from umi_core.tiers.working import WorkingTier
-from umi_core.values import Scope, pack, size
-from umi_core.workflow import Learned, Refuse, Registry, Taken
+from umi_core.values import Scope
 from umi_core.workflows import sessions
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of
@@ -43,7 +46,7 @@ def overwrite_charges_again(original: Original) -> Original:
 
 def zero_is_the_longest(original: Original) -> Original:
     def answer(tier: WorkingTier, request: Any, *rest: Any) -> object:
-        if isinstance(request, inputs.Set) and type(request.ttl_ms) is int and request.ttl_ms == 0:
+        if isinstance(request, requests.Set) and type(request.ttl_ms) is int and request.ttl_ms == 0:
             request = attrs.evolve(request, ttl_ms=TTL_MS_MAX)
         return original(tier, request, *rest)
 
@@ -53,7 +56,7 @@ def zero_is_the_longest(original: Original) -> Original:
 def incr_begins_anew(original: Original) -> Original:
     def answer(tier: WorkingTier, request: Any, now_ms: int, config: Config, info: Any) -> object:
         outcome = original(tier, request, now_ms, config, info)
-        if isinstance(request, inputs.Incr) and isinstance(outcome, Done):
+        if isinstance(request, requests.Incr) and isinstance(outcome, Done):
             expires_ms = now_ms + config.working_ttl_ms_default
             tier.entries[request.key] = tier.entries[request.key][0], expires_ms
             tier.due_ms = min(tier.due_ms, expires_ms)
@@ -72,8 +75,8 @@ def clock_believed(original: Original) -> Original:
 
 def unswept_by_set(original: Original) -> Original:
     def answer(tier: WorkingTier, request: Any, *rest: Any) -> Outcome:
-        if isinstance(request, inputs.Set) and request.key not in tier.entries:
-            return working.ANSWERS[inputs.Set](tier, request, *rest)
+        if isinstance(request, requests.Set) and request.key not in tier.entries:
+            return working.ANSWERS[requests.Set](tier, request, *rest)
         done: Outcome = original(tier, request, *rest)
         return done
 

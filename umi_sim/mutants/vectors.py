@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.inputs import Answer, Embedded
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Taken, Unusable
 from umi_core.limits import COMPONENT_MAX
+from umi_core.messages.answers import Answer, Embedded
 from umi_core.state import Facts, View
-from umi_core.workflow import Learned, Registry, Taken, Unusable
 from umi_core.workflows import remember
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 

@@ -16,15 +16,16 @@ from collections.abc import Mapping
 import attrs
 
 from umi_core.data import Data
-from umi_sim import runner, seed_file
-from umi_sim.fingerprint import of as fingerprint_of
-from umi_sim.report import Told
-from umi_sim.seed_file import Minimised, SeedFile
+from umi_sim.explain.report import Told
+from umi_sim.record.fingerprint import of as fingerprint_of
+from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.runs import runner
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import Minimised, SeedFile
 from umi_sim.shrink.candidate import Candidate, counts
 from umi_sim.shrink.passes import PASSES
 from umi_sim.shrink.removal import alone, until
 from umi_sim.shrink.search import TO_THE_END, Budget, OutOfBudget, Search
-from umi_sim.verdict import Failure, Verdict
 
 __all__ = ["RUNS_MAX", "SECONDS_MAX", "NothingToShrink", "Shrunk", "shrink", "shrink_whole"]
 

@@ -14,11 +14,11 @@ from typing import Final, TypeVar
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_sim import item_json
-from umi_sim.items import ITEM_KINDS, ClockMove, Deviation, Fault, Item, Op
-from umi_sim.run_config import AgentConfig, RunConfig
-from umi_sim.seed_fields import CONFIG_FIELDS, PLAIN
-from umi_sim.seed_file import config_to_json
+from umi_sim.record.items import ITEM_KINDS, ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import AgentConfig, RunConfig
+from umi_sim.seedfile import item_json
+from umi_sim.seedfile.fields import CONFIG_FIELDS, PLAIN
+from umi_sim.seedfile.files import config_to_json
 
 T = TypeVar("T")
 Timed = Op | ClockMove

@@ -9,13 +9,13 @@ from typing import Final
 
 import attrs
 
-from umi_core.inputs import REQUESTS
+from umi_core.messages.requests import REQUESTS
 from umi_core.values import Turn
-from umi_sim import item_json
-from umi_sim.items import ClockMove, Fault, Item, Op
+from umi_sim.formats.strict_json import BadValue
+from umi_sim.record.items import ClockMove, Fault, Item, Op
+from umi_sim.seedfile import item_json
 from umi_sim.shrink.candidate import Candidate
 from umi_sim.shrink.reduction import fewer, lower, shorter
-from umi_sim.strict_json import BadValue
 
 Way = tuple[str | int, ...]
 WithArgs = Op | Fault | ClockMove

@@ -6,10 +6,10 @@ Law 2. Then whoever named the old one names the new one; which is which, the rep
 
 from collections.abc import Mapping, Sequence
 
-from umi_core.effects import Reply
-from umi_sim.inspector import Inspector
-from umi_sim.items import Fault, Op
-from umi_sim.run_config import RunConfig
+from umi_core.messages.effects import Reply
+from umi_sim.judge.inspector import Inspector
+from umi_sim.record.items import Fault, Op
+from umi_sim.record.run_config import RunConfig
 from umi_sim.shrink.candidate import Candidate
 from umi_sim.shrink.leaves import DERIVED, leaves, places, with_leaves
 

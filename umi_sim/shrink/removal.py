@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
-from umi_sim.faults import KINDS
-from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.faults.kinds import KINDS
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.shrink.candidate import Candidate, dropped, merged, with_agents
 from umi_sim.shrink.leaves import places
 from umi_sim.shrink.reduction import ending, fewer, lower

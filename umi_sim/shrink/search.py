@@ -16,12 +16,12 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
-from umi_core.effects import Reply
-from umi_sim import fingerprint
-from umi_sim.runner import run_once
+from umi_core.messages.effects import Reply
+from umi_sim.record import fingerprint
+from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.runs.runner import run_once
 from umi_sim.shrink.candidate import Candidate, Scale
 from umi_sim.shrink.references import Listener, followed
-from umi_sim.verdict import Failure, Verdict
 
 OTHER_COUNT_MAX: Final = 10
 STEPS_MORE: Final = 4  # a run may fail a little later than the best one

@@ -8,8 +8,8 @@ from typing import Final
 
 import attrs
 
-from umi_sim.items import ClockMove, Fault, Item, Op
-from umi_sim.seed_fields import PLAIN
+from umi_sim.record.items import ClockMove, Fault, Item, Op
+from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import Candidate
 from umi_sim.shrink.leaves import WORDS, Place, optional, places, simplify, with_leaves
 from umi_sim.shrink.reduction import lower

@@ -5,9 +5,9 @@ from typing import Final
 
 import attrs
 
-from umi_sim.items import Deviation, Fault, Op
-from umi_sim.run_config import RunConfig
-from umi_sim.seed_fields import PLAIN
+from umi_sim.record.items import Deviation, Fault, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import OPTIONS, Candidate
 from umi_sim.shrink.reduction import fewer
 from umi_sim.shrink.search import Search

@@ -15,15 +15,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from umi_sim import scenario, seed_file
-from umi_sim.run_config import RunConfig
-from umi_sim.runner import run
-from umi_sim.scenario import Scenario
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run
+from umi_sim.scenario import files as scenario
+from umi_sim.scenario.files import Scenario
+from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink
 from umi_sim.sweep import gate
 from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.totals import of_verdict
-from umi_sim.verdict import Verdict
 
 Plain = dict[str, Any]
 OVER: Final[Plain] = {"limit": "memory"}

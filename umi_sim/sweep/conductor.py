@@ -20,11 +20,11 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Owner
-from umi_sim import floors
-from umi_sim.corpus import Kept
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.sweep import keeper
-from umi_sim.sweep.ledger import Chunk, Ledger, chunk_of
+from umi_sim.scenario import floors
+from umi_sim.seedfile.corpus import Kept
+from umi_sim.sweep import worker_process
+from umi_sim.sweep.journal import Chunk, Journal, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
 from umi_sim.sweep.plain import from_plain
 from umi_sim.sweep.plan import Plan, Source, Task, source_of
@@ -47,7 +47,7 @@ class NoExecutor(ValueError):
 def executor_named(name: str) -> Make:
     """What makes an executor, given a number of jobs. Raises NoExecutor."""
     if name == LOCAL:
-        return ThreadPoolExecutor  # each thread has a child process; see keeper
+        return ThreadPoolExecutor  # each thread has a child process; see worker
     known = {point.name: point for point in entry_points(group=GROUP)}
     if name not in known:
         raise NoExecutor(f"{name}: no such executor; known: {', '.join((LOCAL, *sorted(known)))}")
@@ -73,7 +73,7 @@ class Conductor(Owner):
     make: Make
     jobs: int
     tell: Tell
-    ledger: Ledger | None = None
+    journal: Journal | None = None
     minutes: int | None = None
     watch: Stopwatch = attrs.field(factory=Stopwatch)
     executor: Executor | None = None
@@ -115,12 +115,12 @@ class Conductor(Owner):
             number, task = next(tasks, (0, None))
             if task is None:
                 return
-            chunk = self.ledger.done.get(task.chunk) if self.ledger else None
+            chunk = self.journal.done.get(task.chunk) if self.journal else None
             if chunk is not None and chunk.is_done:
                 self.gather(number, chunk, is_old=True)
             else:
-                if self.ledger:
-                    self.ledger.must_fit(task)
+                if self.journal:
+                    self.journal.must_fit(task)
                     task = attrs.evolve(task, stop_first=False)  # what is kept is whole
                 self.begin(Flight(number, task))
 
@@ -178,10 +178,10 @@ class Conductor(Owner):
     def write(self, chunk: Chunk) -> None:
         """Keep it for another sweep; one that cannot be kept has counted all the same."""
         try:
-            if self.ledger:
-                self.ledger.append(chunk)
+            if self.journal:
+                self.journal.append(chunk)
         except OSError as error:
-            self.problem, self.ledger = f"{error.filename or 'the file of chunks'}: {error.strerror}", None
+            self.problem, self.journal = f"{error.filename or 'the file of chunks'}: {error.strerror}", None
 
     def gather(self, number: int, chunk: Chunk, *, is_old: bool = False) -> None:
         self.tell(chunk, is_old)
@@ -199,10 +199,10 @@ class Conductor(Owner):
     def end(self) -> None:
         """Nothing is left behind, also after an interrupt."""
         if self.flights:
-            keeper.CREW.dismiss()
+            worker_process.CREW.dismiss()
         if self.executor is not None:
             self.executor.shutdown(wait=True, cancel_futures=True)
-        keeper.CREW.is_open = True
+        worker_process.CREW.is_open = True
 
 
 def lost(task: Task, error: BaseException) -> Totals:

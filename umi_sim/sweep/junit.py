@@ -6,9 +6,9 @@ from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from umi_sim.kernel.wording import escaped, plural
 from umi_sim.sweep.report import apart_lines, found_lines, missed_line
 from umi_sim.sweep.totals import FOUND_COUNT_MAX, Outcome
-from umi_sim.wording import escaped, plural
 
 NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

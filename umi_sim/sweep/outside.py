@@ -7,8 +7,8 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
-from umi_sim.prng import parse_seed
-from umi_sim.provenance import described
+from umi_sim.kernel.prng import parse_seed
+from umi_sim.record.provenance import described
 
 MINUTE_MS: Final = 60_000
 

@@ -10,9 +10,9 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
-from umi_sim.floors import Summary
+from umi_sim.record.verdict import EXIT_CODES
+from umi_sim.scenario.floors import Summary
 from umi_sim.sweep.totals import COUNTS, SUMS, Apart, Found, Lost, Totals
-from umi_sim.verdict import EXIT_CODES
 
 T = TypeVar("T")
 Plain = dict[str, Any]

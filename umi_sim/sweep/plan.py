@@ -14,10 +14,10 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim import scenario
-from umi_sim.prng import Stream, parse_seed
-from umi_sim.provenance import code_digest
-from umi_sim.scenario import Scenario
+from umi_sim.kernel.prng import Stream, parse_seed
+from umi_sim.record.provenance import code_digest
+from umi_sim.scenario import files as scenario
+from umi_sim.scenario.files import Scenario
 
 CHUNK_COUNT: Final = 10
 FRESH_COUNT_MAX: Final = 1_000_000

@@ -8,9 +8,9 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
-from umi_sim.sweep.ledger import Chunk
+from umi_sim.kernel.wording import plural
+from umi_sim.sweep.journal import Chunk
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
-from umi_sim.wording import plural
 
 EVERY_MS: Final = 10_000
 

@@ -6,14 +6,14 @@ Law 1. A pure function of the outcome: no time, no number of processes, nothing 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from umi_sim import reached
-from umi_sim.corpus import Kept
-from umi_sim.faults import KINDS
-from umi_sim.floors import Missed
-from umi_sim.invariants import id_of
-from umi_sim.scenario import Scenario
+from umi_sim.faults.kinds import KINDS
+from umi_sim.judge.invariants import id_of
+from umi_sim.kernel.wording import counted, cut, escaped, plural, row, rows
+from umi_sim.scenario.files import Scenario
+from umi_sim.scenario.floors import Missed
+from umi_sim.seedfile.corpus import Kept
+from umi_sim.sweep import reached
 from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Outcome, Swept, Totals
-from umi_sim.wording import counted, cut, escaped, plural, row, rows
 
 LOST_SHOWN: Final = 5
 WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}

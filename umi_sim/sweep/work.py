@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from umi_sim import difference, scenario, trace
-from umi_sim.scenario import Scenario
+from umi_sim.explain import difference
+from umi_sim.record import trace
+from umi_sim.scenario import files as scenario
+from umi_sim.scenario.files import Scenario
 from umi_sim.sweep import gate
 from umi_sim.sweep.gate import Way
-from umi_sim.sweep.keeper import CREW, Died, Kind, OutOfLimit
 from umi_sim.sweep.plain import from_plain, to_plain
 from umi_sim.sweep.totals import Apart, Lost, Totals, of_limit
+from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
 
 Plain = dict[str, Any]
 CHANCE_COUNT: Final = 2
@@ -92,8 +94,8 @@ def found_apart(question: Plain, expected: str) -> list[tuple[str, tuple[str, ..
 
 
 def asked(kind: Kind, question: Mapping[str, Any]) -> Plain:
-    with CREW.one(kind) as keeper:
-        return keeper.ask(question)
+    with CREW.one(kind) as worker:
+        return worker.ask(question)
 
 
 def ways_apart(question: Plain, expected: str) -> Iterator[Way]:

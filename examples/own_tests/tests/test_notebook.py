@@ -5,9 +5,9 @@ from pathlib import Path
 from hypothesis import settings
 
 from umi_core import Memory, Scope
-from umi_core.effects import Done, Effect, Reply
-from umi_core.inputs import Get, Set
-from umi_sim.hypothesis_machine import PROFILES, machine
+from umi_core.messages.effects import Done, Effect, Reply
+from umi_core.messages.requests import Get, Set
+from umi_sim.testing.hypothesis_machine import PROFILES, machine
 
 SCENARIO = Path(__file__).parent.parent / "scenarios" / "notebook.toml"
 

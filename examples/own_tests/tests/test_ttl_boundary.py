@@ -4,20 +4,13 @@ ttl-boundary (TTL-1), fingerprint 60f2fc7c829b.
 Written by `umi-sim export`; whatever was said stands in literals.
 """
 
-from umi_core.effects import (
-    ByFilter,
-    ByIds,
-    Commit,
-    Done,
-    Expect,
-    Read,
-    Reply,
-    Where,
-    Write,
-)
-from umi_core.inputs import Committed, Get, ReadDone, Set, Wake
+from umi_core.conditions import Where
 from umi_core.memory import Memory
-from umi_core.values import Address, Epoch, Scope
+from umi_core.messages.answers import Committed, ReadDone, Wake
+from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Reply, Write
+from umi_core.messages.requests import Get, Set
+from umi_core.rows import Address, Epoch
+from umi_core.values import Scope
 
 SCOPE = Scope("u1", "a1")
 

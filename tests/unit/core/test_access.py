@@ -3,11 +3,12 @@
 import attrs
 import pytest
 
-from umi_core.effects import Write
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.messages.effects import Write
+from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.tiers import archive
 from umi_core.tiers.archive import AccessTable, Versions
-from umi_core.values import AccessRecord, Address, Entity, Scope
+from umi_core.values import Scope
 
 SCOPE = Scope("u1", "a1")
 

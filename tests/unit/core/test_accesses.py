@@ -8,22 +8,7 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
-from umi_core.hooks import Interceptor, Refuse
-from umi_core.inputs import (
-    Blocks,
-    Committed,
-    CreateSession,
-    EffectFailed,
-    ModelReplied,
-    ReadDone,
-    Rebalance,
-    Recall,
-    Remember,
-    SetBlock,
-    Value,
-    Wake,
-)
+from umi_core.engine.interceptors import Interceptor, Refuse
 from umi_core.invariants import Before, BrokenRule, before_step, check_replies, check_step
 from umi_core.invariants.accesses import (
     check_access_source,
@@ -32,11 +17,14 @@ from umi_core.invariants.accesses import (
     check_session_source,
 )
 from umi_core.limits import SCAN_COUNT_MAX
-from umi_core.results import Recalled, Resolution
+from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
+from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock
+from umi_core.messages.results import Recalled, Resolution
+from umi_core.rows import AccessRecord, Address, Entity
 from umi_core.state import State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
-from umi_core.values import AccessRecord, Address, Entity
 from umi_core.workflows import BUILT_IN
 
 

@@ -6,8 +6,10 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, SCOPE, Pair
-from umi_core.answers import BODIES, held, is_answer, is_body_of, is_of
-from umi_core.effects import (
+from umi_core.answer_checks import BODIES, held, is_answer, is_body_of, is_of
+from umi_core.errors import StorageFailed
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
+from umi_core.messages.effects import (
     Asked,
     AskModel,
     ByFilter,
@@ -21,21 +23,9 @@ from umi_core.effects import (
     Unknown,
     Write,
 )
-from umi_core.errors import StorageFailed
-from umi_core.inputs import (
-    Committed,
-    CreateSession,
-    EffectFailed,
-    GetBlock,
-    GetEntity,
-    ReadDone,
-    Remember,
-    Request,
-    SetBlock,
-    Wake,
-)
-from umi_core.results import Remembered
-from umi_core.values import Address, Body, Core, Entity, Epoch, Receipt
+from umi_core.messages.requests import CreateSession, GetBlock, GetEntity, Remember, Request, SetBlock
+from umi_core.messages.results import Remembered
+from umi_core.rows import Address, Body, Core, Entity, Epoch, Receipt
 
 FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
 MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)

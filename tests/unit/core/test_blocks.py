@@ -6,11 +6,21 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair
-from umi_core.effects import Commit, Done, Failed, Read, Refused, Unknown
 from umi_core.errors import BlockNotFound, CoreFull, Error, StorageFailed, StorageRefused, TooManyBlocks
-from umi_core.inputs import Blocks, InCore, Rebalance, Remember, RemoveBlock, SetBlock, SetImportance
-from umi_core.results import BlockRemoved, BlockSet
-from umi_core.values import Block, Core, entity_id
+from umi_core.ids import entity_id
+from umi_core.messages.effects import Commit, Done, Failed, Read, Refused, Unknown
+from umi_core.messages.requests import (
+    Blocks,
+    InCore,
+    Rebalance,
+    Remember,
+    RemoveBlock,
+    SetBlock,
+    SetImportance,
+)
+from umi_core.messages.results import BlockRemoved, BlockSet
+from umi_core.rows import Core
+from umi_core.values import Block
 
 SMALL = attrs.evolve(QUIET, core_bytes_max=4_096)
 UMI = entity_id(SCOPE, "self", "Umi")

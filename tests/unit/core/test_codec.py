@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from tests.worlds import QUIET, SCOPE, Pair
 from umi_core import codec, errors
 from umi_core.config import Config
-from umi_core.effects import Commit, Done
+from umi_core.engine.interceptors import Interceptor
 from umi_core.errors import Rejected, SnapshotVersion, StateDamaged, UnknownRevision
-from umi_core.hooks import Interceptor
-from umi_core.inputs import REQUESTS, Answer, Count, Get, Remember, Set, Value, Wake
+from umi_core.ids import pack
 from umi_core.memory import Memory
-from umi_core.values import Scope, Tombstone, pack
+from umi_core.messages.answers import Answer, Value, Wake
+from umi_core.messages.effects import Commit, Done
+from umi_core.messages.requests import REQUESTS, Count, Get, Remember, Set
+from umi_core.rows import Tombstone
+from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN, FACT_TAGS
 
 # The table of tags, for ever: a new name goes to the end of its part, and no name ever moves.

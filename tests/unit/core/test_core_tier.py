@@ -19,6 +19,7 @@ from umi_core.errors import (
     TooManyBlocks,
 )
 from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.rows import Entity
 from umi_core.tiers.core import (
     Admission,
     CoreTier,
@@ -37,7 +38,7 @@ from umi_core.tiers.core import (
     set_block,
     set_importance,
 )
-from umi_core.values import BLOCK_KINDS, Block, Entity, Entry
+from umi_core.values import BLOCK_KINDS, Block, Entry
 
 SMALL = Config(core_bytes_max=4_096)
 EMPTY = CoreTier()

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.worlds import ALICE, Pair, saying, verdict
-from umi_core.effects import Done
-from umi_core.inputs import Forget, Remember
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
-from umi_core.results import Remembered
-from umi_core.values import Entity, Vector, Version
+from umi_core.messages.effects import Done
+from umi_core.messages.requests import Forget, Remember
+from umi_core.messages.results import Remembered
+from umi_core.rows import Entity, Vector, Version
 from umi_core.workflows.drafting import embedded_text, extended, old_statement
-from umi_sim.embedder import embed
+from umi_sim.services.embedder import embed
 
 
 def told(*steps: tuple[str, str]) -> Pair:

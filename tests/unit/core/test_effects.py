@@ -3,8 +3,8 @@
 import attrs
 import pytest
 
-from umi_core.effects import Where
-from umi_core.values import Body, Entity, Relation, Tombstone, Version
+from umi_core.conditions import Where
+from umi_core.rows import Body, Entity, Relation, Tombstone, Version
 
 ANN = Entity("e1", "person", "Ann", "likes tea", 1, 0, 0, "human", 5, 10)
 FIRST = Version("e1", 1, "likes tea", None, "likes tea", None, (), None, 5)

@@ -7,9 +7,43 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, SCOPE, Pair
-from umi_core import hooks
+from umi_core.conditions import Where
 from umi_core.config import Config
-from umi_core.effects import (
+from umi_core.engine import interceptors as hooks
+from umi_core.engine.interceptors import Interceptor, Pass, Verdict
+from umi_core.engine.lifecycle import Engine
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import (
+    Degrade,
+    Learned,
+    Refuse,
+    Step,
+    Unusable,
+    Workflow,
+    degrade,
+    forever,
+    nothing,
+    retry,
+)
+from umi_core.errors import (
+    BadLimit,
+    Conflict,
+    Deposed,
+    EmbedFailed,
+    EmptyQuery,
+    EmptyText,
+    Error,
+    ModelFailed,
+    StorageFailed,
+    StorageFull,
+    StorageRefused,
+    TooBusy,
+    WorkflowBroken,
+)
+from umi_core.ids import commit_key
+from umi_core.limits import OP_COUNT_MAX, RETRY_AFTER_MS_MAX
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ModelReplied, ReadDone, Wake
+from umi_core.messages.effects import (
     Asked,
     AskModel,
     ByFilter,
@@ -29,56 +63,11 @@ from umi_core.effects import (
     Refused,
     Reply,
     Unknown,
-    Where,
 )
-from umi_core.engine import Engine
-from umi_core.errors import (
-    BadLimit,
-    Conflict,
-    Deposed,
-    EmbedFailed,
-    EmptyQuery,
-    EmptyText,
-    Error,
-    ModelFailed,
-    StorageFailed,
-    StorageFull,
-    StorageRefused,
-    TooBusy,
-    WorkflowBroken,
-)
-from umi_core.hooks import Interceptor, Pass, Verdict
-from umi_core.inputs import (
-    Answer,
-    Blocks,
-    Committed,
-    Count,
-    EffectFailed,
-    Get,
-    ModelReplied,
-    ReadDone,
-    Recall,
-    Remember,
-    Set,
-    SetBlock,
-    Wake,
-)
-from umi_core.limits import OP_COUNT_MAX, RETRY_AFTER_MS_MAX
+from umi_core.messages.requests import Blocks, Count, Get, Recall, Remember, Set, SetBlock
+from umi_core.rows import Address, Core, Entity, Row
 from umi_core.state import Operation, State
-from umi_core.values import Address, Core, Entity, Row, Scope, commit_key
-from umi_core.workflow import (
-    Degrade,
-    Learned,
-    Refuse,
-    Registry,
-    Step,
-    Unusable,
-    Workflow,
-    degrade,
-    forever,
-    nothing,
-    retry,
-)
+from umi_core.values import Scope
 
 READ = Read(ByIds((Address(SCOPE, "entity", "e"),)))
 SEARCH = Read(ByWords(SCOPE, "tea", Where(), 10, 1))

@@ -7,10 +7,13 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, saying, verdict
-from umi_core.effects import AskModel, ByWords, Commit, Degraded, Done, Embed, Outcome, Read, Where
-from umi_core.inputs import EffectFailed, ModelReplied, ReadDone, Remember
-from umi_core.results import Remembered
-from umi_core.values import Address, Entity, Row, entity_id
+from umi_core.conditions import Where
+from umi_core.ids import entity_id
+from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByWords, Commit, Degraded, Done, Embed, Outcome, Read
+from umi_core.messages.requests import Remember
+from umi_core.messages.results import Remembered
+from umi_core.rows import Address, Entity, Row
 
 CAROL = entity_id(SCOPE, "person", "Carol")
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.config import Config
+from umi_core.ids import note_id
 from umi_core.language.extraction import (
     PRONOUNS,
     SHAPES,
@@ -17,7 +18,8 @@ from umi_core.language.extraction import (
     parse_extraction,
 )
 from umi_core.language.replies import Unusable
-from umi_core.values import Scope, has_control, note_id, size
+from umi_core.text import has_control, size
+from umi_core.values import Scope
 
 CONFIG = Config()
 TEXT = "Alice works at Acme"

@@ -4,11 +4,12 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, plain, saying, verdict
-from umi_core.effects import Commit, Done, Failed, Read
 from umi_core.errors import StorageFailed, StorageFull
-from umi_core.inputs import Forget, GetEntity, InCore, Rebalance, Recall, Remember
-from umi_core.results import Forgotten, Recalled, Remembered, Stored
-from umi_core.values import Entity, Row, Tombstone, entity_id
+from umi_core.ids import entity_id
+from umi_core.messages.effects import Commit, Done, Failed, Read
+from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Recall, Remember
+from umi_core.messages.results import Forgotten, Recalled, Remembered, Stored
+from umi_core.rows import Entity, Row, Tombstone
 
 UMI = entity_id(SCOPE, "self", "Umi")
 CAROL = entity_id(SCOPE, "person", "Carol")

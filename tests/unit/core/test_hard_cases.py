@@ -6,10 +6,15 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair, input_of
-from umi_core import limits, values
+from umi_core import limits
 from umi_core.codec import load_state
 from umi_core.config import Config
-from umi_core.effects import (
+from umi_core.errors import BadConfig, BadImportance, BadKind, BadOption, KeyReused, Rejected
+from umi_core.ids import pack
+from umi_core.invariants import check_memory
+from umi_core.memory import Memory
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import (
     AskModel,
     ByWords,
     Commit,
@@ -21,8 +26,7 @@ from umi_core.effects import (
     Reply,
     Unknown,
 )
-from umi_core.errors import BadConfig, BadImportance, BadKind, BadOption, KeyReused, Rejected
-from umi_core.inputs import (
+from umi_core.messages.requests import (
     Blocks,
     Count,
     CreateSession,
@@ -30,7 +34,6 @@ from umi_core.inputs import (
     LastRoutingDecisions,
     Len,
     LoadSession,
-    ReadDone,
     Rebalance,
     Recall,
     Remember,
@@ -38,11 +41,10 @@ from umi_core.inputs import (
     Set,
     SetBlock,
 )
-from umi_core.invariants import check_memory
-from umi_core.memory import Memory
-from umi_core.results import Forgotten, Remembered
+from umi_core.messages.results import Forgotten, Remembered
+from umi_core.rows import AccessRecord, Address
 from umi_core.tiers import session
-from umi_core.values import AccessRecord, Address, Scope, Turn
+from umi_core.values import Scope, Turn
 
 
 def recovered(pair: Pair) -> Pair:
@@ -221,7 +223,7 @@ def saved_with_count(count: int) -> tuple[Pair, str]:
     assert isinstance(created, Done)
     own = created.value.session_id  # type: ignore[attr-defined]  # of a SessionCreated
     row = pair.storage.rows[Address(Scope(SCOPE.user, own), "session", own)]
-    snapshot = session.sealed(values.pack([0, [], [own, 0, count, None, None, []]]))
+    snapshot = session.sealed(pack([0, [], [own, 0, count, None, None, []]]))
     body = attrs.evolve(row.body, snapshot=snapshot)  # type: ignore[misc]  # a SessionRow
     pair.storage.rows[row.address] = attrs.evolve(row, body=body)
     return pair, own

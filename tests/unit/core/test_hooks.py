@@ -7,7 +7,24 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, Pair
-from umi_core.effects import (
+from umi_core.conditions import Where
+from umi_core.engine.interceptors import (
+    Interceptor,
+    Interceptors,
+    Pass,
+    Place,
+    Refuse,
+    Rewrite,
+    Substitute,
+    inward,
+    may_after,
+    may_before,
+    outward,
+)
+from umi_core.errors import Rejected, StorageRefused
+from umi_core.limits import INTERCEPTOR_COUNT_MAX
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Wake
+from umi_core.messages.effects import (
     Asked,
     AskModel,
     ByFilter,
@@ -22,39 +39,11 @@ from umi_core.effects import (
     Failed,
     HookNote,
     Read,
-    Where,
 )
-from umi_core.errors import Rejected, StorageRefused
-from umi_core.hooks import (
-    Interceptor,
-    Interceptors,
-    Pass,
-    Place,
-    Refuse,
-    Rewrite,
-    Substitute,
-    inward,
-    may_after,
-    may_before,
-    outward,
-)
-from umi_core.inputs import (
-    Answer,
-    Committed,
-    Count,
-    EffectFailed,
-    Embedded,
-    Forget,
-    GetEntity,
-    ModelReplied,
-    ReadDone,
-    Recall,
-    Remember,
-    Wake,
-)
-from umi_core.limits import INTERCEPTOR_COUNT_MAX
-from umi_core.results import Recalled, Resolution
-from umi_core.values import Address, Entity, Row, Scope
+from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
+from umi_core.messages.results import Recalled, Resolution
+from umi_core.rows import Address, Entity, Row
+from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 
 PLACE = Place("w", "s", 1, "extract")

@@ -11,31 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, saying, verdict
-from umi_core import hooks
 from umi_core.config import Config
-from umi_core.effects import Asked, AskModel, Commit, Done, Embed, Failed, Read, Refused, Reply, Write
+from umi_core.engine import interceptors as hooks
+from umi_core.engine.workflow import retry
 from umi_core.errors import SnapshotDamaged
-from umi_core.inputs import (
-    Committed,
-    CreateSession,
-    EffectFailed,
-    Forget,
-    Get,
-    InCore,
-    LoadSession,
-    ModelReplied,
-    ReadDone,
-    Rebalance,
-    Recall,
-    Remember,
-    RemoveBlock,
-    Request,
-    SaveSession,
-    Set,
-    SetBlock,
-    Value,
-    Wake,
-)
+from umi_core.ids import entity_id, pack
 from umi_core.invariants import (
     BrokenRule,
     before_step,
@@ -52,8 +32,37 @@ from umi_core.invariants.plans import check_marked, check_relations, check_scope
 from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
+from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    Commit,
+    Done,
+    Embed,
+    Failed,
+    Read,
+    Refused,
+    Reply,
+    Write,
+)
+from umi_core.messages.requests import (
+    CreateSession,
+    Forget,
+    Get,
+    InCore,
+    LoadSession,
+    Rebalance,
+    Recall,
+    Remember,
+    RemoveBlock,
+    Request,
+    SaveSession,
+    Set,
+    SetBlock,
+)
+from umi_core.messages.results import Remembered, Resolution
 from umi_core.policies import promotion
-from umi_core.results import Remembered, Resolution
+from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Relation, Row, SessionRow
 from umi_core.state import Facts, Operation, State
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
@@ -61,24 +70,7 @@ from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
 from umi_core.tiers.rewrites import Rewrite, RewriteCache
 from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
-from umi_core.values import (
-    AccessRecord,
-    Address,
-    Block,
-    Body,
-    Core,
-    Entity,
-    Entry,
-    Relation,
-    RoutingDecision,
-    Row,
-    Scope,
-    SessionRow,
-    Turn,
-    entity_id,
-    pack,
-)
-from umi_core.workflow import retry
+from umi_core.values import Block, Entry, RoutingDecision, Scope, Turn
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import Plan
 

@@ -5,20 +5,22 @@ import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.effects import Asked, Commit, Done, Embed, Failed, Read
+from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step, Workflow
 from umi_core.errors import BadConfig, StorageFailed
-from umi_core.hooks import Interceptor
-from umi_core.inputs import (
+from umi_core.memory import Memory
+from umi_core.messages.answers import EffectFailed, ReadDone, Wake
+from umi_core.messages.effects import Asked, Commit, Done, Embed, Failed, Read
+from umi_core.messages.requests import (
     Blocks,
     Bytes,
     CoreBytes,
     Count,
-    EffectFailed,
     Get,
     GetBlock,
     InCore,
     LastRoutingDecisions,
-    ReadDone,
     Rebalance,
     Recall,
     Remember,
@@ -26,12 +28,9 @@ from umi_core.inputs import (
     Request,
     Set,
     SetBlock,
-    Wake,
 )
-from umi_core.memory import Memory
-from umi_core.results import Remembered
+from umi_core.messages.results import Remembered
 from umi_core.values import Block
-from umi_core.workflow import Learned, Registry, Step, Workflow
 from umi_core.workflows import BUILT_IN
 
 # The first step.

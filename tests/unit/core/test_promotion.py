@@ -12,7 +12,8 @@ from umi_core.policies.promotion import (
     recency_ppm,
     score_ppm,
 )
-from umi_core.values import ENTITY_TYPES, AccessRecord
+from umi_core.rows import AccessRecord
+from umi_core.values import ENTITY_TYPES
 
 HOUR_MS = 3_600_000
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from umi_core.ids import entity_id
 from umi_core.language.prompts import (
     FIXED,
     Input,
@@ -27,7 +28,9 @@ from umi_core.limits import (
     TURN_CHARS_MAX,
     TURN_COUNT_MAX,
 )
-from umi_core.values import Entity, Scope, Turn, entity_id, size
+from umi_core.rows import Entity
+from umi_core.text import size
+from umi_core.values import Scope, Turn
 
 HOSTILE = st.sampled_from(
     [

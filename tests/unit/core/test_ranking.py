@@ -4,7 +4,7 @@ import pytest
 
 from tests.worlds import SCOPE
 from umi_core.policies.ranking import Ranked, fused, merged
-from umi_core.values import Address, Entity, Row
+from umi_core.rows import Address, Entity, Row
 
 
 def row(key: str, score_ppm: int | None, version: int = 1) -> Row:

@@ -7,7 +7,11 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
-from umi_core.effects import (
+from umi_core.errors import Conflict, StorageFailed
+from umi_core.ids import entity_id
+from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
+from umi_core.messages.answers import Embedded, Wake
+from umi_core.messages.effects import (
     AskModel,
     ByFilter,
     Commit,
@@ -20,21 +24,10 @@ from umi_core.effects import (
     Unknown,
     Write,
 )
-from umi_core.errors import Conflict, StorageFailed
-from umi_core.inputs import (
-    Embedded,
-    Forget,
-    GetEntity,
-    InCore,
-    Rebalance,
-    Recall,
-    Remember,
-    RemoveBlock,
-    Wake,
-)
-from umi_core.limits import ACCESS_PRUNE_MS, DAY_MS
-from umi_core.results import Rebalanced
-from umi_core.values import AccessRecord, Address, Entity, Entry, Head, Row, Vector, entity_id
+from umi_core.messages.requests import Forget, GetEntity, InCore, Rebalance, Recall, Remember, RemoveBlock
+from umi_core.messages.results import Rebalanced
+from umi_core.rows import AccessRecord, Address, Entity, Head, Row, Vector
+from umi_core.values import Entry
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 UMI = entity_id(SCOPE, "self", "Umi")

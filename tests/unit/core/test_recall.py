@@ -6,12 +6,25 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, input_of, plain, saying
+from umi_core.conditions import Where
 from umi_core.config import Config
-from umi_core.effects import AskModel, ByVector, ByWords, Degraded, Done, Embed, Failed, Outcome, Read, Where
 from umi_core.errors import StorageFailed
-from umi_core.inputs import Count, Embedded, Forget, Get, GetEntity, ReadDone, Recall, Remember
-from umi_core.results import Hit, Recalled, Resolution
-from umi_core.values import Address, Entity, Row, Turn, Version
+from umi_core.messages.answers import Embedded, ReadDone
+from umi_core.messages.effects import (
+    AskModel,
+    ByVector,
+    ByWords,
+    Degraded,
+    Done,
+    Embed,
+    Failed,
+    Outcome,
+    Read,
+)
+from umi_core.messages.requests import Count, Forget, Get, GetEntity, Recall, Remember
+from umi_core.messages.results import Hit, Recalled, Resolution
+from umi_core.rows import Address, Entity, Row, Version
+from umi_core.values import Turn
 
 
 def recalled(outcome: Outcome) -> Recalled:

@@ -4,26 +4,25 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, QUIET, SCOPE, Pair
-from umi_core.effects import ByFilter, Commit, Done, Failed, FailureKind, Read, Unknown
 from umi_core.errors import Deposed
-from umi_core.inputs import (
+from umi_core.ids import entity_id
+from umi_core.messages.answers import EffectFailed, ReadDone, Wake
+from umi_core.messages.effects import ByFilter, Commit, Done, Failed, FailureKind, Read, Unknown
+from umi_core.messages.requests import (
     Blocks,
     CoreBytes,
     Count,
-    EffectFailed,
     Get,
     GetEntity,
     InCore,
     LastRoutingDecisions,
-    ReadDone,
     Rebalance,
     Recall,
     Remember,
     Set,
     SetBlock,
-    Wake,
 )
-from umi_core.values import AccessRecord, Address, Core, Epoch, Row, entity_id
+from umi_core.rows import AccessRecord, Address, Core, Epoch, Row
 from umi_core.workflows.recover import RECOVER
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)

@@ -6,11 +6,12 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, SCOPE, Pair, input_of, plain, saying, verdict
-from umi_core.effects import Commit, Done, Outcome
-from umi_core.inputs import Forget, Recall, Remember
+from umi_core.ids import entity_id, relation_id
 from umi_core.limits import RELATION_COUNT_MAX
-from umi_core.results import Recalled, Remembered
-from umi_core.values import Entity, Relation, Row, entity_id, relation_id
+from umi_core.messages.effects import Commit, Done, Outcome
+from umi_core.messages.requests import Forget, Recall, Remember
+from umi_core.messages.results import Recalled, Remembered
+from umi_core.rows import Entity, Relation, Row
 
 CAROL = entity_id(SCOPE, "person", "Carol")
 

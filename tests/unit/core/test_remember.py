@@ -8,7 +8,11 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, input_of, saying
 from umi_core.config import Config
-from umi_core.effects import (
+from umi_core.errors import Conflict, KeyReused, StorageFailed, StorageFull
+from umi_core.ids import entity_id, note_id, relation_id
+from umi_core.limits import ENTITY_VERSION_COUNT_MAX
+from umi_core.messages.answers import Embedded, ModelReplied
+from umi_core.messages.effects import (
     Asked,
     AskModel,
     Commit,
@@ -21,35 +25,19 @@ from umi_core.effects import (
     Refused,
     Unknown,
 )
-from umi_core.errors import Conflict, KeyReused, StorageFailed, StorageFull
-from umi_core.inputs import (
-    Embedded,
+from umi_core.messages.requests import (
     Forget,
     Get,
     GetEntity,
     InCore,
     LastRoutingDecisions,
-    ModelReplied,
     Rebalance,
     Recall,
     Remember,
     SetBlock,
 )
-from umi_core.limits import ENTITY_VERSION_COUNT_MAX
-from umi_core.results import Remembered, Stored
-from umi_core.values import (
-    AccessRecord,
-    Address,
-    Core,
-    Entity,
-    Receipt,
-    Relation,
-    Vector,
-    Version,
-    entity_id,
-    note_id,
-    relation_id,
-)
+from umi_core.messages.results import Remembered, Stored
+from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Relation, Vector, Version
 
 UMI = entity_id(SCOPE, "self", "Umi")
 

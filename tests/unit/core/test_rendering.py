@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from umi_core.text import has_control, tidy
 from umi_core.tiers.core import FORBIDDEN, CoreTier, core_of, core_text
 from umi_core.tiers.rendering import (
     as_rendered,
@@ -15,7 +16,7 @@ from umi_core.tiers.rendering import (
     render_markdown,
     render_xml,
 )
-from umi_core.values import BLOCK_KINDS, Block, Entry, has_control, tidy
+from umi_core.values import BLOCK_KINDS, Block, Entry
 
 ALICE = Entry("ent_d77159c2f7575629b14ff3b0", 1, "Alice", "likes tea & <b>cake</b>", 7)
 GOLDEN = core_of(

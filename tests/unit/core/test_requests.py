@@ -6,10 +6,13 @@ import attrs
 import pytest
 
 from tests.worlds import SCOPE, Pair
+from umi_core.admission import SERVED_BY
 from umi_core.config import Config
-from umi_core.effects import Refused, Reply
 from umi_core.errors import BadScope, Rejected
-from umi_core.inputs import (
+from umi_core.limits import I64_MAX
+from umi_core.memory import Memory
+from umi_core.messages.effects import Refused, Reply
+from umi_core.messages.requests import (
     Blocks,
     Count,
     CreateSession,
@@ -27,9 +30,6 @@ from umi_core.inputs import (
     SetBlock,
     SetImportance,
 )
-from umi_core.limits import I64_MAX
-from umi_core.memory import Memory
-from umi_core.requests import SERVED_BY
 from umi_core.values import Scope, Turn
 
 LONG = "x" * 129

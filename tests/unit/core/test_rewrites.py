@@ -3,7 +3,7 @@
 import pytest
 
 from umi_core.limits import RESOLVE_CACHE_COUNT_MAX, RESOLVE_CACHE_MS
-from umi_core.results import Resolution
+from umi_core.messages.results import Resolution
 from umi_core.tiers.rewrites import RewriteCache, rewrite_key
 from umi_core.values import Scope, Turn
 

@@ -17,7 +17,7 @@ from umi_core.language.rewriting import (
     shown_turns,
 )
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
-from umi_core.results import Resolution
+from umi_core.messages.results import Resolution
 from umi_core.values import Turn
 
 HALF_PPM = 500_000

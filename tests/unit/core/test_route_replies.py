@@ -11,7 +11,8 @@ from umi_core.config import Config
 from umi_core.language.replies import Unusable
 from umi_core.language.routing import MALFORMED, Routes, parse_routes
 from umi_core.policies.routing import table_decision
-from umi_core.values import Entity, RoutingDecision
+from umi_core.rows import Entity
+from umi_core.values import RoutingDecision
 
 CONFIG = Config()
 

@@ -3,7 +3,8 @@
 import pytest
 
 from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
-from umi_core.values import ENTITY_TYPES, Entity, RoutingDecision
+from umi_core.rows import Entity
+from umi_core.values import ENTITY_TYPES, RoutingDecision
 
 
 def entity(kind: str) -> Entity:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from umi_core.config import Config
 from umi_core.errors import Error, SnapshotDamaged, SnapshotDoesNotFit, SnapshotTooBig, SnapshotVersion
-from umi_core.inputs import Set
 from umi_core.limits import I64_MAX, SNAPSHOT_BYTES_MAX, TTL_MS_MAX
+from umi_core.messages.requests import Set
 from umi_core.tiers.session import (
     Loaded,
     SessionInfo,

@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from tests.worlds import QUIET, SCOPE, Pair
-from umi_core.effects import Commit, Done, Failed, Outcome, Read, Refused, Unknown
 from umi_core.errors import (
     Error,
     NoSession,
@@ -17,9 +16,12 @@ from umi_core.errors import (
     StorageFailed,
     TooManyMembers,
 )
-from umi_core.inputs import CreateSession, Get, Len, LoadSession, Remember, SaveSession, Set, Sweep
-from umi_core.results import SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import Address, Scope, SessionRow, session_id
+from umi_core.ids import session_id
+from umi_core.messages.effects import Commit, Done, Failed, Outcome, Read, Refused, Unknown
+from umi_core.messages.requests import CreateSession, Get, Len, LoadSession, Remember, SaveSession, Set, Sweep
+from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
+from umi_core.rows import Address, SessionRow
+from umi_core.values import Scope
 
 MEMBERS_16 = tuple(f"m{n:02}" for n in range(15))
 

@@ -9,11 +9,10 @@ import pytest
 
 from tests.worlds import BOB, Pair, input_of, saying, verdict
 from umi_core.config import Config
-from umi_core.effects import Asked, Embed
 from umi_core.errors import BadConfig, Rejected
-from umi_core.inputs import (
-    Answer,
-    Embedded,
+from umi_core.messages.answers import Answer, Embedded, Value
+from umi_core.messages.effects import Asked, Embed
+from umi_core.messages.requests import (
     Get,
     GetEntity,
     InCore,
@@ -23,10 +22,9 @@ from umi_core.inputs import (
     Request,
     Set,
     SetBlock,
-    Value,
 )
 from umi_core.values import Turn
-from umi_sim.embedder import embed
+from umi_sim.services.embedder import embed
 
 # Where each setting is about to matter: core has room for one entry, and models are neither sure nor unsure.
 BASE = Config(semantic_routing=True, core_entry_count_max=1, promote_score_min_ppm=0)

@@ -2,22 +2,9 @@
 
 import pytest
 
-from umi_core.values import (
-    Scope,
-    block_id,
-    commit_key,
-    content_hash,
-    cut,
-    entity_id,
-    has_control,
-    is_text,
-    norm,
-    note_id,
-    relation_id,
-    session_id,
-    size,
-    tidy,
-)
+from umi_core.ids import block_id, commit_key, content_hash, entity_id, note_id, relation_id, session_id
+from umi_core.text import cut, has_control, is_text, norm, size, tidy
+from umi_core.values import Scope
 
 SCOPE = Scope("u1", "a1")
 ALICE = entity_id(SCOPE, "person", "Alice")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.language.words import STOP_WORDS, auto_name, clean_name, content, words
-from umi_core.values import has_control, size, tidy
+from umi_core.text import has_control, size, tidy
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 

@@ -6,21 +6,12 @@ from typing import Any
 import attrs
 import pytest
 
-from umi_core import hooks
-from umi_core.effects import Commit, Embed, Read, Reply
+from umi_core.engine import interceptors as hooks
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step, Workflow, degrade, findings, forever, nothing, retry
 from umi_core.errors import Rejected
 from umi_core.limits import REVISION_COUNT_MAX
-from umi_core.workflow import (
-    Learned,
-    Registry,
-    Step,
-    Workflow,
-    degrade,
-    findings,
-    forever,
-    nothing,
-    retry,
-)
+from umi_core.messages.effects import Commit, Embed, Read, Reply
 from umi_core.workflows import BUILT_IN, WORKFLOWS
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from umi_core import limits
 from umi_core.config import Config
-from umi_core.effects import Done, Outcome, Refused
 from umi_core.errors import BadDelta, BadOption, BadText, BadTtl
-from umi_core.inputs import (
+from umi_core.messages.effects import Done, Outcome, Refused
+from umi_core.messages.requests import (
     Append,
     Bytes,
     Clear,

@@ -5,7 +5,7 @@ from typing import Final
 
 from click.testing import CliRunner, Result
 
-from umi_sim.cli import cli
+from umi_sim.cli.root import cli
 
 OWN: Final = """
 [scenario]

@@ -3,11 +3,12 @@
 import pytest
 
 from tests.worlds import Pair
-from umi_core.effects import Asked, Commit
-from umi_core.inputs import EffectFailed, SetBlock
-from umi_sim.agent import Agent
-from umi_sim.clock import SimClock
-from umi_sim.run_config import AgentConfig
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Asked, Commit
+from umi_core.messages.requests import SetBlock
+from umi_sim.kernel.clock import SimClock
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.world.agent import Agent
 
 
 def waiting() -> tuple[Pair, Agent, Asked]:

@@ -23,13 +23,14 @@ from tests.histories import (
 )
 from umi_core import errors
 from umi_core.config import Config
-from umi_core.effects import Degraded, Failed, Refused, Unknown
-from umi_core.inputs import Count, Forget, GetEntity, Recall, Remember
 from umi_core.language.words import auto_name
 from umi_core.limits import RECEIPT_MS_MAX
-from umi_core.results import Forgotten
-from umi_core.values import Entity, RoutingDecision, Version
-from umi_sim.oracle.worlds import WORLD_COUNT_MAX
+from umi_core.messages.effects import Degraded, Failed, Refused, Unknown
+from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
+from umi_core.messages.results import Forgotten
+from umi_core.rows import Entity, Version
+from umi_core.values import RoutingDecision
+from umi_sim.judge.oracle.worlds import WORLD_COUNT_MAX
 
 ONE_NOTE = Degraded("extract:one_note", "timeout")
 

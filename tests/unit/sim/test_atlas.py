@@ -2,8 +2,9 @@
 
 import pytest
 
-from umi_core.values import Address, Scope
-from umi_sim.atlas import Atlas
+from umi_core.rows import Address
+from umi_core.values import Scope
+from umi_sim.services.atlas import Atlas
 
 HOME = Scope("u1", "a1")
 

@@ -3,11 +3,12 @@
 import attrs
 
 from umi_core.values import Scope
-from umi_sim import report, runner
-from umi_sim.items import Item, Op
-from umi_sim.run_config import AgentConfig
-from umi_sim.seed_fields import PLAIN
-from umi_sim.verdict import Verdict
+from umi_sim.explain import report
+from umi_sim.record.items import Item, Op
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs import runner
+from umi_sim.seedfile.fields import PLAIN
 
 CONFIG = attrs.evolve(PLAIN, scenario="working")
 

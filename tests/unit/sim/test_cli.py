@@ -14,10 +14,14 @@ import pytest
 from click.testing import Result
 
 from tests.unit.sim.commands import OWN, refused, umi
-from umi_sim import hunt, replay, runner, scenario, seed_file, trace, verify
-from umi_sim.cli import PLACES, cli
-from umi_sim.hunt import Hunt
-from umi_sim.verify import Seen
+from umi_sim.cli.root import PLACES, cli
+from umi_sim.mutants import mutation_run as hunt
+from umi_sim.mutants.mutation_run import Hunt
+from umi_sim.record import trace
+from umi_sim.runs import replay, runner, verify
+from umi_sim.runs.verify import Seen
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import files as seed_file
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT = Path(__file__).resolve().parents[3]
@@ -420,7 +424,7 @@ def test_a_closed_or_full_standard_output_is_no_bug_of_ours() -> None:
 HEAVY = ("numpy", "rich", "hypothesis", "tomllib", "multiprocessing", "asyncio")
 LOADED = f"""
 import sys
-from umi_sim.cli import cli
+from umi_sim.cli.root import cli
 code = cli(sys.argv[1:], standalone_mode=False)
 print(code, [name for name in {HEAVY} if name in sys.modules])
 """

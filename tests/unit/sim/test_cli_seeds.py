@@ -7,8 +7,11 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import refused, umi
-from umi_sim import runner, scenario, seed_file, trace
-from umi_sim.seed_file import SeedFile
+from umi_sim.record import trace
+from umi_sim.runs import runner
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import SeedFile
 
 
 @pytest.fixture(scope="module")

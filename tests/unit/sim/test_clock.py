@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_sim.clock import READING_MS_MAX, SimClock
+from umi_sim.kernel.clock import READING_MS_MAX, SimClock
 
 START_MS = 1_700_000_000_000
 

@@ -6,16 +6,16 @@ from typing import Final
 import attrs
 import pytest
 
-from umi_sim.agent import Tally
-from umi_sim.clock import SimClock
-from umi_sim.clock_moves import LASTING, drawn, make
-from umi_sim.faults import WINDOW_MS_MAX
-from umi_sim.items import Args, ClockMove, Fault, Item, Op
-from umi_sim.runner import run_once
-from umi_sim.seed_fields import PLAIN
-from umi_sim.trace import Tag, decode
-from umi_sim.verdict import Verdict
-from umi_sim.window import Window
+from umi_sim.faults.kinds import WINDOW_MS_MAX
+from umi_sim.faults.window import Window
+from umi_sim.kernel.clock import SimClock
+from umi_sim.record.items import Args, ClockMove, Fault, Item, Op
+from umi_sim.record.trace import Tag, decode
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.world.agent import Tally
+from umi_sim.world.clock_moves import LASTING, drawn, make
 
 CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4, start_ms=0)
 TIMEOUT_MS: Final = 10_000

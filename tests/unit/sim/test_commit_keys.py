@@ -3,13 +3,14 @@
 import attrs
 
 from tests.histories import broken
-from umi_core.effects import Commit
-from umi_core.inputs import EffectFailed, Forget, Remember
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Commit
+from umi_core.messages.requests import Forget, Remember
 from umi_core.values import Scope
-from umi_sim.oracle.judge import Oracle
-from umi_sim.run_config import AgentConfig
-from umi_sim.seed_fields import PLAIN
-from umi_sim.services import Call
+from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.services.calls import Call
 
 LOST = EffectFailed(0, "timeout")
 

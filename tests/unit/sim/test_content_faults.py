@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umi_core.language.prompts import ask_extract, ask_route
-from umi_core.values import Entity
-from umi_sim.content_faults import KINDS, draw_args, edit
-from umi_sim.model import truth
-from umi_sim.prng import keyed, stream_key
-from umi_sim.reply_edits import GROWN_BYTES_MAX, Args
+from umi_core.rows import Entity
+from umi_sim.faults.content import KINDS, draw_args, edit
+from umi_sim.faults.reply_edits import GROWN_BYTES_MAX, Args
+from umi_sim.kernel.prng import keyed, stream_key
+from umi_sim.services.model import truth
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 PATHS = st.sampled_from(

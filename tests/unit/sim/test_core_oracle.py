@@ -5,9 +5,10 @@ import pytest
 
 from tests.histories import broken
 from umi_core.config import Config
-from umi_core.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.errors import CoreFull, StorageFailed
-from umi_core.inputs import (
+from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
+from umi_core.messages.requests import (
     Blocks,
     CoreBytes,
     CoreRead,
@@ -17,11 +18,10 @@ from umi_core.inputs import (
     SetBlock,
     SetImportance,
 )
-from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry
-from umi_sim.oracle.core import BlockWrite, CoreOracle
+from umi_sim.judge.oracle.core import BlockWrite, CoreOracle
 
 FAILED = Failed(StorageFailed("commit", "unavailable", 3))
 

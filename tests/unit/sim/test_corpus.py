@@ -5,12 +5,15 @@ from pathlib import Path
 import attrs
 import pytest
 
-from umi_sim import corpus, replay, runner, scenario, seed_file
-from umi_sim.blessing import NotBlessed, blessed
-from umi_sim.corpus import NotKept, keep, keep_for_good, replay_kept
-from umi_sim.items import Deviation
-from umi_sim.seed_file import BadSeedFile, History, SeedFile
-from umi_sim.verdict import Failure
+from umi_sim.record.items import Deviation
+from umi_sim.record.verdict import Failure
+from umi_sim.runs import replay, runner
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import corpus
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.acceptance import NotBlessed, blessed
+from umi_sim.seedfile.corpus import NotKept, keep, keep_for_good, replay_kept
+from umi_sim.seedfile.files import BadSeedFile, History, SeedFile
 
 
 @pytest.fixture(scope="module")

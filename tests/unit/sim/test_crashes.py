@@ -5,13 +5,14 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
-from umi_core.values import Block, Core, Entry, Scope
-from umi_sim.agent import Agent
-from umi_sim.clock import SimClock
-from umi_sim.crashes import config_of, crash_args, down_ms
-from umi_sim.faults import Dice, Draw
-from umi_sim.items import Args
-from umi_sim.run_config import AgentConfig
+from umi_core.rows import Core
+from umi_core.values import Block, Entry, Scope
+from umi_sim.faults.kinds import Dice, Draw
+from umi_sim.kernel.clock import SimClock
+from umi_sim.record.items import Args
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.world.agent import Agent
+from umi_sim.world.crashes import config_of, crash_args, down_ms
 
 LOWER: Final = "agent_lower_limit"
 NOBODY: Final = Entry("", 1, "", "", 0)

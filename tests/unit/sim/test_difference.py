@@ -7,10 +7,14 @@ import pytest
 
 from tests.unit.sim.commands import refused, umi
 from umi_core.codec import plain
-from umi_core.effects import Failed, Unknown
 from umi_core.errors import Conflict
-from umi_sim import difference, runner, scenario, seed_file, trace
-from umi_sim.trace import Tag, Trace
+from umi_core.messages.effects import Failed, Unknown
+from umi_sim.explain import difference
+from umi_sim.record import trace
+from umi_sim.record.trace import Tag, Trace
+from umi_sim.runs import runner
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import files as seed_file
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 STEP = (Tag.STEP, "a", 5, "Wake", "a/wake#1")

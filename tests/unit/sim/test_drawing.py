@@ -8,14 +8,14 @@ import attrs
 import pytest
 
 from umi_core.config import OPTIONS
-from umi_core.inputs import REQUESTS
 from umi_core.memory import Memory
+from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope
-from umi_sim.drawing import FLOORS, MODES, NUMBERS, ONE_KIND_RATE, START_MS, TINY
-from umi_sim.faults import KINDS
-from umi_sim.pools import NEIGHBOURS
-from umi_sim.run_config import RunConfig
-from umi_sim.scenario import Scenario, draw, find, parse
+from umi_sim.faults.kinds import KINDS
+from umi_sim.record.run_config import RunConfig
+from umi_sim.scenario.drawing import FLOORS, MODES, NUMBERS, ONE_KIND_RATE, START_MS, TINY
+from umi_sim.scenario.files import Scenario, draw, find, parse
+from umi_sim.workload.pools import NEIGHBOURS
 
 HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
 GROUPS = {kind.group for kind in KINDS.values()}

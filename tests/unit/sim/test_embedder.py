@@ -5,8 +5,8 @@ from hashlib import blake2b
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim.embedder import embed, scaled
-from umi_sim.text import tokens
+from umi_sim.kernel.characters import tokens
+from umi_sim.services.embedder import embed, scaled
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

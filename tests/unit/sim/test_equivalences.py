@@ -10,21 +10,23 @@ import pytest
 
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
-from umi_core.effects import Done, Effect, Reply
-from umi_core.inputs import Get, Incr, Recall, Remember, Set, Value, Wake
 from umi_core.memory import Memory
-from umi_core.results import Hit, Recalled, Resolution
+from umi_core.messages.answers import Value, Wake
+from umi_core.messages.effects import Done, Effect, Reply
+from umi_core.messages.requests import Get, Incr, Recall, Remember, Set
+from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.values import Turn
-from umi_sim import equivalences, seed_file
-from umi_sim.equivalences import NAMES, OF_LIVES, chosen
-from umi_sim.equivalences.lives import Life, Recorder, Step
-from umi_sim.equivalences.questions import filtered
-from umi_sim.equivalences.table import COMPARISONS, check
+from umi_sim.explain.report import lines
+from umi_sim.judge import equivalences
+from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen
+from umi_sim.judge.equivalences.lives import Life, Recorder, Step
+from umi_sim.judge.equivalences.questions import filtered
+from umi_sim.judge.equivalences.table import COMPARISONS, check
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.report import lines
-from umi_sim.runner import run
-from umi_sim.scenario import draw, find
-from umi_sim.verdict import Broken
+from umi_sim.record.verdict import Broken
+from umi_sim.runs.runner import run
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile import files as seed_file
 
 HE = Recall("r", "Where does he live?", turns=(Turn("user", "Bob moved."),))
 

@@ -21,9 +21,9 @@ from tests.histories import (
     vector_of,
 )
 from umi_core.config import Config
-from umi_core.effects import Degraded
-from umi_core.inputs import EffectFailed
-from umi_core.results import Remembered
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Degraded
+from umi_core.messages.results import Remembered
 from umi_core.values import RoutingDecision
 
 LATE_MS = NOW_MS + Config().model_timeout_ms

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from umi_core.language.evolution import Evolution, parse_evolution
 from umi_core.language.prompts import Statement, ask_evolve
-from umi_sim.model import truth
-from umi_sim.model.evolution import PREDICATES
+from umi_sim.services.model import truth
+from umi_sim.services.model.evolution import PREDICATES
 
 TEXT = st.text() | st.lists(
     st.sampled_from(

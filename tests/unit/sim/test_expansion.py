@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from umi_core.language.prompts import ask_expand
 from umi_core.language.rewriting import Variants, parse_variants
-from umi_core.values import norm
-from umi_sim.model import truth
-from umi_sim.model.expansion import PAIRS, STOP_WORDS, SYNONYMS
+from umi_core.text import norm
+from umi_sim.services.model import truth
+from umi_sim.services.model.expansion import PAIRS, STOP_WORDS, SYNONYMS
 
 
 def variants(query: str) -> list[str]:

@@ -7,13 +7,13 @@ import click
 import pytest
 
 from tests.unit.sim.commands import umi
-from umi_sim import explain
-from umi_sim.cli import cli
-from umi_sim.cli_explain import config_named
-from umi_sim.explain import UnknownName, bugs_of, page, places
-from umi_sim.faults import KINDS
-from umi_sim.invariants import RULES, rule_named
-from umi_sim.runner import run_once
+from umi_sim.cli.explain import config_named
+from umi_sim.cli.root import cli
+from umi_sim.explain import words as explain
+from umi_sim.explain.words import UnknownName, bugs_of, page, places
+from umi_sim.faults.kinds import KINDS
+from umi_sim.judge.invariants import RULES, rule_named
+from umi_sim.runs.runner import run_once
 
 
 def labelled(lines: list[str], label: str) -> str:

@@ -8,13 +8,13 @@ import pytest
 
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.fork import fork
-from umi_sim.explore.likeness import Likeness
 from umi_sim.explore.play import Explored, Letter, first_world, inspector_of, play
 from umi_sim.explore.search import PLAIN, BreadthFirst, explore
-from umi_sim.explore.table import Alphabet
-from umi_sim.run_config import RunConfig
-from umi_sim.runner import run
-from umi_sim.scenario import BadScenario, Scenario, draw, find, parse, shipped
+from umi_sim.explore.state_fingerprint import Likeness
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import run
+from umi_sim.scenario.action_set import Alphabet
+from umi_sim.scenario.files import BadScenario, Scenario, draw, find, parse, shipped
 
 ALL = (
     "explore_working", "explore_snapshots", "explore_sessions", "explore_clocks", "explore_core",

@@ -11,14 +11,14 @@ import pytest
 from tests.unit.sim.commands import umi
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
-from umi_sim import seed_file
-from umi_sim.export import CannotShow, source_of
-from umi_sim.items import Item, Op
 from umi_sim.mutants import planted
-from umi_sim.run_config import RunConfig
-from umi_sim.runner import run_once
-from umi_sim.seed_fields import PLAIN
-from umi_sim.seed_file import SeedFile
+from umi_sim.record.items import Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import run_once
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.testing.export import CannotShow, source_of
 
 LINT = ("check", "--isolated", "--line-length=110", "--select=E,W,F,I,B,UP,SIM,RUF,C4,PT,PIE,RET,S102,S307")
 HOSTILE = '"""\n\'\'\'); import os; os.system("echo \\x00") # -*- coding: utf-7 -*- \u202e \ud800 {x} %s \\'

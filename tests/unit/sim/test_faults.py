@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from umi_sim.faults import Dice
+from umi_sim.faults.kinds import Dice
 
 SITES: Final = [f"storage.commit.remember.row{number}" for number in range(200)]
 RATES: Final = {"storage_refused": (1, 2)}

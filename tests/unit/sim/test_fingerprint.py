@@ -2,8 +2,8 @@
 
 import pytest
 
-from umi_sim.fingerprint import normal, of
-from umi_sim.verdict import Failure, FailureKind
+from umi_sim.record.fingerprint import normal, of
+from umi_sim.record.verdict import Failure, FailureKind
 
 
 def failure(

@@ -8,12 +8,13 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
-from umi_sim import floors, scenario
-from umi_sim.cli import cli
-from umi_sim.faults import KINDS
-from umi_sim.floors import Missed, Summary, missed, open_options, pairs_of, summary_of
-from umi_sim.runner import run
-from umi_sim.scenario import Scenario, parse
+from umi_sim.cli.root import cli
+from umi_sim.faults.kinds import KINDS
+from umi_sim.runs.runner import run
+from umi_sim.scenario import files as scenario
+from umi_sim.scenario import floors
+from umi_sim.scenario.files import Scenario, parse
+from umi_sim.scenario.floors import Missed, Summary, missed, open_options, pairs_of, summary_of
 
 HEAD: Final = '[scenario]\nid = "x"\ntitle = "T"\n'
 FILE: Final = """

@@ -7,15 +7,18 @@ from typing import Final
 import attrs
 import pytest
 
-from umi_sim import prng, scenario, seed_file, source
-from umi_sim.prng import Stream
-from umi_sim.runner import run
-from umi_sim.sweep import child, gate, keeper, report, work
+from umi_sim.kernel import prng
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.verdict import Failure
+from umi_sim.runs.runner import run
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import files as seed_file
+from umi_sim.sweep import child, gate, report, work, worker_process
 from umi_sim.sweep.conductor import outcome_of
 from umi_sim.sweep.plain import from_plain
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Swept, Totals
-from umi_sim.verdict import Failure
+from umi_sim.world import source
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 GATED: Final = next(seed for seed in range(1000) if gate.is_gated(seed))
@@ -58,9 +61,9 @@ def patched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
     def patch(lines: str) -> None:
         script = f"{lines}\nfrom umi_sim.sweep.child import serve\nserve()"
-        monkeypatch.setattr(keeper, "COMMAND", ("-P", "-c", script))
+        monkeypatch.setattr(worker_process, "COMMAND", ("-P", "-c", script))
 
-    with keeper.hired():  # what other tests have started, goes on without the patch
+    with worker_process.hired():  # what other tests have started, goes on without the patch
         yield patch
 
 
@@ -69,7 +72,7 @@ def test_a_choice_by_the_hash_of_a_string_is_seen_by_another_process(
 ) -> None:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     patched(
-        "from umi_sim.prng import Stream\n"
+        "from umi_sim.kernel.prng import Stream\n"
         "Stream.pick = lambda self, items: items[(self.below(len(items)) + hash('x')) % len(items)]"
     )
     totals = lived(GATED)

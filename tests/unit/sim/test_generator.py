@@ -6,10 +6,10 @@ from typing import Any, Final
 import attrs
 
 from umi_core.values import Scope
-from umi_sim.clock import SimClock
-from umi_sim.generator import Generator
-from umi_sim.items import Op
-from umi_sim.run_config import PAUSE_MS_MAX, AgentConfig, RunConfig
+from umi_sim.kernel.clock import SimClock
+from umi_sim.record.items import Op
+from umi_sim.record.run_config import PAUSE_MS_MAX, AgentConfig, RunConfig
+from umi_sim.world.generator import Generator
 
 START_MS: Final = 1_700_000_000_000
 LAPSE_MS: Final = 300_000

@@ -6,8 +6,8 @@ import tracemalloc
 import pytest
 
 from tools.fuzz_seed_files import Watch, fuzz, originals
-from umi_sim.seed_file import BadSeedFile, loads
-from umi_sim.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX
+from umi_sim.formats.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX
+from umi_sim.seedfile.files import BadSeedFile, loads
 
 ALLOCATED_BYTES_MAX = 64 * 1024 * 1024
 

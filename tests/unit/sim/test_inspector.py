@@ -4,8 +4,8 @@ import attrs
 import pytest
 
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
 
 
 @pytest.mark.parametrize(

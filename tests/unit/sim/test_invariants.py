@@ -11,29 +11,35 @@ import attrs
 import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of
-from umi_core.effects import Commit, Write
-from umi_core.inputs import CreateSession, Forget, Rebalance, Remember, SetBlock
-from umi_core.tiers import session
-from umi_core.tiers.core import CoreTier
-from umi_core.values import (
+from umi_core.ids import entity_id
+from umi_core.messages.effects import Commit, Write
+from umi_core.messages.requests import CreateSession, Forget, Rebalance, Remember, SetBlock
+from umi_core.rows import (
     AccessRecord,
     Address,
-    Block,
     Body,
     Core,
     Entity,
-    Entry,
     Relation,
-    Scope,
     SessionRow,
     Tombstone,
     Vector,
     Version,
-    entity_id,
 )
-from umi_sim.invariants import ALIASES, RULES, check_recovered, check_store, check_xml, id_of, rule_named
-from umi_sim.invariants.relations import Rows, is_left_behind, is_version
-from umi_sim.verdict import Broken
+from umi_core.tiers import session
+from umi_core.tiers.core import CoreTier
+from umi_core.values import Block, Entry, Scope
+from umi_sim.judge.invariants import (
+    ALIASES,
+    RULES,
+    check_recovered,
+    check_store,
+    check_xml,
+    id_of,
+    rule_named,
+)
+from umi_sim.judge.invariants.relations import Rows, is_left_behind, is_version
+from umi_sim.record.verdict import Broken
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,20 +6,20 @@ from typing import Final
 import attrs
 import pytest
 
-from umi_core.effects import Read
-from umi_core.inputs import ReadDone
-from umi_sim.agent import Message
-from umi_sim.inspector import Inspector
-from umi_sim.items import Args, Fault, Item, Op
-from umi_sim.links import Links, lane_of
-from umi_sim.runner import run_once
-from umi_sim.seed_fields import PLAIN
-from umi_sim.services import Call
-from umi_sim.source import ArgsMaker, Replay
-from umi_sim.trace import Tag, decode
-from umi_sim.verdict import Verdict
-from umi_sim.window import Window
-from umi_sim.world import World
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import Read
+from umi_sim.faults.window import Window
+from umi_sim.judge.inspector import Inspector
+from umi_sim.record.items import Args, Fault, Item, Op
+from umi_sim.record.trace import Tag, decode
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.services.calls import Call
+from umi_sim.world.agent import Message
+from umi_sim.world.links import Links, lane_of
+from umi_sim.world.source import ArgsMaker, Replay
+from umi_sim.world.world import World
 
 CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4)
 TIMEOUT_MS: Final = 10_000

@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_core import effects, inputs, values
+from umi_core import values
 from umi_core.config import Config
-from umi_core.inputs import Committed, EffectFailed, Embedded, ReadDone, Recall, Remember, Set, Wake
-from umi_core.values import Address, Entity, Row, Scope, SessionRow, Turn
-from umi_sim import pools
-from umi_sim.literals import WIDTH, Unwritable, Writer, comment, flat, quoted, statement
+from umi_core.messages import effects
+from umi_core.messages import requests as inputs
+from umi_core.messages.answers import Committed, EffectFailed, Embedded, ReadDone, Wake
+from umi_core.messages.requests import Recall, Remember, Set
+from umi_core.rows import Address, Entity, Row, SessionRow
+from umi_core.values import Scope, Turn
+from umi_sim.kernel.literals import WIDTH, Unwritable, Writer, comment, flat, quoted, statement
+from umi_sim.workload import pools
 
 SCOPE = Scope("u1", "a1")
 ADDRESS = Address(SCOPE, "entity", "ent_1")

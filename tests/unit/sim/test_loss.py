@@ -6,9 +6,9 @@ import attrs
 import pytest
 
 from tests.histories import ALICE, History, broken, entity
-from umi_core.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
-from umi_core.inputs import (
+from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.messages.requests import (
     Blocks,
     CreateSession,
     GetEntity,
@@ -18,11 +18,12 @@ from umi_core.inputs import (
     SaveSession,
     SetBlock,
 )
-from umi_core.results import BlockSet, SessionCreated, SessionLoaded, SessionSaved
-from umi_core.values import Address, Scope
-from umi_sim.oracle.judge import Oracle
-from umi_sim.seed_fields import PLAIN
-from umi_sim.services import Services
+from umi_core.messages.results import BlockSet, SessionCreated, SessionLoaded, SessionSaved
+from umi_core.rows import Address
+from umi_core.values import Scope
+from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.services.calls import Services
 
 HOME = Scope("u1", "a1")
 OF_ALICE = Address(HOME, "entity", ALICE)

@@ -13,10 +13,11 @@ from umi_core.language.prompts import ask_extract, ask_route, prompt
 from umi_core.language.routing import Routes, parse_routes
 from umi_core.limits import EXTRACT_ENTITY_COUNT_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE
-from umi_core.values import ENTITY_TYPES, Entity
-from umi_sim.model import cues, names, routing, truth
-from umi_sim.model.cues import CUES
-from umi_sim.model.prompts import inputs
+from umi_core.rows import Entity
+from umi_core.values import ENTITY_TYPES
+from umi_sim.services.model import cues, names, routing, truth
+from umi_sim.services.model.cues import CUES
+from umi_sim.services.model.prompts import inputs
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 TEXT = st.text()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim.postings import (
+from umi_sim.services.postings import (
     LATE_COUNT_MIN,
     MASK_COUNT_MAX,
     MASKED_SHARE,

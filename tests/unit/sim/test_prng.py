@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, keyed, parse_seed, stream_key
+from umi_sim.kernel.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, keyed, parse_seed, stream_key
 
 FAULT_KEY = stream_key(42, ("fault", "storage_lost", "storage.commit.remember.commit"))
 

@@ -9,7 +9,11 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import OWN
-from umi_sim import corpus, replay, report, runner, scenario, seed_file
+from umi_sim.explain import report
+from umi_sim.runs import replay, runner
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import corpus
+from umi_sim.seedfile import files as seed_file
 
 pytest_plugins = ("pytester",)
 pytestmark = pytest.mark.slow
@@ -39,7 +43,9 @@ def project(pytester: Pytester) -> Path:
 
 
 def run(pytester: Pytester, *args: str) -> pytest.RunResult:
-    return pytester.runpytest_inprocess("-p", "umi_sim.pytest_plugin", "-p", "no:cacheprovider", *args)
+    return pytester.runpytest_inprocess(
+        "-p", "umi_sim.testing.pytest_plugin", "-p", "no:cacheprovider", *args
+    )
 
 
 def ids(pytester: Pytester, *args: str) -> list[str]:
@@ -121,12 +127,12 @@ def test_a_project_without_such_files_pays_for_nothing() -> None:
     code = """if True:
         import sys, pytest
         before = set(sys.modules)
-        pytest.main(["-p", "umi_sim.pytest_plugin", "-p", "no:cacheprovider", "-q", "test_mine.py"])
+        pytest.main(["-p", "umi_sim.testing.pytest_plugin", "-p", "no:cacheprovider", "-q", "test_mine.py"])
         loaded = [name for name in set(sys.modules) - before if name[:4] in ("umi_", "nump", "attr", "clic")]
         print(sorted(loaded))
     """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "['umi_sim', 'umi_sim.pytest_plugin']"
+    assert said.splitlines()[-1] == "['umi_sim', 'umi_sim.testing.pytest_plugin']"
 
 
 # What is told.

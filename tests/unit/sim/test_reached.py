@@ -4,12 +4,13 @@ import sys
 from collections import Counter
 
 from umi_core.language import evolution, extraction, replies, rewriting, routing
-from umi_sim import reached, runner
-from umi_sim.invariants import RULES
-from umi_sim.judged import JUDGES
-from umi_sim.reached import Part, never, rules, steps
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
+from umi_sim.judge.coverage import JUDGES
+from umi_sim.judge.invariants import RULES
+from umi_sim.runs import runner
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.sweep import reached
+from umi_sim.sweep.reached import Part, never, rules, steps
 
 
 def row(name: str) -> Part:
@@ -55,7 +56,7 @@ def test_every_rule_that_is_checked_can_be_judged() -> None:
 def test_whoever_demands_is_counted() -> None:
     ours = [module for name, module in sys.modules.items() if name.startswith(("umi_core.", "umi_sim."))]
     demanding = {module.__name__ for module in ours if hasattr(module, "demand")}
-    defined = {"umi_core.invariants.broken", "umi_sim.verdict"}
+    defined = {"umi_core.invariants.broken", "umi_sim.record.verdict"}
     assert demanding - defined == {module.__name__ for module in (*JUDGES, runner)}
 
 

@@ -11,8 +11,8 @@ from umi_core.config import Config
 from umi_core.language import extraction, replies
 from umi_core.language.evolution import Evolution
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
-from umi_sim.oracle import readings
-from umi_sim.oracle.readings import READERS, check_elements, check_reading, payload_of
+from umi_sim.judge.oracle import readings
+from umi_sim.judge.oracle.readings import READERS, check_elements, check_reading, payload_of
 
 TWO = json.dumps(
     {"entities": [{"name": name, "type": "person", "content": "naps"} for name in ("Bob", "Eve")]}

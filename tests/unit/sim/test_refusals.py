@@ -6,8 +6,10 @@ import pytest
 
 from tests.histories import broken
 from umi_core import errors
-from umi_core.effects import Done, Failed, Outcome, Refused
-from umi_core.inputs import (
+from umi_core.admission import check_set_importance
+from umi_core.limits import OP_COUNT_MAX
+from umi_core.messages.effects import Done, Failed, Outcome, Refused
+from umi_core.messages.requests import (
     GetBlock,
     LoadSession,
     Rebalance,
@@ -18,9 +20,7 @@ from umi_core.inputs import (
     SetBlock,
     SetImportance,
 )
-from umi_core.limits import OP_COUNT_MAX
-from umi_core.requests import check_set_importance
-from umi_sim.oracle.refusals import check_refusal
+from umi_sim.judge.oracle.refusals import check_refusal
 
 WRONG = SetImportance(1, "human", -1)
 ERROR = check_set_importance(WRONG)

@@ -23,11 +23,12 @@ from tests.histories import (
     two_known,
 )
 from umi_core.config import Config
-from umi_core.effects import Degraded, Done, Unknown
-from umi_core.inputs import EffectFailed, Forget, GetEntity, Remember
 from umi_core.limits import RELATION_COUNT_MAX
-from umi_core.results import Remembered
-from umi_core.values import Relation, Version
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Degraded, Done, Unknown
+from umi_core.messages.requests import Forget, GetEntity, Remember
+from umi_core.messages.results import Remembered
+from umi_core.rows import Relation, Version
 
 PARTIAL = Degraded("evolve:partial", "unknown_pair")
 

@@ -7,16 +7,19 @@ import attrs
 import pytest
 
 from umi_core.values import Scope, Turn
-from umi_sim import report, runner, scenario, wording
-from umi_sim.calls import world_call
-from umi_sim.faults import KINDS
-from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.run_config import AgentConfig
-from umi_sim.script import Script
-from umi_sim.seed_fields import PLAIN
-from umi_sim.seed_parts import Minimised
-from umi_sim.trace import Tag
-from umi_sim.verdict import Event, Failure, Verdict
+from umi_sim.explain import report
+from umi_sim.explain.calls import world_call
+from umi_sim.faults.kinds import KINDS
+from umi_sim.kernel import wording
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.record.trace import Tag
+from umi_sim.record.verdict import Event, Failure, Verdict
+from umi_sim.runs import runner
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.seedfile.parts import Minimised
+from umi_sim.testing.script import Script
 
 SCOPE = Scope("u1", "a1")
 CONFIG = attrs.evolve(PLAIN, scenario="storage_storm", seed=45, mode="swarm")

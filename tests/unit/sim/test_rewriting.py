@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.rewriting import judged, shown_turns
 from umi_core.values import Turn
-from umi_sim.model import chinese_words, grammar, truth
-from umi_sim.model.chinese import pieces
-from umi_sim.model.rewriting import language_of, mentions_in
+from umi_sim.services.model import chinese_words, grammar, truth
+from umi_sim.services.model.chinese import pieces
+from umi_sim.services.model.rewriting import language_of, mentions_in
 
 HALF_PPM = 500_000
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.config import Config
-from umi_core.inputs import REQUESTS
-from umi_sim.drawing import MODES
-from umi_sim.faults import KINDS
-from umi_sim.run_config import RunConfig
-from umi_sim.scenario import BadScenario, Scenario, draw, find, load, parse, shipped
-from umi_sim.toml_reader import FILE_BYTES_MAX, NESTING_MAX
+from umi_core.messages.requests import REQUESTS
+from umi_sim.faults.kinds import KINDS
+from umi_sim.formats.toml_reader import FILE_BYTES_MAX, NESTING_MAX
+from umi_sim.record.run_config import RunConfig
+from umi_sim.scenario.drawing import MODES
+from umi_sim.scenario.files import BadScenario, Scenario, draw, find, load, parse, shipped
 
 HEAD = '[scenario]\nid = "x"\ntitle = "An example"\n'
 GROUPS = {"model", "embed", "storage", "agent", "clock", "link"}

@@ -8,9 +8,9 @@ import attrs
 import pytest
 
 from umi_core.values import Scope
-from umi_sim.run_config import AgentConfig
-from umi_sim.schedule import DECISIONS_PER_OPERATION, POLICIES, Policy, lane_of, policy_of
-from umi_sim.seed_fields import PLAIN
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.world.schedule import DECISIONS_PER_OPERATION, POLICIES, Policy, lane_of, policy_of
 
 EVENTS: Final = DECISIONS_PER_OPERATION  # of each lane
 

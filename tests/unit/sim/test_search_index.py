@@ -11,14 +11,16 @@ from unittest import mock
 import attrs
 import pytest
 
-from umi_core.effects import ByVector, ByWords, Commit, Where, Write
+from umi_core.conditions import Where
 from umi_core.limits import I64_MAX
-from umi_core.values import Address, Entity, Head, Scope, Vector
-from umi_sim import services
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
-from umi_sim.search_index import ROOM_MIN, SearchIndex, can_answer, id_key, scores_by_level
-from umi_sim.storage import INDEXED_COUNT_MIN, SimStorage
+from umi_core.messages.effects import ByVector, ByWords, Commit, Write
+from umi_core.rows import Address, Entity, Head, Vector
+from umi_core.values import Scope
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.services import calls as services
+from umi_sim.services.search_index import ROOM_MIN, SearchIndex, can_answer, id_key, scores_by_level
+from umi_sim.services.storage import INDEXED_COUNT_MIN, SimStorage
 
 HOME, AWAY = Scope("ann", "a1"), Scope("ann", "a2")
 

@@ -24,15 +24,18 @@ from tests.histories import (
 )
 from umi_core import errors
 from umi_core.config import Config
-from umi_core.effects import Degraded, Failed
-from umi_core.inputs import ReadDone, Recall
+from umi_core.ids import entity_id
 from umi_core.limits import RESOLVE_CACHE_MS
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import Degraded, Failed
+from umi_core.messages.requests import Recall
+from umi_core.messages.results import Hit
 from umi_core.policies.similarity import vector_relevance_ppm
-from umi_core.results import Hit
-from umi_core.values import Address, Row, Turn, entity_id
-from umi_sim.embedder import embed
-from umi_sim.oracle import searches
-from umi_sim.oracle.searches import fused_ppm
+from umi_core.rows import Address, Row
+from umi_core.values import Turn
+from umi_sim.judge.oracle import searches
+from umi_sim.judge.oracle.searches import fused_ppm
+from umi_sim.services.embedder import embed
 
 # Hits.
 

@@ -13,18 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_core.inputs import REQUESTS
+from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope, Turn
-from umi_sim import item_json, seed_file, seed_text
-from umi_sim.content_faults import KINDS as CONTENT_KINDS
-from umi_sim.faults import KINDS
-from umi_sim.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.prng import Stream
-from umi_sim.run_config import AgentConfig
-from umi_sim.seed_fields import PLAIN
-from umi_sim.seed_file import BadSeedFile, Expect, Minimised, SeedFile, loads, text_of
-from umi_sim.strict_json import FILE_BYTES_MAX
-from umi_sim.verdict import Failure
+from umi_sim.faults.content import KINDS as CONTENT_KINDS
+from umi_sim.faults.kinds import KINDS
+from umi_sim.formats.strict_json import FILE_BYTES_MAX
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.record.verdict import Failure
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile import item_json
+from umi_sim.seedfile import text as seed_text
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.seedfile.files import BadSeedFile, Expect, Minimised, SeedFile, loads, text_of
 
 EXAMPLE = """{
 "format":"umi-seed",

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tools.fuzz_seed_files import containers, originals, with_structure
-from umi_sim.prng import Stream
-from umi_sim.seed_file import BadSeedFile, loads
-from umi_sim.seed_schema import schema
-from umi_sim.strict_json import fail, schema_of
+from umi_sim.formats.strict_json import fail, schema_of
+from umi_sim.kernel.prng import Stream
+from umi_sim.seedfile.files import BadSeedFile, loads
+from umi_sim.seedfile.schema import schema
 
 Json = Any
 

@@ -7,7 +7,10 @@ import attrs
 import pytest
 
 from tests.histories import broken
-from umi_core.effects import (
+from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
+from umi_core.ids import note_id, session_id
+from umi_core.messages.answers import Committed, EffectFailed
+from umi_core.messages.effects import (
     Asked,
     AskModel,
     Commit,
@@ -20,11 +23,8 @@ from umi_core.effects import (
     Unknown,
     Write,
 )
-from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
-from umi_core.inputs import (
-    Committed,
+from umi_core.messages.requests import (
     CreateSession,
-    EffectFailed,
     Get,
     LoadSession,
     Remember,
@@ -33,11 +33,12 @@ from umi_core.inputs import (
     Set,
     SetBlock,
 )
-from umi_core.results import Remembered, SessionCreated, SessionLoaded, SessionSaved, Stored
-from umi_core.values import Address, Receipt, RoutingDecision, Scope, note_id, session_id
-from umi_sim.oracle.judge import Oracle
-from umi_sim.run_config import AgentConfig, RunConfig
-from umi_sim.services import Call
+from umi_core.messages.results import Remembered, SessionCreated, SessionLoaded, SessionSaved, Stored
+from umi_core.rows import Address, Receipt
+from umi_core.values import RoutingDecision, Scope
+from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.record.run_config import AgentConfig, RunConfig
+from umi_sim.services.calls import Call
 
 OWN = "ses_1"
 SCOPE = Scope("u", "a")

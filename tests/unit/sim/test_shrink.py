@@ -10,20 +10,22 @@ from unittest.mock import patch
 import attrs
 import pytest
 
+from umi_core.engine.workflow import Learned
+from umi_core.ids import session_id
 from umi_core.memory import Memory
-from umi_core.values import Scope, session_id
-from umi_core.workflow import Learned
-from umi_sim import fingerprint, runner
-from umi_sim.items import ClockMove, Fault, Item, Op
+from umi_core.values import Scope
+from umi_sim.kernel.prng import Stream
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.mutants.tiers import load_taken_by
-from umi_sim.prng import Stream
-from umi_sim.run_config import RunConfig
-from umi_sim.runner import run_once
-from umi_sim.scenario import draw, find
-from umi_sim.seed_fields import PLAIN
-from umi_sim.seed_file import SeedFile, loads, of_verdict, text_of
+from umi_sim.record import fingerprint
+from umi_sim.record.items import ClockMove, Fault, Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs import runner
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.seedfile.files import SeedFile, loads, of_verdict, text_of
 from umi_sim.shrink import NothingToShrink, search, shrink, shrink_whole
 
 SESSION = session_id(Scope("u1", "a1"), PLAIN.start_ms + 1, 0)

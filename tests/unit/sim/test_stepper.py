@@ -6,12 +6,14 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import umi
-from umi_sim import playback, runner, seed_file
-from umi_sim.items import Fault, Item, Op
-from umi_sim.playback import Playback, look
-from umi_sim.seed_fields import PLAIN
-from umi_sim.state_tree import NoSuchPath, Tree, changes, tree_at
-from umi_sim.stepper import LINE_COUNT_MAX, Stepper, bounded
+from umi_sim.explain import playback
+from umi_sim.explain.playback import Playback, look
+from umi_sim.explain.stepper import LINE_COUNT_MAX, Stepper, bounded
+from umi_sim.kernel.state_tree import NoSuchPath, Tree, changes, tree_at
+from umi_sim.record.items import Fault, Item, Op
+from umi_sim.runs import runner
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.fields import PLAIN
 
 ITEMS: tuple[Item, ...] = (
     Op("o1", 5_000, "a", "set", {"key": "a.b\x1b", "value": b" 5", "ttl_ms": 10_000}),

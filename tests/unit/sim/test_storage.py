@@ -3,7 +3,10 @@
 import attrs
 import pytest
 
-from umi_core.effects import (
+from umi_core.conditions import Where
+from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import (
     ByFilter,
     ByIds,
     ByVector,
@@ -12,26 +15,12 @@ from umi_core.effects import (
     CountRows,
     Expect,
     Query,
-    Where,
     Write,
 )
-from umi_core.inputs import Committed, EffectFailed, ReadDone
-from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
-from umi_core.values import (
-    Address,
-    Body,
-    Entity,
-    Head,
-    Receipt,
-    Relation,
-    Row,
-    Scope,
-    SessionRow,
-    Vector,
-    Version,
-)
-from umi_sim.storage import SimStorage
-from umi_sim.stored import BLOCK_BYTES, cursor_at, position
+from umi_core.rows import Address, Body, Entity, Head, Receipt, Relation, Row, SessionRow, Vector, Version
+from umi_core.values import Scope
+from umi_sim.services.storage import SimStorage
+from umi_sim.services.stored_rows import BLOCK_BYTES, cursor_at, position
 
 HOME = Scope("ann", "a1")
 AWAY = Scope("ann", "a2")

@@ -5,7 +5,9 @@ from collections import Counter
 import attrs
 import pytest
 
-from umi_core.effects import (
+from umi_core.conditions import Where
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ReadDone
+from umi_core.messages.effects import (
     Asked,
     ByFilter,
     ByIds,
@@ -15,20 +17,19 @@ from umi_core.effects import (
     CountRows,
     Embed,
     Read,
-    Where,
     Write,
 )
-from umi_core.inputs import Answer, Committed, EffectFailed, Embedded, ReadDone
 from umi_core.policies.similarity import vector_error
-from umi_core.values import Address, Core, Entity, Row, Scope, SessionRow, Vector
-from umi_sim import strikes
-from umi_sim.atlas import Loss
-from umi_sim.content_faults import KINDS as CONTENT_KINDS
-from umi_sim.embedder import embed
-from umi_sim.faults import KINDS
-from umi_sim.item_json import FAULT_ARGS
-from umi_sim.items import Args
-from umi_sim.services import Call, Flush, Handled, Later, Services
+from umi_core.rows import Address, Core, Entity, Row, SessionRow, Vector
+from umi_core.values import Scope
+from umi_sim.faults import strikes
+from umi_sim.faults.content import KINDS as CONTENT_KINDS
+from umi_sim.faults.kinds import KINDS
+from umi_sim.record.items import Args
+from umi_sim.seedfile.item_json import FAULT_ARGS
+from umi_sim.services.atlas import Loss
+from umi_sim.services.calls import Call, Flush, Handled, Later, Services
+from umi_sim.services.embedder import embed
 
 DIMS = 8
 HOME = Scope("u1", "a1")

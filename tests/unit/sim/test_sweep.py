@@ -20,8 +20,9 @@ import pytest
 from click.testing import Result
 
 from tests.unit.sim.commands import BAD, OWN, refused, umi
-from umi_sim import floors, seed_file
-from umi_sim.sweep import conductor, keeper, ledger, report, shelf
+from umi_sim.scenario import floors
+from umi_sim.seedfile import files as seed_file
+from umi_sim.sweep import conductor, failure_files, journal, report, worker_process
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
 from umi_sim.sweep.plain import to_plain
@@ -45,10 +46,10 @@ def _the_canary_is_seen(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
 def _children_are_shared() -> Iterator[None]:
     """A child serves any test; starting one is most of the time of a small sweep."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeper, "hired", nullcontext)
+        patch.setattr(worker_process, "hired", nullcontext)
         yield
-    keeper.CREW.dismiss()
-    keeper.CREW.is_open = True
+    worker_process.CREW.dismiss()
+    worker_process.CREW.is_open = True
 
 
 def sweep(*args: str) -> Result:
@@ -170,17 +171,17 @@ def test_what_is_in_the_file_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -
 
 KILLED: Final = """
 import os, signal, sys
-from umi_sim.sweep import conductor, ledger
-from umi_sim.cli import cli
+from umi_sim.sweep import conductor, journal
+from umi_sim.cli.root import cli
 conductor.blindness = lambda make: ""
-whole = ledger.Ledger.append
+whole = journal.Journal.append
 def append(self, chunk):
     if self.path.stat().st_size:
         with self.path.open("ab") as file:
-            file.write(ledger.line_of(chunk)[:500].encode())
+            file.write(journal.line_of(chunk)[:500].encode())
         os.kill(os.getpid(), signal.SIGKILL)
     whole(self, chunk)
-ledger.Ledger.append = append
+journal.Journal.append = append
 cli(sys.argv[1:])
 """
 
@@ -466,18 +467,18 @@ def test_an_executor_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> No
         conductor.executor_named("other")
 
 
-# The shelf.
+# The failure_files.
 
 
 def test_a_file_that_is_another_run_here_is_nondeterminism() -> None:
     sweep("bad.toml", "--seeds", "0..2", "--resume", "done.jsonl")
-    totals = ledger.add_up(ledger.read(Path("done.jsonl")))
-    shelf.verify(totals, {})
+    totals = journal.add_up(journal.read(Path("done.jsonl")))
+    failure_files.verify(totals, {})
     assert not totals.apart
     one = totals.in_order()[0]
-    text = one.text.replace(shelf.of(one).expect.trace, "0" * 32)
+    text = one.text.replace(failure_files.of(one).expect.trace, "0" * 32)
     seed = attrs.evolve(seed_file.loads(text.encode(), "x"), is_edited=False)
     totals.found[one.fingerprint] = attrs.evolve(one, text=seed_file.text_of(seed))
-    shelf.verify(totals, {one.fingerprint: one})
+    failure_files.verify(totals, {one.fingerprint: one})
     assert list(totals.apart) == [("bad.toml", one.seed, "record-replays")]
     assert totals.found[one.fingerprint] == one  # as it was before it was made small

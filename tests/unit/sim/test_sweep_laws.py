@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_sim import scenario
-from umi_sim.floors import Summary
-from umi_sim.runner import run
-from umi_sim.sweep import ledger, outside, progress
-from umi_sim.sweep.ledger import Chunk, joined
+from umi_sim.runs.runner import run
+from umi_sim.scenario import files as scenario
+from umi_sim.scenario.floors import Summary
+from umi_sim.sweep import journal, outside, progress
+from umi_sim.sweep.journal import Chunk, joined
 from umi_sim.sweep.plain import from_plain, to_plain
 from umi_sim.sweep.plan import CHUNK_COUNT, FRESH_COUNT_MAX, Plan, fresh_seed, source_of, target
 from umi_sim.sweep.progress import Progress
@@ -94,7 +94,7 @@ def test_merging_is_commutative_associative_and_idempotent(a: Any, b: Any, c: An
     assert merged(a, b) == merged(b, a)
     assert merged(merged(a, b), c) == merged(a, merged(b, c))
     assert merged(a, a) == merged(a)
-    assert ledger.add_up(joined([*a, *b])) == ledger.add_up(joined([*b, *a]))
+    assert journal.add_up(joined([*a, *b])) == journal.add_up(joined([*b, *a]))
 
 
 @FEW
@@ -188,45 +188,45 @@ def test_what_was_swept_is_said_in_few_words(swept: Any, told: str) -> None:
     assert all_of.told() == told
 
 
-# Ledgers and progress.
+# Journals and progress.
 
 
 def chunk(count: int = 10, **changes: Any) -> Chunk:
     plan = Plan((source_of(OWN),), range(count))
     (task,) = plan.tasks()
-    return ledger.chunk_of(task, Totals(runs=count, **changes))
+    return journal.chunk_of(task, Totals(runs=count, **changes))
 
 
-@pytest.mark.parametrize("torn", [b"", b"{", b'{"format":"umi-sweep"', ledger.HEAD + b"x" * 200_000])
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"format":"umi-sweep"', journal.HEAD + b"x" * 200_000])
 def test_a_torn_last_line_was_never_written(torn: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    book = ledger.Ledger.open(path)
+    book = journal.Journal.open(path)
     book.append(chunk())
     whole = path.read_bytes()
     path.write_bytes(whole + torn)
-    assert list(ledger.read(path)) == [chunk().name]
+    assert list(journal.read(path)) == [chunk().name]
     book.append(chunk(9))
-    assert path.read_bytes() == whole + f"{ledger.line_of(chunk(9))}\n".encode()
+    assert path.read_bytes() == whole + f"{journal.line_of(chunk(9))}\n".encode()
 
 
 def test_two_sweeps_do_not_write_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    first, second = ledger.Ledger.open(path), ledger.Ledger.open(path)
-    refused = pytest.raises(ledger.BadLedger, match=r"x\.jsonl: another sweep is writing to it: wait")
+    first, second = journal.Journal.open(path), journal.Journal.open(path)
+    refused = pytest.raises(journal.BadLedger, match=r"x\.jsonl: another sweep is writing to it: wait")
     with first.held(), refused, second.held():
         pytest.fail("both write")
     with second.held():
         second.append(chunk())
-    assert list(ledger.read(path)) == [chunk().name]
+    assert list(journal.read(path)) == [chunk().name]
 
 
 def test_a_chunk_that_lost_something_is_tried_again_and_the_better_one_counts(tmp_path: Path) -> None:
     lost = attrs.evolve(chunk(), totals=Totals(9, lost={(OWN, 3): Lost(OWN, 3, "why")}))
-    book = ledger.Ledger.open(tmp_path / "x.jsonl")
+    book = journal.Journal.open(tmp_path / "x.jsonl")
     book.append(lost)
-    assert not ledger.read(book.path)[lost.name].is_done
+    assert not journal.read(book.path)[lost.name].is_done
     book.append(chunk())
-    assert ledger.read(book.path)[lost.name].is_done
+    assert journal.read(book.path)[lost.name].is_done
 
 
 def test_progress_is_a_line_now_and_then(

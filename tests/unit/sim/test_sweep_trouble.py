@@ -15,13 +15,14 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import refused, umi
-from umi_sim import corpus, seed_file
-from umi_sim.sweep import conductor, gate, ledger, shelf, work
-from umi_sim.sweep.keeper import CREW, Died, OutOfLimit
+from umi_sim.runs.time_limit import OutOfTime, computing_at_most
+from umi_sim.seedfile import corpus
+from umi_sim.seedfile import files as seed_file
+from umi_sim.sweep import conductor, failure_files, gate, journal, work
 from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Found, Lost, Totals, of_limit
-from umi_sim.time_limit import OutOfTime, computing_at_most
+from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[3]
@@ -38,7 +39,7 @@ def sweep(*args: str) -> Any:
 
 def found_in(name: str, *seeds: str) -> Totals:
     sweep(name, "--seeds", *seeds, "--resume", "found.jsonl")
-    return ledger.add_up(ledger.read(Path("found.jsonl")))
+    return journal.add_up(journal.read(Path("found.jsonl")))
 
 
 # The file of chunks.
@@ -59,10 +60,10 @@ def test_a_chunk_that_was_cut_otherwise_is_not_run_again() -> None:
 
 
 def test_a_failure_outlives_the_file_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: ledger.Ledger, chunk: ledger.Chunk) -> None:
+    def full(self: journal.Journal, chunk: journal.Chunk) -> None:
         raise OSError(28, "No space left on device", "done.jsonl")
 
-    monkeypatch.setattr(ledger.Ledger, "append", full)
+    monkeypatch.setattr(journal.Journal, "append", full)
     result = sweep("bad.toml", "--seeds", "1", "--resume", "done.jsonl")
     assert result.exit_code == 1
     assert "finished chunks are not kept any more: done.jsonl: No space left on device" in result.stderr
@@ -188,7 +189,7 @@ def test_what_an_executor_loses_stays_as_large_as_it_was(
     before = dict(totals.found)
     executor = Executor()
     monkeypatch.setattr(executor, "submit", submit)
-    assert shelf.shrink(totals, executor).startswith(("BrokenExecutor: ", "RuntimeError: node gone"))
+    assert failure_files.shrink(totals, executor).startswith(("BrokenExecutor: ", "RuntimeError: node gone"))
     assert totals.found == before
 
 
@@ -316,7 +317,7 @@ def test_of_two_that_keep_files_in_one_folder_one_waits() -> None:
 def ended_by_force() -> Path:
     totals = of_limit("own.toml", source_of("own.toml").file, 3, "time", "no end after 60 s")
     (one,) = totals.found.values()
-    return corpus.keep(shelf.of(one))
+    return corpus.keep(failure_files.of(one))
 
 
 def test_a_run_that_was_ended_by_force_is_never_taken_for_one_that_passes() -> None:
@@ -342,7 +343,7 @@ def hits() -> list[int]:
 def test_hits_that_nobody_could_write_down_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a sweep that was killed before its end, or on another machine."""
     with monkeypatch.context() as killed:
-        killed.setattr(shelf.Shelf, "last", lambda self, totals: None)
+        killed.setattr(failure_files.Shelf, "last", lambda self, totals: None)
         sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")
     assert hits() == [0]
     sweep("bad.toml", "--seeds", "1..3", "--resume", "done.jsonl")
@@ -430,7 +431,7 @@ def test_who_stops_reading_changes_no_verdict(args: tuple[str, ...], status: int
 
 
 def test_what_a_terminal_sends_reaches_no_child() -> None:
-    with CREW.one("plain") as keeper:
-        keeper.ask({**{key: task()[key] for key in work.ASKED}, "do": "run", "seed": "1"})
-        assert keeper.process is not None
-        assert os.getpgid(keeper.process.pid) == keeper.process.pid
+    with CREW.one("plain") as worker:
+        worker.ask({**{key: task()[key] for key in work.ASKED}, "do": "run", "seed": "1"})
+        assert worker.process is not None
+        assert os.getpgid(worker.process.pid) == worker.process.pid

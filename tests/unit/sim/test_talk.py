@@ -7,10 +7,10 @@ import pytest
 
 from umi_core.language.pronouns import read
 from umi_core.limits import TURN_COUNT_MAX
-from umi_sim.prng import Stream
-from umi_sim.talk import ASKING, turns_of
-from umi_sim.transcript import TurnLine
-from umi_sim.workloads import played
+from umi_sim.formats.transcripts import TurnLine
+from umi_sim.kernel.prng import Stream
+from umi_sim.workload.dialogue import ASKING, turns_of
+from umi_sim.workload.users import played
 
 
 def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict[str, Any]]:

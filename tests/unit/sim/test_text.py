@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim import text
-from umi_sim.text import is_upper, lower, sentences, tokens
+from umi_sim.kernel import characters as text
+from umi_sim.kernel.characters import is_upper, lower, sentences, tokens
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 SETS = (text.SPACED, text.DENSE, text.MARKS, text.EMOJI)

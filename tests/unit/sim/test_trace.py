@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umi_sim.trace import KEPT_COUNT_MAX, Difference, Field, Tag, Trace, decode, first_difference, read
+from umi_sim.record.trace import KEPT_COUNT_MAX, Difference, Field, Tag, Trace, decode, first_difference, read
 
 PLAIN = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.binary(), st.text()),

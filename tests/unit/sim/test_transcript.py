@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.language import pronouns
-from umi_sim import transcript
-from umi_sim.transcript import AT_MS_MAX, LATER, BadTranscript, TurnLine, assigned, load, read_turn
+from umi_sim.formats import transcripts as transcript
+from umi_sim.formats.transcripts import AT_MS_MAX, LATER, BadTranscript, TurnLine, assigned, load, read_turn
 
 DATA = Path(__file__).parents[3] / "scenarios/data"
 SMALL = DATA / "small.jsonl"

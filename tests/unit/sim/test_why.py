@@ -7,15 +7,20 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import refused, umi
-from umi_core.values import Scope, entity_id
-from umi_sim import runner, scenario, seed_file, trace, why, why_page
-from umi_sim.console import INTERRUPTED
-from umi_sim.continued import Continued
-from umi_sim.items import ClockMove, Fault, Item, Op
-from umi_sim.run_config import RunConfig
-from umi_sim.seed_fields import PLAIN
-from umi_sim.trace import Tag
-from umi_sim.why import Found, Share
+from umi_core.ids import entity_id
+from umi_core.values import Scope
+from umi_sim.cli.console import INTERRUPTED
+from umi_sim.explain import why, why_page
+from umi_sim.explain.why import Found, Share
+from umi_sim.record import trace
+from umi_sim.record.items import ClockMove, Fault, Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Tag
+from umi_sim.runs import runner
+from umi_sim.runs.continued import Continued
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.fields import PLAIN
 
 RETRIES = attrs.evolve(PLAIN, scenario="retries", seed=10, mode="swarm", faults={"storage_slow": (1, 256)})
 SLOW: tuple[Item, ...] = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from umi_sim import wording
+from umi_sim.kernel import wording
 
 
 @pytest.mark.parametrize(

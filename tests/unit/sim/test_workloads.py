@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core import limits
-from umi_core.inputs import REQUESTS, Request, WorkingRequest, request_name
+from umi_core.admission import SERVED_BY
 from umi_core.language.pronouns import LANGUAGES, read
 from umi_core.language.rewriting import is_deep
-from umi_core.requests import SERVED_BY
+from umi_core.messages.requests import REQUESTS, Request, WorkingRequest, request_name
 from umi_core.values import ENTITY_TYPES, Scope, Turn
-from umi_sim import pools
-from umi_sim.model.extraction import extract
-from umi_sim.pools import Pool
-from umi_sim.prng import Stream
-from umi_sim.run_config import AgentConfig, RunConfig
-from umi_sim.workloads import FIELDS, Drawn, User, Workload, with_floor
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import AgentConfig, RunConfig
+from umi_sim.services.model.extraction import extract
+from umi_sim.workload import pools
+from umi_sim.workload.pools import Pool
+from umi_sim.workload.users import FIELDS, Drawn, User, Workload, with_floor
 
 AGENTS: Final = (AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u1", "b")))
 WORKING: Final = {request_name(kind): 1 for kind in get_args(WorkingRequest)}

@@ -1,0 +1,216 @@
+"""Answers held to their questions: what the world says counts only as far as it can be an answer.
+
+Law 1. What cannot be one is a failure of the world that the row handles: never believed, never an exception.
+Law 2. A row of a read is one that was asked for, under the body of its own address; else it is foreign, or
+       damaged. A row that fits and is not the answer has nothing to betray it.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, get_args, get_origin
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.ids import commit_key
+from umi_core.limits import PPM
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    Embed,
+    FailureKind,
+    Read,
+)
+from umi_core.rows import (
+    AccessRecord,
+    Address,
+    Core,
+    Entity,
+    Epoch,
+    Head,
+    Receipt,
+    Relation,
+    Row,
+    SessionRow,
+    Tombstone,
+    Vector,
+    Version,
+)
+from umi_core.text import is_text
+
+ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused")
+KINDS: Final[dict[type[Asked], tuple[str, ...]]] = {
+    AskModel: (*ANYBODY, "too_long"),
+    Embed: (*ANYBODY, "too_long"),
+    Read: ANYBODY,
+    Commit: (*ANYBODY, "full", "conflict", "unknown"),
+}
+
+BODIES: Final[dict[str, tuple[type, Callable[[Any], str | None]]]] = {  # class, and the id it names
+    "entity": (Entity, lambda body: body.id),
+    "version": (Version, lambda body: f"{body.entity_id}@{body.version}"),
+    "relation": (Relation, lambda body: body.id),
+    "vector": (Vector, lambda body: body.entity_id),
+    "access": (AccessRecord, lambda body: body.entity_id),
+    "receipt": (Receipt, lambda body: body.key),
+    "session": (SessionRow, lambda body: body.id),
+    "core": (Core, lambda body: None),
+    "epoch": (Epoch, lambda body: None),
+    "head": (Head, lambda body: None),
+    "tombstone": (Tombstone, lambda body: None),
+}
+
+
+def held(asked: Asked, answer: Answer) -> Answer:
+    """The answer, or the failure that it comes to."""
+    if isinstance(answer, EffectFailed) and answer.kind not in KINDS[type(asked)]:
+        return EffectFailed(answer.request_id, "unavailable")
+    if isinstance(answer, Committed) and isinstance(asked, Commit) and not is_told(asked, answer):
+        return EffectFailed(answer.request_id, "unknown")
+    if isinstance(answer, ReadDone) and answer.cursor is not None and not is_text(answer.cursor):
+        return EffectFailed(answer.request_id, "unavailable")
+    return answer
+
+
+def is_told(asked: Commit, answer: Committed) -> bool:
+    """True if the receipt is that of this key, and all rows that this plan put have their versions.
+
+    Under a key of the operation's own only an earlier plan of it can have won; under a request key anybody's.
+    """
+    own = next((write for write in asked.writes if isinstance(write.body, Receipt)), None)
+    if own is not None:
+        mine, told = own.body, answer.receipt
+        assert isinstance(mine, Receipt)
+        if not isinstance(told, Receipt) or told.key != mine.key:
+            return False
+        is_own_key = mine.key == commit_key(own.address.scope, *mine.by, "commit")
+        if is_own_key and (told.by, told.request_digest) != (mine.by, mine.request_digest):
+            return False
+        if told.plan_digest != mine.plan_digest:
+            return True
+    versions = dict.fromkeys(address for address, version in answer.versions if version > 0)
+    return all(write.address in versions for write in asked.writes if write.body is not None)
+
+
+# Rows.
+
+
+@attrs.frozen
+class Judged(Data):
+    """The rows that count, how many do not and why, and whether the read has failed because of them."""
+
+    rows: tuple[Row, ...]
+    left_out: tuple[tuple[str, int], ...] = ()
+    failure: FailureKind | None = None
+
+
+def judged_rows(asked: Read, answer: ReadDone, spares: Collection[str]) -> Judged:
+    """A search goes on without foreign and damaged rows; any other read has failed.
+
+    Damaged rows of a kind that the asking row spares are there without their body.
+    """
+    plain = [row if is_whole(row) else attrs.evolve(row, body=None) for row in answer.rows]
+    mine = asked_for(asked, plain)
+    kept = tuple([row for row in mine if row.body is not None or row.address.kind in spares])
+    counts = {"foreign": len(plain) - len(mine), "damaged": sum(row.body is None for row in mine)}
+    left_out = tuple((reason, count) for reason, count in counts.items() if count)
+    if isinstance(asked.query, ByVector | ByWords) or len(kept) == len(answer.rows):
+        return Judged(kept, left_out)
+    return Judged((), left_out, "unavailable" if counts["foreign"] else "damaged")
+
+
+def has_more(asked: Asked, answer: ReadDone) -> bool:
+    """True if all rows were asked for, and these are not all."""
+    query = asked.query if isinstance(asked, Read) else None
+    return isinstance(query, ByFilter) and query.limit is None and answer.cursor is not None
+
+
+def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Those within scope, kinds, conditions and scores (or addresses) of the query."""
+    query = asked.query
+    if isinstance(query, ByIds):
+        addresses = dict.fromkeys(query.addresses)
+        return tuple(row for row in rows if row.address in addresses)
+    scope, kinds, where = query.scope, getattr(query, "kinds", ("entity",)), query.where
+    return tuple(
+        row
+        for row in rows
+        if row.address.kind in kinds
+        and row.address.scope == scope
+        and (row.body is None or where.admits(row.body))
+        and (not isinstance(query, ByVector | ByWords) or is_score(row.score_ppm, query.min_score_ppm))
+    )
+
+
+def is_score(score_ppm: int | None, min_ppm: int) -> bool:
+    return score_ppm is not None and min_ppm <= score_ppm <= PPM
+
+
+def is_whole(row: Row) -> bool:
+    """True if there is a body, and it is the body of this address as far as a body can tell."""
+    return row.body is not None and is_body_of(row.address, row.body)
+
+
+def is_body_of(address: Address, body: object) -> bool:
+    """A kind that only somebody's own workflows know may hold what it likes."""
+    if address.kind not in BODIES:
+        return True
+    cls, named = BODIES[address.kind]
+    return body.__class__ is cls and named(body) in (None, address.id)
+
+
+def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The promised order, made anew, each row once; all of them are asked for."""
+    once = {(row.address.scope.agent, row.address.kind, row.address.id): row for row in rows}.values()
+    if once and isinstance(asked.query, ByIds):
+        at = {address: n for n, address in enumerate(asked.query.addresses)}
+        return tuple(sorted(once, key=lambda row: at[row.address]))
+    return tuple(sorted(once, key=lambda row: (-(row.score_ppm or 0), row.address.kind, row.address.id)))
+
+
+# What interceptors give in the place of the world: the same, and of the right types besides.
+
+
+def is_answer(asked: Asked, answer: object) -> bool:
+    """True for an answer to this question, never to a commit. Whether its vectors are sound the row sees."""
+    if not is_typed(answer):
+        return False
+    match asked, answer:
+        case AskModel(), ModelReplied():
+            return True
+        case Embed(texts=texts), Embedded(vectors=vectors):
+            return len(vectors) == len(texts)
+        case Read(), ReadDone(rows=rows, cursor=None):  # no page follows one of a hook's
+            return asked_for(asked, rows) == rows and all(
+                is_whole(row) and is_typed(row.body) for row in rows
+            )
+    return False
+
+
+def is_typed(value: object) -> bool:
+    """True for a value of ours whose fields hold what they declare, down to the last."""
+    cls: type = type(value)
+    return attrs.has(cls) and all(is_of(getattr(value, it.name), it.type) for it in attrs.fields(cls))
+
+
+def is_of(value: object, kind: Any) -> bool:
+    """True if a value is exactly of a declared type: no bool is a number. One only named holds anything."""
+    if kind is object or isinstance(kind, str):
+        return True
+    args = get_args(kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and type(value) is tuple and are_of(value, args)
+    if args:
+        return any(is_of(value, one) for one in args)
+    return type(value) is kind and (not attrs.has(kind) or is_typed(value))
+
+
+def are_of(values: tuple[object, ...], kinds: tuple[Any, ...]) -> bool:
+    """True if each value is of its type, or of the one that stands for any number of them."""
+    each = kinds[:1] * len(values) if kinds[1:] == (...,) else kinds
+    return len(values) == len(each) and all(map(is_of, values, each))

@@ -1,0 +1,1 @@
+"""The engine: workflows as tables, their revisions, and what runs their rows."""

@@ -1,0 +1,97 @@
+"""The registry: every revision of every workflow, and every set of interceptors.
+
+Law 1. Every call gives a new registry that is valid as a whole, or changes nothing.
+Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
+"""
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.engine.interceptors import Interceptor, Interceptors
+from umi_core.engine.workflow import Step, Workflow, validated
+from umi_core.errors import BadWorkflow, Rejected, UnknownRevision
+from umi_core.limits import REVISION_COUNT_MAX
+
+
+@attrs.frozen
+class Registry(Data):
+    """All revisions of all workflows, and all sets of interceptors. Every call gives a new registry.
+
+    Raises Rejected with all findings; the old registry is untouched either way.
+    """
+
+    revisions: Mapping[str, tuple[Workflow, ...]] = {}
+    generations: tuple[Interceptors, ...] = (Interceptors(),)
+
+    def at(self, name: str, revision: int | None = None) -> Workflow:
+        """That revision, or the latest."""
+        known = self.revisions.get(name, ())
+        number = len(known) if revision is None else revision
+        if not 1 <= number <= len(known):
+            raise Rejected(UnknownRevision(name, number))
+        return known[number - 1]
+
+    def latest(self, name: str) -> int:
+        return len(self.revisions[name])
+
+    def interceptors(self, generation: int) -> Interceptors:
+        """The set that operations begun with that generation keep."""
+        if not 0 <= generation < len(self.generations):
+            raise Rejected(UnknownRevision("interceptors", generation))
+        return self.generations[generation]
+
+    def register(self, workflow: Workflow) -> "Registry":
+        if workflow.name in self.revisions:
+            raise Rejected(BadWorkflow("WorkflowExists", workflow.name))
+        return self._with(validated(workflow))
+
+    def insert_before(self, name: str, at: str, step: Step) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], step, *steps[i:]))
+
+    def insert_after(self, name: str, at: str, step: Step) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[: i + 1], step, *steps[i + 1 :]))
+
+    def replace(self, name: str, at: str, step: Step) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], step, *steps[i + 1 :]))
+
+    def remove(self, name: str, at: str) -> "Registry":
+        return self._changed(name, at, lambda steps, i: (*steps[:i], *steps[i + 1 :]))
+
+    def configure(self, name: str, at: str, **options: str | int | bool) -> "Registry":
+        return self._changed(
+            name, at, lambda steps, i: (*steps[:i], configured(steps[i], options), *steps[i + 1 :])
+        )
+
+    def with_interceptor(self, interceptor: Interceptor) -> "Registry":
+        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].added(interceptor)))
+
+    def without_interceptor(self, name: str) -> "Registry":
+        return attrs.evolve(self, generations=(*self.generations, self.generations[-1].removed(name)))
+
+    def _changed(
+        self, name: str, at: str, change: Callable[[tuple[Step, ...], int], tuple[Step, ...]]
+    ) -> "Registry":
+        if name not in self.revisions:
+            raise Rejected(BadWorkflow("UnknownWorkflow", name))
+        latest = self.at(name)
+        index = latest.index(at)
+        if index is None:
+            raise Rejected(BadWorkflow("UnknownStep", at))
+        return self._with(validated(attrs.evolve(latest, steps=change(latest.steps, index))))
+
+    def _with(self, workflow: Workflow) -> "Registry":
+        known = self.revisions.get(workflow.name, ())
+        if len(known) >= REVISION_COUNT_MAX:
+            raise Rejected(BadWorkflow("RevisionsFull", workflow.name))
+        return attrs.evolve(self, revisions={**self.revisions, workflow.name: (*known, workflow)})
+
+
+def configured(step: Step, options: Mapping[str, str | int | bool]) -> Step:
+    declared = dict(step.config)
+    if unknown := tuple(sorted(key for key in options if key not in declared)):
+        raise Rejected(BadWorkflow("UnknownConfigKey", step.id, unknown))
+    if bad := tuple(sorted(key for key, value in options.items() if type(value) is not type(declared[key]))):
+        raise Rejected(BadWorkflow("BadConfigValue", step.id, bad))
+    return attrs.evolve(step, config=tuple(sorted({**declared, **options}.items())))

@@ -1,0 +1,277 @@
+"""Workflows: operations as tables, their validation, and the registry of their revisions.
+
+Law 1. A workflow is a value. Every change makes a new revision that is valid as a whole, or changes nothing.
+Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
+Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts merge, they never replace.
+Law 4. What failure means is data on the row.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.errors import (
+    BadWorkflow,
+    Conflict,
+    EmbedFailed,
+    Error,
+    ModelFailed,
+    Rejected,
+    StepFailed,
+    StorageFailed,
+    StorageFull,
+    StorageRefused,
+)
+from umi_core.ids import pack
+from umi_core.limits import PLAN_COUNT_MAX
+from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Embed
+from umi_core.state import Facts, View
+
+STEP_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+# What a row's functions give.
+
+
+@attrs.frozen
+class Learned(Data):
+    """New facts; a later row to go on with; what was left out, as (substitute, reason, count).
+
+    `shapes`: names of what a parser dropped or mended in the answer; they are marked, and change nothing.
+    """
+
+    facts: Mapping[str, object] = {}
+    skip_to: str | None = None
+    degraded: tuple[tuple[str, str, int], ...] = ()
+    shapes: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Unusable(Data):
+    """The answer says nothing that can be used: the end of the row's policy at once."""
+
+    reason: str
+
+
+@attrs.frozen
+class Refuse(Data):
+    """The operation ends here: the caller's fault, nothing changed."""
+
+    error: Error
+
+
+Taken = Learned | Unusable | Refuse
+Ask = Callable[[Facts, View], Asked | None]
+Take = Callable[[Facts, Answer | None, View], Taken]
+
+
+# What failure means.
+
+
+@attrs.frozen
+class Degrade(Data):
+    """Go on with stated facts instead; `name` goes into the reply as `step:name`."""
+
+    name: str
+    facts: Callable[[Facts, str], Mapping[str, object]]
+
+
+@attrs.frozen
+class OnFailure(Data):
+    """`attempts` in all (0: without end, whatever the kind), then degrade or, with None, abort.
+
+    At a conflict: `conflict_error` may name the caller's fault; else go back to the row `replan`,
+    PLAN_COUNT_MAX plans in all (without end if `attempts` is 0); without `replan` a conflict aborts.
+    """
+
+    attempts: int
+    then: Degrade | None = None
+    replan: str | None = None
+    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None
+    plans_max: int = PLAN_COUNT_MAX
+
+
+def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
+    """What the reply of an operation says that ended at this row."""
+    by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
+    of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
+    by_kind = of_commit.get(kind, StorageFailed) if row.effect is Commit else StorageFailed
+    return by_effect.get(row.effect, by_kind)(row.id, kind, attempts)
+
+
+# Rows and tables.
+
+
+@attrs.frozen
+class Step(Data):
+    """A row. `effect`, `ask` and `on_failure` are given together or not at all.
+
+    With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
+    what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
+    kind that is in `spares` reaches `take` without a body; any other one makes the read fail.
+    """
+
+    id: str
+    take: Take
+    requires: tuple[str, ...] = ()
+    produces: tuple[str, ...] = ()
+    effect: type[Asked] | None = None
+    ask: Ask | None = None
+    on_failure: OnFailure | None = None
+    each: str | None = None
+    when: Callable[[Facts], bool] | None = None
+    otherwise: Mapping[str, object] | None = None
+    skips_to: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
+    config: tuple[tuple[str, str | int | bool], ...] = ()
+
+
+@attrs.frozen
+class Workflow(Data):
+    name: str
+    given: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    def index(self, step_id: str) -> int | None:
+        return next((at for at, step in enumerate(self.steps) if step.id == step_id), None)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes whenever a row, its order, its policy, its options or one of its functions does."""
+        rows = [[str(part) for part in describe(step)] for step in self.steps]
+        return blake2b(pack([self.name, sorted(self.given), rows]), digest_size=8).hexdigest()
+
+
+def describe(step: Step) -> tuple[object, ...]:
+    effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
+    return (
+        step.id, sorted(step.requires), sorted(step.produces), sorted(step.otherwise or ()), effect,
+        qualified(step.ask), qualified(step.take), qualified(step.when), step.each, step.skips_to,
+        step.spares, step.config, *(describe_failure(step.on_failure) if step.on_failure else ()),
+    )  # fmt: skip
+
+
+def describe_failure(policy: OnFailure) -> tuple[object, ...]:
+    then = (policy.then.name, qualified(policy.then.facts)) if policy.then else ()
+    return policy.attempts, policy.replan, policy.plans_max, qualified(policy.conflict_error), *then
+
+
+def qualified(function: Callable[..., object] | None) -> str:
+    return f"{function.__module__}.{function.__qualname__}" if function else ""
+
+
+# Validation: all findings together.
+
+
+def findings(workflow: Workflow) -> tuple[BadWorkflow, ...]:
+    found = [*bad_rows(workflow), *bad_facts(workflow), *bad_jumps(workflow), *bad_gaps(workflow)]
+    return tuple(found)
+
+
+def bad_rows(workflow: Workflow) -> list[BadWorkflow]:
+    found = []
+    seen: dict[str, None] = {}
+    for step in workflow.steps:
+        if STEP_ID.fullmatch(step.id) is None:
+            found.append(BadWorkflow("BadStepId", step.id))
+        if step.id in seen:
+            found.append(BadWorkflow("DuplicateStep", step.id))
+        parts = (step.effect is None, step.ask is None, step.on_failure is None)
+        if len(set(parts)) != 1 or (step.effect is not None and step.effect not in EFFECT_NAMES):
+            found.append(BadWorkflow("UnknownEffect", step.id))
+        if step.each is not None and step.effect is Commit:
+            found.append(BadWorkflow("UnknownEffect", step.id, ("each on a commit",)))
+        seen[step.id] = None
+    return found
+
+
+def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
+    found = []
+    known = dict.fromkeys(workflow.given)
+    for step in workflow.steps:
+        needed = [*step.requires, *([step.each] if step.each else [])]
+        if missing := tuple(sorted(name for name in needed if name not in known)):
+            found.append(BadWorkflow("MissingFact", step.id, missing))
+        if twice := tuple(sorted(name for name in step.produces if name in known)):
+            found.append(BadWorkflow("FactTwice", step.id, twice))
+        known.update(dict.fromkeys(step.produces))
+    if "outcome" not in known:
+        found.append(BadWorkflow("MissingFact", workflow.name, ("outcome",)))
+    return found
+
+
+def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
+    found = []
+    for at, step in enumerate(workflow.steps):
+        later = [other.id for other in workflow.steps[at + 1 :]]
+        if bad := tuple(name for name in step.skips_to if name not in later):
+            found.append(BadWorkflow("BadSkip", step.id, bad))
+        target = step.on_failure.replan if step.on_failure else None
+        if target is not None and not can_replan(workflow, target, at):
+            found.append(BadWorkflow("BadSkip", step.id, (target,)))
+    return found
+
+
+def can_replan(workflow: Workflow, target: str, at: int) -> bool:
+    start = workflow.index(target)
+    return (
+        start is not None
+        and start < at
+        and all(step.effect is not Commit for step in workflow.steps[start:at])
+    )
+
+
+def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
+    """Rows that may be skipped must say what they leave."""
+    skippable = {step.id: None for step in workflow.steps if step.when is not None}
+    for at, step in enumerate(workflow.steps):
+        for name in step.skips_to:
+            target = workflow.index(name) or 0  # a jump to nowhere, or back, is a finding of its own
+            skippable.update(dict.fromkeys(row.id for row in workflow.steps[at + 1 : target]))
+    rows = [step for step in workflow.steps if step.id in skippable]
+    lacking = [
+        (row.id, tuple(sorted(name for name in row.produces if name not in (row.otherwise or {}))))
+        for row in rows
+    ]
+    return [BadWorkflow("NoOtherwise", row_id, names) for row_id, names in lacking if names]
+
+
+def validated(workflow: Workflow) -> Workflow:
+    if found := findings(workflow):
+        raise Rejected(*found)
+    return workflow
+
+
+# The words that tables are written with.
+
+
+def retry(
+    attempts: int,
+    then: Degrade | None = None,
+    replan: str | None = None,
+    conflict_error: Callable[[Facts, EffectFailed, View], Error | None] | None = None,
+) -> OnFailure:
+    """`attempts` in all, then abort or degrade; at a conflict plan again from the row `replan`."""
+    assert attempts >= 1
+    return OnFailure(attempts, then, replan, conflict_error)
+
+
+def forever(replan: str | None = None) -> OnFailure:
+    """Only for recovery: no other operation may try without end."""
+    return OnFailure(0, None, replan)
+
+
+def degrade(to: str, **facts: object) -> Degrade:
+    """Constant substitutes; one that depends on facts or on the failure is `Degrade(name, function)`."""
+    return Degrade(to, lambda known, reason: facts)
+
+
+def nothing(*names: str) -> dict[str, None]:
+    """What a skipped row leaves."""
+    return dict.fromkeys(names)

@@ -1,0 +1,55 @@
+"""Ids: derived from scope, kind and normalised name or content, so that the same input finds the same row.
+
+Law 1. Nothing here is random or timed. Law 2. Every id carries the whole scope, so equal names of two scopes
+never meet.
+"""
+
+from hashlib import blake2b, sha256
+
+import msgpack
+
+from umi_core.text import norm
+from umi_core.values import Scope
+
+
+def pack(value: object) -> bytes:
+    """Canonical msgpack: shortest forms, strict types, lists for tuples, no maps."""
+    packed = msgpack.packb(value, use_bin_type=True)
+    assert isinstance(packed, bytes)
+    return packed
+
+
+def derived_id(prefix: str, kind: str, scope: Scope, *parts: str | int) -> str:
+    digest = blake2b(pack([kind, scope.user, scope.agent, *parts]), digest_size=12)
+    return f"{prefix}_{digest.hexdigest()}"
+
+
+def entity_id(scope: Scope, entity_type: str, name: str) -> str:
+    return derived_id("ent", "entity", scope, entity_type, "name", norm(name))
+
+
+def content_hash(content: str, memory_type: str = "knowledge") -> str:
+    """16 hex digits of SHA-256 over memory type and normalised content."""
+    return sha256(f"{memory_type}:{norm(content)}".encode()).hexdigest()[:16]
+
+
+def note_id(scope: Scope, content: str) -> str:
+    """The id of an entity without a name."""
+    return derived_id("ent", "entity", scope, "content", "knowledge", content_hash(content))
+
+
+def relation_id(scope: Scope, source: tuple[str, int], target: tuple[str, int], kind: str) -> str:
+    return derived_id("rel", "relation", scope, *source, *target, kind)
+
+
+def block_id(scope: Scope, kind: str, label: str) -> str:
+    return derived_id("blk", "block", scope, kind, label)
+
+
+def session_id(scope: Scope, created_ms: int, n: int) -> str:
+    return derived_id("ses", "session", scope, created_ms, n)
+
+
+def commit_key(scope: Scope, *parts: str | int) -> str:
+    """Idempotency key: from `"key", request_key`, or from epoch, operation number and step."""
+    return derived_id("idm", "commit", scope, *parts)

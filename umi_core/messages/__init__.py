@@ -1,0 +1,1 @@
+"""The closed vocabularies: requests and replies, effects and answers."""

@@ -1,0 +1,62 @@
+"""All that the world tells a memory: answers to its effects, and that time has passed."""
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.messages.effects import FailureKind
+from umi_core.messages.requests import Request
+from umi_core.rows import Address, Row
+
+
+@attrs.frozen
+class ModelReplied(Data):
+    request_id: int
+    text: str
+
+
+@attrs.frozen
+class Embedded(Data):
+    """One vector per text, in order. What is not a whole number in range is refused by the memory."""
+
+    request_id: int
+    vectors: tuple[tuple[object, ...], ...]
+
+
+@attrs.frozen
+class ReadDone(Data):
+    request_id: int
+    rows: tuple[Row, ...] = ()
+    cursor: str | None = None
+    count: int | None = None
+
+
+@attrs.frozen
+class Committed(Data):
+    """The batch is durable. `versions` are in order of its writes.
+
+    `receipt` is the body of its receipt row if it has one. For a key that storage knows already, both are
+    those of the first batch.
+    """
+
+    request_id: int
+    versions: tuple[tuple[Address, int], ...] = ()
+    receipt: object = None
+
+
+@attrs.frozen
+class EffectFailed(Data):
+    """`changed`, at a conflict: the expected rows that differ, with the version found."""
+
+    request_id: int
+    kind: FailureKind
+    retry_after_ms: int = 0
+    changed: tuple[tuple[Address, int], ...] = ()
+
+
+@attrs.frozen
+class Wake(Data):
+    """Only time has passed."""
+
+
+Answer = ModelReplied | Embedded | ReadDone | Committed | EffectFailed
+Value = Request | Answer | Wake

@@ -1,0 +1,250 @@
+"""All a memory can ask: four effects with their queries, and the reply to whoever asked the memory.
+
+Law 1. The set is closed. Law 2. Each effect but Reply gets exactly one answer that counts, matched by
+`request_id`; every further one is late and changes nothing. Law 3. `request_id` grows, and is never reused.
+"""
+
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.conditions import ANYTHING, Where
+from umi_core.data import Data
+from umi_core.errors import Error
+from umi_core.limits import PAGE_ROW_COUNT_MAX
+from umi_core.rows import Address, Body
+from umi_core.values import Scope
+
+FailureKind = Literal[
+    "timeout",
+    "unavailable",
+    "rate_limited",
+    "refused",
+    "too_long",
+    "full",
+    "conflict",
+    "unknown",
+    "unusable",
+    "damaged",
+]
+
+
+# Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
+
+
+@attrs.frozen
+class ByIds(Data):
+    addresses: tuple[Address, ...]
+
+
+@attrs.frozen
+class ByFilter(Data):
+    """Rows by ascending (kind, id) after `cursor`; at most `limit` of them and a cursor if there are more.
+
+    None asks for all: the engine follows the cursor in pages, and the row that asked gets one answer.
+    """
+
+    scope: Scope
+    kinds: tuple[str, ...]
+    where: Where = ANYTHING
+    limit: int | None = None
+    cursor: str | None = None
+
+
+@attrs.frozen
+class CountRows(Data):
+    scope: Scope
+    kinds: tuple[str, ...]
+    where: Where = ANYTHING
+
+
+@attrs.frozen
+class ByVector(Data):
+    """Entities by vector relevance, order (score descending, id)."""
+
+    scope: Scope
+    vector: tuple[int, ...]
+    where: Where
+    limit: int
+    min_score_ppm: int
+
+
+@attrs.frozen
+class ByWords(Data):
+    """Entities by word relevance, order (score descending, id)."""
+
+    scope: Scope
+    text: str
+    where: Where
+    limit: int
+    min_score_ppm: int
+
+
+Query = ByIds | ByFilter | CountRows | ByVector | ByWords
+
+
+# Writes of a commit.
+
+
+@attrs.frozen
+class Write(Data):
+    """Put a row, or delete it (body None). Deleting what is absent changes nothing."""
+
+    address: Address
+    body: Body | None
+
+
+@attrs.frozen
+class Expect(Data):
+    """The row version this commit was planned from; 0 means absent."""
+
+    address: Address
+    version: int
+
+
+# Effects. Workflow rows build them with request_id 0 and timeout_ms 0; the engine fills both in.
+
+
+@attrs.frozen
+class AskModel(Data):
+    task: str
+    prompt: str
+    profile: str = "default"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+@attrs.frozen
+class Embed(Data):
+    texts: tuple[str, ...]
+    profile: str = "default"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+@attrs.frozen
+class Read(Data):
+    query: Query
+    store: str = "main"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+@attrs.frozen
+class Commit(Data):
+    """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
+
+    A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never
+    known. A row that gives none gets one from the engine, the same for all its attempts and plans.
+    """
+
+    writes: tuple[Write, ...]
+    expects: tuple[Expect, ...]
+    key: str = ""
+    store: str = "main"
+    request_id: int = 0
+    timeout_ms: int = 0
+
+
+Asked = AskModel | Embed | Read | Commit
+
+
+def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key: str) -> Asked:
+    """What rows leave open: the profile of the row, a key where there is none, the size of a page."""
+    if isinstance(asked, AskModel | Embed):
+        return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, profile=profile)
+    if isinstance(asked, Commit):
+        return attrs.evolve(asked, request_id=request_id, timeout_ms=timeout_ms, key=asked.key or key)
+    query = asked.query
+    if isinstance(query, ByFilter) and query.limit is None:
+        query = attrs.evolve(query, limit=PAGE_ROW_COUNT_MAX)
+    return Read(query, asked.store, request_id, timeout_ms)
+
+
+# Outcomes and the reply.
+
+
+@attrs.frozen
+class Degraded(Data):
+    """One named way in which an operation finished with less: `step:substitute`, why, how often."""
+
+    name: str
+    reason: str
+    count: int = 1
+
+
+@attrs.frozen
+class Done(Data):
+    value: object = None
+    degraded: tuple[Degraded, ...] = ()
+
+
+@attrs.frozen
+class Refused(Data):
+    """The caller's fault; nothing changed."""
+
+    error: Error
+
+
+@attrs.frozen
+class Failed(Data):
+    """The world's fault; nothing changed."""
+
+    error: Error
+
+
+@attrs.frozen
+class Unknown(Data):
+    """The last commit was never answered for certain: it may or may not have happened."""
+
+
+Outcome = Done | Refused | Failed | Unknown
+OpId = int | str
+
+
+@attrs.frozen
+class ModelCall(Data):
+    """One attempt of AskModel or Embed. Times are the memory's; answered_ms is None if no answer came."""
+
+    workflow: str
+    revision: int
+    step: str
+    unit: int
+    attempt: int
+    request_id: int
+    operation: str
+    profile: str
+    asked_ms: int
+    answered_ms: int | None
+    outcome: str
+    prompt_hash: str
+    prompt_bytes: int
+    reply_bytes: int
+    texts_count: int
+
+
+@attrs.frozen
+class HookNote(Data):
+    """What an interceptor did besides passing: failed, refused, or substituted."""
+
+    name: str
+    hook: str
+    what: str
+    step: str
+
+
+@attrs.frozen
+class Reply(Data):
+    op_id: OpId
+    outcome: Outcome
+    calls: tuple[ModelCall, ...] = ()
+    hooks: tuple[HookNote, ...] = ()
+
+
+Effect = AskModel | Embed | Read | Commit | Reply
+EFFECT_NAMES: Final[dict[type[Asked], str]] = {
+    AskModel: "model",
+    Embed: "embed",
+    Read: "read",
+    Commit: "commit",
+}

@@ -1,0 +1,145 @@
+"""What the replies of operations carry; working operations reply plain None, bool, int or bytes."""
+
+from typing import Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.rows import Relation
+from umi_core.values import Block, RoutingDecision
+
+
+@attrs.frozen
+class Stored(Data):
+    """One entity of a remember; `change` is created, updated or unchanged."""
+
+    id: str
+    version: int
+    change: str
+
+
+@attrs.frozen
+class Remembered(Data):
+    """`relations` are the new ones; `needs_resolution`: one of them contradicts, surely enough to be asked
+    about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
+    `repeated`: the request key was known, nothing was done."""
+
+    entities: tuple[Stored, ...]
+    relations: tuple[Relation, ...] = ()
+    needs_resolution: bool = False
+    routing: tuple[RoutingDecision, ...] = ()
+    promoted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    dropped: tuple[tuple[int, str], ...] = ()
+    relation_dropped_count: int = 0
+    repeated: bool = False
+
+
+@attrs.frozen
+class Hit(Data):
+    """`contradicts`: refs (`id@version`) of the statements that this one contradicts, its own former version
+    among them."""
+
+    id: str
+    version: int
+    type: str
+    name: str
+    content: str
+    score_ppm: int
+    relevance_ppm: int
+    time_ms: int
+    contradicts: tuple[str, ...] = ()
+
+
+ResolutionOutcome = Literal["disabled", "clear", "no_context", "resolved", "unchanged", "rejected", "failed"]
+
+
+@attrs.frozen
+class Resolution(Data):
+    """What became of the references of a query.
+
+    `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
+    rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
+    """
+
+    outcome: ResolutionOutcome
+    query: str
+    terms: tuple[str, ...] = ()
+    reason: str = ""
+    confidence_ppm: int | None = None
+
+
+@attrs.frozen
+class Recalled(Data):
+    """`variants` are the queries that were searched; `deep_used`: there is more than one."""
+
+    hits: tuple[Hit, ...]
+    resolution: Resolution
+    variants: tuple[str, ...]
+
+    @property
+    def deep_used(self) -> bool:
+        return len(self.variants) > 1
+
+
+@attrs.frozen
+class Forgotten(Data):
+    existed: bool
+    repeated: bool = False
+
+
+def as_repeated(value: object) -> Remembered | Forgotten:
+    """What the first request with this request key was told; only these two kinds have one."""
+    assert isinstance(value, Remembered | Forgotten), value
+    return attrs.evolve(value, repeated=True)
+
+
+@attrs.frozen
+class BlockSet(Data):
+    """Entities that left core to make room for authored text."""
+
+    evicted: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class BlockRemoved(Data):
+    text: str | None
+    evicted: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class SessionCreated(Data):
+    session_id: str
+    started_ms: int
+    dropped_count: int = 0
+
+
+@attrs.frozen
+class SessionSaved(Data):
+    session_id: str
+    version: int
+    saved_ms: int
+
+
+@attrs.frozen
+class SessionLoaded(Data):
+    version: int
+    expired_at_rest: int
+
+
+@attrs.frozen
+class Rebalanced(Data):
+    """What a rebalance did; `cursor` is empty when the scan reached the end."""
+
+    promoted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()
+    cursor: str = ""
+    scanned_count: int = 0
+
+
+__all__ = [
+    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Rebalanced", "Recalled", "Remembered",
+    "Resolution", "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The commands of `umi-sim`: options in, a report out."""

@@ -1,0 +1,108 @@
+"""Arguments: what commands are given, a world or files to read and to write, or one clear line.
+
+Law 1. Whatever cannot be read or written is refused before anything is run.
+Law 2. A file is read only if it is one: a pipe would be waited for, and a device is never written over.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from umi_sim.cli.console import refuse
+
+if TYPE_CHECKING:
+    from umi_sim.record.run_config import RunConfig
+    from umi_sim.record.trace import SavedTrace
+    from umi_sim.seedfile.files import SeedFile
+
+
+# Worlds.
+
+
+def overrides_of(settings: Sequence[str], mode: str | None) -> dict[str, str]:
+    """What --set and --mode say, by key of the scenario."""
+    for setting in settings:
+        if "=" not in setting:
+            refuse(f"--set {setting}: write TABLE.KEY=VALUE, as in --set agents.count=2")
+    pairs = [setting.split("=", 1) for setting in settings]
+    return dict(pairs) | ({"scenario.swarm.mode": mode} if mode else {})
+
+
+def config_of(
+    name: str, seed: int, overrides: Mapping[str, str], conversation: str | None = None
+) -> "RunConfig":
+    """What a seed makes of a scenario, with settings, and a conversation instead of drawn requests."""
+    from umi_sim.formats import transcripts as transcript
+    from umi_sim.scenario import files as scenario
+
+    try:
+        config = scenario.draw(scenario.find(name), seed, overrides)
+        if conversation is None:
+            return config
+        transcript.load(conversation)
+    except (scenario.BadScenario, transcript.BadTranscript) as error:
+        refuse(error)
+    from umi_sim.workload import conversations as talking
+
+    config = talking.spoken(config, conversation)
+    return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
+
+
+# Files to read.
+
+
+def readable(file: str) -> "SeedFile":
+    """The run in a seed file."""
+    from umi_sim.seedfile import files as seed_file
+
+    try:
+        return seed_file.read(Path(file))
+    except seed_file.BadSeedFile as error:
+        refuse(error)
+
+
+def readable_trace(file: str) -> "SavedTrace":
+    """The records in a trace file, each of which can be decoded."""
+    from umi_sim.record import trace
+
+    try:
+        saved = trace.read(Path(file))
+        for record in saved.kept:
+            trace.decode(record)
+    except (AssertionError, IndexError, TypeError, ValueError) as error:
+        refuse(f"{file}: neither a seed file nor a trace: {error}")
+    return saved
+
+
+def is_seed_file(file: str) -> bool:
+    """By its first character; any other file may be a trace."""
+    if Path(file).exists() and not Path(file).is_file():
+        refuse(f"{file}: cannot be read: not a file")
+    with Path(file).open("rb") as opened:
+        return opened.read(1) == b"{"
+
+
+# Files to write.
+
+
+def must_take_trace(file: str, *read: str | None) -> None:
+    """The same for a trace, which replaces nothing but a trace."""
+    from umi_sim.record import trace
+
+    must_be_writable(file, *read)
+    if Path(file).exists():
+        with Path(file).open("rb") as opened:
+            if (begins := opened.read(trace.HEAD_BYTES)) and not trace.is_trace(begins):
+                refuse(f"{file}: is no trace, and would be written over: name another file")
+
+
+def must_be_writable(file: str, *read: str | None) -> None:
+    """Refuse at once what could not be written in the end, and what would replace a file that is read."""
+    path = Path(file)
+    if path.exists() and any(each and Path(each).exists() and path.samefile(each) for each in read):
+        refuse(f"{file}: is read, and would be written over: name another file")
+    if path.exists() and not path.is_file():
+        refuse(f"{file}: cannot be written: there is something that is no file, name another one")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        refuse(f"{file}: cannot be written, name a file in a folder that is there")

@@ -1,0 +1,94 @@
+"""The command that tries everything: thin; the work is in umi_sim.explore."""
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from umi_sim.cli.console import HARNESS, complain, is_colored, output_options, refuse, say, say_json
+
+if TYPE_CHECKING:
+    from umi_sim.explore.search import Explanation
+
+DEPTH_MAX: Final = 64
+STATES_MAX: Final = 1_000_000
+INCOMPLETE: Final = 5  # as any run that met a limit
+
+
+@click.command()
+@click.argument("scenario")
+@click.option(
+    "--depth", type=click.IntRange(1, DEPTH_MAX), required=True, help="How many letters a list may have."
+)
+@click.option(
+    "--states-max", type=click.IntRange(1, STATES_MAX), default=STATES_MAX, show_default=True,
+    help="Stop after so many different worlds; each takes about 200 bytes.",
+)  # fmt: skip
+@click.option("--dfs", is_flag=True, help="Depth first: keeps only the path, and tries every list.")
+@output_options
+def explore(
+    scenario: str, depth: int, states_max: int, dfs: bool, as_json: bool, quiet: bool, no_color: bool
+) -> int:
+    """Try every list of requests, faults and moves of time that a small alphabet allows, shortest first.
+
+    Exit 0: complete, no failure. 5: stopped at --states-max. Else the code of the failure, which leaves a
+    seed file.
+
+    \b
+    umi-sim explore explore_working --depth 5
+    """
+    from umi_sim.explore import search
+    from umi_sim.scenario import files as scenarios
+
+    try:
+        found = search.explore(scenarios.find(scenario), depth, states_max=states_max, depth_first=dfs)
+    except scenarios.BadScenario as error:
+        refuse(error)
+    except search.Unrepeated as error:
+        complain(str(error))
+        return HARNESS
+    if found.verdict is not None:
+        return failed(found, as_json, quiet, no_color)
+    if as_json:
+        say_json(counts(found))
+    elif not quiet:
+        say([statement(found)], is_colored(no_color))
+    return 0 if found.result == "complete" else INCOMPLETE
+
+
+def failed(found: "Explanation", as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Keep the failure as a seed file, and show it as any other."""
+    from umi_sim.explain import report
+    from umi_sim.record.verdict import EXIT_CODES
+    from umi_sim.seedfile import corpus
+
+    verdict = found.verdict
+    assert verdict is not None
+    assert verdict.failure is not None
+    repeat = f"umi-sim replay {corpus.keep_run(verdict).as_posix()}"
+    if as_json:
+        say_json({**counts(found), "verdict": report.as_json(verdict), "repeat": repeat})
+    elif not quiet:
+        first, *rest = report.lines(verdict, repeat)
+        say(
+            [f"FAIL at depth {found.depth} (shortest): {first.removeprefix('FAIL ')}", *rest],
+            is_colored(no_color),
+        )
+    return EXIT_CODES[verdict.failure.kind]
+
+
+def statement(found: "Explanation") -> str:
+    """One of the two ways in which nothing fails."""
+    if found.result == "stopped":
+        return f"stopped at {found.state_count} states: complete to depth {found.depth} only"
+    told = f"{found.list_count} lists, {found.state_count} states, {found.step_count} steps"
+    return f"complete to depth {found.depth}: {told}, no failure"
+
+
+def counts(found: "Explanation") -> dict[str, object]:
+    return {
+        "result": found.result, "depth": found.depth, "lists": found.list_count,
+        "states": found.state_count, "steps": found.step_count,
+    }  # fmt: skip
+
+
+COMMANDS: Final = (explore,)

@@ -1,0 +1,59 @@
+"""Commands that give a run to others: thin; the work is in export.py."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from umi_sim.cli.arguments import readable
+from umi_sim.cli.console import is_colored, output_options, refuse, say, say_json
+from umi_sim.kernel.wording import plural, row
+
+MARK: Final = "Written by `umi-sim export`"
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "--pytest", "out", metavar="OUT", required=True, help="The test file to write, such as test_x.py."
+)
+@output_options
+def export(file: str, out: str, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Write a recorded run as a plain test, which needs umi_core and pytest, and nothing of the simulator.
+
+    It tells one memory what it was told, and demands each effect. Exit 2 if the failure shows in none.
+
+    \b
+    umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py
+    """
+    from umi_sim.kernel.literals import Unwritable
+    from umi_sim.record.trace import write_whole
+    from umi_sim.testing import export as exporting
+
+    seed = readable(file)
+    must_be_ours(Path(out))
+    try:
+        source = exporting.source_of(seed)
+    except (exporting.CannotShow, Unwritable) as error:
+        refuse(f"{file}: {error}; its seed file is a test already (docs/pytest.md)")
+    write_whole(Path(out), source.text.encode("ascii"))
+    if as_json:
+        say_json({"file": out, "inputs": source.input_count, "shows": source.shows})
+    elif not quiet:
+        lines = [
+            f"WROTE {out}: {plural(source.input_count, 'step')}",
+            row("shows", source.shows),
+        ]
+        say([*lines, row("run", f"pytest {out}")], is_colored(no_color))
+    return 0
+
+
+def must_be_ours(path: Path) -> None:
+    """A file that is there is written over only if it came from here."""
+    if path.suffix != ".py" or not path.parent.is_dir():
+        refuse(f"--pytest {path}: name a .py file in a folder that is there")
+    if path.exists() and MARK not in path.read_text(errors="replace")[:2_000]:
+        refuse(f"--pytest {path}: there is a file that was not written by this command, name another one")
+
+
+COMMANDS: Final = (export,)

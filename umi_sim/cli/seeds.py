@@ -1,0 +1,300 @@
+"""Commands about seed files: thin; the work is in replay.py, blessing.py and corpus.py."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from umi_sim.cli.arguments import must_take_trace, readable
+from umi_sim.cli.console import complain, is_colored, output_options, refuse, say, say_json
+from umi_sim.kernel.wording import cut, escaped, plural, row
+
+if TYPE_CHECKING:
+    from umi_sim.record.verdict import Verdict
+    from umi_sim.runs.replay import Replayed
+    from umi_sim.seedfile.corpus import Kept
+    from umi_sim.seedfile.files import SeedFile
+
+DURABLE: Final = "scenarios/seeds"
+EPHEMERAL: Final = ".umi-sim/ephemeral"
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--relaxed", is_flag=True, help="Compare the failure only, not the hashes.")
+@click.option("--regenerate", is_flag=True, help="From the seed alone, not from the recorded items.")
+@click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
+@click.option("--expect", type=click.Choice(["pass", "fail"]), help="Not what the file expects.")
+@click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
+@output_options
+def replay(
+    files: Sequence[str], relaxed: bool, regenerate: bool, own: str, expect: str | None, trace: str | None,
+    **how: bool,
+) -> int:  # fmt: skip
+    """Run seed files again and compare with what they recorded.
+
+    Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
+    Else the code of the failure.
+
+    \b
+    umi-sim replay .umi-sim/ephemeral/*.json
+    umi-sim replay --relaxed scenarios/seeds/*.json
+    git bisect run umi-sim replay --expect pass FILE
+    """
+    from umi_sim.runs.replay import severest
+
+    if trace and (len(files) > 1 or regenerate):
+        refuse("--trace: write the records of one recorded file: name one FILE, without --regenerate")
+    if own and not regenerate:
+        refuse(f"--scenario {own}: is read with --regenerate only, the items of a file need none")
+    if trace:
+        must_take_trace(trace, *files)
+    asked = relaxed, regenerate, own, expect or "", trace, how
+    return severest([replay_one(file, *asked) for file in files])
+
+
+def replay_one(
+    file: str, relaxed: bool, regenerate: bool, own: str, expect: str, trace: str | None,
+    how: Mapping[str, bool],
+) -> int:  # fmt: skip
+    """Run one file; its exit code. One that cannot be read does not keep others from running."""
+    from umi_sim.runs import replay as replaying
+    from umi_sim.seedfile import files as seed_file
+
+    try:
+        seed = seed_file.read(Path(file))
+        for remark in remarks(file, seed):
+            click.echo(escaped(remark).encode(), err=True)
+        if seed.is_bare and not regenerate:
+            why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
+            return complain(escaped(f"{file}: {why}"))
+        if regenerate:
+            done = replaying.regenerated(seed, expect, own)
+        else:
+            done = replaying.replay(seed, relaxed=relaxed, expect=expect)
+    except seed_file.BadSeedFile as error:
+        return complain(str(error))
+    except replaying.NotRegenerated as error:
+        return complain(escaped(f"{file}: {error}"))
+    if trace:
+        replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
+    return told(file, again(file, relaxed, regenerate, own, expect), done, **how)
+
+
+def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Print what a replay came to; its exit code."""
+    from umi_sim.explain import report
+
+    saved = kept(done.verdict, repeat) if done.what == "other failure" else ""
+    if as_json:
+        said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
+        say_json({**said, "verdict": report.as_json(done.verdict)})
+    elif not quiet:
+        first, *rest = report.lines(done.verdict, repeat)
+        why = done.why.replace("bless FILE", f"bless {file}")
+        rows = [
+            row("replay", escaped(f"{done.what}: {why}")),
+            *([row("saved", saved)] if saved else []),
+            *(row("there", line) for line in report.from_trace(done.records)),
+        ]
+        say([first, *rows, *rest], is_colored(no_color))
+    return done.exit_code
+
+
+def again(file: str, relaxed: bool, regenerate: bool = False, own: str = "", expect: str = "") -> str:
+    from shlex import join
+
+    options = [*(["--relaxed"] if relaxed else []), *(["--regenerate"] if regenerate else [])]
+    options += [*(["--scenario", own] if own else []), *(["--expect", expect] if expect else [])]
+    return join(["umi-sim", "replay", *options, file])
+
+
+def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
+    """What a reader should know before trusting the hashes."""
+    from umi_sim.record.provenance import machine
+
+    here = machine()
+    made = {key: str(seed.made_by.get(key, "")) for key in here}
+    if any(made.values()) and made != here:
+        yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
+    if seed.is_edited:
+        yield f"{file}: edited by hand: hashes not trusted"
+
+
+def kept(verdict: "Verdict", command: str) -> str:
+    """The command that repeats a failure: from its seed file, or from the seed if there can be none."""
+    path = kept_path(verdict)
+    return f"umi-sim replay {path.as_posix()}" if path else command
+
+
+def kept_path(verdict: "Verdict") -> Path | None:
+    """The seed file of a failure; None if there can be none."""
+    from umi_sim.seedfile import corpus
+    from umi_sim.seedfile import files as seed_file
+
+    try:
+        return corpus.keep_run(verdict)
+    except OSError as error:
+        complain(f"no seed file was written: {error.filename or EPHEMERAL}: {error.strerror}")
+    except seed_file.BadSeedFile as error:
+        complain(f"no seed file was written: {error}")
+    return None
+
+
+@click.command()
+@click.argument("file")
+@click.option("--ticket", default="", metavar="TEXT", help="Where an open bug is tracked.")
+@click.option("--other", is_flag=True, help="Another failure than the recorded one is meant too.")
+@output_options
+def bless(file: str, ticket: str, other: bool, as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Make what a seed file comes to now what it expects. Says what changes, and rewrites the file.
+
+    A failure that is gone: the file expects a pass from now on, and notes where the bug was fixed.
+
+    \b
+    umi-sim bless scenarios/seeds/relation-ends-receipt-forgotten.json
+    """
+    from umi_sim.seedfile import acceptance as blessing
+    from umi_sim.seedfile import files as seed_file
+
+    try:
+        done = blessing.blessed(readable(file), ticket, other=other)
+    except blessing.NotBlessed as error:
+        refuse(f"{file}: {error}")
+    if done.is_new:
+        seed_file.write(Path(file), done.seed)
+    if as_json:
+        say_json({"file": file, "changes": list(done.changes), "expect": done.seed.expect.result})
+    elif not quiet:
+        verb = "blessed" if done.is_new else "as recorded, nothing to bless"
+        rows = [f"OK {file}: {verb}, expected to {done.seed.expect.result}"]
+        say([*rows, *(f"  {change}" for change in done.changes)], is_colored(no_color))
+    return 0
+
+
+# The corpus.
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def corpus(context: click.Context) -> int:
+    """List the kept seed files, keep one for good, or run those that were found and drop what passes.
+
+    \b
+    umi-sim corpus list
+    umi-sim corpus keep .umi-sim/ephemeral/FILE --ticket 17
+    umi-sim corpus prune
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return 0
+
+
+@corpus.command("list")
+@click.argument("folders", nargs=-1, metavar="[FOLDER...]")
+@output_options
+def list_files(folders: Sequence[str], as_json: bool, quiet: bool, no_color: bool) -> int:
+    """List seed files: what each expects, items, hits, ticket or fix. Nothing is run.
+
+    \b
+    umi-sim corpus list
+    umi-sim corpus list scenarios/seeds --json
+    """
+    from umi_sim.seedfile import corpus as keeping
+
+    for folder in folders:
+        if not Path(folder).is_dir():
+            refuse(f"{folder}: no such folder")
+    files = [kept for folder in folders or (DURABLE, EPHEMERAL) for kept in keeping.listed(Path(folder))]
+    if as_json:
+        say_json([row_of(kept) for kept in files])
+    elif not quiet:
+        say([line_of(kept) for kept in files] or ["no seed files"])
+    return 2 if any(kept.seed is None for kept in files) else 0
+
+
+def row_of(kept: "Kept") -> dict[str, Any]:
+    seed = kept.seed
+    if seed is None:
+        return {"file": kept.path.as_posix(), "problem": kept.problem}
+    return {
+        "file": kept.path.as_posix(), "expect": seed.expect.result, "items": len(seed.items),
+        "hits": seed.history.hits, "passes": seed.history.passes, "ticket": seed.history.ticket,
+        "fixed_in": seed.history.fixed_in, "notes": seed.history.notes,
+    }  # fmt: skip
+
+
+def line_of(kept: "Kept") -> str:
+    seed = kept.seed
+    if seed is None:
+        return escaped(f"unreadable  {kept.problem}")
+    history = seed.history
+    said = [
+        plural(len(seed.items), "item"), plural(history.hits, "hit"),
+        *([f"passed {plural(history.passes, 'time')}"] if history.passes else []),
+        *([f"ticket {history.ticket}"] if history.ticket else []),
+        *([f"fixed in {history.fixed_in[:12]}"] if history.fixed_in else []),
+        *([history.notes] if history.notes else []),
+    ]  # fmt: skip
+    return escaped(cut(f"{seed.expect.result}  {kept.path.as_posix()}  {', '.join(said)}"))
+
+
+@corpus.command("keep")
+@click.argument("file")
+@click.option("--ticket", default="", metavar="TEXT", help="Where the open bug is tracked.")
+@click.option("--notes", default="", metavar="TEXT", help="The cause, in a line.")
+@click.option("--folder", default=DURABLE, show_default=True, help="The durable folder.")
+@output_options
+def keep_file(
+    file: str, ticket: str, notes: str, folder: str, as_json: bool, quiet: bool, no_color: bool
+) -> int:
+    """Keep a seed file for good: a fixed bug that must stay fixed, or an open one with a ticket.
+
+    \b
+    umi-sim corpus keep .umi-sim/ephemeral/FILE --ticket 17
+    """
+    from umi_sim.seedfile import corpus as keeping
+
+    readable(file)
+    try:
+        path = keeping.keep_for_good(Path(file), Path(folder), ticket, notes)
+    except keeping.NotKept as error:
+        refuse(error)
+    if as_json:
+        say_json({"file": path.as_posix()})
+    elif not quiet:
+        say([f"OK kept as {path.as_posix()}"], is_colored(no_color))
+    return 0
+
+
+@corpus.command("prune")
+@output_options
+def prune(as_json: bool, quiet: bool, no_color: bool) -> int:
+    """Run the seed files that were found here; one that passes three times in a row is removed.
+
+    \b
+    umi-sim corpus prune
+    """
+    from umi_sim.seedfile import corpus as keeping
+
+    done = list(keeping.replay_kept())
+    if as_json:
+        say_json([{"file": kept.path.as_posix(), **outcome_of(kept)} for kept in done])
+    elif not quiet:
+        lines = [escaped(f"{word_of(kept):14}{kept.problem or kept.path.as_posix()}") for kept in done]
+        say(lines or [f"no seed files in {EPHEMERAL}"])
+    return 2 if any(kept.seed is None for kept in done) else 0
+
+
+def outcome_of(kept: "Kept") -> dict[str, Any]:
+    return {"class": word_of(kept), "removed": kept.is_removed}
+
+
+def word_of(kept: "Kept") -> str:
+    if kept.replayed is None:
+        return "no end" if kept.is_endless else "unreadable"
+    return "removed" if kept.is_removed else kept.replayed.what
+
+
+COMMANDS: Final = (replay, bless, corpus)

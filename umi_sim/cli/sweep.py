@@ -1,0 +1,311 @@
+"""Commands that add up many runs: thin; the work is in umi_sim.sweep."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from umi_sim.cli.arguments import must_be_writable
+from umi_sim.cli.console import HARNESS, complain, is_colored, refuse, say, say_json, seed_of, seeds_of
+from umi_sim.kernel.wording import escaped
+
+if TYPE_CHECKING:
+    from umi_sim.seedfile.corpus import Kept
+    from umi_sim.sweep.failure_files import Shelf
+    from umi_sim.sweep.journal import Chunk, Journal
+    from umi_sim.sweep.plan import Plan, Source
+    from umi_sim.sweep.totals import Outcome, Totals
+
+PINNED: Final = range(20)  # with as many fresh ones: five minutes on two cores for all scenarios
+FRESH_COUNT: Final = 20
+COUNT_MAX: Final = 1_000_000
+MINUTES_MAX: Final = 10_080
+SHARD_MAX: Final = 10_000
+STDOUT: Final = "-"
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """Part i of n, written i/n."""
+    found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    part = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= part[0] <= part[1] <= SHARD_MAX:
+        raise click.BadParameter(f"{text}: write i/n with 1 <= i <= n <= {SHARD_MAX}, such as 1/4")
+    return part
+
+
+def base_of(text: str) -> str:
+    """Any seed may be a base; the text is kept, since reports repeat it."""
+    seed_of(text)
+    return text
+
+
+def json_to(text: str) -> str:
+    """A file for JSON; its ending guards against a scenario that is taken for one."""
+    if text != STDOUT and not text.endswith(".json"):
+        raise click.BadParameter(f"{text}: name a file that ends in .json, or give --json last to print")
+    return text
+
+
+def report_options(command: Any) -> Any:
+    """Where the outcome goes."""
+    for option in (
+        click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
+        click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
+        click.option("--junit", metavar="FILE", help="Write JUnit XML for a CI server."),
+        click.option(
+            "--json", "json_file", is_flag=False, flag_value=STDOUT, type=json_to, metavar="[FILE.json]",
+            help="Write JSON to the file besides; without a file, print it instead of text.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("scenario", nargs=-1)
+@click.option("--seeds", type=seeds_of, metavar="A..B", help="These seeds, both ends included.")
+@click.option("--count", type=click.IntRange(0, COUNT_MAX), metavar="N", help="So many fresh seeds.")
+@click.option("--base", type=base_of, metavar="X", help="What fresh seeds come from. Default: the commit id.")
+@click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), metavar="M", help="Go on for so long.")
+@click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only the I-th of N parts.")
+@click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
+@click.option("--resume", metavar="FILE", help="Keep finished chunks here, and skip those that are there.")
+@click.option("--executor", default="local", metavar="NAME", help="Who runs chunks; see docs/sweeps.md.")
+@click.option("--stop-first", is_flag=True, help="End with the first failure.")
+@click.option("--no-shrink", is_flag=True, help="Leave the seed files as large as they are.")
+@click.option("--reached", is_flag=True, help="List what was reached, and what never was.")
+@report_options
+def sweep(
+    scenario: Sequence[str],
+    seeds: range | None,
+    count: int | None,
+    base: str | None,
+    minutes: int | None,
+    shard: tuple[int, int],
+    jobs: int | None,
+    resume: str | None,
+    executor: str,
+    stop_first: bool,
+    no_shrink: bool,
+    reached: bool,
+    **how: Any,
+) -> int:
+    """Run many seeds of many scenarios; one seed file for each different failure.
+
+    Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
+    each scenario seeds 0 to 19, and 20 fresh ones that are others at each commit. What is rare needs more.
+    Ctrl-C ends it with what is known by then.
+
+    \b
+    umi-sim sweep
+    umi-sim sweep crash_storm retries --seeds 0..999 --jobs 4
+    umi-sim sweep --count 4000 --resume night.jsonl
+    umi-sim sweep --minutes 30
+    """
+    import attrs
+
+    from umi_sim.sweep import conductor, failure_files, journal, progress, worker_process
+
+    check_outputs(how, resume)
+    try:
+        make = conductor.executor_named(executor)
+        book = journal.Journal.open(Path(resume)) if resume else None
+        sources = sources_of(scenario)
+        plan = plan_of(sources, seeds, count, base or base_in(book), minutes, shard, stop_first)
+        if book:
+            journal.must_fit(book.done.values(), {each.name: each.digest for each in sources}, str(resume))
+    except (conductor.NoExecutor, journal.BadLedger) as error:
+        refuse(error)
+    job_count, files = jobs or default_jobs(), failure_files.Shelf()
+    with refusing(journal.BadLedger), worker_process.hired(), book.held() if book else nullcontext():
+        remove_outputs(how)
+        if blind := conductor.blindness(make):
+            complain(blind)
+            return HARNESS
+        kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
+        is_enough = stop_first and any(each.still_fails for each in kept)
+        if is_enough:
+            plan = attrs.evolve(plan, sources=())
+        with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as show:
+
+            def tell(chunk: "Chunk", is_old: bool) -> None:
+                show(chunk, is_old)
+                files.first(chunk.totals, is_old)
+
+            conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
+            conducted.conduct()
+        whole = dict(conducted.totals.found)
+        if not no_shrink and not conducted.is_interrupted:
+            with make(job_count) as workers:
+                if why := failure_files.shrink(conducted.totals, workers):
+                    complain(f"failures stay as large as they were: {why}")
+    failure_files.verify(conducted.totals, whole)
+    write_last(files, conducted.totals, conducted.problem)
+    outcome = conductor.outcome_of(
+        conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
+    )
+    return told(outcome, reached, **how)
+
+
+@contextmanager
+def refusing(error: type[Exception]) -> Iterator[None]:
+    """What is raised as this error is told in a line, and ends the command."""
+    try:
+        yield
+    except error as raised:
+        refuse(raised)
+
+
+def write_last(files: "Shelf", totals: "Totals", problem: str = "") -> None:
+    """What keeps files from being written keeps no failure from being told. `problem`: that of the chunks."""
+    files.last(totals)
+    if problem:
+        complain(f"finished chunks are not kept any more: {problem}")
+    if files.problem:
+        complain(f"no seed file was written: {files.problem}")
+
+
+def sources_of(names: Sequence[str]) -> "tuple[Source, ...]":
+    """The scenarios of these names, each once; without names, those that are not manual."""
+    from umi_sim.scenario import files as scenario
+    from umi_sim.sweep.plan import source_of
+
+    try:
+        given = list(dict.fromkeys(names)) or list(scenario.shipped())
+        found = tuple(source_of(name) for name in given)
+    except scenario.BadScenario as error:
+        refuse(error)
+    return found if names else tuple(each for each in found if not each.file.manual)
+
+
+def plan_of(
+    sources: "tuple[Source, ...]",
+    seeds: range | None,
+    count: int | None,
+    base: str,
+    minutes: int | None,
+    shard: tuple[int, int],
+    stop_first: bool,
+) -> "Plan":
+    """What was asked for. What is left out while the other is given is not run."""
+    from umi_sim.sweep.plan import Plan
+
+    is_default = seeds is None and count is None
+    pinned = PINNED if is_default else seeds or range(0)
+    fresh_count = FRESH_COUNT if is_default else count or 0
+    endless = None if minutes and count is None else fresh_count
+    if not pinned and endless == 0:
+        refuse("--count 0: no seed to run, give --seeds A..B or --count N")
+    return Plan(sources, pinned, endless, base, shard, minutes is not None, stop_first)
+
+
+def base_in(book: "Journal | None") -> str:
+    """The base of a sweep that goes on is the one that it began with."""
+    from umi_sim.sweep import outside
+
+    begun = (chunk.base for chunk in book.done.values() if chunk.base) if book else iter(())
+    return next(begun, "") or outside.base()
+
+
+def earlier(sources: "tuple[Source, ...]", book: "Journal | None") -> "tuple[Kept, ...]":
+    """What became of earlier failures of these scenarios; those of this sweep itself stand in its file."""
+    from umi_sim.seedfile import corpus
+
+    chunks = book.done.values() if book else ()
+    known = [mark for chunk in chunks for mark in chunk.totals.found]
+    return tuple(corpus.replay_kept(only=[source.file.id for source in sources], known=known))
+
+
+def default_jobs() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_outputs(how: dict[str, Any], *others: str | None, out: str | None = None) -> None:
+    """What is to be written can be, and no report in the place of another file of this command."""
+    reports = [name for name in (how["json_file"], how["junit"]) if name and name != STDOUT]
+    for name in (*reports, out):
+        if name:
+            must_be_writable(name)
+    paths = [Path(name).resolve() for name in (*reports, out, *others) if name]
+    for name in reports:
+        if paths.count(Path(name).resolve()) > 1:
+            refuse(f"{name}: is named for something else too, name another file")
+
+
+def remove_outputs(how: dict[str, Any]) -> None:
+    """A report of another day must not be taken for that of today."""
+    for name in (how["json_file"], how["junit"]):
+        if name and name != STDOUT and Path(name).is_file():
+            Path(name).unlink()
+
+
+def told(
+    outcome: "Outcome", reached: bool, json_file: str | None, junit: str | None, quiet: bool, no_color: bool
+) -> int:
+    """Write and print what a sweep came to; its exit code."""
+    import json
+
+    from umi_sim.record.trace import write_whole
+    from umi_sim.sweep import junit as xml
+    from umi_sim.sweep import report
+
+    if json_file == STDOUT:
+        say_json(report.as_json(outcome))
+    elif not quiet:
+        lines = (*report.lines(outcome), *(report.reached_lines(outcome) if reached else ()))
+        say(map(escaped, lines), is_colored(no_color))
+    try:
+        if junit:
+            write_whole(Path(junit), xml.as_xml(outcome))
+        if json_file and json_file != STDOUT:
+            write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
+    except OSError as error:
+        return outcome.exit_code or complain(f"{error.filename or 'a report'}: {error.strerror}")
+    return outcome.exit_code
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--out", metavar="FILE", help="Write all chunks into one file.")
+@click.option("--reached", is_flag=True, help="List what was reached, and what never was.")
+@report_options
+def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> int:
+    """Add up what several sweeps wrote with --resume, and judge the whole as one sweep.
+
+    The order of the files changes nothing, and what stands in two of them counts once.
+
+    \b
+    umi-sim sweep --shard 1/2 --resume 1.jsonl; umi-sim sweep --shard 2/2 --resume 2.jsonl
+    umi-sim merge 1.jsonl 2.jsonl --junit sweep.xml
+    """
+    from umi_sim.sweep import conductor, failure_files, journal
+    from umi_sim.sweep.totals import Swept
+
+    check_outputs(how, *files, out=out)
+    try:
+        if out and Path(out).exists():
+            journal.must_be_one(Path(out))
+        chunks = journal.joined(chunk for file in files for chunk in journal.read(Path(file)).values())
+        if not chunks:
+            refuse(f"{', '.join(files)}: no finished chunk")
+        swept = Swept()
+        for chunk in chunks.values():
+            swept.add(chunk.scenario, chunk.seeds, chunk.base)
+        swept.names = dict.fromkeys(sorted(swept.names))
+        sources = sources_of(list(swept.names))
+        journal.must_fit(chunks.values(), {each.name: each.digest for each in sources}, ", ".join(files))
+        journal.must_not_overlap(chunks)
+    except journal.BadLedger as error:
+        refuse(error)
+    if out:
+        journal.write(Path(out), chunks)
+    totals = journal.add_up(chunks)
+    write_last(failure_files.Shelf(), totals)
+    return told(conductor.outcome_of(totals, swept, sources), reached, **how)
+
+
+COMMANDS: Final = (sweep, merge)

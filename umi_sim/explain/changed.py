@@ -1,0 +1,75 @@
+"""What the step that failed changed in its memory: for the report of a failure.
+
+Law 1. A step that changed nothing is passed over: the last of a few before it that changed something is told.
+Law 2. Tiers and counters first, then operations: what a user knows before what only the engine knows.
+"""
+
+import re
+from typing import Final
+
+from umi_core.memory import Memory
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Effect
+from umi_sim.judge.inspector import Inspector
+from umi_sim.kernel.state_tree import Change, Tree, changes, tree_at
+from umi_sim.record.run_config import RunConfig
+from umi_sim.services.storage import SimStorage
+
+STEP_COUNT: Final = 8
+RANKS: Final = ("tiers", "counters", "phase", "epoch", "operations")
+NOT_TOLD: Final = re.compile(  # the time, what is counted anyway, and of an operation what its row says
+    r"(seen_ms|request_count|waiting\..*|.*\.due_ms|operations\.\d+\.(facts|learned|asked|sent|pages|calls|notes)\b.*)"
+)
+
+
+class Changed(Inspector):
+    """The inspector of a run that is known to fail at a step: keeps the state around its last steps."""
+
+    def __init__(self, config: RunConfig, failing_step: int) -> None:
+        super().__init__(config)
+        self._failing_step = failing_step
+        self._step = 0
+        self._around: tuple[Memory, bytes] | None = None
+        self._kept: list[tuple[int, str, Memory, Tree, Tree | None]] = []
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+        self._step += 1
+        if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
+            known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is memory)
+            self._kept.append((self._step, agent, memory, next(known, None) or tree_at(memory.state), None))
+        if self._step == self._failing_step:
+            self._around = memory, memory.digest()
+        super().stepping(agent, memory, value, reading_ms)
+
+    def stepped(
+        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+    ) -> None:
+        super().stepped(agent, memory, storage, value, effects)
+        if self._kept and self._kept[-1][0] == self._step:
+            step, _, _, before, _ = self._kept[-1]
+            self._kept[-1] = (step, agent, memory, before, tree_at(memory.state))
+
+    def told(self) -> tuple[str, ...]:
+        """The step, and what it changed, the most telling first; nothing if nothing changed lately."""
+        for step, agent, memory, before, after in reversed(self._kept):
+            found = changes(before, tree_at(memory.state) if after is None else after)
+            telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]
+            if telling:
+                where = "" if len(self.oracle.config.agents) == 1 else f" in {agent}"
+                return (f"at step {step}{where}:", *(str(change) for change in sorted(telling, key=rank)))
+        return ()
+
+    def around(self) -> tuple[str, str]:
+        """Digests of the memory before and after the step that failed, in hex."""
+        if self._around is None:
+            return "", ""
+        memory, before = self._around
+        try:
+            return before.hex(), memory.digest().hex()
+        except Exception:  # a step that crashed may leave what cannot be encoded
+            return before.hex(), ""
+
+
+def rank(change: Change) -> int:
+    root = change.path.split(".")[0]
+    return RANKS.index(root) if root in RANKS else len(RANKS)

@@ -1,0 +1,197 @@
+"""Playback: a recorded run, stopped after any of its steps, by living it again up to there.
+
+Law 1. A step is a call of the memory, counted as a failure counts them; going back is as exact as going on.
+Law 2. Watching changes nothing: the run that is watched has the trace of the run that is not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.memory import Memory
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Effect
+from umi_core.workflows import BUILT_IN
+from umi_sim.judge.inspector import Inspector
+from umi_sim.kernel.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
+from umi_sim.mutants import planted
+from umi_sim.record.items import Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Record, Tag, Trace, decode
+from umi_sim.record.verdict import Failure
+from umi_sim.runs.runner import Run, outcome_of, run_of
+from umi_sim.services.storage import SimStorage
+
+SETTLED: Final = ("config", "memory")  # of the oracle: what the configuration says already
+
+
+class Stop(BaseException):
+    """The step was reached. No exception of the run: nothing there may take it for one."""
+
+
+@attrs.frozen
+class Stand(Data):
+    """A run right after a step: its state before the step, the run as it is now, and the records since the
+    step before.
+
+    `failure` is set if the run failed in the step.
+    """
+
+    before: Tree
+    live: Run
+    records: Sequence[Record]
+    failure: Failure | None
+
+
+@attrs.frozen
+class Course(Data):
+    """A whole run: the event of each step, from step 1 on, the step that sent each effect, and its end."""
+
+    events: Sequence[str]
+    sent: Mapping[str, int]
+    failure: Failure | None
+
+
+class Watcher(Inspector):
+    """An inspector that others may look over the shoulder of."""
+
+    def __init__(self, config: RunConfig) -> None:
+        super().__init__(config)
+        self.begins: Callable[[], None] = lambda: None
+        self.ends: Callable[[], None] = lambda: None
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+        self.begins()
+        super().stepping(agent, memory, value, reading_ms)
+
+    def stepped(
+        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+    ) -> None:
+        super().stepped(agent, memory, storage, value, effects)
+        self.ends()
+
+
+@attrs.frozen
+class Playback(Data):
+    """A run that can be lived again, from its configuration and its items; None draws them from the seed."""
+
+    config: RunConfig
+    items: Sequence[Item] | None = None
+
+    @contextmanager
+    def begun(self) -> Iterator[tuple[Run, Watcher]]:
+        """The run before its first step; the bug that its memory has is there until the block ends."""
+        with planted(self.config.planted, BUILT_IN) as registry:
+            watcher = Watcher(self.config)
+            live = run_of(self.config, self.items, watcher, registry=registry)
+            live.world.trace = Trace(keep_all=True)
+            yield live, watcher
+
+    def course(self) -> Course:
+        """Live it to its end."""
+        with self.begun() as (live, _):
+            failure = outcome_of(live)
+        events: list[str] = []
+        sent: dict[str, int] = {}
+        for record in map(decode, live.world.trace.kept):
+            if is_step(record):
+                events.append(event_of(record))
+            elif record[2] == Tag.EFFECT:
+                sent.setdefault(str(record[3]), len(events))
+        return Course(events, sent, failure)
+
+    def at(self, step: int, path: str = "") -> Stand:
+        """Live it until this step has ended, or to its end; `path` is what is kept of the state before."""
+        before: list[Tree] = []
+        first = 0
+
+        def begins() -> None:
+            if step == 0:
+                raise Stop
+            if live.world.step_count == step:
+                before.append(look(live, path))
+
+        def ends() -> None:
+            nonlocal first
+            if live.world.step_count == step:
+                raise Stop
+            if live.world.step_count == step - 1:
+                first = live.world.trace.record_count
+
+        with self.begun() as (live, watcher):
+            watcher.begins, watcher.ends = begins, ends
+            failure = stopped(live)
+        records = [decode(record) for record in list(live.world.trace.kept)[first:]] if before else []
+        return Stand(before[0] if before else None, live, records, failure)
+
+    def first_change(self, path: str, after: int) -> int | None:
+        """The first step after this one that changes what stands at a path; None if none does."""
+        seen: list[Tree] = []
+        found: list[int] = []
+
+        def ends() -> None:
+            step = live.world.step_count
+            if step < after:
+                return
+            now = look_or_missing(live, path)
+            if seen and step > after and now != seen[-1]:
+                found.append(step)
+                raise Stop
+            seen.append(now)
+
+        with self.begun() as (live, watcher):
+            watcher.ends = ends
+            stopped(live)
+        return found[0] if found else None
+
+
+def stopped(live: Run) -> Failure | None:
+    """Live until somebody says stop, or to the end."""
+    try:
+        return outcome_of(live)
+    except Stop:
+        return None
+
+
+# What there is at an instant.
+
+
+def look(live: Run, path: str = "") -> Tree:
+    """What a run has at a path at this instant, as a copy; the empty path is all. Raises NoSuchPath."""
+    return tree_at(roots(live), path)
+
+
+def roots(live: Run) -> dict[str, object]:
+    """What paths begin with."""
+    world = live.world
+    memories = {name: agent.memory.state if agent.memory else None for name, agent in world.agents.items()}
+    clocks = {name: agent.clock.reading(world.now_ms) for name, agent in world.agents.items()}
+    flying = {name: dict(agent.in_flight) for name, agent in world.agents.items()}
+    now = {"now_ms": world.now_ms, "clocks": clocks, "in_flight": flying, "is_healed": world.is_healed}
+    oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in SETTLED}
+    whole = {"memory": memories, "storage": world.services.storage, "oracle": oracle}
+    return {**whole, "world": now, "config": live.config}
+
+
+def look_or_missing(live: Run, path: str) -> Tree:
+    try:
+        return look(live, path)
+    except NoSuchPath:
+        return MISSING
+
+
+# Records.
+
+
+def is_step(record: Record) -> bool:
+    """Whether the memory is stepped with this: a request, an answer, or the time alone."""
+    return record[2] in (Tag.OP, Tag.STEP)
+
+
+def event_of(record: Record) -> str:
+    """The name of the event that a step delivers, without its leg."""
+    name = str(record[3] if record[2] == Tag.OP else record[6])
+    return name.replace("/answer", "")

@@ -1,0 +1,305 @@
+"""Why a recorded run fails: what it needs, where it was decided, and the nearest run that passes.
+
+Law 1. A part is needed if without it alone the run does not end in the same fingerprint.
+Law 2. The draws come from the stream `why` of the file's seed, the same for every prefix: a page is
+       reproducible, and two of its shares differ by the items, not by luck.
+Law 3. What was found before an interruption stays found.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_sim.kernel.prng import Stream
+from umi_sim.record import fingerprint, trace
+from umi_sim.record.items import ClockMove, Deviation, Item
+from umi_sim.record.run_config import DRAWN, RunConfig
+from umi_sim.record.trace import Record, Tag, Trace
+from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.runs.continued import Continued
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario import files as scenario
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.shrink.candidate import OPTIONS, Candidate, dropped
+
+TAIL_OPERATION_COUNT_MAX: Final = 12
+PREFIX_COUNT_MAX: Final = 24
+STEP_COUNT_MAX: Final = 4_000_000
+TAIL_STEP_COUNT_MAX: Final = 5_000
+JUDGED: Final = ("mode", "faults", "equivalences", "off")  # what the judge goes by; nothing happens otherwise
+DECIDED: Final = (1, 5)
+INTERRUPTED: Final = "interrupted"
+
+Progress = Callable[[str], None]
+
+
+class NothingToExplain(ValueError):
+    """The file does not fail as it says; the message is one line."""
+
+
+@attrs.frozen
+class Part(Data):
+    """An item or an option. `is_needed`: without it the run ends otherwise; `instead` says how, in words."""
+
+    name: str
+    what: str
+    is_needed: bool
+    instead: str
+    passes: bool = False
+    apart_at: int = 0  # the record at which the run without it is another one
+
+
+@attrs.frozen
+class Share(Data):
+    """How many runs failed in the same way that kept so many items, and drew the rest."""
+
+    kept: int
+    failed: int
+    runs: int
+
+    def rose_since(self, before: "Share | None") -> bool:
+        """Whether the share is higher by at least a fifth."""
+        if before is None or not (self.runs and before.runs):
+            return False
+        n, d = DECIDED
+        rise = self.failed * before.runs - before.failed * self.runs
+        return rise * d >= n * self.runs * before.runs
+
+
+@attrs.define
+class Found(Owner):
+    """What is known so far. `nearest` is the part whose lack comes closest to the failing run and passes."""
+
+    items: tuple[Item, ...]
+    failure: Failure
+    trace: Trace
+    parts: list[Part] = attrs.field(factory=list)
+    options: list[Part] = attrs.field(factory=list)
+    shares: list[Share] = attrs.field(factory=list)
+    tail_from: str = ""
+    no_shares: str = ""
+    nearest: Part | None = None
+    nearest_trace: Trace | None = None
+    stopped: str = ""
+
+    def decided(self) -> list[int]:
+        """The numbers of kept items at which the share rose by a fifth or more."""
+        pairs = zip((None, *self.shares), self.shares, strict=False)
+        return [share.kept for before, share in pairs if share.rose_since(before)]
+
+
+def why(seed: SeedFile, runs: int, progress: Progress, own: str = "") -> Found:
+    """Everything, in order; `own`: the file of a scenario that is not shipped.
+
+    Raises NothingToExplain before any of it.
+    """
+    found = begun(seed)
+    inquiry = Inquiry(seed, found, progress)
+    try:
+        inquiry.find_needed()
+        inquiry.find_options()
+        inquiry.find_nearest()
+        if runs:
+            inquiry.find_shares(runs, own)
+    except KeyboardInterrupt:
+        found.stopped = INTERRUPTED
+    return found
+
+
+def begun(seed: SeedFile) -> Found:
+    if seed.failure is None:
+        raise NothingToExplain("the file expects to pass, so there is no failure to explain")
+    verdict, records = run_once(seed.config, seed.items, keep_trace=True)
+    if verdict.failure is None:
+        raise NothingToExplain("it passes now, so there is no failure to explain; umi-sim replay tells more")
+    if fingerprint.of(verdict.failure) != seed.fingerprint:
+        raise NothingToExplain(
+            "it fails in another way than it says; umi-sim replay keeps that as a new file"
+        )
+    return Found(as_happened(seed.items, records), verdict.failure, records)
+
+
+def as_happened(items: Sequence[Item], records: Trace) -> tuple[Item, ...]:
+    """The items in the order in which they came about; those that never did are last."""
+    left = {item.id: item for item in items}
+    found: list[Item] = []
+    for record in map(trace.decode, records.kept):
+        item_id = next((item.id for item in left.values() if is_told_by(item, record)), None)
+        if item_id is not None:
+            found.append(left.pop(item_id))
+    return (*found, *left.values())
+
+
+def is_told_by(item: Item, record: Record) -> bool:
+    """Whether this is the record of this item, or of one like it."""
+    match record[2], item:
+        case ((Tag.OP | Tag.FAULT | Tag.SKIPPED), _):
+            return record[3] == item.id
+        case Tag.SCHEDULE, Deviation(take=take, over=over):
+            return record[3:5] == [take, over]
+        case Tag.CLOCK, ClockMove(agent=agent, move=move):
+            return record[3:5] == [agent, move]
+    return False
+
+
+@attrs.define
+class Inquiry(Owner):
+    """The runs behind a page; what they come to goes into `found`."""
+
+    seed: SeedFile
+    found: Found
+    progress: Progress
+    run_count: int = 0
+    step_count: int = 0
+
+    def live(self, candidate: Candidate, step_max: int) -> tuple[Verdict, Trace]:
+        verdict, records = run_once(candidate.config, candidate.items, keep_trace=True, step_max=step_max)
+        self.count(verdict)
+        return verdict, records
+
+    def count(self, verdict: Verdict) -> None:
+        self.run_count += 1
+        self.step_count += verdict.steps
+
+    def fails_so(self, verdict: Verdict) -> bool:
+        return verdict.failure is not None and fingerprint.of(verdict.failure) == self.seed.fingerprint
+
+    # What is needed.
+
+    def find_needed(self) -> None:
+        whole = Candidate(self.seed.config, self.seed.items)
+        for number, item in enumerate(self.found.items, 1):
+            self.progress(f"without item {number} of {len(self.found.items)}")
+            self.found.parts.append(self.part(item.id, "", whole.without(item.id.__eq__)))
+
+    def find_options(self) -> None:
+        for name, what, candidate in plainer(Candidate(self.seed.config, self.seed.items)):
+            self.progress(f"with {name} plain")
+            self.found.options.append(self.part(name, what, candidate))
+
+    def part(self, name: str, what: str, candidate: Candidate) -> Part:
+        """What becomes of the run without something."""
+        verdict, records = self.live(candidate, self.seed.config.steps_max)
+        if self.fails_so(verdict):
+            return Part(name, what, False, later(verdict, self.found.failure))
+        apart = trace.first_difference(self.found.trace, records)
+        passes = verdict.failure is None
+        return Part(
+            name, what, True, instead(verdict, self.found.failure), passes, apart.index if apart else 0
+        )
+
+    def find_nearest(self) -> None:
+        """Of the runs that pass without one item, the one that is the failing one for longest."""
+        passing = [part for part in self.found.parts if part.passes]
+        if passing:
+            nearest = max(passing, key=lambda part: part.apart_at)
+            whole = Candidate(self.seed.config, self.seed.items)
+            _, records = self.live(whole.without(nearest.name.__eq__), self.seed.config.steps_max)
+            self.found.nearest, self.found.nearest_trace = nearest, records
+
+    # Where it was decided.
+
+    def find_shares(self, runs: int, own: str) -> None:
+        """One run for each prefix, then the next one for each: what is there is even, whenever it ends."""
+        try:
+            drawn = scenario.draw(scenario.of(self.seed.config, own), self.seed.config.seed)
+        except scenario.BadScenario as error:
+            self.found.no_shares = str(error)
+            return
+        config, tail, self.found.tail_from = self.tail_configs(drawn)
+        counts = prefixes(len(self.found.items))
+        failed = dict.fromkeys(counts, 0)
+        for number in range(runs):
+            if self.step_count > STEP_COUNT_MAX:
+                self.found.stopped = f"stopped after {STEP_COUNT_MAX} steps"
+                return
+            self.progress(f"drawn {number} of {runs} times after each of {len(counts)} prefixes")
+            fresh = attrs.evolve(tail, seed=Stream(self.seed.config.seed, "why", number).word())
+            for count in counts:
+                source = partial(Continued, self.found.items[:count], fresh)
+                verdict, _ = run_once(config, source, step_max=TAIL_STEP_COUNT_MAX)
+                self.count(verdict)
+                failed[count] += self.fails_so(verdict)
+            self.found.shares = [Share(count, failed[count], number + 1) for count in counts]
+
+    def tail_configs(self, drawn: RunConfig) -> tuple[RunConfig, RunConfig, str]:
+        """The configuration of the world, that of the generator, and where the latter is from."""
+        recorded = self.seed.config
+        tail = attrs.evolve(
+            drawn, agents=recorded.agents, start_ms=recorded.start_ms, memory=recorded.memory,
+            operations_max=min(drawn.operations_max, TAIL_OPERATION_COUNT_MAX),
+            workload="generated" if drawn.workload == "script" else drawn.workload,
+        )  # fmt: skip
+        faults = {**drawn.faults, **recorded.faults}
+        world = attrs.evolve(
+            recorded, mode=drawn.mode, faults=faults, everywhere=drawn.everywhere,
+            policy=recorded.policy if drawn.policy == "fifo" else drawn.policy,
+        )  # fmt: skip
+        verdict, _ = run_once(world, self.seed.items)
+        self.count(verdict)
+        if self.fails_so(verdict):
+            return world, tail, drawn.scenario
+        calm = attrs.evolve(tail, faults={}, policy="fifo")  # the judge excuses what he sees faults for
+        return recorded, calm, f"{drawn.scenario}, without faults"
+
+
+def prefixes(count: int) -> list[int]:
+    """How many items are kept: none, all, and whatever is between; of many some, evenly."""
+    if count < PREFIX_COUNT_MAX:
+        return list(range(count + 1))
+    return [count * number // (PREFIX_COUNT_MAX - 1) for number in range(PREFIX_COUNT_MAX)]
+
+
+# Options.
+
+
+def plainer(whole: Candidate) -> Iterator[tuple[str, str, Candidate]]:
+    """Each option of the world that is not plain, as it is, and the run with it put to plain."""
+    config = whole.config
+    for name in OPTIONS:
+        if name not in (*DRAWN, *JUDGED) and getattr(config, name) != getattr(PLAIN, name):
+            plain = {name: getattr(PLAIN, name)}
+            yield name, f"{getattr(config, name)}", attrs.evolve(whole, config=attrs.evolve(config, **plain))
+    for name, value in config.memory.items():
+        left = {key: config.memory[key] for key in config.memory if key != name}
+        yield name, f"{value}", attrs.evolve(whole, config=attrs.evolve(config, memory=left))
+    for agent in config.agents:
+        if agent.skew_ms:
+            exact = tuple(attrs.evolve(it, skew_ms=0) if it is agent else it for it in config.agents)
+            yield (
+                f"clock {agent.name}",
+                f"{agent.skew_ms} ms",
+                attrs.evolve(whole, config=attrs.evolve(config, agents=exact)),
+            )
+        if len(config.agents) > 1:
+            yield f"agent {agent.name}", "", dropped(whole, agent.name)
+    deviations = [item.id for item in whole.items if isinstance(item, Deviation)]
+    if len(deviations) > 1:
+        yield "schedule", f"{len(deviations)} deviations", whole.without(deviations.__contains__)
+
+
+# Words.
+
+
+def instead(verdict: Verdict, failure: Failure) -> str:
+    """What a run comes to that does not end in the same way."""
+    other = verdict.failure
+    if other is None:
+        return "passes"
+    name = other.rule if other.rule == other.rule_id else f"{other.rule} ({other.rule_id})"
+    told = "the same rule, otherwise" if other.rule == failure.rule else name
+    return f"{told} at step {other.step}"
+
+
+def later(verdict: Verdict, failure: Failure) -> str:
+    """When a run fails that ends in the same way."""
+    assert verdict.failure is not None
+    by = verdict.failure.step - failure.step
+    when = (
+        "" if by == 0 else f", {abs(by)} step{'s' if abs(by) > 1 else ''} {'later' if by > 0 else 'earlier'}"
+    )
+    return f"fails all the same{when}"

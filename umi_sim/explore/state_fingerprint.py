@@ -1,0 +1,406 @@
+"""Likeness: 16 bytes that two worlds share if nothing that may still happen can tell them apart.
+
+Law 1. All that decides the future is written: memories, services, what is under way, and the oracle.
+Law 2. Instants count from now. What only numbers things (requests, operations) goes by first mention.
+Law 3. Keys, values and agents that the alphabet could exchange are renamed by first mention, so that of all
+       worlds that differ by an exchange one stands for all.
+Law 4. When in doubt two worlds differ: that costs time, the other way round costs failures.
+
+Left out: what only watches or counts, and by which rule the oracle would name a broken promise.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from itertools import permutations
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import attrs
+
+from umi_core.codec import pack
+from umi_core.config import Config
+from umi_core.engine.registry import Registry
+from umi_core.rows import SessionRow
+from umi_core.tiers import session
+from umi_core.tiers.working import WorkingTier
+from umi_sim.explore.play import Explored, inspector_of
+from umi_sim.explore.symmetry import exchangeable, same_agents
+from umi_sim.judge.oracle.core import CoreOracle, Register
+from umi_sim.judge.oracle.judge import Watch
+from umi_sim.judge.oracle.sessions import OpenSave, Saved, Session, SessionOracle
+from umi_sim.judge.oracle.working import Twin
+from umi_sim.record.run_config import AgentConfig, RunConfig
+from umi_sim.scenario.action_set import Alphabet, Known
+from umi_sim.services.calls import Call, Flush, Services
+from umi_sim.services.storage import Kept, SimStorage
+from umi_sim.world.agent import Agent
+
+Plain = Any
+
+DIGEST_BYTES: Final = 16
+ERA_MS: Final = 10 * 365 * 86_400_000  # a number so near to now is an instant; no size or share is as large
+FAR_MS: Final = 86_400_000
+DERIVED: Final = re.compile("[a-z]{3}_[0-9a-f]{24}")
+OP_ID: Final = re.compile("~?(o[0-9]+|[a-d]:[a-z_]+:[0-9]+)")
+NUMBERS: Final = {"request_id": "request", "waiting": "request", "number": "operation"}
+COUNTED: Final = ("began", "ended", "tick")  # in events that the oracle saw
+LEFT_OUT: Final[dict[str, frozenset[str]]] = {
+    "State": frozenset({"counters", "operation_count", "request_count", "config"}),
+    "Operation": frozenset({"calls", "notes"}),  # of the memory; that of the oracle has none
+    "Call": frozenset({"event", "life"}),
+    "Message": frozenset({"event"}),
+    "Receipt": frozenset({"by"}),
+    "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
+    "CoreOracle": frozenset({"clock"}),
+    "ArchiveOracle": frozenset({"off", "tick", "world_ms", "is_elsewhere"}),
+    "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
+}
+CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, MethodType, partial)
+
+
+class Likeness:
+    """Compares the worlds of one exploration."""
+
+    def __init__(self, config: RunConfig, alphabet: Alphabet) -> None:
+        self.config, self.alphabet = config, alphabet
+        self.like = exchangeable(alphabet.requests)
+        names = [agent.name for agent in config.agents]
+        self.orders = list(permutations(names)) if same_agents(config, alphabet.requests) else [tuple(names)]
+        asked = [name for name, _ in alphabet.requests]
+        has_keys = any("request_key" in args for _, args in alphabet.requests)
+        self.is_scanned = "rebalance" in asked or bool(config.memory.get("auto_rebalance", True))
+        self.keeps_receipts = has_keys or self.is_scanned
+        self.has_model = any(kind.startswith("model_") for kind in alphabet.faults)
+
+    def digest(self, world: Explored) -> bytes:
+        """The same for worlds that are alike."""
+        told = min(pack(Writer(self, world, order).whole()) for order in self.orders)
+        return blake2b(told, digest_size=DIGEST_BYTES).digest()
+
+
+Rule = Callable[["Writer", Any], Plain]
+
+
+class Writer:
+    """One world as plain data, with agents in this order."""
+
+    def __init__(self, likeness: Likeness, world: Explored, order: Sequence[str]) -> None:
+        self.likeness, self.world, self.order = likeness, world, order
+        self.like = likeness.like
+        self.is_exact = likeness.alphabet.may_jump_back
+        self.now_ms = world.now_ms
+        self.base_ms = world.config.start_ms + world.now_ms
+        self.reading_ms = self.base_ms
+        self.mentions: dict[object, int] = {}
+        self.numbers: dict[tuple[str, object], int] = {}
+        self.ranks: Mapping[int, int] = {}
+        self.tick = 0
+        self.saves: list[object] = []
+        scopes = {agent.name: agent.scope.agent for agent in world.config.agents}
+        self.agents = {name: f"agent {at}" for at, name in enumerate(order)}
+        if len(likeness.orders) > 1:
+            self.agents |= {scopes[name]: f"scope {at}" for at, name in enumerate(order)}
+        self.is_opaque = False
+
+    def whole(self) -> Plain:
+        world = self.world
+        agents = [self.agent(world.agents[name]) for name in self.order]
+        queue = [[due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.mail.queue)]
+        sessions = self.put(inspector_of(world).oracle.sessions)
+        services = self.services(world.services)
+        order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))
+        told = [agents, queue, sessions, services, [self.mentions[it] for it in order]]
+        if self.is_opaque:  # a name may stand where it cannot be exchanged: then it is told
+            told.append([[repr(token), number] for token, number in self.mentions.items()])
+        return told
+
+    def name_of(self, saved: object) -> int:
+        """A save may be kept in several places: one number for each, in order of first appearance."""
+        at = next((at for at, known in enumerate(self.saves) if known is saved), len(self.saves))
+        if at == len(self.saves):
+            self.saves.append(saved)
+        return at
+
+    def agent(self, agent: Agent) -> Plain:
+        self.reading_ms = agent.clock.reading(self.now_ms)
+        watch = inspector_of(self.world).oracle.watches[agent.name]
+        self.tick = watch.archive.tick
+        down = None if agent.restart_ms is None else agent.restart_ms - self.now_ms
+        state = None if agent.memory is None else self.put(agent.memory.state)
+        clock = [self.reading_ms - self.base_ms, agent.clock.num, agent.clock.den]
+        return [state, clock, down, agent.spin_count, self.put(agent.in_flight), self.put(watch)]
+
+    def services(self, services: Services) -> Plain:
+        away = [[name, ms - self.now_ms] for name, ms in services.away_until_ms.items() if ms > self.now_ms]
+        heard = (
+            [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
+        )
+        dead_ms = max(0, services.dead_until_ms - self.now_ms)
+        return [self.put(services.storage), away, dead_ms, self.put(heard)]
+
+    # Any value.
+
+    def put(self, value: Any) -> Plain:
+        cls = value.__class__
+        if cls is int:
+            from_now = value - self.base_ms
+            return (
+                ["ms", from_now]
+                if -ERA_MS < from_now < ERA_MS
+                else value
+                if abs(value) < 2**63
+                else str(value)
+            )
+        if cls is str:
+            return self.text(value)
+        rule = RULES.get(cls)
+        if rule is None:
+            rule = RULES[cls] = rule_of(cls)
+        return rule(self, value)
+
+    def text(self, value: str) -> Plain:
+        if value in self.agents:
+            return [self.agents[value]]
+        if value in self.like:
+            return ["like", self.like[value], self.mention(value)]
+        if DERIVED.fullmatch(value):
+            return [value[:3], self.mention(value)]
+        if OP_ID.fullmatch(value):
+            return [value[0] == "~", self.mention(value.removeprefix("~"))]
+        return value if value.isascii() else value.encode(errors="surrogatepass")
+
+    def mention(self, value: object) -> int:
+        return self.mentions.setdefault(value, len(self.mentions))
+
+    def number(self, family: str, value: object) -> int:
+        return self.numbers.setdefault((family, value), len(self.numbers))
+
+    def field(self, name: str, value: Any) -> Plain:
+        if value.__class__ is int:
+            if name in NUMBERS:
+                return self.number(NUMBERS[name], value)
+            if name in COUNTED:
+                return value - self.tick
+            if name == "ran_ms" and not self.likeness.is_scanned:
+                return None
+            if name == "asked_ms":
+                return value - (self.now_ms if value < self.base_ms // 2 else self.base_ms)
+            if name in ("seen_ms", "latest_ms"):
+                return self.put(value if self.is_exact else max(value, self.reading_ms))
+        if name in KEYED and (value is None or isinstance(value, Mapping)):
+            return KEYED[name](self, value)
+        if name == "members":
+            return sorted((self.put(each) for each in value), key=pack)
+        if name.endswith("_digest"):
+            return self.mention(value)
+        return self.put(value)
+
+
+def rule_of(cls: type) -> Rule:
+    """How values of a class are written, looked up once."""
+    if issubclass(cls, CONSTANT) or cls is Known:
+        return lambda writer, value: None
+    if issubclass(cls, Mapping):
+        return lambda writer, value: [[writer.put(key), writer.put(each)] for key, each in value.items()]
+    if cls in (tuple, list):
+        return lambda writer, value: [writer.put(each) for each in value]
+    out = LEFT_OUT.get(cls.__name__, frozenset())
+    if attrs.has(cls):
+        names = [field.name for field in attrs.fields(cls) if field.name not in out]
+        write = fields_of(cls.__name__, names)
+        return mentioned_once(write) if cls.__hash__ is object.__hash__ else write
+    if cls.__module__.partition(".")[0] in ("umi_core", "umi_sim"):
+        return lambda writer, value: [
+            cls.__name__, *[writer.field(it, part) for it, part in vars(value).items() if it not in out]
+        ]  # fmt: skip
+    raise TypeError(f"{cls.__module__}.{cls.__qualname__} cannot be compared: say how in {__name__}")
+
+
+def fields_of(tag: str, names: Sequence[str]) -> Rule:
+    return lambda writer, value: [tag, *[writer.field(it, getattr(value, it)) for it in names]]
+
+
+def mentioned_once(write: Rule) -> Rule:
+    """Something that is itself and not its content: written where it is met first."""
+
+    def write_once(writer: Writer, value: Any) -> Plain:
+        is_known = value in writer.mentions
+        number = writer.mention(value)
+        return number if is_known else [number, write(writer, value)]
+
+    return write_once
+
+
+def on_bytes(writer: Writer, value: bytes) -> Plain:
+    return ["like", writer.like[value], writer.mention(value)] if value in writer.like else value
+
+
+# The working tier and what the oracle knows of it.
+
+
+def expiry(writer: Writer, expires_ms: int) -> Plain:
+    """No clock goes back, so what is over is over; how long ago says nothing once 1 ms after it has come."""
+    is_over = not writer.is_exact and expires_ms < writer.reading_ms
+    return "over" if is_over else writer.put(expires_ms)
+
+
+def entries(writer: Writer, given: Mapping[str, tuple[bytes, int]]) -> Plain:
+    return [[writer.put(key), writer.put(value), expiry(writer, ms)] for key, (value, ms) in given.items()]
+
+
+def on_tier(writer: Writer, tier: WorkingTier) -> Plain:
+    is_far = not tier.entries and tier.due_ms - writer.reading_ms > FAR_MS  # nothing that comes is later
+    due = "far" if is_far else expiry(writer, tier.due_ms)
+    return [entries(writer, tier.entries), tier.used_bytes, tier.expired_count, due]
+
+
+def on_twin(writer: Writer, twin: Twin) -> Plain:
+    return [entries(writer, twin.entries), *said_by(writer, twin)]
+
+
+def said_by(writer: Writer, twin: Twin) -> list[Plain]:
+    told = (twin.session_id, twin.started_ms, twin.interactions, twin.last_input, twin.last_query)
+    origins = [[writer.name_of(it), it.is_refuted] for it in twin.origins if isinstance(it, Saved)]
+    return [twin.expired, twin.version, *map(writer.put, told), origins]
+
+
+def on_saved(writer: Writer, saved: Saved) -> Plain:
+    """At rest every life counts to the millisecond. What is found out of a save holds wherever it is kept."""
+    rows = [[writer.put(key), writer.put(value), ms - saved.saved_ms]
+            for key, (value, ms) in saved.twin.entries.items()]  # fmt: skip
+    told = [saved.is_refuted, writer.put(saved.saved_ms), rows, *said_by(writer, saved.twin)]
+    return [writer.name_of(saved), *told]
+
+
+def on_session(writer: Writer, known: Session) -> Plain:
+    """Nobody can load what is older than what every load under way must find."""
+    oracle = inspector_of(writer.world).oracle
+    musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
+    musts += [load.must for watch in oracle.watches.values() for load in watch.loads.values()]
+    oldest = min((known.must, *musts))
+    told = [[it, writer.put(saved) if it >= oldest else None] for it, saved in known.versions.items()]
+    rest = (known.members, known.may_members, known.told, known.may)
+    return [known.must, told, *map(writer.put, rest)]
+
+
+def on_open_save(writer: Writer, save: OpenSave) -> Plain:
+    return [*map(writer.put, (save.must_at_issue, save.hand_to, save.candidates))]
+
+
+def on_session_row(writer: Writer, row: SessionRow) -> Plain:
+    told = [row.id, row.user, row.creator, row.saved_ms, row.saved_by]
+    return [*map(writer.put, told), writer.field("members", row.members), snapshot(writer, row.snapshot)]
+
+
+def snapshot(writer: Writer, data: bytes) -> Plain:
+    """What is in it, in an order that no name decides; a damaged one as it is."""
+    outer = session.unpacked(data)
+    is_whole = isinstance(outer, list) and len(outer) == 4 and isinstance(outer[2], bytes)
+    if not is_whole or data != session.sealed(outer[2]):
+        writer.is_opaque = True
+        return data
+    saved_ms, rows, info = session.unpacked(outer[2])
+    ordered = sorted(rows, key=lambda row: (row[2], row[1], row[0]))
+    return [writer.put(saved_ms), writer.put(ordered), writer.put(info)]
+
+
+# Storage.
+
+
+def on_storage(writer: Writer, storage: SimStorage) -> Plain:
+    """Rows have no order: storage gives them by kind and id."""
+    pending = [[writer.number("ticket", it), writer.put(batch)] for it, batch in storage.pending.items()]
+    rows = [
+        [writer.put(where), row.version, writer.put(row.body)]
+        for where, row in storage.rows.items()
+        if where.kind != "receipt" or is_kept(writer, where.id)
+    ]
+    graves = [[writer.put(where), version] for where, version in storage.graves.items()]
+    kept = [[writer.put(key), writer.put(it)] for key, it in storage.receipts.items() if is_kept(writer, key)]
+    return [pending, sorted(rows, key=pack), sorted(graves, key=pack), kept]
+
+
+def is_kept(writer: Writer, key: str) -> bool:
+    """Whether anybody may still ask for the receipt of this key."""
+    return writer.likeness.keeps_receipts or key in writer.mentions
+
+
+def on_kept(writer: Writer, kept: Kept) -> Plain:
+    return [writer.put(kept.versions), writer.put(kept.receipt), kept.at_ms - writer.now_ms]
+
+
+def on_flush(writer: Writer, flush: Flush) -> Plain:
+    told = flush.told - writer.now_ms if isinstance(flush.told, int) else flush.told
+    return [writer.number("ticket", flush.ticket), told]
+
+
+def on_call(writer: Writer, call: Call) -> Plain:
+    is_heard = writer.world.agents[call.agent].life == call.life
+    told = [call.agent, call.op_id, call.workflow, call.step, call.effect]
+    return [is_heard, call.sent_ms - writer.now_ms, *map(writer.put, told)]
+
+
+# What the oracle numbers.
+
+
+def on_core_oracle(writer: Writer, oracle: CoreOracle) -> Plain:
+    """Its instants count events: only their order matters."""
+    registers = (*oracle.texts.values(), *oracle.importance.values())
+    ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
+    writer.ranks = {at: rank for rank, at in enumerate(ats)}
+    return [writer.put(oracle.texts), writer.put(oracle.importance), writer.put(oracle.beside)]
+
+
+def on_register(writer: Writer, register: Register) -> Plain:
+    """Of equal values the latest counts; so it is with writes that nobody will answer any more."""
+    latest: dict[bytes, int] = {}
+    lost: dict[bytes, int] = {}
+    for value, at in register.settled:
+        told = pack(writer.put(value))
+        latest[told] = max(writer.ranks[at], latest.get(told, 0))
+    for key, (value, at) in register.open.items():
+        told = pack(writer.put(value))
+        if key.startswith("~"):
+            lost[told] = max(writer.ranks[at], lost.get(told, 0))
+    flying = [[writer.put(key), writer.put(value), writer.ranks[at]]
+              for key, (value, at) in register.open.items() if not key.startswith("~")]  # fmt: skip
+    return [sorted(latest.items()), sorted(lost.items()), flying]
+
+
+def on_watch(writer: Writer, watch: Watch) -> Plain:
+    told = [watch.twins, watch.core, watch.archive, watch.requests, watch.saves, watch.loads, watch.spoken]
+    places = {twin.place: None for twin in watch.twins}
+    in_place = [[it.twin.place in places for it in save.candidates] for save in watch.saves.values()]
+    return [*map(writer.put, told), in_place, writer.field("seen_ms", watch.seen_ms)]
+
+
+def by_number(writer: Writer, operations: Mapping[int, object]) -> Plain:
+    return [writer.put(each) for each in operations.values()]  # each tells its number
+
+
+def by_request(writer: Writer, waiting: Mapping[int, int] | None) -> Plain:
+    pairs = waiting.items() if waiting is not None else ()
+    return [[writer.number("request", it), writer.number("operation", number)] for it, number in pairs]
+
+
+def by_key(writer: Writer, known: Mapping[str | int, object] | None) -> Plain:
+    """A request key, or the event that an operation began with."""
+    return [[key - writer.tick if isinstance(key, int) else writer.put(key), writer.put(each)]
+            for key, each in (known or {}).items()]  # fmt: skip
+
+
+KEYED: Final[dict[str, Rule]] = {
+    "operations": by_number,
+    "waiting": by_request,
+    "by_key": by_key,
+    "told": by_key,
+}
+RULES: Final[dict[type, Rule]] = {
+    bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: on_bytes,
+    WorkingTier: on_tier, Twin: on_twin, Saved: on_saved, OpenSave: on_open_save, Session: on_session,
+    SessionRow: on_session_row, SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
+    CoreOracle: on_core_oracle, Register: on_register, Watch: on_watch,
+    SessionOracle: lambda writer, oracle: writer.put(oracle.sessions),
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""What can go wrong, place by place: when a fault strikes, and what it does."""

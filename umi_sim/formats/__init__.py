@@ -1,0 +1,1 @@
+"""Files from strangers, read with suspicion: JSON, TOML, transcripts."""

@@ -1,0 +1,53 @@
+"""Equivalences: two ways that must meet, over the recorded lives of a run. No model of the memory is needed.
+
+    lives.py     what a life was told, and what it asked and replied
+    replays.py   the whole life again: afresh, and made anew after every step
+    moments.py   one moment of a life, left in two ways: time, expiry, order
+    questions.py one question, asked in two ways: of the cache or anew, filtered or whole
+    table.py     which compares what; imported by runs in which one is on
+
+Law 1. Pure: a life in, what is broken out. Nothing of the world is asked, and nothing of the run is changed.
+Law 2. A comparison that never happens proves nothing: each is counted, and the summary of a run tells it.
+Law 3. Which are on is drawn with the configuration; a life is recorded only if one is.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from umi_sim.judge.invariants import rule_named
+from umi_sim.kernel.prng import Stream
+
+if TYPE_CHECKING:
+    from umi_sim.judge.equivalences.lives import Recorder
+
+RESTORE: Final = "E-RESTORE"
+FILTER: Final = "E-FILTER"
+
+OF_LIVES: Final = (RESTORE, "E-REPLAY", "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE")
+"""Over lives that have ended."""
+
+NAMES: Final = (*OF_LIVES, FILTER)
+"""All that a scenario may turn on; E-FILTER is asked in the audit, where a healed storage answers."""
+
+
+def recorder(names: Sequence[str]) -> "Recorder | None":
+    """What keeps the lives of a run, if one of these is about lives."""
+    if not any(name in OF_LIVES for name in names):
+        return None
+    from umi_sim.judge.equivalences.lives import Recorder
+
+    return Recorder()
+
+
+def rule_of(name: str) -> str:
+    """The readable name of the rule that an equivalence judges."""
+    return rule_named(name).name
+
+
+def chosen(given: Sequence[str] | None, seed: int, mode: str) -> tuple[str, ...]:
+    """As a scenario gives them; else one in a plain run, and each in an eighth of the swarm runs."""
+    if given is not None:
+        return tuple(given)
+    if mode != "swarm":
+        return (RESTORE,) if mode == "plain" else ()
+    return tuple(name for name in NAMES if Stream(seed, "config", f"run.equivalences.{name}").chance(1, 8))

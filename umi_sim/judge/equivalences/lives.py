@@ -1,0 +1,102 @@
+"""Lives as plain data: every input of a memory with its reading, and the effects that it gave.
+
+Law 1. Values are frozen, so a record is a list of references: recording costs one append a step.
+Law 2. A life begins with a memory that is new, and ends with a crash or with the run.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import attrs
+
+from umi_core.codec import state_digest
+from umi_core.config import Config
+from umi_core.data import Data, Owner
+from umi_core.engine.registry import Registry
+from umi_core.memory import Memory
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Effect
+from umi_core.values import Scope
+
+SHOWN_CHARS: Final = 200
+
+
+class Step(NamedTuple):
+    """One input, with the tables in force, and what came of it."""
+
+    now_ms: int
+    value: Value
+    registry: Registry
+    effects: tuple[Effect, ...]
+
+    @property
+    def name(self) -> str:
+        return type(self.value).__name__
+
+
+@attrs.frozen
+class Life(Data):
+    """One memory from its birth on. `digest` is over its state at the end."""
+
+    agent: str
+    number: int
+    scope: Scope
+    config: Config
+    steps: tuple[Step, ...]
+    digest: bytes
+
+    def born(self, config: Config | None = None) -> Memory:
+        """The memory as it was before its first input."""
+        return Memory(self.scope, config or self.config, self.steps[0].registry)
+
+    def lived(self) -> Iterator[tuple[int, Step, Memory]]:
+        """The same life again: each step with its number and the memory before it."""
+        memory = self.born()
+        for number, step in enumerate(self.steps):
+            follow(memory, step)
+            yield number, step, memory
+            memory.step(step.now_ms, step.value)
+
+
+def follow(memory: Memory, step: Step) -> None:
+    """The tables may have changed in mid-life."""
+    if memory.registry is not step.registry:
+        memory.use(step.registry)
+
+
+def copied(memory: Memory) -> Memory:
+    """The memory made anew from its bytes."""
+    return Memory.restore(memory.snapshot(), memory.registry)
+
+
+def told(value: object) -> str:
+    """A value for a message."""
+    return str(value)[:SHOWN_CHARS]
+
+
+@attrs.define
+class Recorder(Owner):
+    """The lives of a run in progress, by agent."""
+
+    steps: dict[str, list[Step]] = attrs.field(factory=dict)
+    memories: dict[str, Memory] = attrs.field(factory=dict)
+    counts: dict[str, int] = attrs.field(factory=dict)
+
+    def begin(self, agent: str) -> None:
+        self.steps[agent] = []
+        self.counts[agent] = self.counts.get(agent, 0) + 1
+
+    def stepped(
+        self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
+    ) -> None:
+        """The memory is kept for its end: a restored one may have taken its place."""
+        self.steps[agent].append(Step(now_ms, value, memory.registry, effects))
+        self.memories[agent] = memory
+
+    def over(self, agent: str) -> Life | None:
+        """The life that ends now; None if there was none."""
+        steps, memory = self.steps.pop(agent, None), self.memories.pop(agent, None)
+        if not steps or memory is None:
+            return None
+        state = memory.state
+        return Life(agent, self.counts[agent], state.scope, state.config, tuple(steps), state_digest(state))

@@ -1,0 +1,110 @@
+"""One question, asked in two ways that must meet: from the cache and anew, filtered and whole.
+
+Law 1. A cache may save a question to the model; it changes no answer (E-CACHE). Law 2. A filter leaves out
+what it names, and nothing else; both ends of a range belong to it (E-FILTER).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.memory import Memory
+from umi_core.messages.answers import ModelReplied
+from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
+from umi_core.messages.requests import Recall
+from umi_core.messages.results import Hit, Recalled
+from umi_sim.judge.equivalences.lives import Life, copied, told
+from umi_sim.record.items import Args
+from umi_sim.record.verdict import Broken
+
+QUERY_COUNT_MAX: Final = 8
+"""Of each agent; a query is asked again for each type and time of its hits, which is six times or so."""
+
+Ask = Callable[[Args], Outcome]
+
+
+# E-CACHE.
+
+
+def from_cache(life: Life) -> int:
+    """E-CACHE: whatever was resolved is asked once more, of the cache and of a model that says the same."""
+    compared = 0
+    for _, step, memory in life.lived():
+        request = resolving(memory, step.value)
+        if request is None or not isinstance(step.value, ModelReplied):
+            continue
+        known = copied(memory)
+        known.step(step.now_ms, step.value)
+        if known.state.tiers.rewrites == memory.state.tiers.rewrites:
+            continue  # not an answer to keep
+        question = attrs.evolve(request, op_id="again")
+        cached, anew = (asked(known, question, step.value.text, has) for has in (True, False))
+        if cached != anew:
+            what = f"asked again at {step.now_ms}, a query known to the cache is taken for another"
+            raise Broken("cache-invisible", what, told(anew), told(cached))
+        compared += 1
+    return compared
+
+
+def resolving(memory: Memory, value: object) -> Recall | None:
+    """The recall whose query this answer resolves."""
+    request_id = value.request_id if isinstance(value, ModelReplied) else 0
+    operation = memory.in_flight.get(request_id)
+    if operation is None or not isinstance(operation.asked, AskModel) or operation.asked.task != "rewrite":
+        return None
+    request = operation.facts["request"]
+    assert isinstance(request, Recall)
+    return request
+
+
+def asked(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:
+    """What the memory takes the query for, and does then; questions without their numbers."""
+    memory = copied(known)
+    memory.state.config = attrs.evolve(memory.state.config, resolve_cache=has_cache)
+    now_ms = memory.state.seen_ms
+    effects = list(memory.step(now_ms, question))
+    asks = [it for it in effects if isinstance(it, AskModel) and it.task == "rewrite"]
+    for ask in asks[:1]:
+        effects.remove(ask)
+        effects += memory.step(now_ms, ModelReplied(ask.request_id, text))
+    operation = memory.state.operations.get(memory.state.operation_count)
+    resolution = operation.facts.get("resolution") if operation else None
+    return resolution, [it if isinstance(it, Reply) else attrs.evolve(it, request_id=0) for it in effects]
+
+
+# E-FILTER.
+
+
+def filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
+    """E-FILTER: of some queries the whole result, and the results of its types and times."""
+    compared = 0
+    for query in queries[:: 1 + len(queries) // QUERY_COUNT_MAX]:
+        plain: Args = {"query": query, "limit": limit, "deep": False, "resolve": False}
+        whole = hits_of(ask(plain))
+        if whole is None or len(whole) == limit:
+            continue
+        for given, wanted in filters(whole):
+            found = hits_of(ask({**plain, **given}))
+            if found != wanted:
+                what = f'recall "{query}" with {told(given)} is not the whole result, filtered'
+                raise Broken("filter-equals-whole", what, told(wanted), told(found))
+            compared += 1
+    return compared
+
+
+def hits_of(outcome: Outcome) -> tuple[Hit, ...] | None:
+    """None if it failed, or was answered with less than was asked for."""
+    if isinstance(outcome, Done) and not outcome.degraded and isinstance(outcome.value, Recalled):
+        return outcome.value.hits
+    return None
+
+
+def filters(whole: tuple[Hit, ...]) -> Iterator[tuple[Args, tuple[Hit, ...]]]:
+    """Filters whose result is known from the whole one."""
+    for kind in sorted({hit.type: None for hit in whole}):
+        yield {"types": (kind,)}, tuple(hit for hit in whole if hit.type == kind)
+    times = sorted({hit.time_ms: None for hit in whole})
+    for at_ms in {times[0]: None, times[-1]: None} if times else ():
+        yield {"time_range": (at_ms, None)}, tuple(hit for hit in whole if at_ms <= hit.time_ms)
+        yield {"time_range": (None, at_ms)}, tuple(hit for hit in whole if hit.time_ms <= at_ms)

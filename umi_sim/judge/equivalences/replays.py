@@ -1,0 +1,41 @@
+"""A whole life again: afresh, and with a memory made anew from its bytes after every step.
+
+Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
+"""
+
+from umi_core.memory import Memory
+from umi_sim.judge.equivalences.lives import Life, follow, told
+from umi_sim.record.verdict import Broken
+
+
+def replayed(life: Life) -> int:
+    """E-REPLAY: the inputs of a life into a fresh memory."""
+    memory = life.born()
+    for number, step in enumerate(life.steps):
+        follow(memory, step)
+        effects = memory.step(step.now_ms, step.value)
+        if effects != step.effects:
+            what = f"the inputs again: step {number}, {step.name}, has other effects"
+            raise Broken("replay-inputs", what, told(step.effects), told(effects))
+    if memory.digest() != life.digest:
+        raise Broken("replay-inputs", "the inputs again end in another state", life.digest.hex())
+    return len(life.steps)
+
+
+def restored(life: Life) -> int:
+    """E-RESTORE: beside a memory that lives on, one that is made anew from its bytes after every step."""
+    memory, copy = life.born(), life.born()
+    for number, step in enumerate(life.steps):
+        follow(memory, step)
+        effects = memory.step(step.now_ms, step.value)
+        copy = Memory.restore(copy.snapshot(), memory.registry)
+        others = copy.step(step.now_ms, step.value)
+        what = f"made anew before step {number}, {step.name}, it"
+        if effects != others:
+            raise Broken("copied-state-continues", f"{what} has other effects", told(effects), told(others))
+        if memory.deadline_ms() != copy.deadline_ms():
+            dues = str(memory.deadline_ms()), str(copy.deadline_ms())
+            raise Broken("copied-state-continues", f"{what} wakes at another time", *dues)
+        if memory.state != copy.state:
+            raise Broken("copied-state-continues", f"{what} is another memory")
+    return len(life.steps)

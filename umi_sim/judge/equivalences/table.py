@@ -1,0 +1,32 @@
+"""The table of what is compared over a life that has ended."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from umi_sim.judge.equivalences import OF_LIVES, RESTORE, moments, questions, replays
+from umi_sim.judge.equivalences.lives import Life
+from umi_sim.record.verdict import Broken
+
+COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
+    RESTORE: replays.restored,
+    "E-REPLAY": replays.replayed,
+    "E-JUMP": moments.jumped,
+    "E-EXPIRE": moments.expired,
+    "E-COMMUTE": moments.exchanged,
+    "E-CACHE": questions.from_cache,
+}
+"""Each raises Broken, or gives how often it compared."""
+
+assert tuple(COMPARISONS) == OF_LIVES
+
+
+def check(life: Life, names: tuple[str, ...], compared: Counter[str]) -> None:
+    """By each of these. Raises Broken by the first equivalence that does not hold."""
+    for name in names:
+        if name in COMPARISONS:
+            try:
+                compared[f"equal: {name}"] += COMPARISONS[name](life)
+            except Broken as broken:
+                told = f"{life.agent}, life {life.number}: {broken.message}"
+                raise Broken(broken.rule, told, broken.expected, broken.got) from None

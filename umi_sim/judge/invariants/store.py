@@ -1,0 +1,250 @@
+"""The rows of a memory's scope among themselves and against its core tier; the sessions of its user.
+
+Law 1. Nothing is changed; what is broken raises Broken with the readable name of the rule.
+Law 2. What one commit writes together is consistent in storage at every instant, whatever is in flight.
+Law 3. Written a second time, and simpler: ids, texts and chains are worked out from the rows alone.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from typing import Final
+from xml.etree import ElementTree
+
+from umi_core import limits
+from umi_core.errors import Error, SnapshotDoesNotFit
+from umi_core.ids import pack
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import (
+    AccessRecord,
+    Address,
+    Core,
+    Entity,
+    Epoch,
+    Head,
+    Receipt,
+    Relation,
+    Row,
+    SessionRow,
+    Vector,
+    Version,
+)
+from umi_core.state import State
+from umi_core.text import norm
+from umi_core.tiers import session
+from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier, core_text
+from umi_core.tiers.rendering import importance_text, render_xml
+from umi_core.values import Block, Entry, Scope
+from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
+from umi_sim.record.verdict import Broken, demand
+from umi_sim.services.storage import SimStorage
+
+
+def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> None:
+    """The rows of a memory's scope among themselves, against its core tier, and the sessions of its user.
+
+    `has_lied`: storage has told of a batch that it then lost; what a memory took for saved may be absent.
+    """
+    rows = Rows(state.scope)
+    for row in storage.live_rows(state.scope):
+        own, key = row.address.id, key_of(row)
+        demand(own == key, "unique-rows", f"a {row.address.kind} row under another key", key, own)
+        rows.put(row)
+    check_gone(rows, storage, state)
+    if not has_lied:
+        check_told(rows, state)
+    for entity in rows.entities.values():
+        check_entity(entity, rows)
+        check_chain(entity, rows, storage)
+    check_relations(rows)
+    check_vectors(rows, state.config.embedding_dims)
+    check_core_rows(rows, state.tiers.core)
+    check_xml(state.tiers.core)
+    check_sessions(storage, state)
+
+
+def key_of(row: Row) -> str:
+    """The id under which a body must lie."""
+    match row.body:
+        case Entity(id=own_id) | Relation(id=own_id) | SessionRow(id=own_id):
+            return own_id
+        case Version(entity_id=entity_id, version=version):
+            return f"{entity_id}@{version}"
+        case Vector(entity_id=entity_id) | AccessRecord(entity_id=entity_id):
+            return entity_id
+        case Receipt(key=key):
+            return key
+        case Core() | Epoch() | Head():
+            return row.address.kind
+    return row.address.id
+
+
+# Entities.
+
+
+def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
+    """What belongs to an entity leaves with it, and it leaves by forget alone.
+
+    An access record may ride on a commit that passes a forget; the next scan removes it, so that of a memory
+    at rest none is left.
+    """
+    for address in storage.graves:
+        if address.kind == "entity" and address.scope == rows.scope:
+            is_told = address.id in rows.tombstones
+            demand(is_told, "archive-untouched", f"{address.id} has gone, and nobody forgot it")
+    check_owned(rows, "version", "version-chain", rows.versions)
+    check_owned(rows, "vector", "index-follows-row", rows.vectors)
+    if not state.operations and not state.tiers.access.is_due:
+        check_owned(rows, "access", "access-truth", rows.access)
+    ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
+    check_owned(rows, "relation", "relation-ends", ends)
+
+
+def check_told(rows: Rows, state: State) -> None:
+    """A memory at rest means to write every access record that storage has otherwise.
+
+    Of two batches on their way the one planned first may land last. Of a batch whose outcome stayed unknown
+    nobody can say what it wrote, or will write.
+    """
+    access = state.tiers.access
+    is_unknown = any(name.endswith(" unknown") for name in state.counters)
+    if state.phase != "ready" or state.operations or is_unknown:
+        return
+    for key in sorted({**rows.access, **access.records}):
+        known, stored = access.records.get(key), rows.access.get(key)
+        holds = known == stored or key in access.unsaved
+        demand(holds, "access-truth", f"the access record of {key} in storage", known, stored)
+
+
+def check_owned(rows: Rows, kind: str, rule: str, owner_ids: Iterable[str]) -> None:
+    for owner_id in owner_ids:
+        broken = "deleted-stays-deleted" if owner_id in rows.tombstones else rule
+        demand(owner_id in rows.entities, broken, f"a {kind} row of {owner_id}, which is not there")
+
+
+def check_entity(entity: Entity, rows: Rows) -> None:
+    mentions = [version.mention for version in rows.versions.get(entity.id, {}).values()]
+    ids = [id_by_content(rows.scope, mention) for mention in mentions]
+    ids.append(id_by_name(rows.scope, entity.type, entity.name))
+    demand(entity.id in ids, "equal-names-apart", f"the id of {entity.name!r}", ids[-1], entity.id)
+    has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")
+    demand(has_block, "system-is-authored", f"{entity.id} of type {entity.type} is routed", "", entity.block)
+
+
+@lru_cache(maxsize=4_096)
+def id_by_name(scope: Scope, entity_type: str, name: str) -> str:
+    return derived(scope, entity_type, "name", norm(name))
+
+
+@lru_cache(maxsize=4_096)
+def id_by_content(scope: Scope, content: str) -> str:
+    digest = sha256(f"knowledge:{norm(content)}".encode()).hexdigest()
+    return derived(scope, "content", "knowledge", digest[:16])
+
+
+def derived(scope: Scope, *parts: str) -> str:
+    """Written a second time: ids must not come from where they are judged."""
+    return "ent_" + blake2b(pack(["entity", scope.user, scope.agent, *parts]), digest_size=12).hexdigest()
+
+
+COMPONENTS: Final = frozenset(range(-127, 128))
+
+
+def check_vectors(rows: Rows, dims: int) -> None:
+    for key, vector in rows.vectors.items():
+        entity, components, rule = rows.entities[key], vector.components, "index-follows-row"
+        version, now = vector.version, entity.version
+        demand(version == now, rule, f"version of the vector of {key}", now, version)
+        demand(not entity.vector_missing, rule, f"{key} has the vector that it is said to lack")
+        is_whole = len(components) == dims and any(components) and COMPONENTS.issuperset(components)
+        demand(is_whole, "vectors-whole", f"the vector of {key}", f"{dims} numbers, not all zero", components)
+
+
+# Core.
+
+
+def check_core_rows(rows: Rows, core: CoreTier) -> None:
+    """The tier is a row that was stored; the stored one shows what is stored now."""
+    row, guard = rows.core, core.guard_version
+    stored = row.version if row else 0
+    demand(guard <= stored, "core-current", "core is newer than its row", stored, guard)
+    if row is None or not isinstance(row.body, Core):
+        return
+    if guard == stored:
+        demand(core.blocks == row.body.blocks, "core-current", "blocks of core", row.body.blocks, core.blocks)
+    for block in row.body.blocks:
+        for entry in block.entries:
+            check_shown(block, entry, rows)
+
+
+def check_recovered(storage: SimStorage, state: State) -> None:
+    """A life that has just recovered has read the core row if there is one; nothing is no substitute."""
+    row = storage.rows.get(Address(state.scope, "core", "core"))
+    stored, guard = row.version if row else 0, state.tiers.core.guard_version
+    demand(guard > 0 or stored == 0, "no-defaults-over-data", "core after recovery", stored, guard)
+
+
+def check_shown(block: Block, entry: Entry, rows: Rows) -> None:
+    """An entry shows the current version of its entity, cut or whole."""
+    key, entity = entry.entity_id, rows.entities.get(entry.entity_id)
+    if entity is None:
+        rule = "deleted-stays-deleted" if key in rows.tombstones else "core-current"
+        raise Broken(rule, f"core shows {key}, which is not there")
+    shown, now = entry.version, entity.version
+    demand(shown == now, "core-current", f"version that core shows of {key}", now, shown)
+    name, text = core_text(entity.name), core_text(entity.content)
+    demand(entry.name == name, "core-current", f"name that core shows of {key}", name, entry.name)
+    is_cut = entry.text == "" or (entry.text.endswith(CUT_MARK) and text.startswith(entry.text[:-1]))
+    demand(is_cut or entry.text == text, "core-current", f"text that core shows of {key}", text, entry.text)
+    is_self = (block.kind == SELF_BLOCK) == (entity.type == "self")
+    demand(is_self, "system-is-authored", f"{key} of type {entity.type} is in", "", block.kind)
+
+
+def check_xml(core: CoreTier) -> None:
+    """A standard parser reads the blocks that core has."""
+    try:
+        root = ElementTree.fromstring(render_xml(core))
+    except ElementTree.ParseError as error:
+        raise Broken("render-standard-xml", f"the XML of core cannot be read: {error}") from None
+    expected = [told(block) for block in core.blocks]
+    got = [read(element) for element in root]
+    demand(got == expected, "render-standard-xml", "the blocks of the XML", expected, got)
+
+
+Told = tuple[str, str, str, str | None, list[tuple[str, str, str]]]
+
+
+def told(block: Block) -> Told:
+    entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
+    return block.kind, block.label, importance_text(block.importance_ppm), block.text, entries
+
+
+def read(element: ElementTree.Element) -> Told:
+    entries = [(entry.get("id", ""), entry.get("name", ""), entry.text or "") for entry in element]
+    body = (element.text or "").removeprefix("\n")
+    text = body.removesuffix("\n") if body else None
+    return element.get("type", ""), element.get("label", ""), element.get("importance", ""), text, entries
+
+
+# Sessions.
+
+
+def check_sessions(storage: SimStorage, state: State) -> None:
+    """Every session of this user lies under its own id and can be loaded by those it names."""
+    for scope, shelf in storage.shelves.items():
+        if scope.user == state.scope.user and shelf.get("session"):
+            for row in storage.live_rows(scope):
+                if isinstance(row.body, SessionRow):
+                    check_session(row.address, row.body, state)
+
+
+def check_session(address: Address, body: SessionRow, state: State) -> None:
+    own, scope = Scope(body.user, body.id), address.scope
+    demand(scope == own, "session-members-only", f"scope of session {body.id}", own, scope)
+    members, limit = body.members, limits.SESSION_MEMBER_COUNT_MAX
+    expected = tuple(sorted({*members, body.creator}))
+    demand(members == expected, "session-members-only", f"members of {body.id}", expected, members)
+    demand(len(members) <= limit, "tables-bounded", f"members of {body.id}", limit, len(members))
+    loaded = session.decode(body.snapshot, body.saved_ms, state.config)
+    is_sound = not isinstance(loaded, Error) or isinstance(loaded, SnapshotDoesNotFit)
+    demand(is_sound, "snapshot-guarded", f"session {body.id} cannot be loaded", "", loaded)

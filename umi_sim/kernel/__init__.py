@@ -1,0 +1,1 @@
+"""Chance, time, characters and wording: what has no idea of a memory."""

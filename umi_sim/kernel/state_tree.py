@@ -1,0 +1,190 @@
+"""Values as a tree of names: what can be looked at, found by a path, and compared.
+
+    memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
+    storage.rows.u1/a1/entity/ent_...   a row
+    oracle.watches.a.twins.0            what the judge believes the working tier to be
+
+Law 1. A tree is a copy: it does not change when the world goes on.
+Law 2. What is private, derived or code is no state, and not in the tree.
+Law 3. A tree is bounded in depth and in size; what lies beyond is told as left out.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.rows import Address
+from umi_core.values import Scope
+from umi_sim.explain.calls import literal
+from umi_sim.kernel.wording import cut, escaped
+
+DEPTH_MAX: Final = 14
+NODE_COUNT_MAX: Final = 200_000
+TEXT_CHARS_MAX: Final = 60
+SCALARS: Final = (type(None), bool, int, str, bytes)
+MISSING: Final = "absent"
+
+Leaf: TypeAlias = Any
+"""None, a bool, a whole number, a text, bytes, or a tuple of these."""
+
+
+@attrs.frozen
+class Branch(Data):
+    """Something with parts: what it is called, and its parts by name."""
+
+    kind: str
+    parts: Mapping[str, "Tree"]
+
+
+Tree: TypeAlias = Branch | Leaf
+
+
+@attrs.frozen
+class Change(Data):
+    """One place where two trees differ, with what stands there; `MISSING` where nothing does."""
+
+    path: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{escaped(self.path)} {self.old} -> {self.new}"
+
+
+class NoSuchPath(ValueError):
+    """Nothing has this path; the message names the part that is missing, and what there is."""
+
+
+# Finding, and making.
+
+
+def tree_at(value: object, path: str = "") -> Tree:
+    """What stands at a path below a value, as a copy; the empty path is all of it. Raises NoSuchPath."""
+    return Grower().tree(found(value, path), 0)
+
+
+def found(value: object, path: str) -> object:
+    """What stands at a path below a value."""
+    rest = path
+    while rest:
+        parts = dict(parts_of(value))
+        fitting = [name for name in parts if name and rest_after(name, rest) is not None]
+        if not fitting:
+            known = ", ".join(list(parts)[:8]) or "nothing"
+            raise NoSuchPath(escaped(f"{path}: no {cut(rest, TEXT_CHARS_MAX)} here, only {cut(known)}"))
+        name = max(fitting, key=len)  # a name may hold dots
+        value, rest = parts[name], rest_after(name, rest) or ""
+    return value
+
+
+def rest_after(name: str, path: str) -> str | None:
+    """The path behind this name; None if it does not begin with it. It may be typed as it is shown."""
+    for written in (name, escaped(name)):
+        if path == written:
+            return ""
+        if path.startswith(f"{written}."):
+            return path[len(written) + 1 :]
+    return None
+
+
+@attrs.define
+class Grower(Owner):
+    """Copies values into trees, and counts."""
+
+    node_count: int = 0
+
+    def tree(self, value: object, depth: int) -> Tree:
+        self.node_count += 1
+        if isinstance(value, Enum):
+            return value.name
+        if isinstance(value, SCALARS):
+            return value
+        if isinstance(value, Scope | Address):
+            return name_of(value)
+        if isinstance(value, tuple) and all(isinstance(part, SCALARS) for part in value):
+            return value
+        if depth >= DEPTH_MAX or self.node_count >= NODE_COUNT_MAX:
+            return f"{type(value).__name__} left out"
+        parts = {name: self.tree(part, depth + 1) for name, part in parts_of(value)}
+        return Branch(type(value).__name__, parts)
+
+
+def parts_of(value: object) -> Iterator[tuple[str, object]]:
+    """The parts of anything, in an order that every process has; a scalar has none."""
+    if isinstance(value, Mapping):
+        names = [name_of(key) for key in value]
+        counts = Counter(names)  # keys that no path can tell apart get a number
+        unlike = [f"{name}#{at}" if counts[name] > 1 else name for at, name in enumerate(names)]
+        yield from zip(unlike, value.values(), strict=True)
+    elif isinstance(value, list | tuple | deque):
+        yield from ((str(number), inner) for number, inner in enumerate(value))
+    elif isinstance(value, set | frozenset):
+        yield from ((name, True) for name in sorted(map(name_of, value)))
+    elif attrs.has(type(value)) and not isinstance(value, Scope | Address):
+        fields = (field.name for field in attrs.fields(type(value)) if field.repr)  # type: ignore[arg-type]
+        yield from shown_parts((name, getattr(value, name, None)) for name in fields)
+    else:
+        yield from shown_parts(iter(getattr(value, "__dict__", {}).items()))
+
+
+def shown_parts(parts: Iterator[tuple[str, object]]) -> Iterator[tuple[str, object]]:
+    return ((name, value) for name, value in parts if not name.startswith("_") and not callable(value))
+
+
+def name_of(key: object) -> str:
+    """A key as one part of a path."""
+    match key:
+        case str():
+            return key
+        case Scope(user=user, agent=agent):
+            return f"{user}/{agent}"
+        case Address(scope=scope, kind=kind, id=id_):
+            return f"{name_of(scope)}/{kind}/{id_}"
+        case tuple():
+            return ",".join(map(name_of, key))
+    return literal(key) if isinstance(key, SCALARS) else type(key).__name__
+
+
+# Showing.
+
+
+def told(tree: Tree, chars_max: int = TEXT_CHARS_MAX) -> str:
+    """A tree in a few words."""
+    if not isinstance(tree, Branch):
+        return escaped(cut(literal(tree), chars_max))
+    if tree.kind in ("dict", "list", "deque", "tuple", "set"):
+        return f"{len(tree.parts)} in a {tree.kind}" if tree.parts else f"empty {tree.kind}"
+    plain = (f"{name}={literal(part)}" for name, part in tree.parts.items() if not isinstance(part, Branch))
+    return escaped(cut(f"{tree.kind}({', '.join(plain)})", chars_max))
+
+
+# Comparing.
+
+
+def changes(old: Tree, new: Tree, path: str = "") -> Iterator[Change]:
+    """Where two trees differ, in the order of the first; what came or went is one change."""
+    if isinstance(old, Branch) and isinstance(new, Branch) and old.kind == new.kind:
+        for name in dict.fromkeys((*old.parts, *new.parts)):
+            below = f"{path}.{name}" if path else name
+            if name not in old.parts:
+                yield Change(below, MISSING, told(new.parts[name]))
+            elif name not in new.parts:
+                yield Change(below, told(old.parts[name]), MISSING)
+            else:
+                yield from changes(old.parts[name], new.parts[name], below)
+    elif not is_same(old, new):
+        yield Change(path, *apart(old, new))
+
+
+def is_same(old: Tree, new: Tree) -> bool:
+    return type(old) is type(new) and bool(old == new)
+
+
+def apart(old: Tree, new: Tree) -> tuple[str, str]:
+    """Both in a few words, in more if a few do not tell them apart."""
+    few = told(old), told(new)
+    return few if few[0] != few[1] else (told(old, 4 * TEXT_CHARS_MAX), told(new, 4 * TEXT_CHARS_MAX))

@@ -1,0 +1,57 @@
+"""Hunts: each planted bug over its own scenario, until it is found."""
+
+import time
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim import mutants
+from umi_sim.kernel.wording import plural
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario import files as scenario
+
+
+@attrs.frozen
+class Hunt(Data):
+    """What came of one planted bug: the rule that saw it, or none, after so many seeds and milliseconds.
+
+    `items`: how many the failing run has.
+    """
+
+    name: str
+    rule: str
+    expected: tuple[str, ...]
+    seeds: int
+    ms: int
+    items: int = 0
+
+    @property
+    def is_found(self) -> bool:
+        return self.rule in self.expected
+
+
+def hunt(mutant: mutants.Mutant) -> Hunt:
+    """Run seeds from 0 on until one of its rules is broken, at most as many as the mutant is granted.
+
+    Another rule may be broken sooner; it is told if none of the expected ones is.
+    """
+    started = time.monotonic_ns()
+    file = scenario.find(mutant.scenario)
+    rule, seeds, items = "", 0, 0
+    while rule not in mutant.rules and seeds < mutant.seeds_max:
+        config = scenario.draw(file, seeds, mutant.overrides)
+        verdict = run_once(attrs.evolve(config, planted=mutant.name))[0]
+        seeds += 1
+        if verdict.failure is not None:
+            rule, items = verdict.failure.rule, len(verdict.items)
+    took_ms = (time.monotonic_ns() - started) // 1_000_000
+    return Hunt(mutant.name, rule, mutant.rules, seeds, took_ms, items)
+
+
+def hunt_line(done: Hunt) -> str:
+    note = "" if done.is_found else f"   expected {' or '.join(done.expected)}"
+    count = f"{done.items:>4} items" if done.items else ""
+    return (
+        f"{done.name:32} {done.rule or 'NOT FOUND':24} {plural(done.seeds, 'seed'):>9} {done.ms:>7} ms"
+        f"{count:>13}{note}".rstrip()
+    )

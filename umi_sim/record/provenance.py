@@ -1,0 +1,58 @@
+"""Where a seed file was made: for the reader's information, never part of a decision."""
+
+import os
+import sys
+from functools import cache
+from hashlib import blake2b
+
+from umi_sim import __version__
+from umi_sim.kernel import folders
+
+
+@cache
+def made_by() -> dict[str, object]:
+    """Versions, machine and commit of this process."""
+    commit = described()
+    return {
+        **machine(),
+        "commit": commit.removesuffix("-dirty"),
+        "dirty": commit.endswith("-dirty"),
+        "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
+    }
+
+
+def machine() -> dict[str, str]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return {
+        "umi_sim": __version__,
+        "python": f"{sys.implementation.name} {version}",
+        "platform": f"{sys.platform}-{os.uname().machine}",
+    }
+
+
+def described() -> str:
+    """The commit around this package, with "-dirty" if files were changed; empty if there is none."""
+    import subprocess  # only where a file is written
+
+    command = ["git", "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty"]
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    folder = folders.PACKAGE
+    try:
+        found = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found.stdout.strip() if found.returncode == 0 else ""
+
+
+@cache
+def code_digest() -> str:
+    """The sources of both packages, as 16 hex digits: equal on two machines that run the same code."""
+    package = folders.PACKAGE
+    digest = blake2b(digest_size=8)
+    for folder in (package.parent / "umi_core", package):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{path.relative_to(package.parent).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,78 @@
+"""The resolved configuration of one run: drawn first, printed, stored; the run never looks anywhere else."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.values import Scope
+
+Ratio = tuple[int, int]
+
+PAUSE_MS_MAX = 2_000
+
+
+@attrs.frozen
+class AgentConfig(Data):
+    """One memory with its clock; `skew_ms` is how far its clock is ahead of world time at the start."""
+
+    name: str
+    scope: Scope
+    skew_ms: int = 0
+
+
+@attrs.frozen
+class RunConfig(Data):
+    """Everything that the seed decided before the first step.
+
+    `memory`: options of umi_core.config.Config that are not default. `weights`: request name -> weight, only
+    what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
+    input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
+    active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
+    requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
+    `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
+    0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
+    `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
+    Ratios are (n, d).
+    """
+
+    scenario: str
+    version: int
+    seed: int
+    mode: str
+    agents: tuple[AgentConfig, ...]
+    start_ms: int
+    memory: Mapping[str, int | bool]
+    weights: Mapping[str, int]
+    faults: Mapping[str, Ratio]
+    operations_max: int
+    in_flight_max: int
+    key_count: int
+    adversarial: Ratio
+    land: Ratio
+    repeat: Ratio
+    latency: str
+    policy: str
+    flush_ms: int = 1
+    capacity_bytes: int | None = None
+    loss_max: int = 0
+    revise_every: int = 0
+    pause_ms_max: int = PAUSE_MS_MAX
+    alike: bool = False
+    workload: str = "generated"
+    script: tuple[Mapping[str, object], ...] = ()
+    transcript: str | None = None
+    planted: str | None = None
+    steps_max: int = 100_000
+    virtual_ms_max: int = 400 * 86_400_000
+    off: tuple[str, ...] = ()
+    everywhere: bool = False
+    equivalences: tuple[str, ...] = ()
+    settings: Mapping[str, str] = attrs.field(factory=dict, eq=False)  # where it is from, not what it is
+
+
+DRAWN: Final = (  # what only a generator reads: a replay has the items
+    "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
+    "workload",
+)  # fmt: skip

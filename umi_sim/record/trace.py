@@ -1,0 +1,233 @@
+"""What happened in a run: numbered records, and one hash that stands for all of them.
+
+Law 1. A record is a msgpack array [seq, world_ms, tag, *fields]: integers, texts, bytes, bools, null, arrays.
+Law 2. The hash runs over all records, kept or not, one after the other.
+Law 3. Tags are numbered here and never reused.
+Law 4. Prefix hash k is the hash right after the STEP record number (k + 1) * every, that record included.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from enum import IntEnum
+from hashlib import blake2b
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import attrs
+import msgpack
+
+from umi_core.codec import Plain
+from umi_core.data import Data
+from umi_core.text import is_text
+
+Field: TypeAlias = Plain
+Record: TypeAlias = list[Field]
+
+FORMAT: Final = "umi-trace-1"
+HEAD_BYTES: Final = 64  # of a file: its format stands there
+PERSON: Final = b"umi-trace-v1"
+HASH_BYTES: Final = 16
+KEPT_COUNT_MAX: Final = 1_000
+PREFIX_BYTES: Final = 6
+PREFIX_COUNT_MAX: Final = 256
+STEPS_PER_PREFIX: Final = 1  # as long as a run is short, each step can be told from the next
+
+FIELDS: Final = frozenset({int, str, bytes, bool, list, tuple, type(None)})
+
+
+class Tag(IntEnum):
+    """The kinds of records; after each its fields."""
+
+    RUN = 1  # config digest, scenario, target
+    OP = 2  # item, agent, reading, request
+    STEP = 3  # agent, reading, input tag, event
+    EFFECT = 4  # event, value
+    REPLY = 5  # op, outcome
+    ANSWER = 6  # event, value
+    FAULT = 7  # item, kind, event
+    CLOCK = 8  # agent, move, reading
+    LIFE = 9  # crash, restart, pause or resume, agent
+    SCHEDULE = 10  # taken, over
+    PHASE = 11  # safety, heal, liveness or audit
+    MARK = 12  # name
+    STATE = 13  # agent, digest
+    SKIPPED = 14  # item, why
+    END = 15  # verdict, counts
+
+
+STEP: Final = int(Tag.STEP)
+
+
+class Trace:
+    """The records of one run. Its owner sets `world_ms` when world time moves."""
+
+    __slots__ = ("_hash", "every", "kept", "prefixes", "record_count", "step_count", "world_ms")
+
+    def __init__(self, *, keep_all: bool = False) -> None:
+        self.world_ms = 0
+        self.record_count = 0
+        self.step_count = 0
+        self.kept: deque[bytes] = deque(maxlen=None if keep_all else KEPT_COUNT_MAX)
+        self.prefixes: list[bytes] = []
+        self.every = STEPS_PER_PREFIX
+        self._hash = blake2b(digest_size=HASH_BYTES, person=PERSON)
+
+    def add(self, tag: Tag, *fields: Field) -> None:
+        """Append the next record."""
+        assert FIELDS.issuperset(map(type, fields)), fields
+        number = +tag  # a plain integer
+        unpacked = [self.record_count, self.world_ms, number, *fields]
+        try:
+            record = pack(unpacked)
+        except UnicodeEncodeError:
+            record = pack(with_surrogates_as_bytes(unpacked))
+        self.record_count += 1
+        self.kept.append(record)
+        self._hash.update(record)
+        if number == STEP:
+            self._count_step()
+
+    def hexdigest(self) -> str:
+        """The hash of all records so far; more may follow."""
+        return self._hash.hexdigest()
+
+    def write(self, path: Path, config: dict[str, object]) -> None:
+        """Write the kept records and the configuration they came from; the file is whole or not there."""
+        records = b"".join(self.kept)
+        header = {"format": FORMAT, "trace": self.hexdigest(), "body": digest_of(records), "config": config}
+        write_whole(path, pack(header) + records)
+
+    def _count_step(self) -> None:
+        self.step_count += 1
+        if self.step_count % self.every == 0:
+            self._add_prefix(self._hash.digest()[:PREFIX_BYTES])
+
+    def _add_prefix(self, prefix: bytes) -> None:
+        self.prefixes.append(prefix)
+        if len(self.prefixes) == PREFIX_COUNT_MAX:
+            del self.prefixes[::2]
+            self.every *= 2
+        assert len(self.prefixes) * self.every == self.step_count
+
+
+@attrs.frozen
+class Difference(Data):
+    """The first record, by its number, that two traces do not share; None where a trace has ended."""
+
+    index: int
+    a: Record | None
+    b: Record | None
+
+
+@attrs.frozen
+class SavedTrace(Data):
+    """A trace file: the hash of the whole run, its configuration, the records that were kept."""
+
+    hexdigest: str
+    config: dict[str, object]
+    kept: tuple[bytes, ...]
+
+
+def first_difference(a: Trace | SavedTrace, b: Trace | SavedTrace) -> Difference | None:
+    """Where two traces part, among the records that both still keep."""
+    first = max(first_index(a), first_index(b))
+    for index, (ours, theirs) in enumerate(zip_longest(kept_since(first, a), kept_since(first, b)), first):
+        if ours != theirs:
+            return Difference(index, decode(ours) if ours else None, decode(theirs) if theirs else None)
+    return None
+
+
+def kept_since(index: int, trace: Trace | SavedTrace) -> list[bytes]:
+    return list(trace.kept)[index - first_index(trace) :]
+
+
+def first_index(trace: Trace | SavedTrace) -> int:
+    """The number of the oldest record that is kept."""
+    if not trace.kept:
+        return 0
+    index = decode(trace.kept[0])[0]
+    assert isinstance(index, int)
+    return index
+
+
+def decode(record: bytes) -> Record:
+    """The record in its packed form, as a list."""
+    fields = msgpack.unpackb(record)
+    assert isinstance(fields, list)
+    return fields
+
+
+def read(path: Path) -> SavedTrace:
+    """The trace in a file; a ValueError if it is no such file, or damaged."""
+    data = path.read_bytes()
+    unpacker = msgpack.Unpacker(max_buffer_size=len(data) + 1)
+    unpacker.feed(data)
+    match header_in(unpacker):
+        case {"format": "umi-trace-1", "trace": str(hexdigest), "body": bytes(body), "config": dict(config)}:
+            if body != digest_of(data[unpacker.tell() :]):
+                raise ValueError(f"{path} is damaged after its header: write the trace again")
+            return SavedTrace(hexdigest, config, tuple(split(unpacker, data)))
+    raise ValueError(f"{path} is not a trace of format {FORMAT}: write one with --trace FILE")
+
+
+def header_in(unpacker: msgpack.Unpacker) -> object:
+    try:
+        return unpacker.unpack()
+    except (ValueError, msgpack.UnpackException):
+        return None
+
+
+def split(unpacker: msgpack.Unpacker, data: bytes) -> Iterator[bytes]:
+    """The packed records that follow the header."""
+    start = unpacker.tell()
+    while start < len(data):
+        unpacker.skip()
+        end = unpacker.tell()
+        yield data[start:end]
+        start = end
+
+
+def digest_of(data: bytes) -> bytes:
+    return blake2b(data, digest_size=HASH_BYTES, person=PERSON).digest()
+
+
+def is_trace(data: bytes) -> bool:
+    """Whether a file that begins so is one of records, whole or not."""
+    return FORMAT.encode() in data[:HEAD_BYTES]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part. Errors name `path`."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        with suppress(OSError):  # where it could not be written it may not be unlinked either
+            part.unlink()
+
+
+def with_surrogates_as_bytes(field: Field) -> Field:
+    """msgpack has no texts with lone surrogates."""
+    if isinstance(field, str):
+        return field.encode("utf-8", "surrogatepass") if not is_text(field) else field
+    if isinstance(field, list | tuple):
+        return [with_surrogates_as_bytes(inner) for inner in field]
+    return field
+
+
+def tuple_as_list(value: object) -> list[object]:
+    """Strict packing knows lists only; anything but a tuple is a mistake of the caller."""
+    assert type(value) is tuple, value
+    return list(value)
+
+
+pack: Final[Callable[[object], bytes]] = msgpack.Packer(strict_types=True, default=tuple_as_list).pack

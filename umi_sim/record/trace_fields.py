@@ -1,0 +1,125 @@
+"""What the trace tells of effects, answers and replies: short, exact, and nothing that another record tells.
+
+A commit is told by its key, its addresses and the digest of its plan, which covers every byte of it; the rows
+that a read answers are told by their addresses and versions, because a commit told their bodies.
+"""
+
+from typing import Final
+
+from umi_core.codec import plain
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import (
+    Asked,
+    AskModel,
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Done,
+    Embed,
+    Failed,
+    Outcome,
+    Query,
+    Read,
+    Refused,
+)
+from umi_core.rows import Receipt
+from umi_sim.record.items import Args
+from umi_sim.record.trace import Field
+
+LINE_CHARS_MAX: Final = 100
+
+
+def effect_fields(effect: Asked) -> tuple[Field, ...]:
+    match effect:
+        case AskModel():
+            return "model", effect.request_id, effect.task, effect.prompt
+        case Embed():
+            return "embed", effect.request_id, list(effect.texts)
+        case Read(query=ByIds(addresses=addresses)):
+            return "read", effect.request_id, [address.id for address in addresses]
+        case Read():
+            return "read", effect.request_id, plain(effect.query)
+        case Commit():
+            return commit_fields(effect)
+    raise AssertionError(effect)
+
+
+def commit_fields(commit: Commit) -> tuple[Field, ...]:
+    receipts = (write.body for write in commit.writes if isinstance(write.body, Receipt))
+    digests: list[Field] = [receipt.plan_digest for receipt in receipts]
+    expects: list[Field] = [expect.version for expect in commit.expects]
+    ids = [write.address.id for write in commit.writes]
+    return "commit", commit.request_id, commit.key, ids, expects, digests
+
+
+def answer_fields(answer: Answer) -> tuple[Field, ...]:
+    match answer:
+        case ModelReplied():
+            return "model", answer.request_id, answer.text
+        case Embedded():
+            return "embed", answer.request_id, plain(answer.vectors)
+        case Committed():
+            return "committed", answer.request_id, [version for _, version in answer.versions]
+        case EffectFailed():
+            return "failed", answer.request_id, answer.kind, answer.retry_after_ms, len(answer.changed)
+    rows: list[Field] = [
+        [row.address.id, row.version, row.score_ppm, row.body is None] for row in answer.rows
+    ]
+    return "rows", answer.request_id, rows, answer.cursor, answer.count
+
+
+def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
+    if outcome.__class__ is Done and not outcome.degraded:
+        return True, plain(outcome.value)
+    return False, plain(outcome)
+
+
+# For people.
+
+
+def shown_args(args: Args) -> str:
+    return ", ".join(f"{name}={short(value)}" for name, value in args.items())
+
+
+def short(value: object) -> str:
+    """One line about an effect, an answer, an outcome or an argument."""
+    match value:
+        case AskModel(task=task):
+            return f"AskModel {task}"
+        case Embed(texts=texts):
+            return f"Embed {len(texts)} texts"
+        case Commit(key=key, writes=writes):
+            return f"Commit {len(writes)} writes, key {key[:12]}"
+        case Read(query=query):
+            return f"Read {short_query(query)}"
+        case ReadDone(rows=rows, count=count):
+            return f"ReadDone {len(rows)} rows" if count is None else f"ReadDone count {count}"
+        case Committed():
+            return "Committed"
+        case EffectFailed(kind=kind):
+            return f"Failed {kind}"
+        case ModelReplied(text=text):
+            return f"ModelReplied {text!r}"[:LINE_CHARS_MAX]
+        case Embedded(vectors=vectors):
+            return f"Embedded {len(vectors)} vectors"
+        case Done(value=inner):
+            return f"Done {short(inner)}" + "".join(f" degraded {item.name}" for item in value.degraded)
+        case Refused(error=error) | Failed(error=error):
+            return f"{type(value).__name__} {type(error).__name__}: {error}"
+    text = repr(value)
+    return text if len(text) <= LINE_CHARS_MAX else f"{text[: LINE_CHARS_MAX - 3]}..."
+
+
+def short_query(query: Query) -> str:
+    match query:
+        case ByIds(addresses=addresses):
+            return f"by ids: {', '.join(address.kind for address in addresses)}"
+        case ByFilter(kinds=kinds) | CountRows(kinds=kinds):
+            return f"{'count' if isinstance(query, CountRows) else 'all'} {', '.join(kinds)}"
+        case ByVector(limit=limit):
+            return f"by vector, at most {limit}"
+        case ByWords(text=text, limit=limit):
+            return f"by words {text!r}, at most {limit}"

@@ -1,0 +1,99 @@
+"""What a run came to: a verdict, what happened on the way, and the record that replays it."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.record.items import Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.services.recorded_replies import Said
+
+FailureKind = Literal["safety", "liveness", "crash", "timeout"]
+SHOWN_CHARS_MAX: Final = 200
+EXIT_CODES: dict[FailureKind, int] = {"safety": 1, "crash": 1, "liveness": 3, "timeout": 5}
+
+
+class Broken(Exception):
+    """A promise is broken: raised by oracle and invariants, caught by the runner alone.
+
+    `rule` is a readable name of umi_sim.judge.invariants.RULES; `message` is one line.
+    """
+
+    def __init__(self, rule: str, message: str, expected: str = "", got: str = "") -> None:
+        super().__init__(f"{rule}: {message}")
+        self.rule, self.message, self.expected, self.got = rule, message, expected, got
+
+
+def demand(holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    """Raises Broken unless it holds; the texts of expected and got are made only then."""
+    if not holds:
+        raise Broken(rule, message, str(expected)[:SHOWN_CHARS_MAX], str(got)[:SHOWN_CHARS_MAX])
+
+
+@attrs.frozen
+class Failure(Data):
+    """The first broken promise. `rule` is readable, `rule_id` goes into files; only a crash has a `frame`."""
+
+    kind: FailureKind
+    rule: str
+    rule_id: str
+    step: int
+    world_ms: int
+    item: str
+    message: str
+    expected: str = ""
+    got: str = ""
+    frame: str = ""
+    traceback: str = ""
+
+    @property
+    def rule_told(self) -> str:
+        """The rule as people read it: its name, and the id behind it."""
+        return self.rule if self.rule == self.rule_id else f"{self.rule} ({self.rule_id})"
+
+
+@attrs.frozen
+class Event(Data):
+    """One line of the story of a run, for people: step, world time, event name, what happened."""
+
+    step: int
+    world_ms: int
+    event: str
+    what: str
+
+
+@attrs.frozen
+class Verdict(Data):
+    """Counts are in order of names: operations by kind, replies by outcome, faults by kind."""
+
+    config: RunConfig
+    items: tuple[Item, ...]
+    failure: Failure | None
+    trace_hash: str
+    prefix: tuple[bytes, ...]
+    prefix_every: int
+    steps: int
+    operations: Mapping[str, int]
+    replies: Mapping[str, int]
+    degraded: Mapping[str, int]
+    fired: Mapping[str, int]
+    blunt: Mapping[str, int]
+    skipped: Mapping[str, int]
+    excused: Mapping[str, int]
+    marks: Mapping[str, int]
+    crashes: int
+    virtual_ms: int
+    healed_at_step: int
+    audit_rows: int
+    state_digest: str
+    tail: tuple[Event, ...] = ()
+    losses: tuple[str, ...] = ()  # what storage destroyed, a line each
+    changed: tuple[str, ...] = ()  # the step that failed, or one shortly before, and what it changed
+    model: tuple[Said, ...] = ()  # none of a run that asked too often to keep them
+    before: str = ""  # digests of the memory around the step that failed
+    after: str = ""
+    followed: int = 0  # ids, by the oracle
+    undecided: int = 0  # and those that it gave up: too much could have happened to them
+    rules: Mapping[str, int] = {}  # how often each had something to judge

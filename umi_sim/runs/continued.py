@@ -1,0 +1,50 @@
+"""A source that follows a record to its end, and draws all that comes after.
+
+Law 1. Until the last kept item has happened nothing is drawn: the run is the one that was recorded.
+Law 2. From then on the record says nothing: items, luck and order are the generator's.
+"""
+
+from collections.abc import Sequence
+
+from umi_sim.record.items import ClockMove, Fault, Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import Known
+from umi_sim.world.generator import Generator
+from umi_sim.world.source import ArgsMaker, Replay
+
+
+class Continued:
+    """The kept items, then a fresh tail; `tail` is the configuration that it is drawn from."""
+
+    def __init__(self, kept: Sequence[Item], tail: RunConfig, known: Known) -> None:
+        self._replay = Replay(kept)
+        self._generator = Generator(tail, known, kept)
+        self.record = self._generator.record
+        self._through = {agent.name: False for agent in tail.agents}
+        self._known = known
+        self._is_over = not kept
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        kept = self._replay.next_items(agent, now_ms, in_flight)
+        if kept:
+            return kept
+        self._through[agent] = True
+        return self._generator.next_items(agent, now_ms, in_flight) if self._draws() else ()
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        fault = self._replay.fault(verb, site, event, data, make_args)
+        if fault is None and self._draws():
+            return self._generator.fault(verb, site, event, data, make_args)
+        return fault
+
+    def choose(self, ready: Sequence[str]) -> int:
+        index = self._replay.choose(ready)
+        return self._generator.choose(ready) if index == 0 and self._draws() else index
+
+    def _draws(self) -> bool:
+        """Whether the record is over: all of it happened, or only something new brings about what is left."""
+        if not self._is_over and all(self._through.values()):
+            world = self._known.world
+            assert world is not None
+            self._is_over = not self._replay.unused() or not world.is_busy()
+        return self._is_over

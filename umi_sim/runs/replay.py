@@ -1,0 +1,238 @@
+"""Replay: a seed file is run again, and what comes of it is one of four classes.
+
+Law 1. The fingerprint says whether it is the same failure. Strict asks for the same hashes and the same
+       answers of the model besides; relaxed gives the recorded answers where event and task agree.
+Law 2. Where the hashes of a block of steps differ, strict believes nothing that comes after.
+Law 3. A file edited by hand is relaxed: its hashes prove nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.record import fingerprint
+from umi_sim.record.items import Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import STEP, Record, Trace, decode, first_difference
+from umi_sim.record.verdict import EXIT_CODES, Verdict
+from umi_sim.runs.runner import run, run_once
+from umi_sim.seedfile.files import Expect, SeedFile
+
+if TYPE_CHECKING:
+    from umi_sim.scenario.files import Scenario
+
+Class = Literal["same failure", "other failure", "passes", "diverged"]
+DIVERGED: Final = 4
+UNEXPECTED_PASS: Final = 1
+SEVEREST_FIRST: Final = (2, 4, 1, 3, 5)
+RECORDS_SHOWN: Final = 5
+
+
+class NotRegenerated(ValueError):
+    """The seed of a file means something else here; the message says what."""
+
+
+@attrs.frozen
+class Replayed(Data):
+    """One seed file, run again: what it is, in one line, and the exit code of that.
+
+    `records`: of a run that diverged, what it did where it left the recorded one.
+    """
+
+    what: Class
+    why: str
+    exit_code: int
+    verdict: Verdict
+    records: tuple[Record, ...] = ()
+
+
+def replay(seed: SeedFile, *, relaxed: bool = False, expect: str = "") -> Replayed:
+    """Run the items of a seed file and say how it compares with what was recorded.
+
+    `expect`, fail or pass, instead of what the file expects: then only the failure is compared.
+    """
+    is_asked = expect not in ("", seed.expect.result)
+    if is_asked:
+        seed = attrs.evolve(seed, expect=Expect(expect))
+    is_relaxed = relaxed or seed.is_edited or is_asked
+    verdict = run(seed.config, seed.items, said=seed.model if is_relaxed else ())
+    done = compared(seed, verdict, is_asked=is_asked)
+    place = "" if is_relaxed else difference(seed, verdict, done.what)
+    return diverged(seed, verdict, place) if place else done
+
+
+def compared(seed: SeedFile, verdict: Verdict, *, is_asked: bool = False) -> Replayed:
+    """By the failure alone. `is_asked`: it is not the file that expects this."""
+    what = class_of(seed, verdict)
+    why = REMARKS[what, seed.expect.result]
+    if is_asked and (what, seed.expect.result) == ("same failure", "pass"):
+        why = "expected to pass, and it fails as recorded"  # a bug is back only if it was gone
+    return Replayed(what, why, exit_code(seed, what, verdict), verdict)
+
+
+def class_of(seed: SeedFile, verdict: Verdict) -> Class:
+    if verdict.failure is None:
+        return "passes"
+    return "same failure" if fingerprint.of(verdict.failure) == seed.fingerprint else "other failure"
+
+
+def exit_code(seed: SeedFile, what: Class, verdict: Verdict) -> int:
+    if verdict.failure is None:
+        return 0 if seed.expect.result == "pass" else UNEXPECTED_PASS
+    is_expected = what == "same failure" and seed.expect.result == "fail"
+    return 0 if is_expected else EXIT_CODES[verdict.failure.kind]
+
+
+REMARKS: Final[dict[tuple[Class, str], str]] = {
+    ("same failure", "fail"): "as recorded",
+    ("same failure", "pass"): "it was fixed once, and is back",
+    ("passes", "fail"): "the failure is gone: fixed, or no longer reached by these items; umi-sim bless FILE",
+    ("passes", "pass"): "as recorded",
+    ("other failure", "fail"): "another one than was recorded",
+    ("other failure", "pass"): "a failure where none was recorded",
+}
+
+
+def severest(codes: Iterable[int]) -> int:
+    """The exit code to end with when several apply."""
+    given = list(codes)
+    return next((code for code in SEVEREST_FIRST if code in given), 0)
+
+
+def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:
+    """All records of such a replay."""
+    said = seed.model if relaxed or seed.is_edited else ()
+    return run_once(seed.config, seed.items, keep_trace=True, said=said)[1]
+
+
+# From the seed alone.
+
+
+def regenerated(seed: SeedFile, expect: str = "", own: str = "") -> Replayed:
+    """Draw scenario and items from the seed anew; `own`: the file of a scenario that is not shipped.
+
+    Raises NotRegenerated if they cannot be the same.
+    """
+    from umi_sim.scenario import files as scenario  # a replay of items needs none
+
+    try:
+        found = scenario.of(seed.config, own)
+    except scenario.BadScenario as error:
+        raise NotRegenerated(str(error)) from None
+    config = attrs.evolve(drawn_anew(seed, found), planted=seed.config.planted)
+    is_asked = expect not in ("", seed.expect.result)
+    wanted = attrs.evolve(seed, expect=Expect(expect)) if expect else seed
+    done = compared(wanted, run(config), is_asked=is_asked)
+    return attrs.evolve(done, why=f"{drawn(seed, done.verdict.items)}; {done.why}")
+
+
+def drawn_anew(seed: SeedFile, found: "Scenario") -> RunConfig:
+    """What the seed makes of the scenario with the settings of the file; no file is read for them."""
+    from umi_sim.scenario import files as scenario
+
+    recorded = seed.original_config or seed.config
+    try:
+        config = scenario.draw(found, recorded.seed, recorded.settings)
+    except scenario.BadScenario as error:
+        raise NotRegenerated(f"recorded with settings that mean nothing here: {error}") from None
+    is_told = recorded.workload == "transcript" != config.workload
+    if is_told or config.transcript not in (None, found.transcript):
+        raise NotRegenerated("recorded with a conversation of your own, which is not in the file")
+    return config
+
+
+def drawn(seed: SeedFile, items: Sequence[Item]) -> str:
+    """How the drawn items compare with those of the file, before it was shrunk."""
+    if seed.minimised and not seed.original:
+        return "the items before shrinking are not in the file"
+    for recorded, now in zip_longest(seed.original or seed.items, items):
+        if recorded != now:
+            return f"generator changed at {(recorded or now).id}"
+    return "same items"
+
+
+# Where two runs part.
+
+
+def difference(seed: SeedFile, verdict: Verdict, what: Class) -> str:
+    """Where the hashes say that this is another run; empty if nothing says so."""
+    expect = seed.expect
+    block = block_apart(expect, verdict.prefix, verdict.prefix_every)
+    if block is None:
+        is_alike = (what, expect.result) in (("same failure", "fail"), ("passes", "pass"))
+        if not is_alike or expect.trace in ("", verdict.trace_hash):
+            return ""
+    return f"{model_apart(seed, verdict)}the first difference is {place_of(expect, verdict, block)}"
+
+
+def place_of(expect: Expect, verdict: Verdict, block: tuple[int, int] | None) -> str:
+    if block is None:
+        return f"after step {last_agreed(expect, verdict.prefix, verdict.prefix_every)}"
+    first, last = block
+    return f"in step {first}" if first == last else f"in steps {first} to {last}"
+
+
+def block_apart(expect: Expect, prefix: Sequence[bytes], every: int) -> tuple[int, int] | None:
+    """The first block of steps whose hashes differ, both ends included."""
+    theirs, first = blocks(prefix, every), 1
+    for step, digest in blocks(expect.prefix, expect.every).items():
+        if theirs.get(step, digest) != digest:
+            return first, step
+        first = step + 1 if step in theirs else first
+    return None
+
+
+def last_agreed(expect: Expect, prefix: Sequence[bytes], every: int) -> int:
+    theirs = blocks(prefix, every)
+    return max((step for step in blocks(expect.prefix, expect.every) if step in theirs), default=0)
+
+
+def blocks(prefixes: Sequence[bytes], every: int) -> dict[int, bytes]:
+    """The prefix hashes by the step that they end with."""
+    return {(number + 1) * every: prefix for number, prefix in enumerate(prefixes)}
+
+
+def model_apart(seed: SeedFile, verdict: Verdict) -> str:
+    """The first answer of the model that is not as recorded, in words."""
+    for old, new in zip_longest(seed.model, verdict.model) if seed.model else ():
+        if old is None or new is None or (old.at, old.task) != (new.at, new.task):
+            return f"the model is asked otherwise at {(old or new).at}; "
+        if old.prompt != new.prompt:
+            return f"the prompt of {old.at} is another; "
+        if old.text != new.text:
+            return f"the model answers {old.at} otherwise; "
+    return ""
+
+
+def diverged(seed: SeedFile, verdict: Verdict, place: str) -> Replayed:
+    """It is run once more with all records: to see what it did there, and whether it does so again."""
+    trace = run_once(seed.config, seed.items, keep_trace=True)[1]
+    if trace.hexdigest() != verdict.trace_hash:
+        place = apart_from_itself(trace, run_once(seed.config, seed.items, keep_trace=True)[1])
+    block = block_apart(seed.expect, verdict.prefix, verdict.prefix_every)
+    last = last_agreed(seed.expect, verdict.prefix, verdict.prefix_every)
+    records = records_of(trace, *(block or (last + 1, verdict.steps)))
+    why = f"{place}; --relaxed compares the failure only"
+    return Replayed("diverged", why, DIVERGED, verdict, tuple(islice(records, RECORDS_SHOWN)))
+
+
+def apart_from_itself(first: Trace, second: Trace) -> str:
+    """Two runs of the same items in the same process are not the same."""
+    from umi_sim.explain.difference import field_apart  # only for the message
+
+    found = first_difference(first, second)
+    where = f": record {found.index}, {field_apart(found.a, found.b)}" if found else ""
+    return f"not deterministic, two runs of these items differ{where}"
+
+
+def records_of(trace: Trace, first: int, last: int) -> Iterator[Record]:
+    """The records that the hash of these steps covers: after the STEP before them, up to their last."""
+    count = 0
+    for packed in trace.kept:
+        record = decode(packed)
+        if first - 1 <= count < last:
+            yield record
+        count += record[2] == STEP

@@ -1,0 +1,415 @@
+"""The runner: one life under faults, then healing, then the demand that every promise was kept.
+
+Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
+Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that
+must change nothing, two restarts that nobody may notice, and the audit again.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from types import TracebackType
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.engine.registry import Registry
+from umi_core.limits import RECALL_LIMIT_MAX
+from umi_core.messages.effects import Done, Outcome, Reply
+from umi_core.messages.results import Rebalanced
+from umi_core.rows import Address, Row
+from umi_core.tiers.session import RESERVED
+from umi_core.workflows import BUILT_IN
+from umi_sim.judge import equivalences
+from umi_sim.judge.coverage import counting, with_equivalences
+from umi_sim.judge.inspector import Inspector
+from umi_sim.judge.invariants import id_of
+from umi_sim.kernel.clock import SimClock
+from umi_sim.record.items import Args, Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Tag, Trace
+from umi_sim.record.verdict import Broken, Event, Failure, FailureKind, Verdict, demand
+from umi_sim.services.recorded_replies import Said, Sayings
+from umi_sim.services.storage import SimStorage
+from umi_sim.world.agent import Agent
+from umi_sim.world.source import Replay, Source
+from umi_sim.world.world import OutOfSteps, World
+
+SCAN_COUNT_MAX: Final = 200
+STORY_SHOWN: Final = 24
+
+
+@attrs.define
+class Known(Owner):
+    """What the generator may know: the oracle's knowledge, and the clocks."""
+
+    inspector: Inspector
+    world: World | None = None
+
+    def keys(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.keys(agent)
+
+    def entity_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.entity_ids(agent)
+
+    def session_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.session_ids(agent)
+
+    def other_agents(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.other_agents(agent)
+
+    def deadlines(self, agent: str) -> Sequence[int]:
+        assert self.world is not None
+        memory = self.world.agents[agent].memory
+        deadline_ms = memory.deadline_ms() if memory else None
+        return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
+
+    def lapses(self, agent: str) -> Sequence[int]:
+        return self.inspector.oracle.watches[agent].archive.lapses()
+
+    def clock(self, agent: str) -> SimClock:
+        assert self.world is not None
+        return self.world.agents[agent].clock
+
+
+@attrs.define
+class Run(Owner):
+    """One run: its world, and where it stands."""
+
+    config: RunConfig
+    world: World
+    source: Source
+    inspector: Inspector
+    phase: str = "safety"
+    request_count: int = 0
+    healed_at_step: int = 0
+    healed_step_max: int = sys.maxsize
+    audit_rows: int = 0
+
+    def live(self) -> None:
+        """All phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
+        self.world.run_until_quiet(self.config.steps_max)
+        self.check_all()  # before healing, which may mend what was broken
+        self.enter("heal")
+        self.healed_at_step = self.world.step_count
+        self.world.step_max = min(self.world.step_max, self.healed_at_step + self.healed_step_max)
+        self.world.heal()
+        self.enter("liveness")
+        self.drain()
+        self.audit()
+        self.must_change_nothing()
+        before = self.read_lasting()
+        self.restart_all()
+        self.must_read_the_same(before, self.read_lasting())
+        self.audit()
+        self.compare()
+        self.enter("end")
+
+    def compare(self) -> None:
+        """What only a healed world answers is asked in two ways; then the last lives are over."""
+        is_filtering = equivalences.rule_of(equivalences.FILTER) not in self.config.off
+        for agent in self.world.agents.values():
+            if is_filtering and equivalences.FILTER in self.config.equivalences:
+                from umi_sim.judge.equivalences.questions import filtered
+
+                reads = self.inspector.oracle.watches[agent.name].archive.audit()
+                queries = [str(args["query"]) for name, args in reads if name == "recall"]
+                count = filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
+                self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
+            self.inspector.life_over(agent.name)
+
+    def recall(self, agent: Agent, args: Args) -> Outcome:
+        return self.ask(agent, "audit", "recall", args).outcome
+
+    def enter(self, phase: str) -> None:
+        self.phase = phase
+        self.world.trace.add(Tag.PHASE, phase)
+
+    @property
+    def step_max(self) -> int:
+        return self.world.step_count + 20 * len(self.world.mail.queue) + 10_000
+
+    def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
+        """A request of a phase, answered."""
+        self.request_count += 1
+        op_id = f"{kind}:{self.request_count}"
+        self.world.ask(agent, op_id, name, args, self.step_max)
+        demand(op_id in self.inspector.heard, "one-reply", f"{op_id} {name} was never answered")
+        return self.inspector.heard[op_id]
+
+    def drain(self) -> None:
+        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
+        self.world.run_until_quiet(self.step_max)
+        for agent in self.world.agents.values():
+            scans = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_COUNT_MAX))
+            told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
+            self.demand(any(map(is_settled, scans)), "repaired-after-heal", told)
+        self.check_all()
+        self.must_rest()
+
+    def must_rest(self) -> None:
+        """Nobody wants to be stepped; only what storage has lied about may be written again and again."""
+        for agent in self.world.agents.values():
+            due_ms = agent.memory.deadline_ms() if agent.memory else None
+            is_at_rest = due_ms is None or self.world.services.atlas.losses
+            told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
+            self.demand(is_at_rest, "repaired-after-heal", told, "never", f"at {due_ms}")
+
+    def check_all(self) -> None:
+        for agent in self.world.agents.values():
+            if agent.memory is not None:
+                self.inspector.check(agent.memory, self.world.services.storage)
+
+    def audit(self) -> None:
+        """Read everything back; the oracle judges each reply."""
+        for agent in self.world.agents.values():
+            for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
+                self.ask(agent, "audit", name, args)
+                self.audit_rows += 1
+            self.audit_reserved(agent)
+        for agent in self.world.agents.values():
+            self.audit_sessions(agent)
+
+    def audit_reserved(self, agent: Agent) -> None:
+        """What the reserved keys tell of the session that is open."""
+        for key in RESERVED:
+            self.ask(agent, "audit", "get", {"key": key})
+
+    def read_lasting(self) -> dict[str, object]:
+        """What reads say that leave no trace, by agent and request."""
+        said: dict[str, object] = {}
+        for agent in self.world.agents.values():
+            for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
+                if name != "recall":
+                    said[f"{agent.name} {name} {dict(args)}"] = self.ask(agent, "audit", name, args).outcome
+        return said
+
+    def audit_sessions(self, agent: Agent) -> None:
+        """Load each session and read what it holds; the working tier of this life ends here."""
+        for session_id in self.inspector.oracle.session_ids(agent.name):
+            self.ask(agent, "audit", "load_session", {"session_id": session_id})
+            for key in self.inspector.oracle.keys(agent.name):
+                self.ask(agent, "audit", "get", {"key": key})
+            self.audit_reserved(agent)
+            for name in ("len", "bytes"):
+                self.ask(agent, "audit", name, {})
+            self.audit_rows += 1
+
+    def must_change_nothing(self) -> None:
+        storage = self.world.services.storage
+        self.drain()
+        before = lasting_rows(storage)
+        self.drain()
+        self.demand(
+            lasting_rows(storage) == before, "second-drain-empty", "a second drain changed stored rows"
+        )
+
+    def restart_all(self) -> None:
+        """Two restarts in a row."""
+        for agent in self.world.agents.values():
+            for _ in range(2):
+                self.world.crash(agent, 0)
+                self.world.start(agent)
+                self.world.run_until_quiet(self.step_max)
+
+    def must_read_the_same(self, before: Mapping[str, object], after: Mapping[str, object]) -> None:
+        for key in before:
+            if key in after:
+                told = f"{key} reads otherwise after a restart"
+                self.demand(before[key] == after[key], "restart-invisible", told, before[key], after[key])
+
+    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+        """Raises Broken unless it holds, or the rule is off."""
+        if rule not in self.config.off:
+            demand(holds, rule, message, expected, got)
+
+
+LASTING: Final[tuple[tuple[str, Args], ...]] = (
+    ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
+)  # fmt: skip
+
+
+def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
+    """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""
+    moved_on = ("head", "receipt", "epoch")
+    return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
+
+
+def is_settled(reply: Reply) -> bool:
+    """A scan from the start to the end that found nothing to do."""
+    value = reply.outcome.value if isinstance(reply.outcome, Done) else None
+    if not isinstance(value, Rebalanced):
+        return False
+    return not (value.cursor or value.promoted or value.repaired or value.pruned)
+
+
+# One run, from outside.
+
+
+def run(config: RunConfig, items: Sequence[Item] | None = None, *, said: Sequence[Said] = ()) -> Verdict:
+    """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
+
+    `said` are answers of the model that are given again wherever event and task agree.
+    """
+    verdict, _ = run_once(config, items, said=said)
+    return verdict if verdict.failure is None else told(verdict, said=said)
+
+
+def told(verdict: Verdict, *, said: Sequence[Said] = ()) -> Verdict:
+    """A failure, lived again: with its last events, what its step changed, and digests around that step."""
+    from umi_sim.explain.changed import Changed  # 5 ms that a run which passes has no use for
+
+    assert verdict.failure is not None
+    seen = Changed(verdict.config, verdict.failure.step)
+    again, _ = run_once(verdict.config, verdict.items, keep_story=True, inspector=seen, said=said)
+    before, after = seen.around()
+    return attrs.evolve(verdict, tail=again.tail, changed=seen.told(), before=before, after=after)
+
+
+def trace_of(config: RunConfig, items: Sequence[Item] | None = None) -> Trace:
+    """The whole trace of a run."""
+    return run_once(config, items, keep_trace=True)[1]
+
+
+def run_once(
+    config: RunConfig,
+    items: "Sequence[Item] | SourceOf | None" = None,
+    *,
+    keep_story: bool = False,
+    keep_trace: bool = False,
+    step_max: int = sys.maxsize,
+    healed_step_max: int = sys.maxsize,
+    inspector: Inspector | None = None,
+    said: Sequence[Said] = (),
+) -> tuple[Verdict, Trace]:
+    """One life; `inspector`: not a plain one.
+
+    It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
+    """
+    inspector = inspector or Inspector(config)
+    this = sys.modules[__name__]
+    with tables(config.planted) as registry, counting(inspector.judged, this):
+        live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
+        if keep_trace:
+            live.world.trace = Trace(keep_all=True)
+        live.world.step_max, live.healed_step_max = step_max, healed_step_max
+        live.world.services.sayings = Sayings(said)
+        failure = outcome_of(live)
+    return verdict_of(live, failure), live.world.trace
+
+
+def tables(bug: str | None) -> AbstractContextManager[Registry]:
+    """The tables of a memory with this bug in its code, while it is planted."""
+    if bug is None:
+        return nullcontext(BUILT_IN)
+    from umi_sim.mutants import planted  # never on the way of a plain replay
+
+    return planted(bug, BUILT_IN)
+
+
+SourceOf = Callable[[Known], Source]
+
+
+def run_of(
+    config: RunConfig,
+    items: Sequence[Item] | SourceOf | None,
+    inspector: Inspector,
+    *,
+    registry: Registry = BUILT_IN,
+    keep_story: bool = False,
+) -> Run:
+    """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own."""
+    known = Known(inspector)
+    if items is None:
+        from umi_sim.world.generator import Generator  # a replay needs none of its tables
+
+        source: Source = Generator(config, known)
+    else:
+        source = items(known) if callable(items) else Replay(items)
+    world = known.world = World(config, source, inspector, registry, keep_story)
+    inspector.oracle.meet(lambda: world.now_ms, world.services)
+    return Run(config, world, source, inspector)
+
+
+def outcome_of(live: Run) -> Failure | None:
+    """Live it to its end."""
+    try:
+        live.world.begin()
+        live.live()
+    except (Broken, OutOfSteps) as broken:
+        return failure_of(live, broken)
+    except Exception as raised:
+        return crash_of(live, raised)
+    return None
+
+
+def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:
+    world = live.world
+    where = (world.step_count, world.now_ms, world.item)
+    if isinstance(broken, OutOfSteps):
+        return Failure("timeout", "progress", id_of("progress"), *where, str(broken))
+    kind: FailureKind = "liveness" if broken.rule in LIVENESS else "safety"
+    told = (broken.message, broken.expected, broken.got)
+    return Failure(kind, broken.rule, id_of(broken.rule), *where, *told)
+
+
+LIVENESS: Final = ("progress", "second-drain-empty", "repaired-after-heal")
+
+
+def crash_of(live: Run, raised: Exception) -> Failure:
+    """An exception out of a step, or out of ourselves; the frame says whose it was."""
+    import traceback  # hardly a run needs it
+
+    world = live.world
+    frame = innermost(raised.__traceback__)
+    text = f"{type(raised).__name__}: {raised}"[:300]
+    told = "".join(traceback.format_exception(raised))
+    where = (world.step_count, world.now_ms, world.item)
+    return Failure("crash", "crash", "crash", *where, text, frame=frame, traceback=told)
+
+
+def innermost(tb: TracebackType | None) -> str:
+    """Module and qualified name of the innermost function of the target."""
+    frame = ""
+    while tb is not None:
+        code, module = tb.tb_frame.f_code, tb.tb_frame.f_globals.get("__name__", "")
+        if str(module).startswith("umi_core") or not frame:
+            frame = f"{module}.{code.co_qualname}"
+        tb = tb.tb_next
+    return frame
+
+
+def verdict_of(live: Run, failure: Failure | None) -> Verdict:
+    world, source = live.world, live.source
+    world.trace.add(Tag.END, failure.rule if failure else "pass", world.step_count)
+    skipped = dict(world.tally.skipped)
+    if isinstance(source, Replay):
+        skipped |= source.unused()
+    if changed := len(world.services.sayings.changed):
+        skipped["prompt changed"] = changed
+    digest = world.services.storage.digest().hex()[:16]
+    story = tuple(world.story)[-STORY_SHOWN:]
+    if failure is not None:
+        story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
+    archives = [watch.archive for watch in live.inspector.oracle.watches.values()]
+    tally = world.tally
+    released = Counter({"oracle: no receipt, no demand": sum(archive.released for archive in archives)})
+    marks = tally.marks + live.inspector.compared + released
+    return Verdict(
+        live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
+        world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
+        ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
+        ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
+        live.healed_at_step, live.audit_rows, digest, story,
+        tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
+        followed=sum(len(archive.tracks) for archive in archives),
+        undecided=sum(archive.undecided for archive in archives),
+        rules=ordered(with_equivalences(live.inspector.judged, marks)),
+    )  # fmt: skip
+
+
+def ordered(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: counts[name] for name in sorted(counts)}

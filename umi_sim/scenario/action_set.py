@@ -1,0 +1,159 @@
+"""The [explore] table of a scenario, read into an alphabet: what may be asked, how time moves, what may fail.
+
+Each request lists, for every argument, the values that it may have; each combination is one letter. A value
+that only a run can tell is named by what it stands for: the n-th session or entity, or the other agents.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.messages.requests import REQUESTS
+from umi_sim.faults.kinds import KINDS
+from umi_sim.formats.strict_json import BadValue
+from umi_sim.formats.toml_reader import (
+    Reader,
+    Wrong,
+    as_list,
+    as_table,
+    fail,
+    flag,
+    names,
+    table,
+    text,
+    whole,
+)
+from umi_sim.record.items import Args
+from umi_sim.record.run_config import RunConfig
+from umi_sim.seedfile import item_json
+
+REQUEST_COUNT_MAX: Final = 64
+WAIT_MS_MAX: Final = 86_400_000
+START_MS: Final = 1_700_000_000_000
+STRUCK: Final = (
+    "model.ask", "embedder.embed", "storage.any", "storage.read", "storage.commit",
+)  # fmt: skip
+UNTOLD: Final = ("storage_full", "storage_index_lag", "embed_drift")  # what they leave, no likeness tells
+CRASHES: Final = ("agent_crash", "agent_crash_again")
+JUMPS: Final = ("clock_jump_forward", "clock_jump_back")
+KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
+
+
+@attrs.frozen
+class Known(Data):
+    """A value that only a run can tell: the n-th session or entity that the oracle knows, or all others."""
+
+    what: str
+    number: int
+
+
+@attrs.frozen
+class Alphabet(Data):
+    """What a list may be made of.
+
+    `interleave`: each delivery is a letter; else everything that a letter set going ends before the next.
+    `land`: time also moves to just before, at and just after each deadline that is known. `finish`: from
+    every new world the run is also ended, with healing, audit and restarts.
+    """
+
+    requests: tuple[tuple[str, Args], ...]
+    advance_ms: tuple[int, ...] = ()
+    faults: tuple[str, ...] = ()
+    land: bool = True
+    interleave: bool = True
+    finish: bool = False
+
+    @property
+    def may_jump_back(self) -> bool:
+        return "clock_jump_back" in self.faults
+
+
+def read(value: object) -> Alphabet:
+    """Raises Wrong with one sentence for each finding."""
+    return Alphabet(**READ(value))
+
+
+def read_requests(value: object) -> tuple[tuple[str, Args], ...]:
+    rows = {str(at): row for at, row in enumerate(as_list(value))}
+    read_rows = table(dict.fromkeys(rows, read_request))(rows)
+    letters = tuple(letter for row in read_rows.values() for letter in row)
+    if not 0 < len(letters) <= REQUEST_COUNT_MAX:
+        fail(f"1 to {REQUEST_COUNT_MAX} combinations of arguments in all", len(letters))
+    return letters
+
+
+def read_request(value: object) -> list[tuple[str, Args]]:
+    """Every combination of the arguments of one row."""
+    row = ROW(value)
+    name, choices = row["name"], {"args": {}, **row}["args"]
+    chosen = {key: checked_choices(key, each) for key, each in choices.items()}
+    count = 1
+    for each in chosen.values():
+        count *= len(each)
+    if count > REQUEST_COUNT_MAX:
+        raise Wrong(("args", f"{count} combinations of arguments, at most {REQUEST_COUNT_MAX}: name fewer"))
+    return [(name, typed(name, dict(zip(chosen, each, strict=True)))) for each in product(*chosen.values())]
+
+
+def checked_choices(key: str, value: object) -> Sequence[object]:
+    if not isinstance(value, list) or not value:
+        raise Wrong((f"args.{key}", "expected a list of at least one value"))
+    return value
+
+
+def typed(name: str, args: Mapping[str, object]) -> Args:
+    """The arguments as the memory gets them, written as in a seed file."""
+    known = {key: known_of(value) for key, value in args.items()}
+    plain = {key: value for key, value in args.items() if known[key] is None}
+    missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
+    try:
+        given = item_json.op_args(name, {**plain, **missing}, "args")
+    except BadValue as bad:
+        place, _, said = str(bad).partition(": ")
+        raise Wrong((place, said) if said else ("", str(bad))) from None
+    return {key: known[key] or given[key] for key in args}
+
+
+EMPTY: Final[dict[str, Any]] = {"others": []}
+
+
+def known_of(value: object) -> Known | None:
+    found = KNOWN.fullmatch(value) if isinstance(value, str) else None
+    return Known(found[1] or found[3], int(found[2] or 0)) if found else None
+
+
+def fault(value: object) -> str:
+    """A kind that strikes a call of a service, a crash or a jump; others are no letters yet."""
+    name: str = text("|".join(KINDS), "the name of a fault kind")(value)
+    kind = KINDS[name]
+    is_known = kind.verb in STRUCK and kind.letter != "D" and name not in UNTOLD
+    is_letter = is_known or name in (*CRASHES, *JUMPS)
+    return name if is_letter else fail("a fault of a service, a crash, or a jump of a clock", value)
+
+
+def waits(value: object) -> tuple[int, ...]:
+    given: tuple[int, ...] = names(whole(1, WAIT_MS_MAX))(value)
+    return given
+
+
+ROW: Final = table({"name": text("|".join(REQUESTS), "the name of a request"), "args": as_table}, "name")
+ROWS: Final[dict[str, Reader]] = {
+    "requests": read_requests, "advance_ms": waits, "faults": names(fault),
+    "land": flag, "interleave": flag, "finish": flag,
+}  # fmt: skip
+READ: Final = table(ROWS, "requests")
+
+
+def explored(config: RunConfig, alphabet: Alphabet | None) -> RunConfig:
+    """The configuration of a scenario that is explored: what a list decides is not drawn."""
+    if alphabet is None:
+        return config
+    rates = {kind: (1, 1) for kind in KINDS if kind in alphabet.faults}
+    return attrs.evolve(
+        config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
+        start_ms=max(config.start_ms, START_MS),
+    )  # fmt: skip

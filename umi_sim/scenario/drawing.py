@@ -1,0 +1,308 @@
+"""Drawing: what a scenario leaves open is decided by the seed, before the first step.
+
+Law 1. Every option has its own stream, named by its key: an option that is pinned or added moves no other.
+Law 2. A plain run is as calm as its file allows, and one of one kind has but that fault; each takes what is
+       nearest to its own value in the range of the file.
+Law 3. What a file gives as a range is drawn in every mode.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from umi_core.config import OPTIONS, Config, check_option
+from umi_core.data import Data
+from umi_core.limits import CORE_BYTES_MIN, DAY_MS
+from umi_core.messages.requests import REQUESTS
+from umi_core.values import Scope
+from umi_sim.faults.kinds import KINDS, Kind
+from umi_sim.judge import equivalences
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.workload.pools import NEIGHBOURS
+from umi_sim.world.schedule import DEPTHS
+
+if TYPE_CHECKING:
+    from umi_sim.scenario.files import Scenario
+
+Range = tuple[int, int]
+
+START_MS: Final = 1_700_000_000_000
+SKEW_MS_MAX: Final = 30 * DAY_MS
+MODES: Final = {"plain": 1, "one_kind": 1, "swarm": 3}  # of five seeds
+ONE_KIND_RATE: Final[Ratio] = (1, 4)
+QUIRK_RATE: Final[Ratio] = (1, 4)  # legal, so it may be frequent
+
+NUMBERS: Final[Mapping[str, Mapping[str, Range]]] = {
+    "agents.count": {"plain": (1, 1), "one_kind": (1, 2), "swarm": (1, 4)},
+    "agents.users": {"plain": (1, 1), "one_kind": (1, 1), "swarm": (1, 3)},
+    "agents.in_flight": {"plain": (1, 1), "one_kind": (1, 4), "swarm": (1, 8)},
+    "workload.keys": {"plain": (4, 4), "one_kind": (1, 4), "swarm": (1, 8)},
+    "workload.operations": {"plain": (50, 50), "one_kind": (50, 50), "swarm": (10, 400)},
+}
+TINY: Final[Mapping[str, Range]] = {
+    "core_bytes_max": (CORE_BYTES_MIN, CORE_BYTES_MIN),
+    "core_entry_count_max": (1, 8),
+    "working_bytes_max": (64, 512),
+    "working_entry_count_max": (1, 8),
+}
+OFTEN: Final = {  # weights where the file is silent; every other request has 1, together they have 64
+    "remember": 7, "recall": 6, "set": 6, "get": 4, "touch": 3, "incr": 3, "append": 3, "set_block": 3,
+    "forget": 3, "delete": 2, "render": 2, "rebalance": 2,
+    "create_session": 2, "save_session": 2, "load_session": 2,
+}  # fmt: skip
+FLOORS: Final = {  # a swarm run leaves out half of the requests, but of each row at least one stays
+    "write": ("set", "incr", "append", "set_block", "create_session", "remember"),
+    "read": ("get", "exists", "get_block", "blocks", "in_core", "render", "recall", "get_entity", "count"),
+}
+POLICIES: Final = {"fifo": 2, "random": 4, "lifo": 1, "pct": 3}
+REVISE_EVERY: Final[Range] = (2, 20)
+LATENCIES: Final = ("instant", "short", "spread")
+NORMAL: Final = Config()
+
+assert sum(OFTEN.get(name, 1) for name in REQUESTS) == 64
+assert all(check_option(name, end) is None for name, ends in TINY.items() for end in ends)
+
+
+def config_of(scenario: "Scenario", seed: int) -> RunConfig:
+    """All that the seed decides before the first step."""
+    return Drawing(scenario, seed, mode_of(scenario, seed)).config()
+
+
+def steps_max(operations: int, agent_count: int) -> int:
+    """More than a run can need: the limit of a file that says none."""
+    return 20_000 + 1_000 * operations * agent_count
+
+
+def mode_of(scenario: "Scenario", seed: int) -> str:
+    """As the file says, or drawn; where no fault is possible there is none to be the only one."""
+    mode: str = scenario.swarm.get("mode", "any")
+    if mode != "any":
+        return mode
+    drawn = Stream(seed, "config", "scenario.swarm.mode").weighted(tuple(MODES), tuple(MODES.values()))
+    return "swarm" if drawn == "one_kind" and not possible_kinds(scenario) else drawn
+
+
+def possible_kinds(scenario: "Scenario") -> list[str]:
+    """The kinds of fault that a run of this scenario may have, in the order of the registry."""
+    wanted = {name: wish(scenario, name) for name in KINDS}
+    return [name for name, rate in wanted.items() if (rate if isinstance(rate, bool) else rate[0] > 0)]
+
+
+def wish(scenario: "Scenario", name: str) -> bool | Ratio:
+    """Of what the file says the most special counts: kind, group, `clock.jumps`, no [faults] at all."""
+    given, group, jumps = scenario.faults, KINDS[name].group, scenario.jumps
+    default = jumps if jumps is not None and group == "clock" else given is None
+    return (given or {}).get(name, (given or {}).get(group, default))
+
+
+@attrs.frozen
+class Drawing(Data):
+    """One drawing; a stream is named by the key of its option."""
+
+    scenario: "Scenario"
+    seed: int
+    mode: str
+
+    def config(self) -> RunConfig:
+        scenario, agents, operations = self.scenario, self.agents(), self.operations()
+        return RunConfig(
+            scenario=scenario.id, version=scenario.version, seed=self.seed, mode=self.mode, agents=agents,
+            start_ms=self.start_ms(), memory=self.memory(), weights=self.weights(), faults=self.faults(),
+            operations_max=operations,
+            in_flight_max=self.number("agents.in_flight"),
+            key_count=self.number("workload.keys"),
+            adversarial=self.share("workload.adversarial", (1, 7), 8, (1, 4)),
+            land=self.share("clock.land", (1, 4), 8, (1, 4)),
+            repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),
+            latency=self.latency(), policy=self.policy(), flush_ms=scenario.flush_ms,
+            capacity_bytes=scenario.storage.get("capacity_bytes"), loss_max=self.loss_max(),
+            revise_every=self.revise_every(),
+            pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
+            workload=scenario.kind, script=scenario.script,
+            transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
+            everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
+            equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),
+            steps_max=scenario.steps_max or steps_max(operations, len(agents)),
+        )  # fmt: skip
+
+    # One option, by its kind.
+
+    @property
+    def is_plain(self) -> bool:
+        return self.mode == "plain"
+
+    @property
+    def is_swarm(self) -> bool:
+        return self.mode == "swarm"
+
+    def stream(self, key: str) -> Stream:
+        return Stream(self.seed, "config", key)
+
+    def given(self, key: str) -> Any:
+        return getattr(self.scenario, key.split(".")[1])
+
+    def ends(self, key: str) -> Range:
+        """The range of this mode; of a file that gives another, what is nearest to it in there."""
+        own, given = NUMBERS[key][self.mode], self.given(key)
+        if given is None or self.is_swarm:
+            return given or own
+        low, high = given
+        return min(max(own[0], low), high), min(max(own[1], low), high)
+
+    def number(self, key: str, draw: Callable[[Stream, int, int], int] = Stream.between) -> int:
+        return draw(self.stream(key), *self.ends(key))
+
+    def share(self, key: str, n: Range, d: int, calm: Ratio | None) -> Ratio:
+        """n/d for an n of the range; what is below zero is zero, so a range can give zero its own share.
+        `calm` is the share of a run that is no swarm run, None if it is drawn there too."""
+        drawn = (max(0, self.stream(key).between(*n)), d) if self.is_swarm or calm is None else calm
+        given: Ratio | None = self.given(key)
+        return given or drawn
+
+    # The options.
+
+    def operations(self) -> int:
+        return len(self.scenario.script) or self.number("workload.operations", Stream.log_between)
+
+    def latency(self) -> str:
+        allowed = self.scenario.latency or LATENCIES
+        calm = "instant" if "instant" in allowed else allowed[0]
+        return self.stream("services.latency").pick(allowed) if self.is_swarm else calm
+
+    def policy(self) -> str:
+        """Drawn by weight from what the file allows; `pct` alone has any depth."""
+        allowed = self.scenario.policy or tuple(POLICIES)
+        if self.is_plain:
+            return "fifo" if "fifo" in allowed else allowed[0].replace("pct", "pct(1)")
+        if not self.is_swarm and "random" in allowed:
+            return "random"
+        weights = [POLICIES[name.partition("(")[0]] for name in allowed]
+        name = self.stream("run.policy").weighted(allowed, weights)
+        return self.stream("run.policy.depth").pick(DEPTHS) if name == "pct" else name
+
+    def revise_every(self) -> int:
+        """Drawn in one of eight swarm runs, and wherever the file says so."""
+        is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
+        low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
+        return self.stream("run.revise_every").between(low, high)
+
+    def agents(self) -> tuple[AgentConfig, ...]:
+        low, high = self.ends("agents.count")
+        counts = range(low, high + 1)
+        count = self.stream("agents.count").weighted(counts, [5 - each for each in counts])
+        return tuple(
+            AgentConfig(name, scope, self.skew_ms(name) if self.is_skewed() else 0)
+            for name, scope in zip("abcd"[:count], self.scopes(), strict=False)
+        )
+
+    def scopes(self) -> Sequence[Scope]:
+        """Each agent has its own, or two memories would depose each other; users take turns."""
+        if self.scenario.scopes == "hostile":
+            return tuple(Scope(*parts) for parts in self.stream("agents.scopes").pick(NEIGHBOURS))
+        users = self.number("agents.users")
+        return tuple(Scope(f"u{n % users + 1}", f"a{n + 1}") for n in range(4))
+
+    def is_skewed(self) -> bool:
+        """Half of the swarm runs; other clocks are exact."""
+        drawn, given = self.stream("clock.skew").chance(1, 2), self.scenario.skew
+        return self.is_swarm and (drawn if given is None else given)
+
+    def skew_ms(self, agent: str) -> int:
+        stream = self.stream(f"clock.skew.{agent}")
+        size_ms = stream.log_between(1, SKEW_MS_MAX)
+        return -size_ms if stream.chance(1, 2) else size_ms
+
+    def start_ms(self) -> int:
+        drawn = 0 if self.stream("clock.start_ms").chance(1, 16) else START_MS
+        return drawn if self.scenario.start_ms is None else self.scenario.start_ms
+
+    def memory(self) -> dict[str, int | bool]:
+        """Options that are not the default."""
+        drawn = {name: self.option(name) for name in OPTIONS}
+        return {name: value for name, value in drawn.items() if value != getattr(NORMAL, name)}
+
+    def option(self, name: str) -> int:
+        normal = getattr(NORMAL, name)
+        low, high = self.scenario.memory.get(name) or self.drawn_from(name) or (normal, normal)
+        if low == high:
+            return low
+        stream = self.stream(f"memory.{name}")
+        if OPTIONS[name] is None:
+            return stream.pick((low, high))
+        return stream.between(low, high) if name.endswith("_ppm") else stream.log_between(low, high)
+
+    def drawn_from(self, name: str) -> Range | None:
+        """What is drawn from where the file is silent: tiny limits, and in a swarm run flags."""
+        if OPTIONS[name] is None:
+            return (False, True) if self.is_swarm else None
+        return TINY[name] if name in TINY and self.is_tiny() else None
+
+    def is_tiny(self) -> bool:
+        """Half of the memories of swarm runs, and all that have one kind of fault."""
+        drawn = self.stream("memory").chance(1, 2) if self.is_swarm else not self.is_plain
+        pinned: bool | None = self.scenario.pin.get("tiny")
+        return drawn if pinned is None else pinned
+
+    def weights(self) -> dict[str, int]:
+        """As the file says; a swarm run makes each up to 20 times as heavy."""
+        if self.scenario.script:
+            return {}
+        base = self.scenario.weights or self.alphabet()
+        return {name: base[name] * self.factor(name) for name in REQUESTS if name in base}
+
+    def alphabet(self) -> dict[str, int]:
+        """What a file without weights uses: everything, or in a swarm run half of it."""
+        if not self.is_swarm:
+            return {name: OFTEN.get(name, 1) for name in REQUESTS}
+        kept = [name for name in REQUESTS if self.stream(f"workload.weights.{name}").chance(1, 2)]
+        for floor, row in FLOORS.items():
+            if not any(name in row for name in kept):
+                kept.append(self.stream(f"workload.weights.{floor}").pick(row))
+        return dict.fromkeys(kept, 1)
+
+    def factor(self, name: str) -> int:
+        return self.stream(f"workload.weights.{name}.factor").between(1, 20) if self.is_swarm else 1
+
+    def faults(self) -> dict[str, Ratio]:
+        """Kind by kind; of one alone, unless the file has a rate for it, at a rate of its own.
+
+        Nothing that destroys is on in a world without loss.
+        """
+        if self.is_plain:
+            return {}
+        if not self.is_swarm:
+            name = self.only_kind()
+            wanted = wish(self.scenario, name)
+            return {name: ONE_KIND_RATE if isinstance(wanted, bool) else wanted}
+        kinds = [name for name, kind in KINDS.items() if kind.letter != "D" or self.loss_max()]
+        rates = {name: self.rate(name) for name in kinds}
+        return {name: rate for name, rate in rates.items() if rate[0]}
+
+    def loss_max(self) -> int:
+        """How many keys may be lost: none in seven of eight swarm runs; with one kind, if that destroys."""
+        stream = self.stream("loss")
+        is_lossy, count = stream.chance(1, 8), stream.between(1, 3)
+        if not self.is_plain and not self.is_swarm:
+            is_lossy = KINDS[self.only_kind()].letter == "D"
+        pinned: bool | None = self.scenario.pin.get("loss")
+        return count if not self.is_plain and (is_lossy if pinned is None else pinned) else 0
+
+    def only_kind(self) -> str:
+        pinned: str | None = self.scenario.pin.get("kind")
+        return pinned or self.stream("faults").pick(possible_kinds(self.scenario))
+
+    def rate(self, name: str) -> Ratio:
+        wanted = wish(self.scenario, name)
+        if isinstance(wanted, tuple):
+            return wanted
+        stream = self.stream(f"faults.{name}")
+        if not wanted or not stream.chance(1, 2):
+            return (0, 1)
+        return QUIRK_RATE if is_quirk(KINDS[name]) else (stream.log_between(1, 256), 1_024)
+
+
+def is_quirk(kind: Kind) -> bool:
+    """A clock that jumps at a quarter of all operations would be no clock."""
+    return kind.letter == "Q" and kind.group != "clock"

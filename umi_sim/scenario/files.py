@@ -1,0 +1,329 @@
+"""Scenarios: worlds as TOML files, checked as a whole; umi_sim.scenario.drawing makes one run of them.
+
+Law 1. A file is refused with all its findings at once, or all of it is in range and drawing cannot fail.
+Law 2. Input is hostile: toml_reader.py bounds a file before parsing it, and reads every value.
+Law 3. What a file leaves out is drawn. A table of names that it gives ([faults], weights) holds all of them.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+from umi_core.config import OPTIONS, Config
+from umi_core.data import Data
+from umi_core.errors import Rejected, shown
+from umi_core.limits import DAY_MS, OP_COUNT_MAX
+from umi_core.messages.requests import REQUESTS
+from umi_sim.faults.kinds import KINDS
+from umi_sim.formats.toml_reader import (
+    FILE_BYTES_MAX,
+    BadScenario,
+    Range,
+    Reader,
+    Table,
+    Wrong,
+    as_list,
+    as_table,
+    fail,
+    flag,
+    flag_or_any,
+    is_whole,
+    line,
+    names,
+    near,
+    put,
+    rate,
+    ratio,
+    read_each,
+    span,
+    table,
+    text,
+    toml,
+    whole,
+)
+from umi_sim.judge import equivalences
+from umi_sim.judge.invariants import RULES
+from umi_sim.kernel import folders
+from umi_sim.kernel.wording import escaped
+from umi_sim.record.run_config import PAUSE_MS_MAX, Ratio, RunConfig
+from umi_sim.scenario import action_set as exploring
+from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
+
+__all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
+
+NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+# Which scenario.
+
+
+def find(name_or_path: str) -> "Scenario":
+    """A shipped scenario by its id, or the file at a path that ends in .toml."""
+    known = shipped()
+    if name_or_path not in known and not name_or_path.endswith(".toml"):
+        raise BadScenario(f"{shown(name_or_path)}: no such scenario{near(name_or_path, list(known), 99)}")
+    return load(known.get(name_or_path) or Path(name_or_path))
+
+
+def of(config: RunConfig, path: str = "") -> "Scenario":
+    """The scenario that a run was drawn from: the one in this file, or the shipped one.
+
+    Raises BadScenario, also if it is another one or of another version.
+    """
+    wanted, known = config.scenario, shipped()
+    if not path and wanted not in known:
+        raise BadScenario(f"the scenario {shown(wanted)} is your own: name its file, --scenario FILE")
+    found = find(path or wanted)
+    if found.id != wanted:
+        raise BadScenario(f"{escaped(path)}: is the scenario {found.id}, the run is one of {shown(wanted)}")
+    if found.version != config.version:
+        versions = f"version {config.version}, it is at version {found.version} now"
+        raise BadScenario(f"recorded for {wanted} {versions}: its seeds mean something else")
+    return found
+
+
+def shipped() -> dict[str, Path]:
+    """The files that come with umi_sim, by id, in order of ids."""
+    return {path.stem: path for path in sorted(folders.SCENARIOS.glob("*.toml"))}
+
+
+def load(path: Path) -> "Scenario":
+    """The scenario in a file; problems name it as seen from here."""
+    here = Path.cwd()
+    name = escaped(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ValueError("not a file")
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadScenario(f"{name}: cannot be read: {why}") from None
+    return parse(data.decode(errors="surrogateescape"), name, path.parent)
+
+
+def parse(text: str, name: str, folder: Path | None) -> "Scenario":
+    """The scenario in a text. `name` is what problems call it, `folder` where its transcript lies."""
+    return checked(toml(text, name), name, folder)
+
+
+def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario":
+    """The scenario with `table.key` -> value, as TOML, in place of its own."""
+    document = copy.deepcopy(scenario.document)
+    for key, value in overrides.items():
+        put(document, key, value)
+    return checked(document, "--set", scenario.folder)
+
+
+def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
+    """Contradictions are looked for in all that could be read, even if something else is wrong."""
+    values, findings = read_each(document, schema(), ("scenario",))
+    rows = [values.pop(name, {}) for name in ("scenario", "agents", "workload", "clock", "services", "run")]
+    given = {key: value for row in (*rows, values) for key, value in row.items()}
+    scenario = Scenario(document, folder, **given)
+    findings += contradictions(scenario)
+    if findings:
+        raise BadScenario(*(f"{name}: {key}: {sentence}" for key, sentence in findings))
+    return attrs.evolve(scenario, transcript=transcript_path(scenario))
+
+
+# The file, and the configuration drawn from it.
+
+ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
+HYPHENED: Final = text("[a-z0-9-]{1,60}", "a name of a-z 0-9 -")
+CAN_BE_OFF: Final = text("|".join(it.name for it in RULES if it.can_be_off), "a rule of docs/invariants.md")
+ALWAYS_ON: Final = tuple(rule.name for rule in RULES if not rule.can_be_off)
+TIME_MS: Final = whole(0, 2**52)
+POLICY: Final = text(r"fifo|lifo|random|pct(\([1-5]\))?", "fifo, lifo, random, pct, or pct(1) to pct(5)")
+REQUEST: Final = text("|".join(REQUESTS), "the name of a request")
+OP: Final = table(
+    {"at_ms": TIME_MS, "agent": text("[a-d]"), "name": REQUEST, "args": as_table}, "at_ms", "agent", "name"
+)
+WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
+MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
+RATES: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
+EXPLORE: Final[Reader] = exploring.read
+SWARM: Final = table(
+    {
+        "mode": text("|".join(("any", *MODES))),
+        "sites": text("some|all"),
+        "pin": table(
+            {"kind": text("|".join(KINDS), "the name of a kind of fault"), "tiny": flag, "loss": flag}
+        ),
+    }
+)
+STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
+NEEDS: Final = {"scenario": ("id", "title")}
+
+
+def faults(value: object) -> Mapping[str, bool | Ratio]:
+    try:
+        rates: Mapping[str, bool | Ratio] = RATES(value)
+    except Wrong as wrong:
+        more = {"unknown key": "unknown key; `umi-sim faults` lists them"}
+        raise Wrong(*((key, more.get(said, said)) for key, said in wrong.args)) from None
+    return rates
+
+
+def off(value: object) -> object:
+    if value in ALWAYS_ON:
+        raise Wrong(("", f"{value} cannot be off"))
+    return CAN_BE_OFF(value)
+
+
+def marks(value: object) -> Mapping[str, Ratio]:
+    floors: Mapping[str, Ratio] = table({line(name): ratio for name in as_table(value)})(value)
+    return floors
+
+
+def script(value: object) -> tuple[Table, ...]:
+    ops = {str(index): op for index, op in enumerate(as_list(value))}
+    return tuple(table(dict.fromkeys(ops, scripted))(ops).values())
+
+
+def scripted(value: object) -> Table:
+    """One op; its arguments are those of its request, written as in a seed file."""
+    op: Table = {"args": {}, **OP(value)}
+    fields = attrs.fields(REQUESTS[op["name"]])[1:]
+    needs = [field.name for field in fields if field.default is attrs.NOTHING]
+    args = table({field.name: argument for field in fields}, *needs)
+    return {**op, **table({"args": args})({"args": op["args"]})}
+
+
+def argument(value: object) -> object:
+    """Whatever is no float and no date, all the way down."""
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        argument(each)
+    is_good = isinstance(value, bool | str | list | dict) or is_whole(value, -(2**63), 2**63)
+    return value if is_good else fail("an argument", value)
+
+
+def key(table: str, read: Reader, default: Any = None) -> Any:
+    return attrs.field(default=default, metadata={"table": table, "read": read})
+
+
+@attrs.frozen
+class Scenario(Data):
+    """A checked file: each field has the name of its key. What the file does not say is None, or empty."""
+
+    document: Table = attrs.field(repr=False)
+    folder: Path | None
+    id: str = key("scenario", ID, "")
+    version: int = key("scenario", whole(1, 1_000_000), 1)
+    title: str = key("scenario", line, "")
+    target: str = key("scenario", text("umi_core"), "umi_core")
+    manual: bool = key("scenario", flag, False)
+    mutant: str | None = key("scenario", HYPHENED)
+    swarm: Mapping[str, Any] = key("scenario", SWARM, {})
+    count: tuple[int, int] | None = key("agents", span(1, 4))
+    users: tuple[int, int] | None = key("agents", span(1, 4))
+    scopes: str = key("agents", text("plain|hostile"), "plain")
+    in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX))
+    kind: str = key("workload", text("generated|transcript|script"), "generated")
+    operations: tuple[int, int] | None = key("workload", span(1, 100_000))
+    keys: tuple[int, int] | None = key("workload", span(1, 1_000))
+    weights: Mapping[str, int] | None = key("workload", WEIGHTS)
+    adversarial: tuple[int, int] | None = key("workload", ratio)
+    repeat: tuple[int, int] | None = key("workload", ratio)
+    pause_ms_max: int = key("workload", whole(1, DAY_MS), PAUSE_MS_MAX)
+    alike: bool = key("workload", flag, False)
+    transcript: str | None = key("workload", line)
+    script: tuple[Table, ...] = key("workload", script, ())
+    start_ms: int | None = key("clock", TIME_MS)
+    land: tuple[int, int] | None = key("clock", ratio)
+    skew: bool | None = key("clock", flag)
+    jumps: bool | None = key("clock", flag)
+    latency: Sequence[str] = key("services", names(text("|".join(LATENCIES))), ())
+    flush_ms: int = key("services", whole(0, 60_000), 1)
+    storage: Mapping[str, int] = key("services", STORAGE, {})
+    policy: Sequence[str] = key("run", names(POLICY), ())
+    revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
+    steps_max: int | None = key("run", whole(1, 10_000_000))
+    marks: Mapping[str, Ratio] = key("run", marks, {})
+    off: tuple[str, ...] = key("run", names(off), ())
+    equivalences: Sequence[str] | None = key("run", names(text("|".join(equivalences.NAMES))))
+    reason: str | None = key("run", line)
+    memory: Mapping[str, Range] = key("", MEMORY, {})
+    faults: Mapping[str, bool | Ratio] | None = key("", faults)
+    explore: exploring.Alphabet | None = key("", EXPLORE)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
+
+    @property
+    def pin(self) -> Mapping[str, Any]:
+        """Settings that swarm and one_kind do not draw."""
+        pinned: Mapping[str, Any] = self.swarm.get("pin", {})
+        return pinned
+
+
+def schema() -> dict[str, Reader]:
+    rows: dict[str, dict[str, Reader]] = {}
+    for field in attrs.fields(Scenario)[2:]:
+        rows.setdefault(field.metadata["table"], {})[field.name] = field.metadata["read"]
+    whole_tables = rows.pop("")
+    return {name: table(row, *NEEDS.get(name, ())) for name, row in rows.items()} | whole_tables
+
+
+def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    for kind, given in (("transcript", scenario.transcript), ("script", scenario.script)):
+        if scenario.kind == kind and not given:
+            yield f"workload.{kind}", f'missing, kind = "{kind}" needs one'
+        if scenario.kind != kind and given:
+            yield f"workload.{kind}", f'belongs to kind = "{kind}", and to no other'
+    if scenario.transcript and not transcript_path(scenario):
+        yield "workload.transcript", f"{shown(scenario.transcript)} is no file in the folder of the scenario"
+    count_min = (scenario.count or (1, 4))[0]
+    for index, op in enumerate(scenario.script):
+        if op["agent"] not in "abcd"[:count_min]:
+            yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
+    if scenario.pin.get("loss") is False:
+        for name in [name for name in scenario.faults or {} if name in KINDS and KINDS[name].letter == "D"]:
+            yield f"faults.{name}", "destroys, and scenario.swarm.pin.loss is false"
+    possible = possible_kinds(scenario)
+    if scenario.swarm.get("mode") == "one_kind" and not possible:
+        yield "scenario.swarm.mode", "one_kind needs a kind of fault that may be on"
+    pinned = scenario.pin.get("kind")
+    if pinned and pinned not in possible:
+        yield "scenario.swarm.pin.kind", f"{pinned} is off in [faults]"
+    if scenario.scopes == "hostile" and scenario.users:
+        yield "agents.users", "hostile scopes say themselves who is whose user"
+    if scenario.weights == {}:
+        yield "workload.weights", "expected at least one request"
+    if scenario.mutant is not None:
+        from umi_sim.mutants.registry import MUTANTS  # never on the way of a world without one
+
+        if scenario.mutant not in MUTANTS:
+            close = near(scenario.mutant, list(MUTANTS))
+            told = f"no such planted bug{close or '; docs/scenarios.md lists them'}"
+            yield "scenario.mutant", f"{shown(scenario.mutant)}: {told}"
+    if scenario.off and not scenario.reason:
+        yield "run.reason", "missing, say why rules are off"
+    try:
+        Config.of(worst(scenario.memory))
+    except Rejected as rejected:
+        yield from (("memory", str(error)) for error in rejected.errors)
+
+
+def worst(memory: Mapping[str, Range]) -> dict[str, int]:
+    """What contradicts itself if any draw does: least for the one option that another bounds from below."""
+    return {name: ends[name != "promote_confidence_min_ppm"] for name, ends in memory.items()}
+
+
+def transcript_path(scenario: Scenario) -> str | None:
+    """Absolute, and only if it is a file below the folder of the scenario, links followed."""
+    try:
+        folder = (scenario.folder or Path()).resolve()
+        path = (folder / (scenario.transcript or "")).resolve()
+        is_inside = scenario.folder is not None and path.is_file() and path.is_relative_to(folder)
+        return str(path) if is_inside else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def draw(scenario: Scenario, seed: int, overrides: Mapping[str, str] = NO_OVERRIDES) -> RunConfig:
+    """All that the seed decides before the first step. Only overrides can be refused, with BadScenario."""
+    scenario = overridden(scenario, overrides) if overrides else scenario
+    config = exploring.explored(config_of(scenario, seed), scenario.explore)
+    return attrs.evolve(config, settings=dict(overrides)) if overrides else config

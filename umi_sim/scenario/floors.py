@@ -1,0 +1,204 @@
+"""Floors: what a sweep must have met before its silence means something.
+
+Law 1. A summary is counts, and the least and greatest value of each option: it adds up in any order.
+Law 2. What is demanded follows from the scenario's file alone: marks with floors, fault kinds that it turns
+       on, options that it leaves open, requests that it may use.
+Law 3. Few runs prove nothing: below a number of runs nothing is demanded but that most operations are judged.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise, product
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Data
+from umi_core.messages.requests import REQUESTS
+from umi_sim.record.items import Op
+from umi_sim.record.run_config import Ratio, RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.scenario.drawing import possible_kinds
+from umi_sim.scenario.files import Scenario
+
+RUN_COUNT_MIN: Final = 1_000  # of a scenario, before its marks, faults and options are looked at
+PAIR_RUN_COUNT_MIN: Final = 2_000  # of all scenarios, before pairs of requests are
+EXCUSED_MAX: Final[Ratio] = (1, 2)
+
+Value = int | str
+Ends = tuple[Value, Value]
+
+
+@attrs.define
+class Summary:
+    """What the runs of one scenario met.
+
+    `reached`: mark -> runs that met it. `ends`: option -> its least and its greatest value. `pairs`: two
+    requests that an agent made one after the other -> how often.
+    """
+
+    runs: int = 0
+    operations: int = 0
+    excused: int = 0
+    reached: Counter[str] = attrs.field(factory=Counter)
+    fired: Counter[str] = attrs.field(factory=Counter)
+    ends: dict[str, Ends] = attrs.field(factory=dict)
+    pairs: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+
+    def add(self, other: "Summary") -> None:
+        """Add what other runs met."""
+        self.runs += other.runs
+        self.operations += other.operations
+        self.excused += other.excused
+        self.reached.update(other.reached)
+        self.fired.update(other.fired)
+        self.pairs.update(other.pairs)
+        for name, (low, high) in other.ends.items():
+            self.widen(name, low)
+            self.widen(name, high)
+
+    def widen(self, name: str, value: Value) -> None:
+        low, high = self.ends.get(name, (value, value))
+        self.ends[name] = (min(low, value, key=order), max(high, value, key=order))
+
+
+def order(value: Value) -> tuple[int, str]:
+    """Options are numbers, flags or words; one option has values of one kind."""
+    return (0, value) if isinstance(value, str) else (value, "")
+
+
+@attrs.frozen
+class Missed(Data):
+    """One thing that a sweep should have met and did not; `scenario` is empty if it is about all of them."""
+
+    scenario: str
+    what: str
+
+
+# What one run met.
+
+
+def summary_of(scenario: Scenario, verdict: Verdict) -> Summary:
+    config = verdict.config
+    summary = Summary(
+        1, sum(verdict.operations.values()), sum(verdict.excused.values()), Counter(verdict.marks.keys()),
+        Counter(verdict.fired), pairs=Counter(pairs_of(verdict)),
+    )  # fmt: skip
+    for name in open_options(scenario):
+        summary.widen(name, value_of(name, config))
+    return summary
+
+
+def pairs_of(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """The requests of each agent, each with the next one."""
+    ops = [item for item in verdict.items if isinstance(item, Op)]
+    for agent in verdict.config.agents:
+        yield from pairwise(op.name for op in ops if op.agent == agent.name)
+
+
+# What a file demands.
+
+
+def enabled(scenario: Scenario) -> tuple[str, ...]:
+    """The kinds of faults that the file turns on, by name, by group or as jumps of clocks."""
+    mode, pinned = scenario.swarm.get("mode"), scenario.pin.get("kind")
+    if mode == "plain":
+        return ()
+    if mode == "one_kind" and pinned:
+        return (pinned,)
+    return tuple(possible_kinds(attrs.evolve(scenario, faults=scenario.faults or {})))
+
+
+def open_options(scenario: Scenario) -> tuple[str, ...]:
+    """The options that the file gives as a range, as a choice of words or as "any"."""
+    spans = {name: getattr(scenario, name.partition(".")[2]) for name in SPANS}
+    words = {"services.latency": scenario.latency, "run.policy": scenario.policy}
+    memory = {f"memory.{name}": ends for name, ends in scenario.memory.items()}
+    found = [name for name, ends in {**spans, **memory}.items() if ends and ends[0] != ends[1]]
+    found += [name for name, choice in words.items() if len(choice) > 1]
+    return (*found, "scenario.swarm.mode") if scenario.swarm.get("mode") == "any" else tuple(found)
+
+
+SPANS: Final[Mapping[str, Callable[[RunConfig], Value]]] = {
+    "agents.count": lambda config: len(config.agents),
+    "agents.users": lambda config: len({agent.scope.user: None for agent in config.agents}),
+    "agents.in_flight": lambda config: config.in_flight_max,
+    "workload.operations": lambda config: config.operations_max,
+    "workload.keys": lambda config: config.key_count,
+    "run.revise_every": lambda config: config.revise_every,
+}
+WORDS: Final[Mapping[str, Callable[[RunConfig], Value]]] = {
+    "services.latency": lambda config: config.latency,
+    "run.policy": lambda config: config.policy,
+    "scenario.swarm.mode": lambda config: config.mode,
+}
+NORMAL: Final = Config()
+
+
+def value_of(name: str, config: RunConfig) -> Value:
+    table, _, option = name.partition(".")
+    if table == "memory":
+        normal: int = getattr(NORMAL, option)
+        return config.memory.get(option, normal)
+    return (SPANS.get(name) or WORDS[name])(config)
+
+
+def requests_of(scenario: Scenario) -> tuple[str, ...]:
+    """What a generated workload of this file may ask; a script or a talk asks in an order of its own."""
+    given = scenario.weights or REQUESTS
+    return tuple(name for name in REQUESTS if name in given) if scenario.kind == "generated" else ()
+
+
+# What was missed.
+
+
+def missed(
+    scenarios: Mapping[str, Scenario],
+    summaries: Mapping[str, Summary],
+    run_count_min: int,
+    pair_run_count_min: int,
+) -> list[Missed]:
+    """All that these runs should have met and did not, in the order of the scenarios."""
+    found: list[Missed] = []
+    for name, scenario in scenarios.items():
+        summary = summaries.get(name, Summary())
+        lacks = list(lacking(scenario, summary)) if summary.runs >= run_count_min else []
+        found += [Missed(name, what) for what in (*lacks, *too_excused(summary))]
+    if sum(summary.runs for summary in summaries.values()) >= pair_run_count_min:
+        found += [Missed("", what) for what in lacking_pairs(scenarios.values(), summaries.values())]
+    return found
+
+
+def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
+    for mark, (n, d) in scenario.marks.items():
+        count = summary.reached[mark]
+        if count == 0 or count * d < n * summary.runs:
+            yield f"mark {mark}: {count} of {summary.runs} runs, floor {n}/{d}"
+    for kind in enabled(scenario):
+        if not summary.fired[kind]:
+            yield f"fault {kind}: never fired"
+    for name in open_options(scenario):
+        low, high = summary.ends.get(name, (None, None))  # runs that were ended by force tell nothing
+        if low == high:
+            yield f"option {name}: always {low}"
+
+
+def too_excused(summary: Summary) -> Iterator[str]:
+    n, d = EXCUSED_MAX
+    if summary.excused * d > summary.operations * n:
+        yield f"{summary.excused} of {summary.operations} operations excused, at most {n}/{d} may be"
+
+
+def lacking_pairs(scenarios: Iterable[Scenario], summaries: Iterable[Summary]) -> Iterator[str]:
+    """Pairs that some scenario may ask one after the other, and none did."""
+    wanted: dict[tuple[str, str], None] = {}
+    for scenario in scenarios:
+        kinds = requests_of(scenario)
+        wanted.update(dict.fromkeys(product(kinds, kinds)))
+    seen: Counter[tuple[str, str]] = Counter()
+    for summary in summaries:
+        seen.update(summary.pairs)
+    for first, second in wanted:
+        if not seen[first, second]:
+            yield f"requests {first}, then {second}: never"

@@ -1,0 +1,88 @@
+"""Bless: what a seed file comes to now becomes what it expects.
+
+Law 1. What changes is told before it is written.
+Law 2. One bug never becomes another unasked, and a bug that came back is not blessed without a ticket.
+"""
+
+from collections.abc import Iterator
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.record import fingerprint, provenance
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.replay import block_apart
+from umi_sim.runs.runner import run
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import Expect, SeedFile
+
+
+class NotBlessed(ValueError):
+    """What a run came to must not become what is expected; the message says what to do."""
+
+
+@attrs.frozen
+class Blessed(Data):
+    """A file as it should be, and what is new about it, a line each; none if it is as recorded."""
+
+    seed: SeedFile
+    changes: tuple[str, ...]
+    is_new: bool = True
+
+
+def blessed(seed: SeedFile, ticket: str = "", *, other: bool = False) -> Blessed:
+    """Run the items and take what they come to. `other`: another failure than the recorded one too."""
+    verdict = run(seed.config, seed.items)
+    ticket = ticket or seed.history.ticket
+    if verdict.failure is not None:
+        must_be_known(seed, verdict, ticket, other)
+    found = seed_file.of_verdict(verdict)
+    changes = tuple(differences(seed.expect, found.expect))
+    is_same_bug = found.failure is None or found.fingerprint == seed.fingerprint
+    if not changes and is_same_bug and not seed.is_edited and ticket == seed.history.ticket:
+        return Blessed(seed, (), is_new=False)
+    history = attrs.evolve(
+        seed.history, passes=0, ticket=ticket, fixed_in=fixed_in(seed, found.expect.result)
+    )
+    made = attrs.evolve(
+        seed, expect=found.expect, model=found.model, made_by=found.made_by, history=history, is_edited=False
+    )
+    if found.failure is not None:
+        names = ("failure", "fingerprint", "before", "after")
+        made = attrs.evolve(made, **{name: getattr(found, name) for name in names})
+    return Blessed(made, changes)
+
+
+def must_be_known(seed: SeedFile, verdict: Verdict, ticket: str, other: bool) -> None:
+    failure = verdict.failure
+    assert failure is not None
+    told = f"{failure.rule} ({failure.rule_id}): {failure.message}"
+    if seed.fingerprint not in ("", fingerprint.of(failure)) and not other:
+        raise NotBlessed(f"fails otherwise than recorded, {told}; if it is the same bug: --other")
+    if seed.expect.result == "pass" and not ticket:
+        raise NotBlessed(
+            f"it passed and fails now, {told}; mend it, or say where it is tracked: --ticket TEXT"
+        )
+
+
+def fixed_in(seed: SeedFile, result: str) -> str:
+    """Where the bug was fixed: here, if it failed and passes now."""
+    if result == "fail":
+        return ""
+    here = provenance.made_by()
+    is_new = seed.expect.result == "fail"
+    return str(here["commit"] or here["umi_sim"]) if is_new else seed.history.fixed_in
+
+
+def differences(old: Expect, new: Expect) -> Iterator[str]:
+    """What a run came to otherwise than expected."""
+    for name in ("result", "steps", "trace", "state"):
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            yield f"{name} {before or 'not recorded'} -> {after}"
+    if old.trace != new.trace and (block := block_apart(old, new.prefix, new.every)):
+        yield f"apart from step {block[0]} on"
+    gone = [mark for mark in old.marks if mark not in new.marks]
+    come = [mark for mark in new.marks if mark not in old.marks]
+    yield from (f"mark gone: {mark}" for mark in gone)
+    yield from (f"mark new: {mark}" for mark in come)

@@ -1,0 +1,92 @@
+"""The parts of a seed file, as values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.record.items import Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Failure
+from umi_sim.services.recorded_replies import Said
+
+Json = Any
+
+
+class BadSeedFile(ValueError):
+    """A file that is no seed file, or a run too large for one; the message is one line."""
+
+
+@attrs.frozen
+class Expect(Data):
+    """What a replay must come to: `result` is fail or pass; the hashes hold for the items as they are."""
+
+    result: str
+    trace: str = ""
+    every: int = 16
+    prefix: tuple[bytes, ...] = ()
+    steps: int = 0
+    state: str = ""
+    marks: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class History(Data):
+    """What became of the failure since it was first seen; written by hand or by commands.
+
+    `passes` counts replays in a row that found no failure, of a file that is not kept for good.
+    """
+
+    hits: int = 1
+    first_seed: str = ""
+    fixed_in: str = ""
+    ticket: str = ""
+    notes: str = ""
+    passes: int = 0
+
+
+@attrs.frozen
+class Minimised(Data):
+    """What shrinking did: runs used, items of each kind before and after, ids of the items it needs.
+
+    `stopped` says why it ended: fixpoint, or the budget that was used up.
+    """
+
+    runs: int
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    one_minimal: bool
+    needed: tuple[str, ...] = ()
+    stopped: str = "fixpoint"
+
+
+@attrs.frozen
+class SeedFile(Data):
+    """One run to repeat. `extra` holds the top-level keys that this reader does not know.
+
+    `minimised` is there once the run was shrunk; `original` then holds the items it had before, and
+    `original_config` the configuration.
+    """
+
+    config: RunConfig
+    items: tuple[Item, ...]
+    expect: Expect
+    failure: Failure | None = None
+    fingerprint: str = ""
+    before: str = ""
+    after: str = ""
+    made_by: Mapping[str, object] = attrs.field(factory=dict)
+    repro: str = ""
+    minimised: Minimised | None = None
+    original: tuple[Item, ...] = ()
+    original_config: RunConfig | None = None
+    history: History = History()
+    model: tuple[Said, ...] = ()
+    extra: Mapping[str, Json] = attrs.field(factory=dict)
+    is_edited: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether its run was ended by force: it holds a configuration and a seed, and nothing to replay."""
+        return self.failure is not None and self.failure.kind == "timeout" and not self.items

@@ -1,0 +1,52 @@
+"""The format of seed files as a JSON Schema, made of the tables that the reader reads by.
+
+Law 1. What the reader takes the schema takes. It takes more where one value depends on another: unique ids,
+       agents that there are, sizes when unpacked, a configuration that does not contradict itself.
+"""
+
+import json
+from typing import Final
+
+from umi_sim.formats.strict_json import Schema, schema_of
+from umi_sim.seedfile.fields import NEEDED, READERS
+from umi_sim.seedfile.item_schema import definitions
+from umi_sim.seedfile.text import FORMAT
+
+WIDTH: Final = 100
+DEPTH: Final = 7
+
+
+def schema() -> Schema:
+    """The schema of a whole file. Top-level keys that are not known are allowed."""
+    properties = {key: schema_of(reader) for key, reader in READERS.items()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A seed file of umi-sim",
+        "type": "object",
+        "properties": {**properties, "format": {"const": FORMAT}},
+        "required": ["format", *NEEDED],
+        "$defs": definitions(),
+    }
+
+
+def text() -> str:
+    """One line for each key of a file, each kind of item, and each request, fault and move."""
+    return laid_out(schema(), 0) + "\n"
+
+
+def laid_out(value: object, depth: int) -> str:
+    if isinstance(value, dict) and depth < DEPTH and len(one_line(value)) > WIDTH:
+        parts = [f"{json.dumps(key)}: {laid_out(inner, depth + 1)}" for key, inner in value.items()]
+        return block("{", parts, "}", depth)
+    if isinstance(value, list) and depth < DEPTH and len(one_line(value)) > WIDTH:
+        return block("[", [laid_out(inner, depth + 1) for inner in value], "]", depth)
+    return one_line(value)
+
+
+def block(start: str, parts: list[str], end: str, depth: int) -> str:
+    lines = ",\n".join(f"{' ' * (depth + 1)}{part}" for part in parts)
+    return f"{start}\n{lines}\n{' ' * depth}{end}"
+
+
+def one_line(value: object) -> str:
+    return json.dumps(value)

@@ -1,0 +1,76 @@
+"""The atlas: what a world may destroy, and what it has destroyed, with the time.
+
+Law 1. Without loss nothing is struck but what can be made again: vectors. Law 2. With loss at most `loss_max`
+keys are struck, or the whole store once: a key is an entity, one of its versions, or a session. Law 3. What a
+life needs before it can answer at all (epoch, head, core, access records) is struck by a wipe alone.
+Law 4. Healing gives back links, room and services, never what was destroyed.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.rows import Address
+
+REBUILT: Final = ("vector",)
+LOSABLE: Final = ("entity", "version", "session")
+OWN_CHECKSUM: Final = ("session",)  # a flipped byte of any other row would be noticed by nobody
+
+
+@attrs.frozen
+class Loss(Data):
+    """What happened to which keys, at which event and world time; no keys: everything there was."""
+
+    kind: str
+    event: str
+    at_ms: int
+    keys: tuple[Address, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The operation that was struck."""
+        return self.event.partition("/")[0]
+
+    @property
+    def told(self) -> str:
+        """One line for people."""
+        keys = ", ".join(f"{key.kind} {key.id}" for key in self.keys) or "everything"
+        return f"{keys} by {self.kind} at {self.event}, {self.at_ms} ms"
+
+
+@attrs.define
+class Atlas(Owner):
+    loss_max: int = 0
+    losses: list[Loss] = attrs.field(factory=list)
+
+    def may_rot(self, address: Address) -> bool:
+        """Whether every copy of this row may be damaged for good."""
+        return address.kind in REBUILT or (address.kind in LOSABLE and self.has_left((address,)))
+
+    def has_left(self, keys: tuple[Address, ...]) -> bool:
+        """Whether all these keys may be lost, beside what is lost already."""
+        lost = dict.fromkeys((*(key for loss in self.losses for key in loss.keys), *keys))
+        return not self.is_wiped and len(lost) <= self.loss_max
+
+    def may_wipe(self) -> bool:
+        return self.loss_max > 0 and not self.losses
+
+    @property
+    def is_wiped(self) -> bool:
+        return any(not loss.keys for loss in self.losses)
+
+    def lose(self, kind: str, event: str, at_ms: int, *keys: Address) -> None:
+        """Written down, unless it can be made again."""
+        lost = tuple(key for key in keys if key.kind not in REBUILT)
+        if lost or not keys:
+            self.losses.append(Loss(kind, event, at_ms, lost))
+
+    def has_struck(self, op_id: str) -> bool:
+        """Whether what this operation was told to be stored may not be."""
+        return any(loss.kind == "storage_ack_early" and loss.owner == op_id for loss in self.losses)
+
+    def explains(self, row_id: str) -> bool:
+        """Whether this entity or session, or one of its versions, is lost."""
+        lost = [key.id.partition("@")[0] for loss in self.losses for key in loss.keys]
+        return row_id.partition("@")[0] in lost

@@ -1,0 +1,212 @@
+"""The services that agents share: model, embedder and storage.
+
+A service answers from its state at the instant a call arrives; a commit is durable one flush later. What a
+fault does to a call stands in strikes/.
+"""
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied
+from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Read
+from umi_sim.record.items import Args
+from umi_sim.services.atlas import Atlas
+from umi_sim.services.embedder import embed
+from umi_sim.services.recorded_replies import Sayings
+from umi_sim.services.storage import SimStorage
+
+SERVICE_OF: Final[dict[type[Asked], str]] = {
+    AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage",
+}  # fmt: skip
+VERB_OF: Final[dict[type[Asked], str]] = {
+    AskModel: "model.ask", Embed: "embedder.embed", Read: "storage.read", Commit: "storage.commit",
+}  # fmt: skip
+NO_ARGS: Final[Args] = MappingProxyType({})
+
+
+@attrs.frozen
+class Call(Data):
+    """One effect on its way: its event name, who asked in which life, and when."""
+
+    event: str
+    agent: str
+    life: int
+    op_id: str
+    workflow: str
+    step: str
+    effect: Asked
+    sent_ms: int
+
+    @property
+    def verb(self) -> str:
+        return VERB_OF[type(self.effect)]
+
+    @property
+    def site(self) -> str:
+        return f"{self.verb}.{self.workflow}.{self.step}"
+
+
+@attrs.frozen
+class Later(Data):
+    """An answer that leaves the service at `at_ms`."""
+
+    answer: Answer
+    at_ms: int
+
+
+DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout": "timeout"}
+"""What a sender may hear of a batch that nobody knows about."""
+
+
+@attrs.frozen
+class Flush(Data):
+    """A batch that becomes durable one flush later.
+
+    `told`, what its sender hears: true, nothing, unknown, timeout, or the time of a slow answer.
+    """
+
+    ticket: int
+    told: str | int
+
+
+Handled = Later | Flush | None
+
+
+@attrs.frozen
+class Tight(Data):
+    """Storage has this capacity for a while."""
+
+    until_ms: int
+    capacity_bytes: int
+
+
+@attrs.frozen
+class Lag(Data):
+    """Meanwhile searches did not know what was younger than `lag_ms`."""
+
+    until_ms: int
+    lag_ms: int
+
+
+class Services:
+    """Model, embedder and storage of one world."""
+
+    def __init__(self, dims: Mapping[str, int], capacity_bytes: int | None = None, loss_max: int = 0) -> None:
+        self.atlas = Atlas(loss_max)
+        self.wiped_ms = -1
+        self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
+        self.storage = SimStorage(capacity_bytes=capacity_bytes)
+        self.capacity_bytes = capacity_bytes
+        self.tight: Tight | None = None
+        self.lags: list[Lag] = []
+        self.now_ms = 0
+        self.away_until_ms: dict[str, int] = {}
+        self.dead_until_ms = 0
+        self.last_text = ""
+        self.sayings = Sayings()
+        self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
+        self._dims = dims
+        self._attempts: dict[tuple[str, str], int] = {}
+
+    def arrived(self, call: Call, now_ms: int) -> str:
+        """What a keyed draw about this call is about: for model and embedder the question, else its name."""
+        self.turn_to(now_ms)
+        if isinstance(call.effect, AskModel | Embed):
+            key = self._question(call)
+            self._attempts[key] = self._attempts.get(key, 0) + 1
+            return f"{key[1]}/{self._attempts[key]}"
+        return call.event
+
+    def _question(self, call: Call) -> tuple[str, str]:
+        assert isinstance(call.effect, AskModel | Embed)
+        task, text = question(call.effect)
+        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        return call.agent, f"{task}/{digest}"
+
+    def attempt(self, call: Call) -> int:
+        """How often this agent has asked this question, this time included."""
+        return self._attempts[self._question(call)]
+
+    def is_away(self, call: Call, now_ms: int) -> str:
+        """Why the service strikes every call right now: dead, away, or not at all."""
+        service = SERVICE_OF[type(call.effect)]
+        is_cut_off = call.sent_ms <= self.wiped_ms
+        if service == "storage" and (now_ms < self.dead_until_ms or is_cut_off):
+            return "dead"
+        return "away" if now_ms < self.away_until_ms.get(service, 0) else ""
+
+    def turn_to(self, now_ms: int) -> None:
+        """It is now this time: windows that change storage itself begin or end."""
+        self.now_ms = now_ms
+        tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
+        self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
+        lags = [lag.lag_ms for lag in self.lags if now_ms < lag.until_ms]
+        self.storage.horizon_ms = now_ms - max(lags) if lags else None
+
+    def lag_since(self, at_ms: int) -> int:
+        """The longest lag that searches have had since then, in milliseconds."""
+        return max((lag.lag_ms for lag in self.lags if at_ms < lag.until_ms), default=0)
+
+    def handle(self, call: Call, now_ms: int) -> Handled:
+        """What comes of a call that arrives now and that no fault strikes."""
+        away = self.is_away(call, now_ms)
+        if away:
+            return None if away == "dead" else failed(call, "unavailable", now_ms)
+        if isinstance(call.effect, Commit):
+            return Flush(self.storage.arrive(call.effect, call.agent), "true")
+        return Later(self.answer(call), now_ms)
+
+    def answer(self, call: Call) -> Answer:
+        """The true answer to anything but a commit."""
+        effect = call.effect
+        match effect:
+            case AskModel():
+                self.last_text = self.sayings.answer(call.event, effect)
+                return ModelReplied(effect.request_id, self.last_text)
+            case Embed():
+                dims = self._dims[call.agent]
+                vectors = tuple(embed(text, dims, self.vector_turn) for text in effect.texts)
+                return Embedded(effect.request_id, vectors)
+            case Read():
+                return self.storage.read(effect.request_id, effect.query)
+        raise AssertionError(effect)
+
+    def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
+        """The batch becomes durable, if storage has not died since; what the sender is told of it."""
+        self.turn_to(now_ms)
+        answer = self.storage.flush(flush.ticket, now_ms)
+        if answer is None or flush.told == "nothing":
+            return None
+        answer = attrs.evolve(answer, request_id=call.effect.request_id)
+        if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.told)):
+            answer = EffectFailed(call.effect.request_id, doubt)
+        return Later(answer, flush.told if isinstance(flush.told, int) else now_ms)
+
+    def wipe(self, now_ms: int, for_ms: int) -> None:
+        """Storage is empty after it was away for a while, and whoever used it begins anew."""
+        self.storage.wipe()
+        self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
+        self.on_wipe(max(1, for_ms))
+
+    def heal(self, now_ms: int) -> None:
+        """All windows end, and there is room for everything. What the embedder has become it stays."""
+        self.away_until_ms.clear()
+        self.dead_until_ms = 0
+        self.capacity_bytes = self.tight = None
+        self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]
+        self.turn_to(now_ms)
+
+
+def question(effect: AskModel | Embed) -> tuple[str, str]:
+    if isinstance(effect, AskModel):
+        return effect.task, effect.prompt
+    return "embed", "\0".join(effect.texts)
+
+
+def failed(call: Call, kind: FailureKind, at_ms: int, retry_after_ms: int = 0) -> Later:
+    return Later(EffectFailed(call.effect.request_id, kind, retry_after_ms), at_ms)

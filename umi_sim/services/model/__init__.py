@@ -1,0 +1,46 @@
+"""SimLLM's truth: what a flawless model answers, from the task and the prompt alone.
+
+Law 1. Pure: the same task and prompt have the same answer in every seed, process and order.
+Law 2. Total: any prompt, in any script, is answered in the form its task asks for.
+Law 3. Nothing inside an input chooses the task, and no parser of the memory finds anything to drop.
+Law 4. The tables are frozen: a changed cue changes recorded runs.
+
+  prompts      prompts read, answers written
+  cues, names  frozen tables: what a phrase tells, what a name looks like
+  extraction, routing, evolution, expansion, rewriting    one file per task
+  references, phrases, mentions, chinese    what a query refers to, what a talk mentions
+  grammar, chinese_words    their frozen tables
+"""
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+
+from umi_sim.services.model.prompts import Inputs, inputs
+
+__all__ = ["truth"]
+
+
+@lru_cache(maxsize=256)  # a shrinker asks the same again and again
+def truth(task: str, prompt: str) -> str:
+    """The truthful answer; an empty array for a task that has none."""
+    answer = answer_of(task)
+    return answer(inputs(prompt)) if answer else "[]"
+
+
+@cache
+def answer_of(task: str) -> Callable[[Inputs], str] | None:
+    """What answers a task. Its tables are large, so each comes when it is asked for."""
+    match task:
+        case "extract":
+            from umi_sim.services.model.extraction import extract as answer
+        case "route":
+            from umi_sim.services.model.routing import route as answer
+        case "evolve":
+            from umi_sim.services.model.evolution import evolve as answer
+        case "expand":
+            from umi_sim.services.model.expansion import expand as answer
+        case "rewrite":
+            from umi_sim.services.model.rewriting import rewrite as answer
+        case _:
+            return None
+    return answer

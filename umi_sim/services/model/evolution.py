@@ -1,0 +1,212 @@
+"""Task evolve: what a new statement does to an old one, by five frozen predicates in four languages."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.characters import lower, sentences, word_matches
+from umi_sim.services.model.names import name_spans
+from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
+
+ROWS_BYTES_MAX: Final = 39_900
+SHARED_NAMES_MIN: Final = 2
+FACTS_MAX: Final = 20  # of a statement; none that the memory shows has more
+
+# A phrase stands as whole words of a sentence, and what follows it is the value.
+PREDICATE_ROWS: Final = (
+    ("works at",
+     "works at, work at, worked at, working at, works for, work for, joined, arbeitet bei, arbeite bei, "
+     "arbeitet für, trabaja en, trabajo en, trabaja para", "在职于|任职于|就职于|工作在"),
+    ("lives in",
+     "lives in, live in, lived in, living in, moved to, wohnt in, wohne in, lebt in, lebe in, zog nach, "
+     "vive en, vivo en, se mudó a", "住在|搬到"),
+    ("likes",
+     "likes, like, loves, love, prefers, prefer, mag, liebt, bevorzugt, le gusta, me gusta, le encanta, "
+     "prefiere, prefiero", "喜欢|偏好"),
+    ("owns",
+     "owns, own, has a, has an, have a, have an, besitzt, besitze, hat ein, hat eine, hat einen, habe ein, "
+     "habe eine, habe einen, tiene un, tiene una, tengo un, tengo una", "拥有|有一"),
+    ("is", "is, am, are, was, were, ist, bin, sind, war, waren, es, soy, está, era", "是"),
+)  # fmt: skip
+NOW: Final = (
+    "now, since, no longer, not anymore, anymore, moved, left, became, jetzt, seit, nun, mittlerweile, "
+    "inzwischen, nicht mehr, zog, verließ, ahora, desde, ya no, se mudó, dejó, actualmente"
+)
+NOW_DENSE: Final = re.compile("现在|如今|目前|不再|搬到|离开")
+NEGATIONS: Final = frozenset(
+    "not no never t cannot longer stopped nicht kein keine keinen nie niemals ya nunca jamás".split()
+)
+NEGATIONS_DENSE: Final = re.compile("[不没]")
+VALUE_ENDS: Final = frozenset(
+    "and but since now because who which anymore again und aber seit jetzt weil mehr y pero desde ahora "
+    "porque".split()
+)
+FILLERS: Final = NEGATIONS | frozenset(
+    "now jetzt nun ahora mehr still noch auch also".split()
+)  # may part a phrase
+VALUE_ENDS_DENSE: Final = re.compile("[，,、；]|现在|因为|而且|但是")
+SKIPPED: Final = frozenset("a an the ein eine einen der die das den un una el la los las".split())
+
+Phrase = tuple[str, ...]
+
+
+def phrases(row: str) -> list[Phrase]:
+    return [tuple(phrase.split()) for phrase in row.split(", ")]
+
+
+PREDICATES: Final = {phrase: name for name, row, _ in PREDICATE_ROWS for phrase in phrases(row)}
+PREDICATES_DENSE: Final = {name: re.compile(dense) for name, _, dense in PREDICATE_ROWS}
+NOW_PHRASES: Final = dict.fromkeys(phrases(NOW), "now")
+PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES)))
+
+
+@attrs.frozen
+class Fact(Data):
+    """A predicate with its value, said or denied."""
+
+    predicate: str
+    value: str
+    is_denied: bool
+
+
+@attrs.frozen
+class Said(Data):
+    """A statement read: its key, its lines and facts, its names, and whether it tells a change."""
+
+    name: str
+    lines: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    names: tuple[str, ...]
+    is_change: bool
+
+
+NOTHING: Final = Said("", (), (), (), False)
+
+
+def evolve(given: Inputs) -> str:
+    """One row per pair asked about, in order."""
+    new, old = statements(given.get("new")), statements(given.get("old"))
+    asked = given.get("pairs")
+    pairs = dict.fromkeys(
+        (new_ref, old_ref)
+        for pair in (asked if isinstance(asked, list) else ())
+        if isinstance(pair, dict)
+        and isinstance(new_ref := pair.get("new"), str)
+        and isinstance(old_ref := pair.get("old"), str)
+    )
+    rows = (row(new_ref, old_ref, *verdict(new, old, new_ref, old_ref)) for new_ref, old_ref in pairs)
+    return f"[{','.join(fitting(rows, ROWS_BYTES_MAX))}]"
+
+
+def statements(value: object) -> dict[str, Said]:
+    """The statements by ref, the first of each."""
+    found: dict[str, Said] = {}
+    for element in value if isinstance(value, list) else ():
+        ref = element.get("ref") if isinstance(element, dict) else None
+        if isinstance(ref, str) and ref not in found:
+            found[ref] = said(element)
+    return found
+
+
+def said(element: Mapping[str, object]) -> Said:
+    name, content = element.get("name"), element.get("content")
+    text = content if isinstance(content, str) else ""
+    lines = tuple(line for part in text.split("\n") if (line := key(part)))
+    facts = tuple(islice((fact for part in sentences(text) for fact in facts_of(part)), FACTS_MAX))
+    named = [name] if isinstance(name, str) else []
+    names = dict.fromkeys(key(found) for found in (*named, *(found for _, _, found in name_spans(text))))
+    is_change = bool(NOW_DENSE.search(text)) or any(found for _, _, found in placed(words(text), NOW_PHRASES))
+    return Said(key(named[0]) if named else "", lines, facts, tuple(filter(None, names)), is_change)
+
+
+def verdict(new: Mapping[str, Said], old: Mapping[str, Said], new_ref: str, old_ref: str) -> tuple[str, str]:
+    """The type of the relation, and why."""
+    one, other = new.get(new_ref, NOTHING), old.get(old_ref, NOTHING)
+    if not one.lines or not other.lines or sorted(one.lines) == sorted(other.lines):
+        return "none", "They say the same." if one.lines and other.lines else "One of them says nothing."
+    if predicate := conflict(one, other):
+        how = "takes the place of" if one.is_change else "does not go with"
+        return "update" if one.is_change else "contradict", f'What it says with "{predicate}" {how} the old.'
+    if all(any(line in longer for longer in one.lines) for line in other.lines):
+        return "extend", "It says the same and more."
+    if one.name and one.name == other.name:
+        return "extend", "It says more of the same name."
+    if sum(name in other.names for name in one.names) >= SHARED_NAMES_MIN:
+        return "derive", "Both are about the same two names."
+    return "none", "They have nothing in common."
+
+
+def conflict(new: Said, old: Said) -> str:
+    """The predicate of which both cannot be true, among what only one of them says; empty if none."""
+    fresh = [fact for fact in new.facts if fact not in old.facts]
+    stale = [fact for fact in old.facts if fact not in new.facts]
+    found = (one.predicate for one in fresh for other in stale if excludes(one, other))
+    return next(found, "")
+
+
+def excludes(one: Fact, other: Fact) -> bool:
+    if one.predicate != other.predicate:
+        return False
+    if one.value == other.value:
+        return one.is_denied != other.is_denied
+    return not one.is_denied and not other.is_denied
+
+
+CONFIDENCES: Final = {
+    "contradict": "0.90",
+    "update": "0.90",
+    "extend": "0.70",
+    "derive": "0.60",
+    "none": "0.60",
+}
+
+
+def row(new_ref: str, old_ref: str, kind: str, reason: str) -> str:
+    return (
+        f'{{"new":{quoted(whole(new_ref))},"old":{quoted(whole(old_ref))},"type":"{kind}",'
+        f'"confidence":{CONFIDENCES[kind]},"reason":{quoted(reason)}}}'
+    )
+
+
+# Facts of a sentence.
+
+
+def facts_of(sentence: str) -> Iterator[Fact]:
+    every = words(sentence)
+    places = [at for at, word in enumerate(every) if word not in FILLERS]
+    found = [every[at] for at in places]
+    for start, end, predicate in placed(found, PREDICATES):
+        stop = next((at for at in range(end, len(found)) if found[at] in VALUE_ENDS), len(found))
+        value = " ".join(word for word in found[end:stop] if word not in SKIPPED)
+        near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
+        if value:
+            yield Fact(predicate, value, any(word in NEGATIONS for word in near))
+    for predicate, dense in PREDICATES_DENSE.items():
+        if match := dense.search(sentence):
+            value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
+            if value:
+                yield Fact(predicate, value, bool(NEGATIONS_DENSE.search(sentence[: match.start()])))
+
+
+def placed(found: list[str], table: Mapping[Phrase, str]) -> Iterator[tuple[int, int, str]]:
+    """The phrases of a table from left to right, the longest where several begin, without overlap."""
+    at = 0
+    while at < len(found):
+        lengths = range(PHRASE_WORDS_MAX, 0, -1)
+        length = next((n for n in lengths if tuple(found[at : at + n]) in table), 0)
+        if length:
+            yield at, at + length, table[tuple(found[at : at + length])]
+        at += max(1, length)
+
+
+def words(text: str) -> list[str]:
+    return [match[0] for match in word_matches(lower(text))]
+
+
+def key(text: str) -> str:
+    """The words of a text, as it is compared."""
+    return " ".join(words(text))

@@ -1,0 +1,123 @@
+"""Task extract: an entity per name, and the relations that cues state."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.characters import lower, sentences
+from umi_sim.services.model.cues import DENSE_KNOWN, DENSE_START, KNOWN, Cue, placed_cues, words_of
+from umi_sim.services.model.names import name_spans
+from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
+
+ENTITY_COUNT_MAX: Final = 50
+RELATION_COUNT_MAX: Final = 100
+CONTENT_CHARS_MAX: Final = 400
+SELF_CUES_MIN: Final = 4  # with fewer the confidence is too low for the type self
+ENTITIES_BYTES_MAX: Final = 32_000
+RELATIONS_BYTES_MAX: Final = 7_900  # both and their frame: under 40 000
+
+Mention = tuple["Sentence", int]  # a name by its number in the sentence
+
+
+@attrs.frozen
+class Sentence(Data):
+    """A sentence, its names and its cues in order; gap i stands before name i, the last one behind all."""
+
+    text: str
+    names: tuple[str, ...]
+    gaps: tuple[tuple[Cue, ...], ...]
+    cues: tuple[Cue, ...]
+
+
+def extract(given: Inputs) -> str:
+    """An entity per name with the sentences it stands in, and the relations that a cue states."""
+    text = given.get("text")
+    found = [read_sentence(part) for part in sentences(whole(text if isinstance(text, str) else ""))]
+    groups = mentions_by_name(found)
+    elements = map(entity, list(groups.values())[:ENTITY_COUNT_MAX])
+    entities = fitting(elements, ENTITIES_BYTES_MAX)
+    kept = {key: name_of(group[0]) for key, group in list(groups.items())[: len(entities)]}
+    links = list(dict.fromkeys(relations(found, kept)))[:RELATION_COUNT_MAX]
+    relation_rows = fitting(links, RELATIONS_BYTES_MAX)
+    return f'{{"entities":[{",".join(entities)}],"relations":[{",".join(relation_rows)}]}}'
+
+
+def mentions_by_name(found: list[Sentence]) -> dict[str, list[Mention]]:
+    """Where each name stands, in order of appearance; case makes no other name."""
+    groups: dict[str, list[Mention]] = {}
+    for sentence in found:
+        for at, name in enumerate(sentence.names):
+            groups.setdefault(lower(name), []).append((sentence, at))
+    return groups
+
+
+def entity(group: list[Mention]) -> str:
+    """One element of the answer, from every place where its name stands."""
+    by_text = {sentence.text: sentence for sentence, _ in group}
+    content = "\n".join(by_text)[:CONTENT_CHARS_MAX]
+    entity_type = next((found for mention in group if (found := type_of(mention)) != "note"), "note")
+    cue_count = len({cue.phrase for sentence in by_text.values() for cue in sentence.cues})
+    return (
+        f'{{"name":{quoted(name_of(group[0]))},"type":"{entity_type}",'
+        f'"content":{quoted(content)},"confidence":{confidence(cue_count)}}}'
+    )
+
+
+def name_of(mention: Mention) -> str:
+    return mention[0].names[mention[1]]
+
+
+def type_of(mention: Mention) -> str:
+    """The type told by the name itself, else by a cue beside it, else by the first cue of its sentence."""
+    sentence, at = mention
+    own = [KNOWN[word] for word in known_words(sentence.names[at])]
+    behind = [cue.after for cue in sentence.gaps[at] if cue.is_directed][-1:]
+    before = [cue.before for cue in sentence.gaps[at + 1] if cue.is_directed][:1]
+    near = [cue.before for cue in sentence.cues if not cue.is_directed and may_tell(cue, sentence)]
+    return (own + behind + before + near + ["note"])[0]
+
+
+def known_words(name: str) -> Iterator[str]:
+    for word in words_of(name):
+        if word >= DENSE_START:
+            yield from (known for known in DENSE_KNOWN if known in word)
+        elif word in KNOWN:
+            yield word
+
+
+def may_tell(cue: Cue, sentence: Sentence) -> bool:
+    return cue.before != "self" or len(sentence.cues) >= SELF_CUES_MIN
+
+
+def confidence(cue_count: int) -> str:
+    """0.60 and 0.05 per cue, at most 0.95."""
+    return f"0.{min(95, 60 + 5 * cue_count)}"
+
+
+def relations(found: list[Sentence], kept: Mapping[str, str]) -> Iterator[str]:
+    """The relations between neighbouring names of a sentence, both of them kept."""
+    for sentence in found:
+        keys = [lower(name) for name in sentence.names]
+        for source, target, gap in zip(keys, keys[1:], sentence.gaps[1:], strict=False):
+            kind = next((cue.relation for cue in gap if cue.relation), None)
+            if kind and source != target and source in kept and target in kept:
+                yield (
+                    f'{{"source":{quoted(kept[source])},"target":{quoted(kept[target])},'
+                    f'"type":"{kind}","confidence":{confidence(len(sentence.cues))}}}'
+                )
+
+
+def read_sentence(text: str) -> Sentence:
+    spans, placed = name_spans(text), placed_cues(text)
+    starts = [0, *(end for _, end, _ in spans)]
+    ends = [*(start for start, _, _ in spans), len(text)]
+    gaps: list[list[Cue]] = [[] for _ in starts]
+    for start, end, cue in placed:
+        at = bisect_right(starts, start) - 1
+        if end <= ends[at]:
+            gaps[at].append(cue)
+    cues = {cue.phrase: cue for _, _, cue in placed}
+    return Sentence(text, tuple(name for _, _, name in spans), tuple(map(tuple, gaps)), tuple(cues.values()))

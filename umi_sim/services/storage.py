@@ -1,0 +1,391 @@
+"""SimStorage: one store, strictly serializable, with the batches on their way to it.
+
+Law 1. A batch happens at one instant or not at all; before its flush no read sees any of it.
+Law 2. Each write of an address takes its next version; a version is never reused, not even after a delete.
+Law 3. A known idempotency key is answered from its first batch and changes nothing, whatever the batch says.
+Law 4. A read is one instant of the durable rows of its scope; conditions hold before any cut; order is total.
+Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before anybody can read.
+Law 6. A batch that would need more than the capacity changes nothing; one that does not grow the store always
+fits.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from umi_core.codec import encode
+from umi_core.data import Data
+from umi_core.limits import RECEIPT_MS_MAX
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import (
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Expect,
+    Query,
+    Write,
+)
+from umi_core.rows import Address, Body, Entity, Row, Vector
+from umi_core.values import Scope
+from umi_sim.services.stored_rows import (
+    Position,
+    address_order,
+    bytes_of,
+    cursor_at,
+    flipped,
+    hit_order,
+    is_version_of,
+    matches,
+    place_read,
+    position,
+    receipt_of,
+    rows_at_most,
+    vector_score,
+    words_score,
+)
+
+if TYPE_CHECKING:
+    from umi_sim.services.search_index import SearchIndex
+
+Versions = tuple[tuple[Address, int], ...]
+
+START: Final = ("", "")
+INDEXED_COUNT_MIN: Final = 256  # below it a scan is as quick, and needs no numpy
+
+
+@attrs.frozen
+class Pending(Data):
+    """A batch that has arrived and is not durable yet, and who sent it."""
+
+    commit: Commit
+    sender: str
+
+
+@attrs.frozen
+class Kept(Data):
+    """What the first durable batch of an idempotency key came to."""
+
+    versions: Versions
+    receipt: Body | None
+    at_ms: int
+
+
+@attrs.define
+class SimStorage:
+    """Rows are frozen values shared by reference, so a read copies nothing.
+
+    A search of a scope with `indexed_count_min` entities or more asks an index, made then and kept from then
+    on; it says what a scan says. `horizon_ms`: searches do not know what was told after it; `fresh_ms` says
+    when that was, for each version of an entity and each vector.
+    """
+
+    indexed_count_min: int = INDEXED_COUNT_MIN
+    capacity_bytes: int | None = None
+    horizon_ms: int | None = attrs.field(default=None, init=False)
+    rows: dict[Address, Row] = attrs.field(factory=dict, init=False)
+    graves: dict[Address, int] = attrs.field(factory=dict, init=False)  # last version of what was deleted
+    shelves: dict[Scope, dict[str, list[str]]] = attrs.field(factory=dict, init=False)  # ids of rows, by kind
+    receipts: dict[str, Kept] = attrs.field(factory=dict, init=False)  # oldest first
+    pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
+    ticket_last: int = attrs.field(default=0, init=False)
+    durable_count: int = attrs.field(default=0, init=False, eq=False)  # batches that ever became durable
+    rotten: dict[Address, tuple[int, int] | None] = attrs.field(factory=dict, init=False)  # which bit, or all
+    index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
+    fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
+    _used_bytes: int | None = attrs.field(default=None, init=False, eq=False, repr=False)  # counted on demand
+
+    # Commits: arrive, then flush, crash or tear.
+
+    def arrive(self, commit: Commit, sender: str) -> int:
+        """A ticket for the batch, which stays invisible until it is flushed."""
+        self.ticket_last += 1
+        self.pending[self.ticket_last] = Pending(commit, sender)
+        return self.ticket_last
+
+    def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None:
+        """Make the batch durable, or say why not; None if a crash took it."""
+        pending, self._now_ms = self.pending.pop(ticket, None), now_ms
+        return None if pending is None else self._decide(pending.commit, now_ms)
+
+    def crash(self) -> None:
+        """Lose what was not durable. Tickets are not reused, so a late flush finds nothing."""
+        self.pending.clear()
+
+    def torn(self, ticket: int, count: int) -> None:
+        """Write the first `count` rows of the batch, die, and undo them at restart: nothing has happened."""
+        writes = self.pending.pop(ticket).commit.writes[:count]
+        self._try(writes)
+        self.check()
+
+    def foretold(self, commit: Commit, now_ms: int) -> Committed | None:
+        """What the batch would be answered now, without making it durable; None if it would fail."""
+        if not self.is_due(commit, now_ms) or not self.has_room(commit):
+            return None
+        return Committed(commit.request_id, self._try(commit.writes), receipt_of(commit))
+
+    def wipe(self) -> None:
+        """Restart empty: versions begin anew, and no key is known."""
+        self.crash()
+        for table in (self.rows, self.graves, self.shelves, self.receipts, self.rotten, self.fresh_ms):
+            table.clear()
+        self.index, self._used_bytes = None, None
+
+    def rot(self, address: Address, bit: tuple[int, int] | None = None) -> None:
+        """From now on this row is damaged, or one bit of its snapshot is, until it is written again."""
+        assert address in self.rows
+        self.rotten[address] = bit
+
+    # Reads.
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        """Answer from this instant of the durable rows. Never fails, whatever is asked."""
+        if isinstance(query, ByIds):
+            answer = ReadDone(request_id, self._by_ids(query))
+        elif isinstance(query, ByFilter):
+            answer = self._page(request_id, query)
+        elif isinstance(query, CountRows):
+            answer = ReadDone(request_id, count=sum(1 for _ in self._matching(query)))
+        else:
+            answer = ReadDone(request_id, self._ranked(query))
+        return self._as_it_is_read(query, answer) if self.rotten else answer
+
+    def live_rows(self, scope: Scope) -> Iterator[Row]:
+        """All rows of a scope in order (kind, id), for those who judge."""
+        return self._scan(scope, tuple(self.shelves.get(scope, ())), START)
+
+    def digest(self) -> bytes:
+        """32 bytes over all that is durable, versions of deleted rows included; receipts aside."""
+        hashed = blake2b(digest_size=32)
+        for address in sorted({**self.rows, **self.graves}, key=address_order):
+            row = self.rows.get(address)
+            version = self.graves[address] if row is None else row.version
+            hashed.update(encode((address, version, None if row is None else row.body)))
+        return hashed.digest()
+
+    def used_bytes(self) -> int:
+        """What all rows take, in whole blocks."""
+        if self._used_bytes is None:
+            self._used_bytes = sum(bytes_of(row.address, row.body) for row in self.rows.values())
+        return self._used_bytes
+
+    def growth_bytes(self, commit: Commit) -> int:
+        """By how much the batch would grow the store."""
+        last = {write.address: write.body for write in commit.writes}
+        old = [self.rows.get(address) for address in last]
+        after = sum(bytes_of(address, body) for address, body in last.items())
+        return after - sum(bytes_of(row.address, row.body) for row in old if row is not None)
+
+    def is_due(self, commit: Commit, now_ms: int) -> bool:
+        """Whether the batch would be made durable now, if there is room: its key is new, its expects hold."""
+        return self._kept(commit.key, now_ms) is None and not self._changed(commit.expects)
+
+    def has_room(self, commit: Commit) -> bool:
+        if self.capacity_bytes is None:
+            return True
+        growth_bytes = self.growth_bytes(commit)
+        return growth_bytes <= 0 or self.used_bytes() + growth_bytes <= self.capacity_bytes
+
+    def check(self) -> None:
+        """Assert what must hold between any two calls. Cost grows with the number of rows."""
+        assert not self.rows.keys() & self.graves.keys()
+        assert all(row.address == address for address, row in self.rows.items())
+        assert all(row.version > 0 for row in self.rows.values())
+        assert all(row.body is not None for row in self.rows.values())
+        shelved = [row.address for scope in self.shelves for row in self.live_rows(scope)]
+        assert sorted(shelved, key=address_order) == sorted(self.rows, key=address_order)
+        assert all(ids == sorted(ids) for shelf in self.shelves.values() for ids in shelf.values())
+
+    # Detail of commits.
+
+    def _decide(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
+        kept = self._kept(commit.key, now_ms)
+        if kept is None:  # the key comes first: a batch that won already conflicts with itself
+            changed = self._changed(commit.expects)
+            if changed:
+                return EffectFailed(commit.request_id, "conflict", changed=changed)
+            if not self.has_room(commit):
+                return EffectFailed(commit.request_id, "full")
+            kept = self._make_durable(commit, now_ms)
+        return Committed(commit.request_id, kept.versions, kept.receipt)
+
+    def _kept(self, key: str, now_ms: int) -> Kept | None:
+        """What is remembered of a key, after everything that is 24 h old is forgotten."""
+        while self.receipts:
+            oldest = next(iter(self.receipts))
+            if now_ms < self.receipts[oldest].at_ms + RECEIPT_MS_MAX:
+                break
+            del self.receipts[oldest]
+        return self.receipts.get(key)
+
+    def _changed(self, expects: tuple[Expect, ...]) -> Versions:
+        """The expected rows that differ, with the version found; 0 is absent."""
+        found = [(expect.address, self._version(expect.address)) for expect in expects]
+        return tuple(pair for pair, expect in zip(found, expects, strict=True) if pair[1] != expect.version)
+
+    def _make_durable(self, commit: Commit, now_ms: int) -> Kept:
+        versions = tuple([(write.address, self._apply(write)) for write in commit.writes])
+        kept = Kept(versions, receipt_of(commit), now_ms)
+        self.durable_count += 1
+        if commit.key:  # a batch without a key is always a new one
+            self.receipts[commit.key] = kept
+        return kept
+
+    # Detail of rows: `rows`, `graves` and `shelves` change here and nowhere else.
+
+    def _version(self, address: Address) -> int:
+        row = self.rows.get(address)
+        return 0 if row is None else row.version
+
+    def _apply(self, write: Write) -> int:
+        """Do one write; the version of the address after it. A delete of what is absent changes nothing."""
+        return self._delete(write.address) if write.body is None else self._put(write.address, write.body)
+
+    def _put(self, address: Address, body: Body) -> int:
+        row = self.rows.get(address)
+        self._note(row, address, body)
+        if row is not None:
+            address, version = row.address, row.version + 1  # the address it has: found again by identity
+        else:
+            self._shelve(address)
+            version = self.graves.pop(address, 0) + 1
+        self.rows[address] = Row(address, version, body)
+        if self.index is not None:
+            self.index.changed(address)
+        return version
+
+    def _delete(self, address: Address) -> int:
+        row = self.rows.pop(address, None)
+        if row is None:
+            return self.graves.get(address, 0)
+        self._note(row, address, None)
+        self._unshelve(address)
+        self.graves[address] = row.version + 1
+        if self.index is not None:
+            self.index.changed(address)
+        return row.version + 1
+
+    def _note(self, row: Row | None, address: Address, body: Body | None) -> None:
+        """Before a row changes: it is whole again; what it will take; since when searches could know it."""
+        self.rotten.pop(address, None)
+        if self._used_bytes is not None:
+            old_bytes = 0 if row is None else bytes_of(row.address, row.body)
+            self._used_bytes += bytes_of(address, body) - old_bytes
+        if body is None:
+            self.fresh_ms.pop(address, None)
+        elif isinstance(body, Vector) or (isinstance(body, Entity) and not is_version_of(row, body)):
+            self.fresh_ms[address] = self._now_ms
+
+    def _try(self, writes: tuple[Write, ...]) -> Versions:
+        """Do the writes and undo them; the versions that they had."""
+        rows, graves = dict(self.rows), dict(self.graves)
+        fresh_ms, rotten = dict(self.fresh_ms), dict(self.rotten)
+        before = [(write.address, rows.get(write.address)) for write in writes]
+        versions = tuple([(write.address, self._apply(write)) for write in writes])
+        for address, row in reversed(before):
+            self._restore(address, row, graves.get(address))
+        self.fresh_ms, self.rotten, self._used_bytes = fresh_ms, rotten, None
+        assert self.rows == rows
+        assert self.graves == graves
+        return versions
+
+    def _restore(self, address: Address, row: Row | None, grave: int | None) -> None:
+        self._delete(address)
+        self.graves.pop(address, None)
+        if grave is not None:
+            self.graves[address] = grave
+        if row is not None:
+            self._shelve(address)
+            self.rows[address] = row
+            if self.index is not None:
+                self.index.changed(address)
+
+    def _shelve(self, address: Address) -> None:
+        insort(self.shelves.setdefault(address.scope, {}).setdefault(address.kind, []), address.id)
+
+    def _unshelve(self, address: Address) -> None:
+        ids = self.shelves[address.scope][address.kind]
+        del ids[bisect_left(ids, address.id)]
+
+    # Detail of reads.
+
+    def _as_it_is_read(self, query: Query, answer: ReadDone) -> ReadDone:
+        """Rows without the bodies that are known to be damaged, and with the bits that nobody knows of."""
+        rows = tuple([self._rotten_as(row, place_read(query, row.address)) for row in answer.rows])
+        return attrs.evolve(answer, rows=rows)
+
+    def _rotten_as(self, row: Row, address: Address) -> Row:
+        if address not in self.rotten:
+            return row
+        bit = self.rotten[address]
+        return attrs.evolve(row, body=None if bit is None else flipped(row.body, *bit))
+
+    def _by_ids(self, query: ByIds) -> tuple[Row, ...]:
+        found = [self.rows.get(address) for address in query.addresses]
+        return tuple([row for row in found if row is not None])
+
+    def _page(self, request_id: int, query: ByFilter) -> ReadDone:
+        limit, page, cursor = rows_at_most(query.limit), list[Row](), query.cursor or ""
+        for row in self._matching(query, position(cursor)):
+            if len(page) == limit:
+                return ReadDone(request_id, tuple(page), cursor)
+            page.append(row)
+            cursor = cursor_at(row)
+        return ReadDone(request_id, tuple(page))
+
+    def _matching(self, query: ByFilter | CountRows, after: Position = START) -> Iterator[Row]:
+        return (row for row in self._scan(query.scope, query.kinds, after) if matches(query.where, row.body))
+
+    def _scan(self, scope: Scope, kinds: tuple[str, ...], after: Position) -> Iterator[Row]:
+        """Rows of these kinds in order (kind, id) after a position. Touches no row of another scope."""
+        shelf = self.shelves.get(scope, {})
+        for kind in sorted(set(kinds)):
+            if kind >= after[0]:
+                ids = shelf.get(kind, [])
+                first = bisect_right(ids, after[1]) if kind == after[0] else 0
+                yield from (self.rows[Address(scope, kind, ids[i])] for i in range(first, len(ids)))
+
+    def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
+        """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
+        ids = self.shelves.get(query.scope, {}).get("entity", [])
+        is_small = len(ids) < self.indexed_count_min or self.horizon_ms is not None
+        hits = self._scanned(query) if is_small else self._looked_up(query, ids)
+        return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
+
+    def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
+        score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
+        found = [row for row in self._scan(query.scope, ("entity",), START) if matches(query.where, row.body)]
+        found = [row for row in found if self._is_known(row.address)]
+        scored = [(score_of(row), row) for row in found]
+        hits = sorted([hit for hit in scored if hit[0] >= max(1, query.min_score_ppm)], key=hit_order)
+        return hits[: rows_at_most(query.limit)]
+
+    def _looked_up(self, query: ByVector | ByWords, ids: list[str]) -> list[tuple[int, Row]]:
+        from umi_sim.services.search_index import (  # numpy with it: not for a small run
+            SearchIndex,
+            can_answer,
+        )
+
+        if not can_answer(query):
+            return self._scanned(query)
+        if self.index is None or self.index.rows is not self.rows:
+            self.index = SearchIndex(self.rows)
+        return self.index.search(query, ids)
+
+    def _vector_score(self, query: ByVector) -> Callable[[Row], int]:
+        def score(row: Row) -> int:
+            found = self.rows.get(Address(query.scope, "vector", row.address.id))
+            is_known = found is not None and self._is_known(found.address)
+            return vector_score(query.vector, found.body) if found is not None and is_known else 0
+
+        return score
+
+    def _is_known(self, address: Address) -> bool:
+        """Whether searches know this row already."""
+        return self.horizon_ms is None or self.fresh_ms.get(address, 0) <= self.horizon_ms

@@ -1,0 +1,138 @@
+"""One row as storage sees it: what it meets and how well, where it stands, what it takes, how it is damaged.
+
+Law 1. Pure: rows and addresses in, answers out.
+Law 2. A condition that a body has no field for does not hold.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+import attrs
+
+from umi_core.codec import encode
+from umi_core.conditions import Where
+from umi_core.language.words import words
+from umi_core.limits import PAGE_ROW_COUNT_MAX
+from umi_core.messages.effects import ByVector, ByWords, Commit, Query
+from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
+from umi_core.rows import Address, Body, Entity, Relation, Row, SessionRow, Vector, Version
+
+Position = tuple[str, str]  # (kind, id): where a scan stands
+
+words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
+
+BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
+
+
+# Conditions.
+
+
+def matches(where: Where, body: Body | None) -> bool:
+    """True if all conditions hold."""
+    return (
+        (where.types is None or (isinstance(body, Entity) and body.type in where.types))
+        and ((where.start_ms is None and where.end_ms is None) or in_time(where, body))
+        and (where.vector_missing is None or has_mark(body, where.vector_missing))
+        and (where.touches is None or touches(body, where.touches))
+        and not (where.without and getattr(body, "id", None) in where.without)
+    )
+
+
+def in_time(where: Where, body: Body | None) -> bool:
+    """Both ends belong to the range."""
+    if not isinstance(body, Entity):
+        return False
+    after_start = where.start_ms is None or where.start_ms <= body.time_ms
+    return after_start and (where.end_ms is None or body.time_ms <= where.end_ms)
+
+
+def has_mark(body: Body | None, vector_missing: bool) -> bool:
+    return isinstance(body, Entity) and body.vector_missing == vector_missing
+
+
+def touches(body: Body | None, entity_id: str) -> bool:
+    """Versions of this entity, and relations with it at either end."""
+    if isinstance(body, Relation):
+        return entity_id in (body.source[0], body.target[0])
+    return isinstance(body, Version) and body.entity_id == entity_id
+
+
+def receipt_of(commit: Commit) -> Body | None:
+    return next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
+
+
+def is_version_of(row: Row | None, body: Entity) -> bool:
+    """Whether the row says the same already: it is written again for other reasons, such as a relation."""
+    return row is not None and isinstance(row.body, Entity) and row.body.version == body.version
+
+
+# Scores.
+
+
+def words_score(query: ByWords) -> Callable[[Row], int]:
+    """`words_relevance_ppm` with the words of query and rows kept."""
+    asked = words_of(query.text)
+
+    def score(row: Row) -> int:
+        if not isinstance(row.body, Entity):
+            return 0
+        name = words_of(row.body.name)
+        return shared_ppm(asked, name, (*name, *words_of(row.body.content)))
+
+    return score
+
+
+def vector_score(query: tuple[int, ...], body: Body | None) -> int:
+    """Relevance of a vector row; one of another dimension scores 0."""
+    return vector_relevance_ppm(query, body.components) if isinstance(body, Vector) else 0
+
+
+# Damage.
+
+
+def place_read(query: Query, address: Address) -> Address:
+    """The row that a hit is made of: a search by vector reads the vector."""
+    return attrs.evolve(address, kind="vector") if isinstance(query, ByVector) else address
+
+
+def flipped(body: Body | None, byte: int, bit: int) -> Body | None:
+    """A session with one bit of its snapshot turned; any other body as it is."""
+    if not isinstance(body, SessionRow):
+        return body
+    data = bytearray(body.snapshot)
+    data[byte % len(data)] ^= 1 << bit % 8
+    return attrs.evolve(body, snapshot=bytes(data))
+
+
+# Order, cursors, bytes.
+
+
+def bytes_of(address: Address, body: Body | None) -> int:
+    """What a row takes, in whole blocks; nothing if it is not there."""
+    return 0 if body is None else -(-len(encode((address, body))) // BLOCK_BYTES) * BLOCK_BYTES
+
+
+def address_order(address: Address) -> tuple[str, str, str, str]:
+    return address.scope.user, address.scope.agent, address.kind, address.id
+
+
+def hit_order(hit: tuple[int, Row]) -> tuple[int, str]:
+    return -hit[0], hit[1].address.id
+
+
+def rows_at_most(limit: int | None) -> int:
+    """A page is never longer than 1000 rows; who wants all follows the cursor."""
+    return PAGE_ROW_COUNT_MAX if limit is None else min(max(0, limit), PAGE_ROW_COUNT_MAX)
+
+
+def cursor_at(row: Row) -> str:
+    """The last key of a page. Kinds are plain words, so the first slash is the border."""
+    assert "/" not in row.address.kind
+    return f"{row.address.kind}/{row.address.id}"
+
+
+def position(cursor: str) -> Position:
+    """Where a cursor points; total, so any text is a place in the order."""
+    kind, _, row_id = cursor.partition("/")
+    return kind, row_id

@@ -1,0 +1,107 @@
+"""The shelf: one seed file for each different failure, small and checked, where later sweeps find it.
+
+Law 1. The first version of a file is written when the failure comes back, before anything else is tried.
+Law 2. A file is replayed here before it is believed: what a worker saw and we do not is nondeterminism.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+import attrs
+
+from umi_core.data import Owner
+from umi_sim.seedfile import corpus
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.sweep import worker_process
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, Apart, Found, Totals
+from umi_sim.sweep.work import shrunk
+
+
+@attrs.define
+class Shelf(Owner):
+    """The files of one sweep, in `folder`. `seen`: fingerprints that have one; `hits`: of this sweep alone.
+
+    `problem`: why a file could not be written; the failure is told all the same, by its seed.
+    """
+
+    folder: Path = seed_file.EPHEMERAL
+    seen: dict[str, None] = attrs.field(factory=dict)
+    hits: Counter[str] = attrs.field(factory=Counter)
+    problem: str = ""
+
+    def first(self, totals: Totals, is_old: bool) -> None:
+        """Write what has not been seen before, as it is. `is_old`: an earlier sweep has counted its hits."""
+        if not is_old:
+            self.hits.update(totals.hits)
+        for found in totals.found.values():
+            if found.text and found.fingerprint not in self.seen and len(self.seen) < FOUND_COUNT_MAX:
+                self.put(found)
+
+    def last(self, totals: Totals) -> None:
+        """Write the files of the most frequent failures as they are in the end.
+
+        `totals` are counted again as a least: whoever found them may have been killed, or in another folder.
+        """
+        for found in kept(totals):
+            mark = found.fingerprint
+            if not self.put(found, self.hits[mark], totals.hits[mark]):
+                totals.found[mark] = attrs.evolve(found, text="")
+
+    def put(self, found: Found, hits: int = 0, hits_min: int = 0) -> bool:
+        """Whether the file is there now."""
+        seed = of(found)
+        try:
+            counted = attrs.evolve(seed, history=attrs.evolve(seed.history, hits=hits))
+            corpus.keep(counted, self.folder, hits_min)
+        except OSError as error:
+            self.problem = f"{error.filename or self.folder}: {error.strerror}"
+            return False
+        self.seen[found.fingerprint] = None
+        return True
+
+
+def kept(totals: Totals) -> list[Found]:
+    """The failures that have a file: the most frequent ones."""
+    return [found for found in totals.in_order()[:FOUND_COUNT_MAX] if found.text]
+
+
+def of(found: Found) -> SeedFile:
+    return seed_file.loads(found.text.encode(), found.path)
+
+
+def shrink(totals: Totals, executor: Executor) -> str:
+    """Make what was found small, each failure once, by the workers; why some stay as they were, if any do."""
+    todo = [found for found in kept(totals) if found.is_whole]
+    try:
+        futures = [executor.submit(shrunk, found.text) for found in todo]
+        for found, future in zip(todo, futures, strict=True):
+            if text := future.result():
+                totals.found[found.fingerprint] = attrs.evolve(found, text=text)
+    except KeyboardInterrupt:
+        worker_process.CREW.dismiss()  # whoever is at work ends, and what is small by now stays so
+    except Exception as error:  # of an executor, whoever made it
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def verify(totals: Totals, whole: Mapping[str, Found]) -> None:
+    """Replay here what workers saw; a run that is another one here stands apart from now on.
+
+    `whole`: the failures before they were shrunk, which they are again if the small one does not replay.
+    """
+    for found in kept(totals):
+        if found.is_whole and (lines := differing(of(found))):
+            apart = Apart(found.scenario, found.seed, "record-replays", tuple(lines))
+            totals.apart[apart.scenario, apart.seed, apart.rule] = apart
+            totals.found[found.fingerprint] = whole[found.fingerprint]
+
+
+def differing(seed: SeedFile) -> Sequence[str]:
+    """Why this file does not fail here as it did there; nothing if it does."""
+    done = corpus.tried(seed)
+    if done is None:
+        return [f"its file replayed here comes to no end in {corpus.REPLAY_S_MAX} s of computing"]
+    return [] if done.what == "same failure" else [f"its file replayed here {done.what}: {done.why}"]

@@ -1,0 +1,120 @@
+"""Reached: what a sweep has met of all that can be met at all, and what it never did.
+
+    steps    each row of each workflow, whether it asks or not, and what it met
+    replies  each name that a parser has for what it drops or mends
+    rules    each rule that something checks, once it had something to judge
+
+Law 1. What can come at all follows from the tables and types of umi_core: nobody keeps a list of it.
+Law 2. The engine marks what a row meets as `workflow.step: what`, what its parser says of a reply as
+       `workflow.step reply: what`; rules are counted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, get_args, get_type_hints
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.engine.workflow import Degrade, Step, Unusable, Workflow
+from umi_core.language import evolution, extraction, rewriting, routing
+from umi_core.language.replies import UNREAD
+from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
+from umi_core.workflows import WORKFLOWS
+from umi_sim.judge.invariants import RULES
+
+ANSWERS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
+    AskModel: ("ok", "unusable", "timeout", "unavailable", "rate_limited", "too_long"),
+    Embed: ("ok", "unusable", "timeout", "unavailable"),
+    Read: ("ok", "timeout", "unavailable"),
+    Commit: ("ok", "conflict", "refused", "full", "unknown", "timeout", "unavailable"),
+}
+PARSED: Final[Mapping[str, tuple[str, ...]]] = {
+    "remember.extract reply": (*UNREAD, *extraction.SHAPES),
+    "remember.evolve reply": (*UNREAD, *evolution.SHAPES),
+    "remember.route reply": (*UNREAD, *routing.SHAPES),
+    "recall.resolve reply": rewriting.VERDICTS,
+    "recall.expand reply": (*UNREAD, *rewriting.SHAPES),
+}
+"""What each parser may say of a reply, by the row that it reads for."""
+
+
+@attrs.frozen
+class Part(Data):
+    """One row, or the rules: how often it met each thing that it can meet, in order."""
+
+    name: str
+    counts: Mapping[str, int]
+
+    @property
+    def met(self) -> list[str]:
+        return [what for what, count in self.counts.items() if count]
+
+    @property
+    def never(self) -> list[str]:
+        return [what for what, count in self.counts.items() if not count]
+
+
+def steps(marks: Mapping[str, int], workflows: Iterable[Workflow] = WORKFLOWS) -> list[Part]:
+    """Every row in the order of the tables."""
+    rows = [
+        (f"{flow.name}.{step.id}", kinds_of(step, is_jumped(flow, at)))
+        for flow in workflows
+        for at, step in enumerate(flow.steps)
+    ]
+    return [part(name, kinds, marks) for name, kinds in rows]
+
+
+def replies(marks: Mapping[str, int]) -> list[Part]:
+    """Every parser."""
+    return [part(name, kinds, marks) for name, kinds in PARSED.items()]
+
+
+def rules(judged: Mapping[str, int]) -> Part:
+    """Every rule that something checks, in the order of the table."""
+    return Part("rules", {rule.name: judged.get(rule.name, 0) for rule in RULES if rule.is_checked})
+
+
+def never(marks: Mapping[str, int], judged: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
+    """Where something was never met, and what; of a step that never ran, nothing in particular."""
+    for each in (*steps(marks), *replies(marks), rules(judged)):
+        if each.never:
+            yield each.name, each.never if each.met else []
+
+
+def part(name: str, kinds: Iterable[str], marks: Mapping[str, int]) -> Part:
+    return Part(name, {kind: marks.get(f"{name}: {kind}", 0) for kind in kinds})
+
+
+def kinds_of(step: Step, is_jumped: bool = False) -> tuple[str, ...]:
+    """What this row can meet: answers, none since it asks nothing, and what follows from a failure."""
+    is_open = step.ask is None or type(None) in get_args(get_type_hints(step.ask)["return"])
+    others = {"no question": is_open, "skipped": step.when is not None or is_jumped}
+    return (*answers(step), *(kind for kind, can_be in others.items() if can_be), *ends(step))
+
+
+def answers(step: Step) -> tuple[str, ...]:
+    """Of the service that it asks; whether one may be unusable is said by the type of what it takes."""
+    if step.effect is None:
+        return ()
+    can_refuse = Unusable in get_args(get_type_hints(step.take)["return"])
+    return tuple(kind for kind in ANSWERS[step.effect] if kind != "unusable" or can_refuse)
+
+
+def ends(step: Step) -> tuple[str, ...]:
+    """What its policy makes of a failure; what is tried without end is never given up."""
+    policy = step.on_failure
+    if policy is None:
+        return ()
+    end = "degraded" if isinstance(policy.then, Degrade) else "aborted"
+    may_be = {
+        "retried": policy.attempts != 1, "planned again": policy.replan is not None, end: policy.attempts > 0,
+    }  # fmt: skip
+    return tuple(kind for kind, can_be in may_be.items() if can_be)
+
+
+def is_jumped(workflow: Workflow, at: int) -> bool:
+    """Whether an earlier row may go on with a later one than this."""
+    jumps = [
+        (n, workflow.index(name) or 0) for n, step in enumerate(workflow.steps) for name in step.skips_to
+    ]
+    return any(start < at < end for start, end in jumps)

@@ -1,0 +1,192 @@
+"""Workers: each has one child process, asks it one question at a time, and ends it when it breaks a limit.
+
+Law 1. A child that dies takes one question with it, and nothing else.
+Law 2. Children of the gate differ from others in all that must not matter.
+"""
+
+import atexit
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Literal
+
+import attrs
+
+from umi_core.data import Owner
+from umi_sim.kernel import folders
+from umi_sim.sweep.outside import Stopwatch
+
+Plain = dict[str, Any]
+Kind = Literal["plain", "gate"]
+
+COMMAND: Final = ("-P", "-c", "from umi_sim.sweep.child import serve; serve()")
+ELSEWHERE: Final = {"OPENBLAS_CORETYPE": "Prescott", "TZ": "Asia/Kathmandu", "LC_ALL": "C"}
+READ_BYTES: Final = 1 << 20
+START_MS_MAX: Final = 600_000
+LAST_MOMENT_S: Final = 5
+
+
+class Died(Exception):
+    """A child ended without an answer; `status` as of a process, negative for a signal."""
+
+    def __init__(self, status: int) -> None:
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        super().__init__(f"its process {how}")
+        self.status = status
+
+
+class OutOfLimit(Exception):
+    """A child broke a limit and was ended: `args` are which one, time or memory, and what it was."""
+
+
+@attrs.define
+class Worker(Owner):
+    """A child, started when it is first needed; what a terminal sends to this process does not reach it."""
+
+    kind: Kind
+    process: "subprocess.Popen[bytes] | None" = None
+    buffer: bytes = b""
+
+    def ask(self, question: Mapping[str, Any]) -> Plain:
+        """Raises Died or OutOfLimit; then the child is gone, and the next question gets a new one."""
+        if self.process is None:
+            self.start()
+        assert self.process is not None
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(question).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise self.died() from None
+        try:
+            answer = self.answer(question["wall_ms_max"])
+        except Died as died:
+            if died.status == -signal.SIGXCPU:
+                raise OutOfLimit("time", f"no end after {question['cpu_s_max']} s of computing") from None
+            raise
+        if "limit" in answer:
+            self.end()
+            mib = question["memory_bytes_max"] // 1024**2
+            raise OutOfLimit("memory", f"more than {mib} MiB were asked for")
+        return answer
+
+    def start(self) -> None:
+        folder = os.sep if self.kind == "gate" else None
+        self.process = subprocess.Popen(
+            [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
+        )  # fmt: skip
+        self.buffer = b""
+        try:
+            self.answer(START_MS_MAX)
+        except OutOfLimit:  # which says nothing about the seed that it was to run
+            raise Died(-signal.SIGKILL) from None
+
+    def answer(self, wall_ms_max: int) -> Plain:
+        """The next line of the child."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        watch, poll = Stopwatch(), select.poll()
+        poll.register(self.process.stdout, select.POLLIN | select.POLLHUP)
+        while b"\n" not in self.buffer:
+            left_ms = wall_ms_max - watch.elapsed_ms()
+            if left_ms <= 0 or not poll.poll(left_ms):
+                self.end()
+                raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
+            read = os.read(self.process.stdout.fileno(), READ_BYTES)
+            if not read:
+                raise self.died()
+            self.buffer += read
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        answer: Plain = json.loads(line)
+        return answer
+
+    def died(self) -> Died:
+        status = self.end(by_force=False)
+        return Died(status)
+
+    def end(self, *, by_force: bool = True) -> int:
+        """End the child; its status. Without force it has a moment to end by itself."""
+        process, self.process = self.process, None
+        if process is None:
+            return 0
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with suppress(OSError):
+                pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0 if by_force else LAST_MOMENT_S)
+        process.kill()
+        return process.wait()
+
+
+@attrs.define
+class Crew(Owner):
+    """The workers of this process: those that have nothing to do, and all that there are."""
+
+    idle: dict[Kind, list[Worker]] = attrs.field(factory=lambda: defaultdict(list))
+    all: list[Worker] = attrs.field(factory=list)
+    is_open: bool = True
+
+    @contextmanager
+    def one(self, kind: Kind) -> Iterator[Worker]:
+        """A worker for this thread alone."""
+        if not self.is_open:
+            raise Died(-signal.SIGTERM)  # the sweep is over
+        try:
+            worker = self.idle[kind].pop()
+        except IndexError:
+            worker = Worker(kind)
+            self.all.append(worker)
+        try:
+            yield worker
+        finally:
+            self.take_back(worker)
+
+    def take_back(self, worker: Worker) -> None:
+        if self.is_open:
+            self.idle[worker.kind].append(worker)
+        else:
+            worker.end()
+
+    def dismiss(self) -> None:
+        """End all children; nobody starts another until the crew is open again."""
+        self.is_open = False
+        for worker in self.all:
+            process = worker.process
+            if process is not None:
+                process.kill()
+        for workers in self.idle.values():
+            while workers:
+                workers.pop().end()
+        self.all.clear()
+
+
+CREW: Final = Crew()
+atexit.register(CREW.dismiss)
+
+
+@contextmanager
+def hired() -> Iterator[None]:
+    """Children stay, from one plan to the next, until the end of the block."""
+    try:
+        yield
+    finally:
+        CREW.dismiss()
+        CREW.is_open = True
+
+
+def environment(kind: Kind) -> dict[str, str]:
+    """What a child sees; one thread for linear algebra, since there is a process for every core."""
+    path = os.pathsep.join(filter(None, (str(folders.PROJECT), os.environ.get("PYTHONPATH"))))
+    around = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
+    if kind == "gate":
+        around |= ELSEWHERE
+        around["PYTHONHASHSEED"] = "2" if os.environ.get("PYTHONHASHSEED") != "2" else "1"
+    return around

@@ -1,0 +1,386 @@
+"""Export: a recorded failure as a plain test of umi_core, without simulator, scenario or seed.
+
+Law 1. The test tells one memory what it was told, and demands each effect; it imports umi_core alone.
+Law 2. With the planted bug of the record it fails, without it passes. Of a bug that nobody planted the right
+       effects are unknown: then the last reply must only be another one than was judged to be wrong.
+Law 3. What shows in no effect, reply or rendering of one memory is refused: its seed file is the test.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from functools import partial
+from typing import Any, Final, ParamSpec
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Data, Owner
+from umi_core.memory import Memory
+from umi_core.messages.answers import Answer, Value
+from umi_core.messages.effects import Effect, Reply
+from umi_core.messages.requests import (
+    Blocks,
+    Bytes,
+    CoreBytes,
+    Get,
+    LastRoutingDecisions,
+    Len,
+    Render,
+    Request,
+    SaveSession,
+    Set,
+)
+from umi_core.tiers.session import RESERVED
+from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
+from umi_sim.judge.inspector import Inspector
+from umi_sim.judge.invariants import rule_named
+from umi_sim.kernel.literals import INDENT, Parts, Writer, comment, number, statement
+from umi_sim.mutants import planted
+from umi_sim.record import fingerprint
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Broken, Failure
+from umi_sim.runs.runner import outcome_of, run_of
+from umi_sim.seedfile.files import SeedFile
+from umi_sim.services.calls import Call
+from umi_sim.services.storage import SimStorage
+
+P = ParamSpec("P")
+PROBES: Final[tuple[Request, ...]] = (
+    Render("probe"), Render("probe", "markdown"), Blocks("probe"), CoreBytes("probe"), Len("probe"),
+    Bytes("probe"), LastRoutingDecisions("probe"),
+)  # fmt: skip
+
+
+class CannotShow(ValueError):
+    """A failure that a plain test of one memory cannot show; the message is one line."""
+
+
+@attrs.frozen
+class Input(Data):
+    """What a memory was told; `place` counts over all memories of the run."""
+
+    place: int
+    now_ms: int
+    value: Value
+
+
+@attrs.define
+class Life(Owner):
+    """One memory from its birth on, as it was told."""
+
+    agent: str
+    number: int
+    scope: Scope
+    config: Config
+    inputs: list[Input] = attrs.field(factory=list)
+    effects: list[tuple[Effect, ...]] = attrs.field(factory=list)  # of all inputs but one that failed
+
+    def is_like(self, seen: Sequence["Seen"]) -> bool:
+        """Whether a memory with other tables did the same: a world may change them in mid-life."""
+        return all(it.effects == effects for it, effects in zip(seen, self.effects, strict=False))
+
+
+@attrs.frozen
+class Seen(Data):
+    """What one input led to. `raised`: the exception, instead of effects."""
+
+    effects: tuple[Effect, ...] = ()
+    deadline_ms: int | None = None
+    raised: str = ""
+
+
+@attrs.frozen
+class Test(Data):
+    """One test function: the inputs in order, each with the effects that it must have.
+
+    `unlike`: the last ones are those that must not come. `deadline_ms`: what is compared last, if anything.
+    """
+
+    life: Life
+    told: Sequence[tuple[int, Value, tuple[Effect, ...]]]
+    unlike: bool = False
+    is_raised: bool = False
+    has_deadline: bool = False
+    deadline_ms: int | None = None
+
+
+class Listener(Inspector):
+    """An inspector that notes what every memory is told, and whether a reply is being judged.
+
+    A deaf one lets broken promises pass, so that a run goes on to where they show.
+    """
+
+    def __init__(self, config: RunConfig, *, is_deaf: bool = False) -> None:
+        super().__init__(config)
+        self.lives: list[Life] = []
+        self.is_judging = False
+        self._current: dict[str, Life] = {}
+        self._place = 0
+        self._judging = partial(suppress, Broken) if is_deaf else nullcontext
+        self.issued = self._heard(self.issued)
+        self.woken = self._heard(self.woken)
+
+    def _heard(self, judge: Callable[P, object]) -> Callable[P, Any]:
+        def judged(*args: P.args, **named: P.kwargs) -> object:
+            said: object = None
+            with self._judging():
+                said = judge(*args, **named)
+            return said  # noqa: RET504  # a deaf one has nothing to say
+
+        return judged
+
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+        if memory.state.phase == "new":
+            life_count = sum(life.agent == agent for life in self.lives)
+            life = Life(agent, life_count + 1, memory.state.scope, memory.state.config)
+            self._current[agent] = life
+            self.lives.append(life)
+        self._current[agent].inputs.append(Input(self._place, reading_ms, value))
+        self._place += 1
+        super().stepping(agent, memory, value, reading_ms)
+
+    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
+        with self._judging():
+            super().answered(call, answer, reading_ms)
+
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
+        self.is_judging = True
+        with self._judging():
+            super().replied(agent, op_id, reply, reading_ms)
+        self.is_judging = False
+
+    def stepped(
+        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+    ) -> None:
+        self._current[agent].effects.append(effects)
+        with self._judging():
+            super().stepped(agent, memory, storage, value, effects)
+
+    def crashed(self, agent: str) -> None:
+        with self._judging():
+            super().crashed(agent)
+
+    def life_over(self, agent: str) -> None:
+        with self._judging():
+            super().life_over(agent)
+
+    def check(self, memory: Memory, storage: SimStorage) -> None:
+        with self._judging():
+            super().check(memory, storage)
+
+
+# What the memories of a run were told, and what they should have done.
+
+
+def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
+    """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
+    listener, failure = listened(seed)
+    bug = seed.config.planted
+    if bug is not None:
+        lives = listened(seed, is_deaf=True)[0].lives
+        test = by_the_bug(listener.lives, bug) or by_the_bug(lives, bug)
+        if test is None:
+            raise CannotShow(why_not(lives, bug, seed.failure or failure))
+        return [test], failure
+    if failure is None:
+        return [kept(life) for life in until(listener.lives, seed)], None
+    if seed.failure and fingerprint.of(failure) != seed.fingerprint:
+        raise CannotShow(f"fails by {failure.rule} now and not by {seed.failure.rule} as recorded: replay it")
+    return [by_the_end(listener, failure)], failure
+
+
+def why_not(lives: Iterable[Life], bug: str, failure: Failure | None) -> str:
+    """Why no test of one memory shows a planted bug."""
+    if not all(is_told_whole(life, bug) for life in lives):
+        return "workflows change in the middle of this run, which a test of one memory cannot tell"
+    seen_by = rule_named(failure.rule).seen_by if failure and failure.kind != "crash" else ""
+    hidden = "is seen inside a memory, and nothing that it said in this run shows it; another seed may"
+    how = {
+        "equivalence": "is seen by comparing two memories, and a plain test has one",
+        "inside": hidden,
+    }.get(seen_by, "shows in no effect, reply or rendering of one memory in this run; another seed may")
+    rule = f"{failure.rule} ({failure.rule_id}), broken by {bug}," if failure else bug
+    return f"{rule} {how}"
+
+
+def is_told_whole(life: Life, bug: str) -> bool:
+    """Whether a memory with the bug, told the same, does what this one did."""
+    with planted(bug, BUILT_IN):
+        return life.is_like(list(lived(life, born(life, bug))))
+
+
+def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[Listener, Failure | None]:
+    """The run again, with somebody who notes it; how it failed."""
+    listener = Listener(seed.config, is_deaf=is_deaf)
+    with planted(seed.config.planted, BUILT_IN) as registry:
+        failure = outcome_of(run_of(seed.config, seed.items, listener, registry=registry))
+    return listener, failure
+
+
+def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:
+    """The lives as far as the failure that was once recorded."""
+    if seed.failure is None:
+        return list(lives)
+    end = seed.failure.step
+    cut = [attrs.evolve(life, inputs=[it for it in life.inputs if it.place < end]) for life in lives]
+    return [life for life in cut if life.inputs]
+
+
+def kept(life: Life) -> Test:
+    """Everything as it is."""
+    seen = list(lived(life, born(life, None)))
+    if not life.is_like(seen):
+        raise CannotShow("its workflows change in mid-run, which a memory alone does not")
+    return Test(
+        life, [(each.now_ms, each.value, it.effects) for each, it in zip(life.inputs, seen, strict=True)]
+    )
+
+
+def by_the_end(listener: Listener, failure: Failure) -> Test:
+    """The last input of the run made it fail: by an exception, or by a reply that was judged to be wrong."""
+    life = max(listener.lives, key=lambda each: each.inputs[-1].place)
+    if failure.kind != "crash" and not listener.is_judging:
+        raise CannotShow(f"{failure.rule} is not seen in a reply")
+    test = kept(attrs.evolve(life, inputs=life.inputs[:-1])) if len(life.inputs) > 1 else Test(life, [])
+    seen = list(lived(life, born(life, None)))[-1]
+    last = life.inputs[-1]
+    told = [*test.told, (last.now_ms, last.value, seen.effects)]
+    return Test(life, told, unlike=not seen.raised, is_raised=bool(seen.raised))
+
+
+def lived(life: Life, memory: Memory) -> Iterator[Seen]:
+    """The life again, in a new memory; it ends with an exception."""
+    for each in life.inputs:
+        try:
+            yield Seen(memory.step(each.now_ms, each.value), memory.deadline_ms())
+        except Exception as error:
+            yield Seen(raised=repr(error))
+            return
+
+
+# The planted bug: where it first shows.
+
+
+def by_the_bug(lives: Sequence[Life], bug: str) -> Test | None:
+    """The life in which the bug shows first, with the effects of the code without it."""
+    found = [test for life in lives if (test := first_sign(life, bug))]
+    return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def first_sign(life: Life, bug: str) -> tuple[int, Test] | None:
+    """Where the life parts from that of a memory without the bug, and the test that shows it."""
+    right, wrong = born(life, None), born(life, bug)
+    with planted(bug, BUILT_IN):
+        theirs = list(lived(life, wrong))
+    if not life.is_like(theirs):
+        return None  # its tables change in mid-run
+    told: list[tuple[int, Value, tuple[Effect, ...]]] = []
+    for each, ours, other in zip(life.inputs, lived(life, right), theirs, strict=False):
+        if ours.raised:
+            return None  # what the bug has led to is nothing that the code without it ever meets
+        told.append((each.now_ms, each.value, ours.effects))
+        if ours.effects != other.effects or other.raised:
+            return each.place, Test(life, told)
+        if ours.deadline_ms != other.deadline_ms:
+            return each.place, Test(life, told, has_deadline=True, deadline_ms=ours.deadline_ms)
+    probe = probed(life, right, wrong, bug)
+    return (life.inputs[-1].place, Test(life, [*told, probe])) if probe else None
+
+
+def born(life: Life, bug: str | None) -> Memory:
+    with planted(bug, BUILT_IN) as registry:
+        return Memory(life.scope, life.config, registry)
+
+
+def probed(
+    life: Life, right: Memory, wrong: Memory, bug: str
+) -> tuple[int, Value, tuple[Effect, ...]] | None:
+    """A last request that tells the two memories apart, with the right effects: a read, or a save.
+
+    Reads change neither of them; what a save packs, nothing else shows, and nothing comes after it.
+    """
+    keys = dict.fromkeys((*(it.value.key for it in life.inputs if isinstance(it.value, Set)), *RESERVED))
+    now_ms = life.inputs[-1].now_ms
+    for probe in (*PROBES, *(Get("probe", key) for key in keys), SaveSession("probe")):
+        ours = right.step(now_ms, probe)
+        with planted(bug, BUILT_IN):
+            theirs = wrong.step(now_ms, probe)
+        if ours != theirs:
+            return now_ms, probe, ours
+    return None
+
+
+# The source.
+
+
+@attrs.frozen
+class Source(Data):
+    """A test file: its text, how many inputs it tells, and what it shows."""
+
+    text: str
+    input_count: int
+    shows: str
+
+
+def source_of(seed: SeedFile) -> Source:
+    """The test file for a seed file. Raises CannotShow, and Unwritable for a value that has no literal."""
+    tests, failure = tests_of(seed)
+    failure = seed.failure or failure
+    writer = Writer(tests[0].life.scope)
+    writer.needs(Memory)
+    body = [line for test in tests for line in function(test, writer, failure)]
+    text = "\n".join([*heading(failure), *writer.head(), *body, ""])
+    return Source(text, sum(len(test.told) for test in tests), shown_by(tests[-1], seed))
+
+
+def heading(failure: Failure | None) -> Iterator[str]:
+    yield '"""A run of umi_core as a plain test: what a memory was told, and what it must do.'
+    yield ""
+    if failure is not None:
+        yield f"{failure.rule} ({failure.rule_id}), fingerprint {fingerprint.of(failure)}."
+    yield "Written by `umi-sim export`; whatever was said stands in literals."
+    yield '"""'
+    yield ""
+
+
+def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[str]:
+    rule = re.sub("[^a-z0-9]+", "_", failure.rule.lower()) if failure else "a_run"
+    config = [("", writer.call(test.life.config))] if test.life.config != Config() else []
+    yield from ("", "", f"def test_{rule}_{test.life.agent}_{test.life.number}() -> None:")
+    yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
+    last = len(test.told) - 1
+    for index, (now_ms, value, effects) in enumerate(test.told):
+        yield ""
+        if index == last and failure is not None:
+            yield from (f"{INDENT}# {comment(line)}" for line in said(failure))
+        call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
+        if index == last and test.is_raised:
+            yield from statement("", call, "", INDENT)
+            continue
+        yield from statement("effects = ", call, "", INDENT)
+        sign = "!=" if index == last and test.unlike else "=="
+        yield from statement(f"assert effects {sign} ", writer.node(effects), "", INDENT)
+    if test.has_deadline:
+        due = "is None" if test.deadline_ms is None else f"== {number(test.deadline_ms)}"
+        yield f"{INDENT}assert memory.deadline_ms() {due}"
+
+
+def said(failure: Failure) -> Iterator[str]:
+    yield f"{failure.rule}: {failure.message}"
+    if failure.expected:
+        yield f"expected  {failure.expected}"
+    if failure.got:
+        yield f"got       {failure.got}"
+
+
+def shown_by(test: Test, seed: SeedFile) -> str:
+    """When the test fails, in words."""
+    if seed.config.planted is not None:
+        return f"fails while {seed.config.planted} is planted, passes without it"
+    if test.is_raised:
+        return "fails on the code at hand, where its last step raises"
+    if test.unlike:
+        return "fails on the code at hand; what is right at its last step is for you to write"
+    return "passes on the code at hand, fails where an effect is another one"

@@ -1,0 +1,338 @@
+"""The plugin for pytest: scenarios and seed files are tests, in anybody's project.
+
+    pytest scenarios                        each scenario with seeds 0..9, each seed file once
+    pytest --umi-sim-seeds 0..199 -n auto   more seeds, on all cores
+
+Law 1. A project without such files pays for the import of this file alone, and no other file is touched.
+Law 2. Which tests there are follows from files and options, so every process of xdist has the same ones.
+Law 3. A failure is told in the layout of umi_sim.explain.report, without a traceback; a bad file in one line.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import pytest
+
+if TYPE_CHECKING:
+    from umi_sim.record.verdict import Verdict
+    from umi_sim.runs.replay import Replayed
+    from umi_sim.scenario.files import Scenario
+    from umi_sim.seedfile.files import SeedFile
+
+PATHS_DEFAULT: Final = ("scenarios",)
+SEEDS_DEFAULT: Final = "0..9"
+KEPT: Final = ".umi-sim/ephemeral"
+SEED_COUNT_MAX: Final = 100_000
+SHRINK_SECONDS_MAX: Final = 20
+SNIFFED_BYTES: Final = 65_536
+OURS: Final = {  # what a file must show before it is believed to be ours
+    ".toml": (re.compile(rb"^\s*\[scenario\]", re.M), re.compile(rb"^\s*(id|title)\s*=", re.M)),
+    ".json": (re.compile(rb'\{\s*"'), re.compile(rb'"format"\s*:\s*"umi-seed"')),
+}
+FOLDERS = pytest.StashKey[tuple[Path, ...]]()
+REPLAYED = pytest.StashKey[tuple[Path, ...]]()
+
+
+# Options.
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("umi-sim", "simulated worlds")
+    group.addoption(
+        "--umi-sim-seeds", metavar="A..B", default=SEEDS_DEFAULT,
+        help=f"the seeds of each scenario, both ends included; default: {SEEDS_DEFAULT}",
+    )  # fmt: skip
+    group.addoption(
+        "--umi-sim-base", metavar="X",
+        help="as many fresh seeds again, drawn from X, such as the id of the commit",
+    )  # fmt: skip
+    group.addoption(
+        "--umi-sim-relaxed", action="store_true", help="seed files: compare the failure only, not the hashes"
+    )
+    group.addoption(
+        "--umi-sim-replay", metavar="FILE", action="append", default=[],
+        help="run this seed file and nothing else; it must not fail, whatever it recorded",
+    )  # fmt: skip
+    parser.addini(
+        "umi_sim_paths", type="linelist", default=None,
+        help="folders of scenarios and seed files, run whenever no path is given; "
+        "without this option those that pytest meets in a folder `scenarios` are run",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "umi_sim: a life of a scenario, or a seed file, run by umi-sim")
+    given = config.getini("umi_sim_paths")
+    folders: list[Path] = [config.rootpath / name for name in (PATHS_DEFAULT if given is None else given)]
+    config.stash[FOLDERS] = tuple(folders)
+    config.stash[REPLAYED] = tuple(Path(name).resolve() for name in config.getoption("umi_sim_replay"))
+    if config.getoption("umi_sim_seeds") != SEEDS_DEFAULT or config.getoption("umi_sim_base"):
+        seeds_of(config)  # a mistake is told before anything is collected
+    if config.stash[REPLAYED]:
+        must_be_seed_files(config.getoption("umi_sim_replay"))
+        config.args = [str(path) for path in config.stash[REPLAYED]]
+    elif given and config.args_source is not pytest.Config.ArgsSource.ARGS:
+        must_be_there(folders, given)
+        config.args += [str(path) for path in folders if not is_below(path, config.args)]
+
+
+def must_be_there(folders: Sequence[Path], names: Sequence[str]) -> None:
+    for folder, name in zip(folders, names, strict=True):
+        if not folder.is_dir():
+            raise pytest.UsageError(f"umi_sim_paths: no folder {name!r} beside the configuration of pytest")
+
+
+def must_be_seed_files(names: Iterable[str]) -> None:
+    for name in names:
+        if not Path(name).exists():
+            raise pytest.UsageError(f"--umi-sim-replay: {name}: no such file")
+        if not (name.endswith(".json") and Path(name).is_file()):
+            raise pytest.UsageError(
+                f"--umi-sim-replay: {name}: not a seed file, expected one that ends in .json"
+            )
+
+
+def is_below(path: Path, args: Iterable[str]) -> bool:
+    """Whether pytest comes by here on its way through what it was given."""
+    return any(path.is_relative_to(Path(arg).absolute()) for arg in args)
+
+
+def seeds_of(config: pytest.Config) -> list[int]:
+    """The pinned seeds, and as many fresh ones if there is a base."""
+    given, base = config.getoption("umi_sim_seeds"), config.getoption("umi_sim_base")
+    first, _, last = given.partition("..")
+    low, high = (seed_of("--umi-sim-seeds", text) for text in (first, last or first))
+    if not low <= high < low + SEED_COUNT_MAX:
+        told = f"write A..B with A <= B, at most {SEED_COUNT_MAX} seeds"
+        raise pytest.UsageError(f"--umi-sim-seeds: {given}: {told}")
+    pinned = range(low, high + 1)
+    if base is None:
+        return list(pinned)
+    seed_of("--umi-sim-base", base)
+    from umi_sim.sweep.plan import fresh_seed  # those of a sweep with this base
+
+    return [*pinned, *(fresh_seed(base, index) for index in range(len(pinned)))]
+
+
+def seed_of(option: str, text: str) -> int:
+    from umi_sim.kernel.prng import parse_seed
+
+    try:
+        return parse_seed(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"{option}: {error}") from None
+
+
+# What is collected.
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A file of ours, in one of the folders or named on the command line."""
+    kind = KINDS.get(file_path.suffix)
+    if kind is None:
+        return None
+    config = parent.config
+    is_asked_for = parent.session.isinitpath(file_path)
+    if not is_asked_for and not any(file_path.is_relative_to(folder) for folder in config.stash[FOLDERS]):
+        return None
+    if file_path in config.stash[REPLAYED] or is_ours(file_path):
+        return kind.from_parent(parent, path=file_path)
+    return None
+
+
+def is_ours(path: Path) -> bool:
+    """By a look at its beginning; what is wrong with it otherwise, its reader says."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(SNIFFED_BYTES)
+    except OSError:
+        return False
+    return all(sign.search(head) for sign in OURS[path.suffix])
+
+
+class Test(pytest.Item):
+    """A test of ours: named by what it runs, told without a line number."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.add_marker("umi_sim")
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, self.name
+
+
+class ScenarioCollector(pytest.File):
+    """A scenario: one test for each seed. One that is for running by hand must be asked for by its name."""
+
+    def collect(self) -> Iterator["Life"]:
+        from umi_sim.scenario import files as scenario
+
+        try:
+            found = scenario.load(self.path)
+        except scenario.BadScenario as error:
+            raise self.CollectError(str(error)) from None
+        if found.manual and not self.session.isinitpath(self.path):
+            return
+        for seed in seeds_of(self.config):
+            yield Life.from_parent(self, name=f"{found.id}[{seed}]", scenario=found, seed=seed)
+
+
+class Life(Test):
+    """One simulated life."""
+
+    def __init__(self, *, scenario: "Scenario", seed: int, **given: Any) -> None:
+        super().__init__(**given)
+        self.scenario, self.seed = scenario, seed
+
+    def runtest(self) -> None:
+        from shlex import join
+
+        from umi_sim.explain import report
+        from umi_sim.runs import runner
+        from umi_sim.scenario.files import draw
+
+        verdict = runner.run(draw(self.scenario, self.seed))
+        if verdict.failure is None:
+            return
+        command = join(["umi-sim", "run", shown(self.path), "--seed", str(self.seed)])
+        path = kept(self.config, verdict)
+        small = smaller(self.config, verdict, path, command) if path else []
+        fail(small or report.lines(verdict, replay_of(path) if path else command, command))
+
+
+class SeedFileCollector(pytest.File):
+    """A seed file: one test. It is read when it is run, so that to list it costs nothing."""
+
+    def collect(self) -> Iterator["Replay"]:
+        yield Replay.from_parent(self, name=f"{self.path.parent.name}/{self.path.stem}")
+
+
+class Replay(Test):
+    """A recorded run, again."""
+
+    def runtest(self) -> None:
+        from umi_sim.runs import replay
+        from umi_sim.seedfile import corpus
+        from umi_sim.seedfile import files as seed_file
+
+        is_kept = self.path.parent == kept_folder(self.config)
+        if is_kept and not self.path.exists():
+            pytest.skip("it is gone: another run saw it pass three times")
+        try:
+            seed = seed_file.read(Path(shown(self.path)))
+        except seed_file.BadSeedFile as error:
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
+        must_pass = is_kept or self.path in self.config.stash[REPLAYED]
+        done = replay.replay(seed, relaxed=must_pass or self.config.getoption("umi_sim_relaxed"))
+        if is_kept:
+            corpus.counted(self.path, seed, done)
+        if done.what == "passes" and (must_pass or seed.expect.result == "pass"):
+            return
+        if done.what == "same failure" and seed.expect.result == "fail" and not must_pass:
+            pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is told
+        fail(self.told(seed, done))
+
+    def told(self, seed: "SeedFile", done: "Replayed") -> Sequence[str]:
+        """The layout of a failure; of a failure that is gone, what to do now."""
+        from umi_sim.explain import report
+        from umi_sim.kernel.wording import row
+
+        name = shown(self.path)
+        repeat = row("repeat", f"umi-sim replay {name}")
+        if done.what == "diverged":
+            bless = f"umi-sim bless {name}    if that is meant; pytest --umi-sim-relaxed compares less"
+            return [f"DIVERGED {name}: {done.why}", repeat, row("next", bless)]
+        if done.verdict.failure is None:
+            bless = f"umi-sim bless {name}    then it must never come back"
+            return [f"UNEXPECTED PASS {name}: {done.why}", repeat, row("next", bless)]
+        saved = kept(self.config, done.verdict) if done.what == "other failure" else None
+        first, *rest = report.lines(done.verdict, replay_of(saved or Path(name)))
+        return [first, row("replay", f"{name}: {done.what}: {done.why}"), *rest]
+
+
+KINDS: Final[dict[str, type[pytest.File]]] = {".toml": ScenarioCollector, ".json": SeedFileCollector}
+
+
+def open_bug(seed: "SeedFile") -> str:
+    """Why a failure is expected."""
+    history = seed.history
+    return "; ".join(filter(None, ("open bug", history.ticket, history.notes)))
+
+
+def fail(lines: Iterable[str]) -> NoReturn:
+    """The lines, and no traceback."""
+    pytest.fail("\n".join(lines), pytrace=False)
+
+
+def shown(path: Path) -> str:
+    """A path as somebody in the current folder would type it."""
+    return os.path.relpath(path)
+
+
+# Failures that are kept.
+
+
+def kept_folder(config: pytest.Config) -> Path:
+    return config.rootpath / KEPT
+
+
+def kept(config: pytest.Config, verdict: "Verdict") -> Path | None:
+    """The seed file of a failure; None if there can be none."""
+    from umi_sim.seedfile import corpus
+    from umi_sim.seedfile import files as seed_file
+
+    try:
+        return corpus.keep_run(verdict, Path(shown(kept_folder(config))))
+    except (OSError, seed_file.BadSeedFile):
+        return None
+
+
+def replay_of(path: Path) -> str:
+    return f"umi-sim replay {path.as_posix()}"
+
+
+def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> list[str]:
+    """Shrink what is kept, once for each failure, and tell that; empty if nothing can be shrunk."""
+    from umi_sim.explain import report
+    from umi_sim.seedfile import files as seed_file
+    from umi_sim.shrink import NothingToShrink, Shrunk, shrink_whole
+
+    assert verdict.failure is not None
+    seed = seed_file.read(path)
+    try:
+        done = Shrunk(seed) if seed.minimised else shrink_whole(seed, seconds_max=SHRINK_SECONDS_MAX)
+    except NothingToShrink:
+        return []
+    if not seed.minimised:
+        seed_file.write(path, done.seed)
+    for other in done.others:
+        kept(config, other)
+    return report.failed(done.told(replay_of(path), command, verdict.failure))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist: one look for all, since a worker that begins late would see more files."""
+    node.workerinput["umi_sim_kept"] = kept_names(node.config)
+
+
+def kept_names(config: pytest.Config) -> list[str]:
+    return sorted(path.name for path in kept_folder(config).glob("*.json"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Failures of earlier runs go first, unless what is run was named file by file."""
+    if not any(isinstance(item, Test) and not session.isinitpath(item.path) for item in items):
+        return
+    input_of_worker = getattr(config, "workerinput", None)
+    names = kept_names(config) if input_of_worker is None else input_of_worker["umi_sim_kept"]
+    collected = {item.path for item in items}
+    files = [kept_folder(config) / name for name in names]
+    first = [SeedFileCollector.from_parent(session, path=path) for path in files if path not in collected]
+    items[:0] = [item for file in first for item in file.collect()]

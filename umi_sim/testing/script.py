@@ -1,0 +1,80 @@
+"""A run told call by call: what a report prints under `script` runs as it stands.
+
+from umi_sim import World
+
+world = World("working", seed=45)
+world.op("o1", "a", "set", key="k", value=b"v", ttl_ms=10)
+world.op("o2", "a", "get", at_ms=10, key="k")
+verdict = world.finish()
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from umi_core.values import Scope
+from umi_sim.explain.calls import usual_agent
+from umi_sim.explain.report import lines
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile.fields import PLAIN
+
+
+class Script:
+    """Collects items for a configuration; `finish` lives them and prints the verdict.
+
+    The configuration is what the seed draws, or a plain one. `agents` keeps only these of it; of a plain one
+    they are these, each a name, or (name, user, agent, skew_ms). `latency` and `options` override it.
+    Raises BadScenario for an unknown scenario.
+    """
+
+    def __init__(
+        self,
+        scenario: str = "smoke",
+        *,
+        seed: int = 0,
+        agents: Sequence[str | tuple[str, str, str, int]] = (),
+        latency: str = "",
+        plain: bool = False,
+        **options: Any,
+    ) -> None:
+        config = attrs.evolve(PLAIN, scenario=scenario, seed=seed) if plain else draw(find(scenario), seed)
+        if plain and agents:
+            config = attrs.evolve(config, agents=tuple(map(agent_of, agents)))
+        kept = tuple(agent for agent in config.agents if plain or not agents or agent.name in agents)
+        self.config = attrs.evolve(config, agents=kept, latency=latency or config.latency, **options)
+        self.items: list[Item] = []
+
+    def op(self, op_id: str, agent: str, name: str, *, at_ms: int = 0, **args: object) -> None:
+        """A request, at a time that counts from the start of the world."""
+        self.items.append(Op(op_id, at_ms, agent, name, args))
+
+    def fault(self, fault_id: str, kind: str, *, at: str, args: dict[str, object] | None = None) -> None:
+        """A fault at a named event, such as "o1/commit#1"."""
+        self.items.append(Fault(fault_id, kind, at, args or {}))
+
+    def schedule(self, item_id: str, *, take: str, over: str) -> None:
+        """When `over` would be delivered and `take` is ready too, deliver `take`."""
+        self.items.append(Deviation(item_id, take, over))
+
+    def clock(self, item_id: str, agent: str, move: str, *, at_ms: int = 0, **args: object) -> None:
+        """A move of an agent's clock."""
+        self.items.append(ClockMove(item_id, at_ms, agent, move, args))
+
+    def finish(self) -> Verdict:
+        """Live the run, print its report, give its verdict."""
+        verdict = run(self.config, self.items)
+        print("\n".join(lines(verdict, "the script above")))
+        return verdict
+
+
+def agent_of(given: str | tuple[str, str, str, int]) -> AgentConfig:
+    """An agent as a script names it."""
+    if isinstance(given, str):
+        return usual_agent(given)
+    name, user, agent, skew_ms = given
+    return AgentConfig(name, Scope(user, agent), skew_ms)

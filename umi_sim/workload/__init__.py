@@ -1,0 +1,1 @@
+"""Users of a memory: what they ask, and the values they give."""

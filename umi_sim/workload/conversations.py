@@ -1,0 +1,58 @@
+"""A conversation of one's own in place of drawn requests: told whole, or it is said how much of it was.
+
+Law 1. Unless somebody says how many operations there are, there are as many as the conversation needs.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from umi_sim.kernel.wording import plural
+from umi_sim.record.items import Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.scenario.drawing import steps_max
+from umi_sim.workload.users import GENERATED, transcript_lines
+
+OPERATION_COUNT_MAX: Final = 100_000  # as in a scenario file
+SPARE_COUNT: Final = 64
+
+
+def spoken(config: RunConfig, path: str) -> RunConfig:
+    """The configuration with the conversation in that file."""
+    return attrs.evolve(config, workload="transcript", transcript=path)
+
+
+def whole(config: RunConfig) -> RunConfig:
+    """With operations for all turns, those between them, and repeated ones; and with steps for these."""
+    line_count = max(len(list(transcript_lines(config, agent.name))) for agent in config.agents)
+    (n, d), (made, all_made) = config.repeat, GENERATED
+    usual = line_count * all_made * d // ((all_made - made) * max(1, d - n))
+    count = min(usual * 3 // 2 + SPARE_COUNT, OPERATION_COUNT_MAX)
+    agent_count = len(config.agents)
+    is_usual = config.steps_max == steps_max(config.operations_max, agent_count)
+    limit = steps_max(count, agent_count) if is_usual else config.steps_max
+    return attrs.evolve(config, operations_max=count, steps_max=limit)
+
+
+def remark(config: RunConfig, items: Sequence[Item]) -> str:
+    """What a report says if an agent was not told all turns; empty if each of them was."""
+    told, turns = min(turns_told(config, items, agent.name) for agent in config.agents)
+    if told == turns:
+        return ""
+    what = f"{told} of {plural(turns, 'turn')}, in {plural(config.operations_max, 'operation')}"
+    if config.operations_max == OPERATION_COUNT_MAX:
+        return f"{what}, and more there cannot be: give a part of the conversation"
+    return f"{what}: leave --set workload.operations out, or set it to more"
+
+
+def turns_told(config: RunConfig, items: Sequence[Item], agent: str) -> tuple[int, int]:
+    """How many turns are among the items, in order, and how many there are."""
+    asked = [(item.name, item.args) for item in items if isinstance(item, Op) and item.agent == agent]
+    told = turns = 0
+    rest = iter(asked)
+    for _, line in transcript_lines(config, agent):
+        is_told = line in rest  # which goes on behind it
+        if line[0] == "set":
+            told, turns = told + is_told, turns + 1
+    return told, turns

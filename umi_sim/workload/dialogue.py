@@ -1,0 +1,63 @@
+"""Talk: what a listener asks after a part of a conversation, and the last turns that go with the question.
+
+Law 1. A question is asked with what was said before it, never with what answers it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from umi_core.limits import TURN_COUNT_MAX
+from umi_core.values import Turn
+from umi_sim.formats.transcripts import TurnLine
+from umi_sim.kernel.prng import Stream
+from umi_sim.services.model.rewriting import language_of
+from umi_sim.workload.pools import some_words
+
+RECENT_COUNT: Final = 5  # last turns of which a question is asked once more
+ASKED: Final = (1, 2)  # of the recalls of a talk are questions, and of these in one that was asked in it
+ABOUT_COUNT: Final = 3  # last turns that give a question its language
+QUESTION_MARKS: Final = ("?", "？", "؟")
+ASKING: Final = {  # each means something only after what was said
+    "en": (
+        "Where does he live now?", "What does she like?", "Where do they work?", "Who told her about that?",
+        "Is it ready?", "When is his meeting?", "What is the problem with it?", "Did they go there together?",
+        "What did he say about this before?", "Does she still have the same one?",
+    ),
+    "de": (
+        "Wo arbeitet er jetzt?", "Was mag sie?", "Wer hat ihm davon erzählt?", "Was sagt sie darüber?",
+        "Wann fährt er dort hin?", "Was ist mit diesem Problem?", "Kennt er ihre Pläne?",
+        "Wer hilft ihr dabei?",
+    ),
+    "es": (
+        "¿Dónde vive ella ahora?", "¿Qué dijo él sobre eso?", "¿Cuándo es su reunión?", "¿Quién está allí?",
+        "¿Trabaja él todavía con ella?", "¿Qué problema tiene esto?", "¿Les gusta a ellos lo mismo?",
+    ),
+    "zh": (
+        "他现在住在哪里？", "她喜欢这个吗？", "他们什么时候去那里？", "它怎么样了？", "她昨天说了什么？",
+        "这件事是谁说的？", "那个多少钱？",
+    ),
+}  # fmt: skip
+
+
+def recalled(said: Sequence[TurnLine], stream: Stream) -> dict[str, object]:
+    """Words of an earlier turn, or a question about what was just said: one of the talk, or a frozen one."""
+    shown_count = stream.between(0, TURN_COUNT_MAX)
+    earlier = some_words(stream, stream.pick(said).text)
+    if not stream.chance(*ASKED):
+        return {"query": earlier, "turns": turns_of(said, shown_count)}
+    recent = range(len(said) - 1, max(0, len(said) - RECENT_COUNT) - 1, -1)
+    at = next((at for at in recent if said[at].text.rstrip().endswith(QUESTION_MARKS)), None)
+    if stream.chance(*ASKED) and at is not None:
+        return {"query": said[at].text, "turns": turns_of(said[:at], shown_count)}
+    heard = " ".join(turn.text for turn in said[-ABOUT_COUNT:])
+    return {"query": stream.pick(ASKING[language_of(heard)]), "turns": turns_of(said, shown_count)}
+
+
+def turns_of(said: Sequence[TurnLine], count: int) -> tuple[Turn, ...]:
+    """The last turns, so many at most: who opened a session is its user, all others are assistants."""
+    openers = dict[str | None, str]()
+    for turn in said:
+        openers.setdefault(turn.session, turn.speaker)
+    roles = ("assistant", "user")
+    shown = said[max(0, len(said) - count) :]
+    return tuple(Turn(roles[turn.speaker == openers[turn.session]], turn.text) for turn in shown)

@@ -1,0 +1,195 @@
+"""Agents of a world, what is on its way between them and the services, and who watches.
+
+An agent is one memory with its clock and what it is about to do. While it is down it has no memory; while it
+pauses nothing reaches it.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.memory import Memory
+from umi_core.messages.answers import Answer, Value
+from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
+from umi_core.messages.requests import Request
+from umi_core.messages.results import BlockSet, Rebalanced
+from umi_sim.faults.window import Window
+from umi_sim.kernel.clock import SimClock
+from umi_sim.record.items import Args, ClockMove, Op
+from umi_sim.record.run_config import AgentConfig
+from umi_sim.record.verdict import Broken
+from umi_sim.services.calls import Call, Flush
+from umi_sim.services.storage import SimStorage
+
+
+class Judge(Protocol):
+    """What sees a run and says when a promise is broken, by raising Broken."""
+
+    def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None: ...
+    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None: ...
+    def woken(self, agent: str, reading_ms: int) -> object: ...
+    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
+    def crashed(self, agent: str) -> None: ...
+    def wiped(self) -> None: ...
+    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None: ...
+    def stepped(
+        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+    ) -> None: ...
+
+
+@attrs.define
+class Agent(Owner):
+    """One memory with its clock and what it is about to do. `held`: what came while it paused."""
+
+    name: str
+    config: AgentConfig
+    clock: SimClock
+    memory: Memory | None = None
+    life: int = 0
+    wake_ms: int | None = None
+    pending: deque[Op | ClockMove] = attrs.field(factory=deque)
+    in_flight: dict[str, str] = attrs.field(factory=dict)
+    wake_count: int = 0
+    spin_count: int = 0
+    restart_ms: int | None = None
+    entry_count_max: int | None = None  # of core, in this life; None: as the configuration says
+    resume_ms: int | None = None
+    is_clock_held: bool = False
+    window: Window = attrs.field(factory=Window)
+    held: list["Message | Op"] = attrs.field(factory=list)
+
+    def wants_items(self) -> bool:
+        """No operation is left; the end of a clock's window may be."""
+        pending = self.pending
+        is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
+        return self.memory is not None and not is_busy
+
+    def awaits(self, answer: Answer, reading_ms: int) -> bool:
+        """Whether its memory will take an answer: it waits for it, and does not give up in the same step."""
+        if self.memory is None:
+            return False
+        state = self.memory.state
+        number = state.waiting.get(answer.request_id)
+        due_ms = None if number is None else state.operations[number].due_ms
+        return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
+
+    def take_items(self, items: Sequence[Op | ClockMove]) -> None:
+        """In order of their times, then of the record."""
+        if self.pending or len(items) > 1:
+            items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
+        self.pending = deque(items)
+
+    def pause(self, now_ms: int, args: Args) -> None:
+        """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
+        for_ms = args["for_ms"]
+        assert isinstance(for_ms, int)
+        self.window.begin(now_ms, for_ms)
+        self.resume_ms = now_ms + for_ms
+        if args["clock"] == "stands" and not self.clock.is_frozen:
+            self.clock.freeze(now_ms)
+            self.is_clock_held = True
+
+    def resume(self, now_ms: int) -> list["Message | Op"]:
+        """It goes on; what came meanwhile, in order."""
+        if self.is_clock_held:
+            self.clock.thaw(now_ms, catch_up=True)
+        self.resume_ms, self.is_clock_held = None, False
+        held, self.held = self.held, []
+        return held
+
+
+@attrs.frozen
+class Message(Data):
+    """Something on its way: a call to its service, its flush, or its answer back; or a copy of one."""
+
+    event: str
+    call: Call
+    leg: str
+    flush: Flush | None = None
+    answer: Answer | None = None
+    is_copy: bool = False
+
+    def next(self, leg: str, flush: Flush | None = None, answer: Answer | None = None) -> "Message":
+        """What follows from this message."""
+        event = f"{self.call.event}/{leg}{'.2' if self.is_copy else ''}"
+        return Message(event, self.call, leg, flush, answer, self.is_copy)
+
+    def copy(self) -> "Message":
+        return attrs.evolve(self, event=f"{self.call.event}/{self.leg}.2", is_copy=True)
+
+
+def is_busy(agent: Agent) -> bool:
+    if agent.pending or agent.in_flight or agent.memory is None or agent.resume_ms is not None:
+        return True
+    state = agent.memory.state
+    return bool(state.operations) or state.phase == "recovering"
+
+
+def must_be_quiet(agents: Iterable[Agent]) -> None:
+    """Nothing is due: then nothing may wait, but for a clock that stands until the world heals."""
+    for agent in agents:
+        if agent.clock.is_frozen:
+            continue
+        if agent.in_flight:
+            op_id, name = next(iter(agent.in_flight.items()))
+            raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
+        if agent.memory is not None and agent.memory.state.operations:
+            stuck = next(iter(agent.memory.state.operations.values()))
+            raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
+
+
+def wake_name(agent: Agent) -> str:
+    """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
+    if agent.memory is None:
+        return f"{agent.name}/start#{agent.life + 1}"
+    return (
+        f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"
+    )
+
+
+def place_in_record(agent: Agent) -> int:
+    """Items are numbered in the order of the record."""
+    return int(agent.pending[0].id[1:])
+
+
+@attrs.define
+class Tally(Owner):
+    """What happened how often in a run, by name."""
+
+    operations: Counter[str] = attrs.field(factory=Counter)
+    replies: Counter[str] = attrs.field(factory=Counter)
+    degraded: Counter[str] = attrs.field(factory=Counter)
+    fired: Counter[str] = attrs.field(factory=Counter)
+    blunt: Counter[str] = attrs.field(factory=Counter)
+    skipped: Counter[str] = attrs.field(factory=Counter)
+    excused: Counter[str] = attrs.field(factory=Counter)
+    marks: Counter[str] = attrs.field(factory=Counter)
+
+    def replied(self, outcome: Outcome) -> None:
+        name = OUTCOME_NAMES[outcome.__class__]
+        self.replies[name] += 1
+        if isinstance(outcome, Done):
+            for item in outcome.degraded:
+                self.degraded[item.name] += item.count
+            self.marks.update(rare(outcome.value))
+        elif isinstance(outcome, Refused | Failed):
+            self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
+
+
+def rare(value: object) -> Iterator[str]:
+    """What a reply tells that seldom happens: entries that left core to make room."""
+    if isinstance(value, BlockSet) and value.evicted:
+        yield "core: an entry left for a text"
+    elif isinstance(value, Rebalanced) and value.evicted:
+        yield "core: an entry left for a better one"
+
+
+OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {
+    Done: "done",
+    Refused: "refused",
+    Failed: "failed",
+    Unknown: "unknown",
+}

@@ -1,0 +1,132 @@
+"""The generator: items drawn from the seed, appended to the record, and executed like any others.
+
+Law 1. Each decision has a stream or key of its own, by name: a draw more in one place moves none elsewhere.
+Law 2. The pauses of a user end at random, or land on an instant that matters: just before, at, just after.
+A question that is asked again may wait until a memory no longer knows what became of it.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from umi_sim.faults.kinds import Dice
+from umi_sim.faults.window import Window
+from umi_sim.kernel.clock import SimClock
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.workload.users import Known, Workload
+from umi_sim.world import clock_moves
+from umi_sim.world.schedule import policy_of
+from umi_sim.world.source import ArgsMaker
+
+AT_ONCE: Final = (1, 2)
+LANDING_MS: Final = (-1, 0, 1)
+PATIENT: Final = (1, 4)
+
+
+class Watched(Known, Protocol):
+    """What the generator may know of the world: instants that matter, on an agent's own clock.
+
+    `lapses`: when rewrites of questions run out.
+    """
+
+    def deadlines(self, agent: str) -> Sequence[int]: ...
+    def lapses(self, agent: str) -> Sequence[int]: ...
+    def clock(self, agent: str) -> SimClock: ...
+
+
+class Generator:
+    """The source of a fresh run, or of what comes after the items of `record`."""
+
+    def __init__(self, config: RunConfig, known: Watched, record: Sequence[Item] = ()) -> None:
+        self.record: list[Item] = list(record)
+        self._config = config
+        self._known = known
+        self._dice = Dice(config.seed, config.faults, is_everywhere=config.everywhere)
+        self._schedule = policy_of(config)
+        names = [agent.name for agent in config.agents]
+        self._workloads = {name: Workload(config, name, known) for name in names}
+        self._pauses = {name: Stream(config.seed, "agent", name, "pause") for name in names}
+        self._done: dict[str, bool] = {}
+        numbers = [int(item.id[1:]) for item in record]
+        self._counts = dict.fromkeys("ofsc", max(numbers, default=0))
+        self._is_transcript = config.workload == "transcript"
+        self._origins: dict[str, int] = {}  # when the transcript began; its turns keep their distances
+        self._windows = {name: Window() for name in names}  # of clocks
+        self._landings: dict[str, int] = {}  # readings that the next op must see, and time alone would skip
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        if in_flight >= self._config.in_flight_max or agent in self._done:
+            return ()
+        drawn = self._workloads[agent].next()
+        if drawn is None:
+            self._done[agent] = True
+            return ()
+        at_ms = self._next_at(agent, now_ms)
+        op = Op(self._next_id("o"), at_ms, agent, *drawn)
+        moves = self._moves(agent, op)
+        items: tuple[Op | ClockMove, ...] = (*moves, op)
+        self.record.extend(items)
+        return items
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        kind = self._dice.struck(verb, site, data)
+        args = make_args(kind, self._dice.draw(kind, site, data)) if kind else None
+        if kind is None or args is None:
+            return None
+        fault = Fault(self._next_id("f"), kind, event, args)
+        self.record.append(fault)
+        return fault
+
+    def choose(self, ready: Sequence[str]) -> int:
+        index = self._schedule.choose(ready)
+        if index:
+            self.record.append(Deviation(self._next_id("s"), ready[index], ready[0]))
+        return index
+
+    def _next_id(self, letter: str) -> str:
+        self._counts[letter] += 1
+        return f"{letter}{self._counts[letter]}"
+
+    def _next_at(self, agent: str, now_ms: int) -> int:
+        """World time of the next op: as script or transcript say, a landing, at once, or after a pause."""
+        stream, told_ms = self._pauses[agent], self._workloads[agent].at_ms
+        if told_ms is not None:
+            origin_ms = self._origins.setdefault(agent, told_ms if self._is_transcript else 0)
+            return max(now_ms, told_ms - origin_ms)
+        lapses = self._known.lapses(agent) if self._workloads[agent].is_again else ()
+        if lapses and stream.chance(*PATIENT):
+            return self._landed(agent, now_ms, stream.pick(lapses))
+        if stream.chance(*self._config.land):
+            deadlines = self._known.deadlines(agent)
+            if deadlines:
+                return self._landed(agent, now_ms, stream.pick(deadlines))
+        is_at_once = stream.chance(*AT_ONCE)
+        return now_ms if is_at_once else now_ms + stream.log_between(1, self._config.pause_ms_max)
+
+    def _landed(self, agent: str, now_ms: int, at_ms: int) -> int:
+        """World time near that instant of the agent's clock; now if it is past."""
+        wanted_ms = at_ms + self._pauses[agent].pick(LANDING_MS)
+        clock = self._known.clock(agent)
+        landed_ms = clock.world_at(wanted_ms, now_ms)
+        if landed_ms is None:
+            return now_ms
+        if landed_ms > now_ms and clock.reading(landed_ms) > wanted_ms:  # a fast clock leaves readings out
+            self._landings[agent] = wanted_ms
+            return landed_ms - 1
+        return landed_ms
+
+    def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
+        """Moves of the clock just before the op, and the end of those that last."""
+        to_ms = self._landings.pop(agent, None)
+        moves: clock_moves.Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
+        site = "agent.clock"
+        kind = self._dice.struck(site, site, op.id)
+        if kind is not None:
+            draw, window = self._dice.draw(kind, site, op.id), self._windows[agent]
+            reading_ms = self._known.clock(agent).reading(op.at_ms)
+            remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
+            moves += clock_moves.drawn(kind, draw, window, op.at_ms, remaining)
+        return tuple(
+            ClockMove(self._next_id("c"), op.at_ms + in_ms, agent, move, args) for in_ms, move, args in moves
+        )

@@ -1,0 +1,208 @@
+"""Mail: what is on its way between agents and services, and what becomes of a call that arrives.
+
+Law 1. An effect has a name: its owner, the row that asks, and how often this owner asked there.
+Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
+Law 3. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Protocol
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.memory import Memory
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Asked, Commit
+from umi_core.state import Operation
+from umi_sim.faults import strikes
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Tag, Trace
+from umi_sim.record.trace_fields import effect_fields, short
+from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
+from umi_sim.world.agent import Agent, Message, Tally
+from umi_sim.world.links import Lane, Links, Trip, lane_of
+from umi_sim.world.source import Source
+
+Entry = tuple[int, int, Message]  # due time, place in the order of that time, what is delivered
+
+
+class Around(Protocol):
+    """What mail needs of the world around it."""
+
+    config: RunConfig
+    source: Source
+    trace: Trace
+    tally: Tally
+    services: Services
+    now_ms: int
+    is_healed: bool
+    keep_story: bool
+
+    def strike(self, item_id: str, kind: str, event: str) -> None: ...
+    def tell(self, event: str, what: str) -> None: ...
+
+
+@attrs.define
+class Mail(Owner):
+    """Messages in order of their due time."""
+
+    world: Around = attrs.field(repr=False)
+    queue: list[Entry] = attrs.field(init=False, factory=list)
+    links: Links = attrs.field(init=False)
+    sent_count: int = attrs.field(init=False, default=0)
+    names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
+    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # background operations
+    slow: dict[Lane, Entry] = attrs.field(init=False, factory=dict)  # to be overtaken by the next one
+
+    def __attrs_post_init__(self) -> None:
+        world = self.world
+        self.links = Links(world.config, world.source, world.strike, world.tally.blunt)
+
+    # The queue.
+
+    def next_due(self) -> int | None:
+        return self.queue[0][0] if self.queue else None
+
+    def due(self, due_ms: int) -> Iterator[Entry]:
+        """All that is due by then, oldest first."""
+        return iter(sorted(entry for entry in self.queue if entry[0] <= due_ms))
+
+    def take_first(self) -> Message:
+        return heappop(self.queue)[2]
+
+    def take(self, entry: Entry) -> Message:
+        self.queue.remove(entry)
+        self.queue.sort()  # a sorted list is a heap
+        return entry[2]
+
+    def post(self, delay_ms: int, message: Message, before: int = 0) -> Entry:
+        """Due so much later, after all that is due then; `before` puts it before them, in order downwards."""
+        self.sent_count += 1
+        entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
+        heappush(self.queue, entry)
+        return entry
+
+    def heal(self) -> None:
+        """From now on nothing is slow; what a link held is due."""
+        self.links.heal()
+        now_ms = self.world.now_ms
+        self.queue = sorted(
+            (min(due_ms, now_ms) if place < 0 else due_ms, place, message)
+            for due_ms, place, message in self.queue
+        )
+
+    # Over a link.
+
+    def carry(self, message: Message, ready_ms: int = 0) -> None:
+        """The message sets out in `ready_ms` from now; it may come never, once or twice."""
+        trips = self.links.trips(message, ready_ms, self.world.now_ms)
+        for trip in trips:
+            self.travel(message, trip)
+        if not trips and self.world.keep_story:
+            self.world.tell(message.event, "lost on its way")
+
+    def travel(self, message: Message, trip: Trip) -> None:
+        if trip.is_copy:
+            message = message.copy()
+            if message.leg == "request":
+                self.links.copied[message.call.event] = "sent"
+        before = 1 + self.links.release_order(message.event) if trip.is_released else 0
+        entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
+        self.let_pass(lane, entry)
+        if trip.is_overtaken:
+            self.slow[lane] = entry
+
+    def let_pass(self, lane: Lane, entry: Entry) -> None:
+        """What waits on this link to be overtaken is due right behind this message, if that is sooner."""
+        slow = self.slow.pop(lane, None)
+        if slow is not None and slow[0] > entry[0] and slow in self.queue:
+            self.post(entry[0] - self.world.now_ms, self.take(slow))
+
+    # On the way up.
+
+    def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
+        """Name the effect and put it on its way."""
+        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
+        step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
+        owner = self.owner_of(agent, operation)
+        place = f"{owner}/{step}"
+        self.names[place] += 1
+        event = f"{place}#{self.names[place]}"
+        self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
+        if self.world.keep_story:
+            self.world.tell(event, short(effect))
+        call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.world.now_ms)
+        self.carry(Message(event, call, "request"))
+
+    def owner_of(self, agent: Agent, operation: Operation) -> str:
+        """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
+        if operation.op_id is not None:
+            return str(operation.op_id)
+        key = (agent.name, agent.life, operation.number)
+        if key not in self.owners:
+            kind = f"{agent.name}:{operation.workflow}"
+            self.names[kind] += 1
+            self.owners[key] = f"{kind}:{self.names[kind]}"
+        return self.owners[key]
+
+    # At the service.
+
+    def arrive(self, message: Message) -> None:
+        """The call reaches its service, where a fault may be waiting."""
+        call = message.call
+        if self.links.copied.get(call.event, "sent") != "sent":
+            self.arrive_again(message)
+            return
+        world, services, fault = self.world, self.world.services, None
+        luck = services.arrived(call, world.now_ms)
+        if not world.is_healed and not services.is_away(call, world.now_ms):
+            fault = world.source.fault(
+                call.verb, call.site, call.event, luck, strikes.args_for(services, call, world.tally.blunt)
+            )
+        if fault is None:
+            handled = services.handle(call, world.now_ms)
+        else:
+            world.strike(fault.id, fault.fault, call.event)
+            handled = strikes.strike(services, call, world.now_ms, fault.fault, fault.args)
+        if call.event in self.links.copied:
+            self.links.copied[call.event] = "arrived"
+        self.handled(message, handled)
+
+    def arrive_again(self, message: Message) -> None:
+        """A service that failed the first copy for sure, or is away, does not even look at the second."""
+        call, services, now_ms = message.call, self.world.services, self.world.now_ms
+        services.turn_to(now_ms)
+        if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
+            self.handled(message, services.handle(call, now_ms))
+
+    def handled(self, message: Message, handled: Handled) -> None:
+        if isinstance(handled, Flush):
+            self.post(self.world.config.flush_ms, message.next("flush", flush=handled))
+        else:
+            self.answer_later(message, handled)
+
+    def flush(self, message: Message, flush: Flush) -> None:
+        """A batch becomes durable."""
+        world, call = self.world, message.call
+        if self.links.copied.get(call.event) == "failed":
+            world.services.storage.pending.pop(flush.ticket, None)
+        else:
+            self.answer_later(message, world.services.flush(call, flush, world.now_ms))
+
+    def answer_later(self, message: Message, later: Later | None) -> None:
+        if later is None:
+            return
+        event = message.call.event
+        if event in self.links.copied and is_definite(message.call, later):
+            self.links.copied[event] = "failed"
+        ready_ms = max(0, later.at_ms - self.world.now_ms)
+        self.carry(message.next("answer", answer=later.answer), ready_ms)
+
+
+def is_definite(call: Call, later: Later) -> bool:
+    """It says that nothing happened, and that nothing will."""
+    is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
+    return isinstance(later.answer, EffectFailed) and not is_in_doubt

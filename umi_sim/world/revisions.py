@@ -1,0 +1,123 @@
+"""Revisions: all workflows change while operations run, through the public calls of the registry.
+
+Law 1. Who watches from outside sees no difference: a row that does nothing comes, and goes again.
+Law 2. It comes first, so whoever goes on with the rows of another revision does one twice, or leaves one out.
+Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
+Law 4. Where they change after every second op, or fourth, and so on, three interceptors come with the first
+change. Two only look on; what they see must be an onion: outer before inner, and inner before outer. The
+third, innermost, wants what no interceptor may at every fourth question: that is told, and has no effect.
+"""
+
+from functools import partial
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Where
+from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Verdict
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Learned, Step
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Query
+from umi_core.state import Facts, View
+from umi_core.values import Scope
+from umi_sim.record.verdict import demand
+
+CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
+
+
+def nothing_learned(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned()
+
+
+ROW: Final = Step("nothing", take=nothing_learned, otherwise={})
+
+
+class Revisions:
+    """How often the workflows have changed: once for every so many ops; 0 is never."""
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._count = 0
+        self._onion = Onion()
+
+    def reached(self, op_id: str, registry: Registry) -> Registry:
+        """The registry with which this op begins; the same one as before, if it brings no change."""
+        self._onion.check()
+        due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX) if self._every else 0
+        while self._count < due_count:
+            self._count += 1
+            registry = changed(registry)
+            if self._count == 1 and self._every % 2 == 0:
+                registry = self._onion.around(registry)
+        return registry
+
+
+def changed(registry: Registry) -> Registry:
+    """Each workflow with the row that does nothing, or without it if it is there."""
+    for name in registry.revisions:
+        first = registry.at(name).steps[0].id
+        is_there = first == ROW.id
+        registry = registry.remove(name, first) if is_there else registry.insert_before(name, first, ROW)
+    return registry
+
+
+# Interceptors that look on.
+
+ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
+
+
+class Onion:
+    """Two interceptors and the order in which they were called."""
+
+    def __init__(self) -> None:
+        self._due: tuple[str, str] | None = None  # who must be called next
+        self._wrong, self._is_used = "", False
+
+    def around(self, registry: Registry) -> Registry:
+        """The registry with both of them. The inner one is registered first, and has to wait all the same."""
+        for name, priority in (("inner", 2), ("outer", 1)):
+            out, back = partial(self._called, "out", name), partial(self._called, "back", name)
+            registry = registry.with_interceptor(Interceptor(name, out, back, back, priority))
+        return registry.with_interceptor(Interceptor("meddler", meddles, priority=3))
+
+    def check(self) -> None:
+        """Raises Broken if they were ever called in another order."""
+        if self._is_used:
+            what = "interceptors were called in another order"
+            demand(not self._wrong, "hook-order", what, "an onion", self._wrong)
+
+    def _called(self, way: str, name: str, *_: object) -> Pass:
+        first, last = ORDER[way]
+        self._is_used = True
+        is_first = self._due is None and name == first
+        if not is_first and self._due != (way, name):
+            self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
+        self._due = (way, last) if name == first else None
+        return Pass()
+
+
+# One that does not.
+
+MEDDLES_EVERY: Final = 4
+
+
+def meddles(place: Place, request: Asked) -> Verdict:
+    return Pass() if request.request_id % MEDDLES_EVERY else Rewrite(overdone(request))
+
+
+def overdone(request: Asked) -> Asked:
+    """More than was asked, or another thing: wider reads, later time-outs, smaller batches."""
+    if isinstance(request, AskModel | Embed):
+        return attrs.evolve(request, timeout_ms=request.timeout_ms + 1)
+    if isinstance(request, Commit):
+        return attrs.evolve(request, writes=request.writes[1:])
+    return attrs.evolve(request, query=widened(request.query))
+
+
+def widened(query: Query) -> Query:
+    if isinstance(query, ByIds):
+        return ByIds(query.addresses[1:])
+    if query.where != Where():
+        return attrs.evolve(query, where=Where())
+    return attrs.evolve(query, scope=Scope(query.scope.user, "another agent"))

@@ -1,0 +1,102 @@
+"""Schedules: which of several events that are due at the same instant is delivered first.
+
+Law 1. A policy sees the names of what is ready, oldest first, and nothing else.
+Law 2. What it takes before the oldest is recorded as a deviation, so a replay needs no policy.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+from umi_sim.kernel.prng import Keyed, Stream, stream_key
+from umi_sim.record.run_config import RunConfig
+
+DEPTH_MAX: Final = 5
+DEPTHS: Final = tuple(f"pct({depth})" for depth in range(1, DEPTH_MAX + 1))
+POLICIES: Final = ("fifo", "lifo", "random", *DEPTHS)
+DECISIONS_PER_OPERATION: Final = 8  # an estimate: only so far apart are the turning points drawn
+
+
+class Policy(Protocol):
+    """An order of what is ready."""
+
+    def choose(self, ready: Sequence[str]) -> int:
+        """Which of the ready events, oldest first, is delivered; 0 is what fifo takes."""
+        ...
+
+
+def policy_of(config: RunConfig) -> Policy:
+    """The policy that the configuration names."""
+    return MAKERS[config.policy](config.seed, config.operations_max * len(config.agents))
+
+
+class Fifo:
+    """The oldest first."""
+
+    def choose(self, ready: Sequence[str]) -> int:
+        return 0
+
+
+class Lifo:
+    """The newest first."""
+
+    def choose(self, ready: Sequence[str]) -> int:
+        return len(ready) - 1
+
+
+class Uniform:
+    """Each as likely as the next."""
+
+    def __init__(self, seed: int) -> None:
+        self._stream = Stream(seed, "schedule")
+
+    def choose(self, ready: Sequence[str]) -> int:
+        return self._stream.below(len(ready))
+
+
+class Pct:
+    """Probabilistic concurrency testing: every lane has a priority, and at depth - 1 decisions the lane that
+    would run falls below all others.
+
+    A bug that needs `depth` events in a certain order shows at least once in lanes * decisions^(depth - 1)
+    runs, however many others there are (Burckhardt et al., ASPLOS 2010).
+    """
+
+    def __init__(self, seed: int, depth: int, operation_count: int) -> None:
+        stream = Stream(seed, "schedule")
+        decision_count = max(1, DECISIONS_PER_OPERATION * operation_count)
+        self._turns = tuple(stream.below(decision_count) for _ in range(depth - 1))
+        self._keyed = Keyed(stream_key(seed, ("schedule", "lane")))
+        self._fallen: dict[str, int] = {}
+        self._count = 0
+
+    def choose(self, ready: Sequence[str]) -> int:
+        lanes = [lane_of(event) for event in ready]
+        if self._count in self._turns:
+            self._fallen[max(lanes, key=self._priority)] = -1 - self._count
+        self._count += 1
+        return lanes.index(max(lanes, key=self._priority))
+
+    def _priority(self, lane: str) -> int:
+        fallen = self._fallen.get(lane)
+        return self._keyed.draw(lane) if fallen is None else fallen
+
+
+def lane_of(event: str) -> str:
+    """What goes on by itself: an operation, the storage that makes batches durable, an agent's wake-ups."""
+    if event.endswith("/flush"):
+        return "storage"
+    owner, _, place = event.partition("/")
+    return f"{owner}/wake" if place.startswith("wake#") else owner
+
+
+def pct(depth: int) -> Callable[[int, int], Policy]:
+    return lambda seed, operation_count: Pct(seed, depth, operation_count)
+
+
+MAKERS: Final[Mapping[str, Callable[[int, int], Policy]]] = {
+    "fifo": lambda seed, operation_count: Fifo(),
+    "lifo": lambda seed, operation_count: Lifo(),
+    "random": lambda seed, operation_count: Uniform(seed),
+    **{name: pct(depth) for depth, name in enumerate(DEPTHS, 1)},
+}
+assert tuple(MAKERS) == POLICIES

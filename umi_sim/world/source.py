@@ -1,0 +1,85 @@
+"""Where a run's items come from: drawn from a seed, or read from a record. The world cannot tell them apart.
+
+Law 1. Generating is: draw the next item, append it to the record, execute it.
+Law 2. A replay executes a record; what it names that does not come about is skipped and counted.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from umi_sim.faults.kinds import KINDS, Draw
+from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
+
+
+class ArgsMaker(Protocol):
+    """Draws the args of a fault about to strike; None if it would change nothing (blunt)."""
+
+    def __call__(self, kind: str, draw: Draw, /) -> Args | None: ...
+
+
+class Source(Protocol):
+    """What the world asks of whoever supplies items."""
+
+    record: list[Item]
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        """What this agent does next, in order; empty while it has nothing to do."""
+        ...
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        """The fault that strikes this event."""
+        ...
+
+    def choose(self, ready: Sequence[str]) -> int:
+        """Which of the ready events is delivered; 0 is what fifo takes."""
+        ...
+
+
+class Replay:
+    """A recorded list of items."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.record = list(items)
+        self._queues: dict[str, deque[Op | ClockMove]] = defaultdict(deque)
+        self._faults: dict[str, deque[Fault]] = defaultdict(deque)
+        self._deviations: dict[str, list[Deviation]] = defaultdict(list)
+        for item in self.record:
+            self._file(item)
+
+    def _file(self, item: Item) -> None:
+        if isinstance(item, Fault):
+            self._faults[item.at].append(item)
+        elif isinstance(item, Deviation):
+            self._deviations[item.over].append(item)
+        else:
+            self._queues[item.agent].append(item)
+
+    def next_items(self, agent: str, now_ms: int, in_flight: int) -> Sequence[Op | ClockMove]:
+        return tuple(self._queues.pop(agent, ()))
+
+    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
+        waiting = self._faults.get(event, ())
+        fault = next((fault for fault in waiting if strikes(fault.fault, verb)), None)
+        if fault is not None:
+            self._faults[event].remove(fault)
+        return fault
+
+    def choose(self, ready: Sequence[str]) -> int:
+        for deviation in self._deviations.get(ready[0], ()):
+            if deviation.take in ready:
+                self._deviations[ready[0]].remove(deviation)
+                return ready.index(deviation.take)
+        return 0
+
+    def unused(self) -> Mapping[str, int]:
+        """Items whose moment never came, by kind."""
+        faults = sum(map(len, self._faults.values()))
+        deviations = sum(map(len, self._deviations.values()))
+        counts = {"fault": faults, "schedule": deviations}
+        return {name: count for name, count in counts.items() if count}
+
+
+def strikes(kind: str, verb: str) -> bool:
+    """A kind that strikes this service call, or any of its service."""
+    return KINDS[kind].verb in (verb, f"{verb.split('.')[0]}.any")

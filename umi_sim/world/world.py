@@ -1,0 +1,456 @@
+"""The world: agents, the services they share, one queue of events in virtual time.
+
+Law 1. World time starts at 0, jumps from event to event and never goes back.
+Law 2. Ready are all events of the smallest due time. Oldest first means: messages in order of sending, then
+       wake-ups by agent, then items in order of the record.
+Law 3. A run is a function of configuration and items. The world asks its source for luck and order, and
+       cannot tell a generator from a record.
+Law 4. Every input makes a record of the trace before the memory sees it.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+import attrs
+
+from umi_core.codec import plain_parts
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.engine.registry import Registry
+from umi_core.memory import Memory
+from umi_core.messages.answers import Value, Wake
+from umi_core.messages.effects import Reply
+from umi_core.messages.requests import REQUESTS
+from umi_core.workflows import BUILT_IN
+from umi_sim.kernel.clock import READING_MS_MAX, SimClock
+from umi_sim.record.items import Args, ClockMove, Op
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Tag, Trace
+from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, shown_args
+from umi_sim.record.verdict import Event, demand
+from umi_sim.services.calls import Services
+from umi_sim.world import clock_moves, crashes
+from umi_sim.world.agent import (
+    Agent,
+    Judge,
+    Message,
+    Tally,
+    is_busy,
+    must_be_quiet,
+    place_in_record,
+    wake_name,
+)
+from umi_sim.world.mail import Entry, Mail
+from umi_sim.world.revisions import Revisions
+from umi_sim.world.source import Source
+
+STATE_EVERY: Final = 16
+RESTORE_EVERY: Final = 64
+SPIN_MAX: Final = 3
+STORY_COUNT_MAX: Final = 400
+
+OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
+
+Ready = tuple[str, Callable[[], None]]
+
+
+class OutOfSteps(Exception):
+    """The step limit of a run was reached."""
+
+
+@attrs.define
+class World(Owner):
+    """One run in progress. `judge` sees everything from outside; `source` supplies items, luck and order."""
+
+    config: RunConfig
+    source: Source
+    judge: Judge
+    registry: Registry = BUILT_IN
+    keep_story: bool = False
+    agents: dict[str, Agent] = attrs.field(init=False, factory=dict)
+    lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
+    services: Services = attrs.field(init=False)
+    trace: Trace = attrs.field(init=False, factory=Trace)
+    mail: Mail = attrs.field(init=False)
+    revisions: Revisions = attrs.field(init=False)
+    now_ms: int = attrs.field(init=False, default=0)
+    is_healed: bool = attrs.field(init=False, default=False)
+    may_crash: bool = attrs.field(init=False, default=False)
+    item: str = attrs.field(init=False, default="")
+    step_count: int = attrs.field(init=False, default=0)
+    step_max: int = attrs.field(init=False, default=sys.maxsize)  # of the whole run, whatever its phase
+    crash_count: int = attrs.field(init=False, default=0)
+    tally: Tally = attrs.field(init=False, factory=Tally)
+    story: deque[Event] = attrs.field(init=False, factory=partial(deque, maxlen=STORY_COUNT_MAX))
+
+    def __attrs_post_init__(self) -> None:
+        config = self.config
+        self.revisions = Revisions(config.revise_every)
+        self.may_crash = crashes.may_crash(config, self.source)
+        dims = Config.of(config.memory).embedding_dims
+        memories = {agent.name: dims for agent in config.agents}
+        self.services = Services(memories, config.capacity_bytes, config.loss_max)
+        self.services.on_wipe = self.crash_all
+        for agent in config.agents:
+            clock = SimClock.start(0, config.start_ms + agent.skew_ms)
+            self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
+        self.mail = Mail(self)
+
+    def begin(self) -> None:
+        """The first life of every agent."""
+        self.trace.add(Tag.RUN, self.config.scenario, self.config.version, str(self.config.seed))
+        for agent in self.agents.values():
+            self.start(agent)
+
+    # The loop.
+
+    def run_until_quiet(self, step_max: int) -> None:
+        """Deliver events until nothing is in flight and no item is left. Raises Broken(progress) if stuck."""
+        step_max = min(step_max, self.step_max)
+        while self.step_count < step_max:
+            self.refill()
+            if not (self.deliver_lone_item() or self.deliver_next()):
+                return
+        raise OutOfSteps(f"not finished after {step_max} steps")
+
+    def refill(self) -> None:
+        for agent in self.agents.values():
+            if agent.wants_items():
+                items = self.source.next_items(agent.name, self.now_ms, len(agent.in_flight))
+                if items:
+                    agent.take_items(items)
+
+    def deliver_lone_item(self) -> bool:
+        """The short way for the commonest case: one agent, nothing under way or due before its next item."""
+        agent = self.lone
+        is_alone = not self.mail.queue and len(self.agents) == 1
+        if not is_alone or not agent.pending or agent.wake_ms is not None:
+            return False
+        if agent.memory is None or agent.resume_ms is not None:
+            return False
+        self.set_time(max(agent.pending[0].at_ms, self.now_ms))
+        self.deliver_item(agent)
+        return True
+
+    def deliver_next(self) -> bool:
+        """Deliver one of the ready events; False when the world is quiet."""
+        due_ms = self.next_due()
+        if due_ms is None:
+            must_be_quiet(self.agents.values())
+            return False
+        self.set_time(due_ms)
+        if self.config.policy == "fifo" and self.mail.next_due() == due_ms:
+            self.deliver_message(self.mail.take_first())
+            return True
+        ready = list(self.ready(due_ms))
+        index = 0 if self.config.policy == "fifo" or len(ready) == 1 else self.choose(ready)
+        ready[index][1]()
+        return True
+
+    def choose(self, ready: list[Ready]) -> int:
+        index = self.source.choose([name for name, _ in ready])
+        if index:
+            self.trace.add(Tag.SCHEDULE, ready[index][0], ready[0][0])
+        return index
+
+    def set_time(self, now_ms: int) -> None:
+        assert now_ms >= self.now_ms
+        self.now_ms = self.trace.world_ms = now_ms
+
+    def next_due(self) -> int | None:
+        """The time of the next event; None when only idle agents are left."""
+        due_ms = self.mail.next_due()
+        is_awake = self.is_busy()
+        for agent in self.agents.values():
+            for at_ms in (self.wake_at(agent, is_awake), self.item_at(agent)):
+                if at_ms is not None and (due_ms is None or at_ms < due_ms):
+                    due_ms = at_ms
+        return due_ms
+
+    def ready(self, due_ms: int) -> Iterator[Ready]:
+        """Everything due now, oldest first, each with what delivers it."""
+        for entry in self.mail.due(due_ms):
+            yield entry[2].event, partial(self.deliver_entry, entry)
+        is_awake = self.is_busy()
+        for agent in self.agents.values():
+            at_ms = self.wake_at(agent, is_awake)
+            if at_ms is not None and at_ms <= due_ms:
+                yield wake_name(agent), partial(self.deliver_wake, agent)
+        with_item = [agent for agent in self.agents.values() if self.item_at(agent) == due_ms]
+        for agent in sorted(with_item, key=place_in_record):
+            yield agent.pending[0].id, partial(self.deliver_item, agent)
+
+    def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
+        """When the agent is woken, restarted or goes on; a world at rest wakes nobody for background work."""
+        if agent.memory is None:
+            return agent.restart_ms
+        if agent.resume_ms is not None:
+            return agent.resume_ms
+        return agent.wake_ms if is_awake else None
+
+    def item_at(self, agent: Agent) -> int | None:
+        is_still = not agent.pending or agent.resume_ms is not None
+        return None if is_still else max(agent.pending[0].at_ms, self.now_ms)
+
+    def is_busy(self) -> bool:
+        """Something other than background work is still to come."""
+        return bool(self.mail.queue) or any(is_busy(agent) for agent in self.agents.values())
+
+    # Deliveries.
+
+    def deliver_entry(self, entry: Entry) -> None:
+        self.deliver_message(self.mail.take(entry))
+
+    def deliver_item(self, agent: Agent) -> None:
+        item = agent.pending[0]
+        self.item = item.id
+        agent.pending.popleft()
+        if isinstance(item, ClockMove):
+            self.move_clock(agent, item)
+        else:
+            self.deliver_op(agent, item)
+
+    def deliver_op(self, agent: Agent, op: Op) -> None:
+        if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
+            agent.held.append(op)
+        elif agent.memory is None:
+            self.skip(op.id, "op of an agent that is down", "down")
+        else:
+            self.revise(op.id)
+            self.issue(agent, op.id, op.name, op.args)
+
+    def skip(self, item_id: str, what: str, why: str) -> None:
+        self.tally.skipped[what] += 1
+        self.trace.add(Tag.SKIPPED, item_id, why)
+
+    def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
+        """Hand a request to the memory."""
+        request = REQUESTS[name](op_id, **args)  # type: ignore[arg-type]
+        reading_ms = agent.clock.reading(self.now_ms)
+        self.tally.operations[name] += 1
+        agent.in_flight[op_id] = name
+        self.trace.add(OP, op_id, agent.name, reading_ms, name, plain_parts(args.values()))
+        self.judge.issued(agent.name, op_id, request, reading_ms)
+        if self.keep_story:
+            self.tell(op_id, f"{name} {shown_args(args)}")
+        self.give(agent, request, reading_ms)
+
+    def deliver_wake(self, agent: Agent) -> None:
+        if agent.memory is None:
+            self.start(agent)
+            return
+        if agent.resume_ms is not None:
+            self.resume(agent)
+            return
+        agent.wake_count += 1
+        event = f"{agent.name}/wake#{agent.wake_count}"
+        if not self.is_struck(agent, event):
+            self.wake(agent, agent.memory, event)
+
+    def wake(self, agent: Agent, memory: Memory, event: str) -> None:
+        reading_ms, before_ms = agent.clock.reading(self.now_ms), memory.deadline_ms()
+        self.trace.add(STEP, agent.name, reading_ms, "Wake", event)
+        self.judge.woken(agent.name, reading_ms)
+        is_spin = self.give(agent, Wake(), reading_ms) == 0 and memory.deadline_ms() == before_ms
+        agent.spin_count = agent.spin_count + 1 if is_spin else 0
+        told = f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing"
+        demand(agent.spin_count < SPIN_MAX, "progress", told)
+
+    def deliver_message(self, message: Message) -> None:
+        if message.leg == "request":
+            self.mail.arrive(message)
+        elif message.flush is not None:
+            self.mail.flush(message, message.flush)
+        else:
+            self.deliver_answer(message)
+
+    def deliver_answer(self, message: Message) -> None:
+        call, answer, event = message.call, message.answer, message.event
+        assert answer is not None
+        agent = self.agents[call.agent]
+        memory = agent.memory
+        if memory is None or agent.life != call.life:
+            return
+        if agent.resume_ms is not None or self.is_struck(agent, event):
+            if agent.resume_ms is not None:
+                agent.held.append(message)
+            return
+        reading_ms = agent.clock.reading(self.now_ms)
+        self.trace.add(ANSWER, event, *answer_fields(answer))
+        self.trace.add(STEP, agent.name, reading_ms, type(answer).__name__, event)
+        if agent.awaits(answer, reading_ms):
+            self.judge.answered(call, answer, reading_ms)
+        else:
+            self.judge.woken(agent.name, reading_ms)
+        if self.keep_story:
+            self.tell(event, short(answer))
+        self.give(agent, answer, reading_ms)
+
+    # Steps and effects.
+
+    def give(self, agent: Agent, value: Value, reading_ms: int) -> int:
+        """Step a memory and send what it asks; how many effects there were."""
+        memory = agent.memory
+        assert memory is not None
+        self.step_count += 1
+        self.judge.stepping(agent.name, memory, value, reading_ms)
+        effects = memory.step(reading_ms, value)
+        for effect in effects:
+            if isinstance(effect, Reply):
+                self.reply(agent, effect, reading_ms)
+            else:
+                self.mail.send(agent, memory, effect)
+        if memory.marks:
+            self.tally.marks.update(memory.marks)
+        self.judge.stepped(agent.name, memory, self.services.storage, value, effects)
+        self.set_alarm(agent, memory)
+        if self.step_count % STATE_EVERY == 0:
+            self.trace.add(STATE, agent.name, digest := memory.digest())
+            if memory.state.operations and self.step_count % RESTORE_EVERY == 0:
+                self.restore(agent, memory, digest)
+        return len(effects)
+
+    def set_alarm(self, agent: Agent, memory: Memory) -> None:
+        deadline_ms = memory.deadline_ms()
+        agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
+
+    def restore(self, agent: Agent, memory: Memory, digest: bytes) -> None:
+        """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
+        agent.memory = Memory.restore(memory.snapshot(), self.registry)
+        if (rule := "copied-state-continues") not in self.config.off:
+            told = f"{agent.name} restored from its snapshot is another memory"
+            demand(agent.memory.digest() == digest, rule, told)
+
+    def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
+        op_id, outcome = str(reply.op_id), reply.outcome
+        self.trace.add(REPLY, op_id, *outcome_fields(outcome))
+        if self.keep_story:
+            self.tell(op_id, f"Reply {short(outcome)}")
+        is_awaited = agent.in_flight.pop(op_id, None) is not None
+        demand(is_awaited, "one-reply", f"{op_id} was answered twice, or never asked")
+        self.tally.replied(outcome)
+        self.judge.replied(agent.name, op_id, reply, reading_ms)
+
+    # Faults and lives.
+
+    def strike(self, item_id: str, kind: str, event: str) -> None:
+        self.tally.fired[kind] += 1
+        self.trace.add(Tag.FAULT, item_id, kind, event)
+        if self.keep_story:
+            self.tell(event, f"FAULT {item_id} {kind}")
+
+    def is_struck(self, agent: Agent, event: str) -> bool:
+        """An agent may crash or pause before any event that would reach it."""
+        if not self.may_crash or self.is_healed or agent.memory is None:
+            return False
+        place = "recovery" if agent.memory.state.phase == "recovering" else "life"
+        make_args = partial(crashes.args_for, agent, self.services.storage, place, self.now_ms)
+        fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, make_args)
+        if fault is None:
+            return False
+        self.strike(fault.id, fault.fault, event)
+        if fault.fault == "agent_pause":
+            self.trace.add(Tag.LIFE, "pause", agent.name)
+            agent.pause(self.now_ms, fault.args)
+        else:
+            self.crash(agent, crashes.down_ms(agent, fault.args))
+        return True
+
+    def resume(self, agent: Agent) -> None:
+        """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
+        self.trace.add(Tag.LIFE, "resume", agent.name)
+        held = agent.resume(self.now_ms)
+        assert agent.memory is not None
+        self.set_alarm(agent, agent.memory)
+        for each in held:
+            if isinstance(each, Op):
+                self.deliver_op(agent, each)
+            else:
+                self.deliver_answer(each)
+
+    def start(self, agent: Agent) -> None:
+        """A new life: it recovers from what storage holds."""
+        cores = crashes.cores(agent, self.services.storage, self.mail.queue)
+        config = crashes.config_of(agent, self.config.memory, cores)
+        agent.memory = Memory(agent.config.scope, config, self.registry)
+        agent.life += 1
+        agent.restart_ms = None
+        self.trace.add(Tag.LIFE, "start", agent.name)
+        self.wake(agent, agent.memory, f"{agent.name}/start#{agent.life}")
+
+    def crash(self, agent: Agent, down_ms: int) -> None:
+        """Everything volatile is gone; operations in flight will never reply."""
+        self.crash_count += 1
+        self.trace.add(Tag.LIFE, "crash", agent.name)
+        self.tally.excused["crashed"] += len(agent.in_flight)
+        self.tally.marks.update(crashes.marks_of(agent))
+        agent.in_flight.clear()
+        agent.resume(self.now_ms)
+        agent.memory = agent.wake_ms = None
+        agent.restart_ms = self.now_ms + down_ms
+        self.judge.crashed(agent.name)
+
+    def crash_all(self, down_ms: int) -> None:
+        """Storage is empty: whoever used it begins anew."""
+        for agent in self.agents.values():
+            if agent.memory is not None:
+                self.crash(agent, down_ms)
+        self.judge.wiped()
+
+    def move_clock(self, agent: Agent, item: ClockMove) -> None:
+        if not clock_moves.make(agent.clock, item, self.now_ms, self.free_ms(agent), self.tally):
+            self.skip(item.id, "landing that is too late or too far", item.move)
+            return
+        self.trace.add(Tag.CLOCK, agent.name, item.move, agent.clock.reading(self.now_ms))
+        if agent.memory is not None:
+            self.set_alarm(agent, agent.memory)
+
+    def free_ms(self, agent: Agent) -> int:
+        """How long nothing happens but what this agent's user does."""
+        others = (self.item_at(other) for other in self.agents.values() if other is not agent)
+        wakes = (self.wake_at(other, True) for other in self.agents.values())
+        dues = [due_ms for due_ms in (self.mail.next_due(), *others, *wakes) if due_ms is not None]
+        return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
+
+    def revise(self, op_id: str) -> None:
+        """Workflows may change before an op; what is in flight ends on the revision it began with."""
+        registry = self.revisions.reached(op_id, self.registry)
+        if registry is not self.registry:
+            self.registry = registry
+            self.trace.add(Tag.MARK, f"new revisions before {op_id}")
+            for agent in self.agents.values():
+                if agent.memory is not None:
+                    agent.memory.use(registry)
+                if agent.in_flight:
+                    self.tally.marks["revision: under an operation"] += 1
+
+    # Phases.
+
+    def heal(self) -> None:
+        """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
+        self.is_healed = True
+        self.mail.heal()
+        self.services.heal(self.now_ms)
+        for agent in self.agents.values():
+            if agent.resume_ms is not None:
+                self.resume(agent)
+            agent.clock.heal(self.now_ms)
+            if agent.memory is None:
+                self.start(agent)
+            assert agent.memory is not None
+            behind_ms = agent.memory.state.seen_ms - agent.clock.reading(self.now_ms)
+            if behind_ms > 0:
+                agent.clock.jump(self.now_ms, behind_ms)
+            self.set_alarm(agent, agent.memory)
+
+    def ask(self, agent: Agent, op_id: str, name: str, args: Args, step_max: int) -> None:
+        """Issue a request of a phase and run until it is answered."""
+        self.item = op_id
+        self.issue(agent, op_id, name, args)
+        self.run_until_quiet(step_max)
+
+    def tell(self, event: str, what: str) -> None:
+        self.story.append(Event(self.step_count, self.now_ms, event, what))
