@@ -11,6 +11,7 @@ import pytest
 
 from umi_core.config import Config
 from umi_core.ids import entity_id, note_id, relation_id
+from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import Degraded, Done, Outcome
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
@@ -20,7 +21,6 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Entity, Relation, Version
 from umi_core.values import RoutingDecision, Scope
 from umi_sim.judge.oracle.archive import ArchiveOracle
-from umi_sim.record.verdict import Broken
 from umi_sim.services.embedder import embed
 
 SCOPE = Scope("u1", "a1")

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from umi_sim.faults.kinds import KINDS
-from umi_sim.mutants.matrix import kind_needs, line
+from umi_sim.runs.matrix import kind_needs, line
 
 KEPT: Final = Path(__file__).resolve().parent.parent / "tests" / "golden" / "needs.json"
 HARNESS: Final = 4

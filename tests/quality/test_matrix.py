@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from umi_sim.cli.root import cli
 from umi_sim.faults.kinds import KINDS
-from umi_sim.mutants import matrix
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.runs import matrix
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NEEDS = json.loads((GOLDEN / "needs.json").read_text())

@@ -7,9 +7,9 @@ import pytest
 
 from umi_sim.faults import kinds as faults
 from umi_sim.kernel.prng import Stream
+from umi_sim.runs import corpus
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
-from umi_sim.seedfile import corpus
 from umi_sim.seedfile import files as seed_file
 from umi_sim.workload import pools
 from umi_sim.workload import users as workloads

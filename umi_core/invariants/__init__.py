@@ -8,12 +8,12 @@
     plans.py        commits as they are planned: who enters core, who leaves, and why
     broken.py       how a rule is broken
 
-Law 1. Nothing is changed; a broken rule raises BrokenRule with its readable name.
+Law 1. Nothing is changed; a broken rule raises Broken with its readable name.
 Law 2. Dumber than what is judged: bytes, victims and due times are counted again, from scratch.
 """
 
 from umi_core import limits
-from umi_core.invariants.broken import BrokenRule
+from umi_core.invariants.broken import Broken
 from umi_core.invariants.operations import check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
 from umi_core.invariants.steps import Before, before_step, check_replies, check_self_stays, check_step
@@ -28,7 +28,7 @@ from umi_core.invariants.tiers import (
 from umi_core.state import State
 
 __all__ = [
-    "Before", "BrokenRule", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
+    "Before", "Broken", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
     "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_replies",
     "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_working",
 ]  # fmt: skip
@@ -45,13 +45,13 @@ def check_cheap(state: State) -> None:
     config, tiers = state.config, state.tiers
     used, count = tiers.working.used_bytes, len(tiers.working.entries)
     if not 0 <= used <= config.working_bytes_max:
-        raise BrokenRule("space-accounting", "bytes of the working tier", config.working_bytes_max, used)
+        raise Broken("space-accounting", "bytes of the working tier", config.working_bytes_max, used)
     if count > config.working_entry_count_max:
-        raise BrokenRule("space-accounting", "working entries", config.working_entry_count_max, count)
+        raise Broken("space-accounting", "working entries", config.working_entry_count_max, count)
     if (records := len(tiers.access.records)) > limits.ACCESS_RECORD_COUNT_MAX:
-        raise BrokenRule("tables-bounded", "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
+        raise Broken("tables-bounded", "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
     if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
-        raise BrokenRule("tables-bounded", "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
+        raise Broken("tables-bounded", "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.waiting or state.queue:
         check_in_flight(state)
 

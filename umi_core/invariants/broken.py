@@ -1,12 +1,20 @@
-"""How a rule is broken: one exception for all of them."""
+"""How a rule is broken: one exception for all of them, and who watches how often each is judged.
 
+Every check of this package and of umi_sim ends in a `demand`. A check that finds nothing to look at returns
+before it, so a rule that is counted had something to judge.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-SHOWN_CHARS_MAX: Final = 300
+SHOWN_CHARS_MAX: Final = 200
+
+OBSERVERS: Final[list[Callable[[str], None]]] = []  # told of each rule that is judged
 
 
-class BrokenRule(Exception):
-    """A rule does not hold: its readable name, one line, and what was expected and found."""
+class Broken(Exception):
+    """A promise is broken: the name of its rule, one line, what was expected and what came instead."""
 
     def __init__(self, rule: str, message: str, expected: object = "", got: object = "") -> None:
         super().__init__(f"{rule}: {message}")
@@ -14,7 +22,19 @@ class BrokenRule(Exception):
         self.expected, self.got = str(expected)[:SHOWN_CHARS_MAX], str(got)[:SHOWN_CHARS_MAX]
 
 
-def demand(holds: bool, rule: str, message: str, expected: object = "", got: object = "") -> None:
-    """Raises BrokenRule unless it holds; the texts of expected and got are made only then."""
+def demand(holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    """Raises Broken unless it holds; the texts of expected and got are made only then."""
+    for judged in OBSERVERS:
+        judged(rule)
     if not holds:
-        raise BrokenRule(rule, message, expected, got)
+        raise Broken(rule, message, expected, got)
+
+
+@contextmanager
+def observed(judged: Callable[[str], None]) -> Iterator[None]:
+    """Until the block ends, `judged` is told of every rule that is judged."""
+    OBSERVERS.append(judged)
+    try:
+        yield
+    finally:
+        OBSERVERS.remove(judged)

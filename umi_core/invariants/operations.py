@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from typing import Final, Protocol
 
 from umi_core import limits
-from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Asked
 from umi_core.state import Operation, State
 
@@ -45,7 +45,7 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     holds = operation.asked is not None or (is_between_plans and operation.waiting is None)
     demand(holds, CONTRACT, f"{operation.workflow} has asked nothing and stands still")
     if operation.due_ms is None:
-        raise BrokenRule(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)
+        raise Broken(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)
     left_ms, most_ms = operation.due_ms - state.seen_ms, longest_ms(operation, state)
     demand(left_ms > 0, "progress", "what was due was not done", "a later time", left_ms)
     demand(left_ms <= most_ms, "backoff", "time to wait", most_ms, left_ms)
@@ -120,7 +120,7 @@ def check_attempts(operation: Operation, row: TableRow) -> None:
     holds = effect is row.effect or operation.asked is None
     demand(holds, CONTRACT, f"effect of {where}", row.effect, effect)
     if policy is None:
-        raise BrokenRule(CONTRACT, f"{where} waits, and its table has no plan for a failure")
+        raise Broken(CONTRACT, f"{where} waits, and its table has no plan for a failure")
     if policy.attempts == 0:
         demand(operation.workflow == "recover", "backoff", f"{where} would try without end")
         return

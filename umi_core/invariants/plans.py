@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
 from umi_core.invariants.accesses import check_recorded
-from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
@@ -209,7 +209,7 @@ def check_promoted(change: Change, told: Iterable[str]) -> None:
 # Against the twin.
 
 
-def walk_fault(change: Change, facts: Facts, access: AccessTable, config: Config) -> BrokenRule | None:
+def walk_fault(change: Change, facts: Facts, access: AccessTable, config: Config) -> Broken | None:
     """What is wrong with who is in core after the plan; None if nothing is, or if it cannot be told."""
     scored, changed = scored_with(change, access), [entity.id for entity in change.plan.accessed]
     candidates = candidates_of(change, facts, scored)
@@ -224,7 +224,7 @@ def walk_fault(change: Change, facts: Facts, access: AccessTable, config: Config
     return difference(walk, seats_of(change, scored) | {seat.entity_id: seat for seat in candidates}, change)
 
 
-def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> BrokenRule | None:
+def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> Broken | None:
     """Where the plan and the twin part. `seats` are of all that were in core or asked for a place."""
     expected, got = sorted(walk.seats), sorted(ids_of(change.after))
     if expected == got:
@@ -235,9 +235,7 @@ def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> BrokenRule
     is_needless = any(planned.has_room_for(seats[key]) for key in missing)
     is_over_quota = any(key in seats and seats[key].is_self for key in intruders)
     rule = "core-limits" if is_over_quota else "displacement" if intruders else "fewest-victims"
-    return BrokenRule(
-        "fewest-victims" if is_needless else rule, "entries of core after the plan", expected, got
-    )
+    return Broken("fewest-victims" if is_needless else rule, "entries of core after the plan", expected, got)
 
 
 def scored_with(change: Change, access: AccessTable) -> AccessTable:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
@@ -65,7 +65,7 @@ def read(value: str) -> Any:  # any JSON
     try:
         return json.loads(value)
     except ValueError:
-        raise BrokenRule(RULE, "an input that is no JSON", "", value) from None
+        raise Broken(RULE, "an input that is no JSON", "", value) from None
 
 
 def check_refs(values: Mapping[str, Any]) -> None:  # any JSON

@@ -27,7 +27,7 @@ from umi_core.invariants.accesses import (
     check_scan,
     check_session_source,
 )
-from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.plans import check_new_plan
 from umi_core.invariants.prompts import check_prompt
 from umi_core.invariants.tiers import check_equal_entries
@@ -375,7 +375,7 @@ def check_loaded(snapshot: bytes, state: State) -> None:
     demand(is_sealed(snapshot), "snapshot-guarded", "a damaged snapshot was loaded", "an error", snapshot)
     loaded = session.decode(snapshot, state.seen_ms, state.config)
     if isinstance(loaded, Error):
-        raise BrokenRule("snapshot-guarded", "a bad snapshot was loaded", loaded, "no error")
+        raise Broken("snapshot-guarded", "a bad snapshot was loaded", loaded, "no error")
     check_equal_entries(loaded.tier.entries, state.tiers.working.entries)
 
 

@@ -13,7 +13,7 @@ import attrs
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.errors import Error
-from umi_core.invariants.broken import BrokenRule, demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
@@ -62,7 +62,7 @@ def check_snapshot(tier: WorkingTier, info: SessionInfo, now_ms: int, config: Co
     demand(saved == backwards, "snapshot-canonical", "equal states, other bytes", saved, backwards)
     loaded = session.decode(saved, now_ms, config)
     if isinstance(loaded, Error):
-        raise BrokenRule("snapshot-roundtrip", "what was just saved cannot be loaded", "no error", loaded)
+        raise Broken("snapshot-roundtrip", "what was just saved cannot be loaded", "no error", loaded)
     check_equal_entries(live, loaded.tier.entries)
     expected, got = session.fields(info), session.fields(loaded.info)
     demand(expected == got, "snapshot-roundtrip", "the session after a load", expected, got)
@@ -72,7 +72,7 @@ def check_equal_entries(expected: Rows, got: Rows) -> None:
     others = sorted(key for key in {**expected, **got} if expected.get(key) != got.get(key))
     if others:
         key = others[0]
-        raise BrokenRule("snapshot-roundtrip", f"entry {key!r} after a load", expected.get(key), got.get(key))
+        raise Broken("snapshot-roundtrip", f"entry {key!r} after a load", expected.get(key), got.get(key))
 
 
 # Core tier.
@@ -159,7 +159,7 @@ def check_parsed(form: str, told: Sequence[Block], parsed: Sequence[Block]) -> N
     if parsed != told:
         is_shuffled = sorted(parsed, key=slot_of) == sorted(told, key=slot_of)
         rule = "render-order" if is_shuffled else "render-parse"
-        raise BrokenRule(rule, f"the blocks that {form} shows", told, parsed)
+        raise Broken(rule, f"the blocks that {form} shows", told, parsed)
 
 
 # Scores.

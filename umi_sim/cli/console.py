@@ -14,9 +14,9 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from umi_sim.record.verdict import HARNESS, INTERRUPTED
+
 USAGE: Final = 2
-HARNESS: Final = 4
-INTERRUPTED: Final = 130
 SEED_COUNT_MAX: Final = 1_000_000
 COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 

@@ -10,8 +10,9 @@ import attrs
 import click
 
 from umi_sim.cli.arguments import config_of, is_seed_file, overrides_of, readable, readable_trace
-from umi_sim.cli.console import INTERRUPTED, output_options, refuse, say, say_json
+from umi_sim.cli.console import output_options, refuse, say, say_json
 from umi_sim.kernel.wording import cut, escaped
+from umi_sim.record.verdict import INTERRUPTED
 
 if TYPE_CHECKING:
     from umi_sim.explain.difference import Traced

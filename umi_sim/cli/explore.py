@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim.cli.console import HARNESS, complain, is_colored, output_options, refuse, say, say_json
+from umi_sim.cli.console import complain, is_colored, output_options, refuse, say, say_json
+from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
     from umi_sim.explore.search import Explanation
@@ -59,7 +60,7 @@ def failed(found: "Explanation", as_json: bool, quiet: bool, no_color: bool) -> 
     """Keep the failure as a seed file, and show it as any other."""
     from umi_sim.explain import report
     from umi_sim.record.verdict import EXIT_CODES
-    from umi_sim.seedfile import corpus
+    from umi_sim.runs import corpus
 
     verdict = found.verdict
     assert verdict is not None

@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from umi_sim.cli.arguments import readable
-from umi_sim.cli.console import (
-    HARNESS,
-    complain,
-    is_colored,
-    output_options,
-    refuse,
-    say,
-    say_json,
-    seed_of,
-    seeds_of,
-)
+from umi_sim.cli.console import complain, is_colored, output_options, refuse, say, say_json, seed_of, seeds_of
+from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
-    from umi_sim.runs.verify import Seen
+    from umi_sim.sweep.verify import Seen
 
 
 @click.command()
@@ -40,7 +31,7 @@ def verify(
     umi-sim verify --seeds 0..19
     umi-sim verify .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     """
-    from umi_sim.runs import verify as verifying
+    from umi_sim.sweep import verify as verifying
 
     wanted = seeds_wanted(scenario, seed, seeds)
     try:
@@ -65,8 +56,8 @@ def verify(
 
 def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
     """Which seeds to verify; a file has its own."""
-    from umi_sim.runs import verify as verifying
     from umi_sim.scenario import files as scenarios
+    from umi_sim.sweep import verify as verifying
 
     if verifying.is_seed_file(name):
         if seed is not None or seeds is not None:
@@ -101,7 +92,7 @@ def trace_in_child(scenario: str, seeds: range, out: str | None) -> int:
     """What a process of `verify` does: one line of JSON for each seed, or a trace file."""
     import attrs
 
-    from umi_sim.runs import verify as verifying
+    from umi_sim.sweep import verify as verifying
 
     if out:
         verifying.write_trace(scenario, seeds[0], Path(out))
@@ -134,8 +125,8 @@ def mutants(
         return needed(only, as_json, quiet, no_color)
     import attrs
 
-    from umi_sim.mutants import mutation_run as hunting
     from umi_sim.mutants.registry import MUTANTS
+    from umi_sim.runs import mutation_run as hunting
 
     if only and only not in MUTANTS:
         refuse(f"{only}: no such mutant; known: {', '.join(MUTANTS)}")
@@ -160,7 +151,7 @@ def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
 
     from umi_sim.faults.kinds import KINDS
     from umi_sim.judge.invariants import RULES
-    from umi_sim.mutants import matrix
+    from umi_sim.runs import matrix
 
     rules = [rule.name for rule in RULES if rule.is_checked and only in (None, rule.name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]

@@ -12,8 +12,8 @@ from umi_sim.kernel.wording import cut, escaped, plural, row
 
 if TYPE_CHECKING:
     from umi_sim.record.verdict import Verdict
+    from umi_sim.runs.corpus import Kept
     from umi_sim.runs.replay import Replayed
-    from umi_sim.seedfile.corpus import Kept
     from umi_sim.seedfile.files import SeedFile
 
 DURABLE: Final = "scenarios/seeds"
@@ -130,7 +130,7 @@ def kept(verdict: "Verdict", command: str) -> str:
 
 def kept_path(verdict: "Verdict") -> Path | None:
     """The seed file of a failure; None if there can be none."""
-    from umi_sim.seedfile import corpus
+    from umi_sim.runs import corpus
     from umi_sim.seedfile import files as seed_file
 
     try:
@@ -155,7 +155,7 @@ def bless(file: str, ticket: str, other: bool, as_json: bool, quiet: bool, no_co
     \b
     umi-sim bless scenarios/seeds/relation-ends-receipt-forgotten.json
     """
-    from umi_sim.seedfile import acceptance as blessing
+    from umi_sim.runs import acceptance as blessing
     from umi_sim.seedfile import files as seed_file
 
     try:
@@ -201,7 +201,7 @@ def list_files(folders: Sequence[str], as_json: bool, quiet: bool, no_color: boo
     umi-sim corpus list
     umi-sim corpus list scenarios/seeds --json
     """
-    from umi_sim.seedfile import corpus as keeping
+    from umi_sim.runs import corpus as keeping
 
     for folder in folders:
         if not Path(folder).is_dir():
@@ -254,7 +254,7 @@ def keep_file(
     \b
     umi-sim corpus keep .umi-sim/ephemeral/FILE --ticket 17
     """
-    from umi_sim.seedfile import corpus as keeping
+    from umi_sim.runs import corpus as keeping
 
     readable(file)
     try:
@@ -276,7 +276,7 @@ def prune(as_json: bool, quiet: bool, no_color: bool) -> int:
     \b
     umi-sim corpus prune
     """
-    from umi_sim.seedfile import corpus as keeping
+    from umi_sim.runs import corpus as keeping
 
     done = list(keeping.replay_kept())
     if as_json:

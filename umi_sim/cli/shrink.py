@@ -41,6 +41,8 @@ def shrink(
     umi-sim shrink .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     umi-sim shrink --again --budget 5000 --seconds 600 FILE
     """
+    from umi_sim.explain import report
+
     seed = before_shrinking(file) if again else readable(file)
     done = shrunk(seed, file, budget, seconds)
     if again and is_larger(done.seed, readable(file)):
@@ -48,7 +50,7 @@ def shrink(
     write(Path(file), done.seed)
     others = kept_others(done)
     assert seed.failure is not None
-    told = done.told(f"umi-sim replay {file}", "", seed.failure)
+    told = report.of_shrunk(done, f"umi-sim replay {file}", "", seed.failure)
     if as_json:
         say_json(as_object(told, others))
     elif not quiet:
@@ -74,7 +76,7 @@ def told_small(
     write(path, done.seed)
     others = kept_others(done)
     assert verdict.failure is not None
-    told = done.told(f"umi-sim replay {path.as_posix()}", command, verdict.failure)
+    told = report.of_shrunk(done, f"umi-sim replay {path.as_posix()}", command, verdict.failure)
     if as_json:
         say_json({**report.as_json(verdict), **as_object(told, others)})
     elif not quiet:
@@ -106,7 +108,7 @@ def before_shrinking(file: str) -> "SeedFile":
 
 
 def is_larger(seed: "SeedFile", known: "SeedFile") -> bool:
-    from umi_sim.seedfile.corpus import size_of
+    from umi_sim.runs.corpus import size_of
 
     return size_of(seed) > size_of(known)
 
@@ -131,7 +133,7 @@ def write(path: Path, seed: "SeedFile") -> None:
 
 def kept_others(done: "Shrunk") -> list[str]:
     """Where other failures that were met have their files."""
-    from umi_sim.seedfile import corpus
+    from umi_sim.runs import corpus
     from umi_sim.seedfile import files as seed_file
 
     kept = []

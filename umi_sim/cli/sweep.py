@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from umi_sim.cli.arguments import must_be_writable
-from umi_sim.cli.console import HARNESS, complain, is_colored, refuse, say, say_json, seed_of, seeds_of
+from umi_sim.cli.console import complain, is_colored, refuse, say, say_json, seed_of, seeds_of
 from umi_sim.kernel.wording import escaped
+from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
-    from umi_sim.seedfile.corpus import Kept
+    from umi_sim.runs.corpus import Kept
     from umi_sim.sweep.failure_files import Shelf
     from umi_sim.sweep.journal import Chunk, Journal
     from umi_sim.sweep.plan import Plan, Source
@@ -213,7 +214,7 @@ def base_in(book: "Journal | None") -> str:
 
 def earlier(sources: "tuple[Source, ...]", book: "Journal | None") -> "tuple[Kept, ...]":
     """What became of earlier failures of these scenarios; those of this sweep itself stand in its file."""
-    from umi_sim.seedfile import corpus
+    from umi_sim.runs import corpus
 
     chunks = book.done.values() if book else ()
     known = [mark for chunk in chunks for mark in chunk.totals.found]

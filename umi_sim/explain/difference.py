@@ -8,32 +8,17 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
-from umi_core.codec import DECODERS
-from umi_sim.explain.calls import literal
 from umi_sim.explain.playback import Playback, is_step, look
-from umi_sim.explain.report import COLUMNS, REST
-from umi_sim.kernel import state_tree
-from umi_sim.kernel.state_tree import Change
+from umi_sim.kernel.literals import literal
 from umi_sim.kernel.wording import cut, escaped, row
-from umi_sim.record import trace
-from umi_sim.record.trace import Difference, Field, Record, SavedTrace, Tag, Trace
+from umi_sim.record import state_tree, trace
+from umi_sim.record.state_tree import Change
+from umi_sim.record.trace import Difference, Record, SavedTrace, Tag, Trace
+from umi_sim.record.trace_fields import COLUMNS, NAMES, REST, TAG, field_apart, hex_or_literal, outcome_word
 
 AROUND_COUNT: Final = 5
 COLUMN_CHARS: Final = 56
-VALUE_CHARS_MAX: Final = 60
 DELTA_COUNT_MAX: Final = 12
-TAG: Final = 2
-OUTCOME: Final = 4
-NAMES: Final = ("first", "second")
-FIELDS: Final = {
-    Tag.RUN: "scenario version seed", Tag.OP: "item agent reading name request",
-    Tag.STEP: "agent reading input event", Tag.EFFECT: "event service request value",
-    Tag.REPLY: "op outcome value", Tag.ANSWER: "event answer request value",
-    Tag.FAULT: "item kind event", Tag.CLOCK: "agent move reading", Tag.LIFE: "change agent",
-    Tag.SCHEDULE: "taken over", Tag.PHASE: "phase", Tag.MARK: "mark", Tag.STATE: "agent digest",
-    Tag.SKIPPED: "item why", Tag.END: "verdict steps",
-}  # fmt: skip
-
 Traced = Trace | SavedTrace
 
 
@@ -88,47 +73,6 @@ def cell(record: Record | None, chars_max: int = COLUMN_CHARS) -> str:
         said = [outcome_word(record), *map(literal, fields[2:])]
     name = kind.name.lower() if kind else f"tag {tag!r}"
     return escaped(cut(" ".join(filter(None, (f"{seq:>5}", subject, name, *said))), chars_max))
-
-
-# The field.
-
-
-def field_apart(a: Record | None, b: Record | None, names: tuple[str, str] = NAMES) -> str:
-    """The first field in which two records differ, with both values."""
-    if a is None or b is None:
-        return f"where the {names[0] if a is None else names[1]} trace has ended"
-    number = next(at for at, (mine, theirs) in enumerate(zip_longest(a, b)) if mine != theirs)
-    return f"field {field_name(a, number)}: {shown(a, number)} / {shown(b, number)}"
-
-
-def field_name(record: Record, number: int) -> str:
-    tag = record[2]
-    own = FIELDS[Tag(tag)].split() if isinstance(tag, int) and tag in list(Tag) else []
-    names = ["record", "world_ms", "tag", *own]
-    return names[number] if number < len(names) else str(number)
-
-
-def shown(record: Record, number: int) -> str:
-    """A field of a record; tags and outcomes have names."""
-    field = record[number] if number < len(record) else None
-    if number == TAG and field in list(Tag):
-        return Tag(field).name.lower()
-    if record[TAG] == Tag.REPLY and isinstance(field, bool):
-        return outcome_word(record)
-    return escaped(cut(hex_or_literal(record[TAG], field), VALUE_CHARS_MAX))
-
-
-def hex_or_literal(tag: object, field: Field) -> str:
-    return field.hex() if tag == Tag.STATE and isinstance(field, bytes) else literal(field)
-
-
-def outcome_word(record: Record) -> str:
-    """What a reply was: done, refused, failed, unknown; a done that degraded says so."""
-    is_plain, told = record[OUTCOME], record[OUTCOME + 1]
-    if is_plain or not isinstance(told, list):
-        return "done"
-    name = DECODERS[told[0]].__name__.lower() if told[0] in DECODERS else "?"
-    return "done, degraded" if name == "done" else name
 
 
 # What stands behind it.

@@ -16,10 +16,10 @@ from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
-from umi_sim.kernel.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
 from umi_sim.mutants import planted
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
+from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import Run, outcome_of, run_of

@@ -7,20 +7,28 @@ Law 3. Less than LINE_COUNT_MAX lines, unless all was asked for.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.explain.calls import call, literal, world_call
+from umi_sim.explain.calls import call, world_call
+from umi_sim.kernel.literals import literal
+from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.wording import LINE_CHARS_MAX, counted, cut, duration, escaped, plural, row, rows, spaced
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
-from umi_sim.record.run_config import Ratio, RunConfig
+from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag
+from umi_sim.record.trace_fields import COLUMNS, REST
 from umi_sim.record.verdict import Event, Failure, Verdict
+from umi_sim.runs import runner
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.parts import Minimised
+
+if TYPE_CHECKING:
+    from umi_sim.shrink import Shrunk
+
 
 LINE_COUNT_MAX: Final = 40
 SCRIPT_COUNT_MAX: Final = 12
@@ -29,14 +37,6 @@ SILENT_COUNT_MAX: Final = 8
 CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
 EVENT_COLUMN: Final = 18
-
-ABSENT: Final = 99
-COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and what is told
-    Tag.OP: (1, 2, 0, 3, 4), Tag.STEP: (0, 1, 3, 2), Tag.FAULT: (ABSENT, ABSENT, 2, 0, 1),
-    Tag.CLOCK: (0, 2, ABSENT, 1), Tag.LIFE: (1, ABSENT, ABSENT, 0), Tag.STATE: (0, ABSENT, ABSENT, 1),
-    **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),
-}  # fmt: skip
-REST: Final = (ABSENT, ABSENT, ABSENT, 0, 1, 2)
 
 
 @attrs.frozen
@@ -54,6 +54,17 @@ class Told(Data):
     minimised: Minimised | None = None
     without: Mapping[str, str] = attrs.field(factory=dict)  # what happens without an item, if it was tried
     step_before: int = 0  # where it failed before it was shrunk, if that is known
+
+
+def of_shrunk(done: "Shrunk", repeat: str, command: str, before: Failure) -> Told:
+    """A failure that was shrunk, with its last events. `before`: what it was in the longer run."""
+    seed = done.seed
+    assert seed.failure is not None
+    lived = runner.run(seed.config, seed.items)
+    return Told(
+        seed.config, seed.items, seed.failure, seed.fingerprint, repeat, command, lived.tail,
+        lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
+    )  # fmt: skip
 
 
 def lines(verdict: Verdict, repeat: str, seed: str = "") -> list[str]:

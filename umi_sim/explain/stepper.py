@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Final
 
 from umi_sim.explain import why, why_page
-from umi_sim.explain.calls import literal
 from umi_sim.explain.difference import cell
 from umi_sim.explain.playback import Course, Playback, Stand, look
-from umi_sim.kernel.state_tree import Branch, Change, NoSuchPath, Tree, changes, told
+from umi_sim.kernel.literals import literal
 from umi_sim.kernel.wording import cut, escaped, spaced
+from umi_sim.record.state_tree import Branch, Change, NoSuchPath, Tree, changes, told
 from umi_sim.seedfile.files import SeedFile
 
 LINE_COUNT_MAX: Final = 30

@@ -12,13 +12,14 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
+from umi_sim.faults.kinds import ArgsMaker
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.scenario.action_set import JUMPS, Alphabet, Known
 from umi_sim.world.agent import Agent, must_be_quiet
-from umi_sim.world.source import ArgsMaker, strikes
+from umi_sim.world.source import strikes
 from umi_sim.world.world import World
 
 STEPS_PER_LETTER_MAX: Final = 2_000

@@ -7,16 +7,22 @@ Law 3. Everything that a fault does is in its args, drawn when it fires and stor
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.kernel.prng import Keyed, stream_key
-from umi_sim.record.run_config import Ratio
+from umi_sim.kernel.prng import Keyed, Ratio, stream_key
+from umi_sim.record.items import Args
 
 Draw = Callable[[str, int], int]
 """(label, n) -> a whole number in 0 .. n-1 that belongs to one event."""
+
+
+class ArgsMaker(Protocol):
+    """Draws the args of a fault about to strike; None if it would change nothing (blunt)."""
+
+    def __call__(self, kind: str, draw: Draw, /) -> Args | None: ...
 
 
 @attrs.frozen

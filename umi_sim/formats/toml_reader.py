@@ -13,8 +13,7 @@ from itertools import accumulate
 from typing import Any, Final, NoReturn
 
 from umi_core.errors import shown
-from umi_sim.kernel.prng import DENOMINATOR_MAX
-from umi_sim.record.run_config import Ratio
+from umi_sim.kernel.prng import DENOMINATOR_MAX, Ratio
 
 Range = tuple[int, int]
 Table = dict[str, Any]

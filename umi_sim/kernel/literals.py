@@ -6,7 +6,7 @@ Law 3. What `ruff format` would write; long texts and vectors are constants, in 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
@@ -14,8 +14,8 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.values import Scope
-from umi_sim.kernel.wording import code_of
-from umi_sim.seedfile.item_json import runs
+from umi_sim.kernel.long_runs import runs
+from umi_sim.kernel.wording import code_of, cut
 
 WIDTH: Final = 88
 TEXT_CHARS_MAX: Final = 50  # longer ones are constants
@@ -25,6 +25,10 @@ POSITIONAL_MAX: Final = 3
 GROUPED_MIN: Final = 10_000
 QUOTES: Final = "'\""
 INDENT: Final = "    "
+
+VALUE_CHARS_MAX: Final = 60  # of a text in a report
+
+Shortener = Callable[[str], str]
 
 UNPLAIN: Final = re.compile(r"[^\x20-\x7e]|\\")
 UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
@@ -194,6 +198,47 @@ def broken(text: str) -> Iterator[str]:
         width += wider
     if text:
         yield text[start:]
+
+
+# In one line, for a report.
+
+
+def shown(text: str) -> str:
+    return cut(text, VALUE_CHARS_MAX)
+
+
+def literal(value: object, short: Shortener = shown) -> str:
+    """A value as Python writes it, the same in every version; `short` makes of a long text what is told."""
+    match value:
+        case Mapping():
+            pairs = [f"{in_double_quotes(str(name))}: {literal(each, short)}" for name, each in value.items()]
+            return f"{{{', '.join(pairs)}}}"
+        case str():
+            return in_pieces(value, in_double_quotes, short)
+        case bytes():
+            return in_pieces(value.decode("latin-1"), lambda text: repr(text.encode("latin-1")), short)
+        case tuple() | list():
+            inner = ", ".join(literal(each, short) for each in value)
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if attrs.has(value.__class__):
+        fields = [getattr(value, field.name) for field in attrs.fields(value.__class__)]
+        return f"{type(value).__name__}({', '.join(literal(each, short) for each in fields)})"
+    return str(value) if value is None or isinstance(value, int) else short(repr(value))
+
+
+def in_pieces(text: str, write: Callable[[str], str], short: Shortener) -> str:
+    """A long run of the same characters as a product."""
+    written = runs(text) if len(text) > VALUE_CHARS_MAX else text
+    pieces = [written] if isinstance(written, str) else written["runs"]
+    return " + ".join(
+        write(short(piece)) if isinstance(piece, str) else f"{write(piece[0])} * {piece[1]}"
+        for piece in pieces
+    )
+
+
+def in_double_quotes(text: str) -> str:
+    body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{body}"'
 
 
 # Layout.

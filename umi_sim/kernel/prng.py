@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Final, TypeVar
 
 T = TypeVar("T")
+Ratio = tuple[int, int]  # n of d
 
 PERSON: Final = b"umi-prng-1"
 SEED_MAX: Final = 2**64 - 1

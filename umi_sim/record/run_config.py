@@ -7,8 +7,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.values import Scope
-
-Ratio = tuple[int, int]
+from umi_sim.kernel.prng import Ratio
 
 PAUSE_MS_MAX = 2_000
 
@@ -76,3 +75,8 @@ DRAWN: Final = (  # what only a generator reads: a replay has the items
     "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
     "workload",
 )  # fmt: skip
+
+
+def steps_max(operations: int, agent_count: int) -> int:
+    """More than a run can need: the limit of a file that says none."""
+    return 20_000 + 1_000 * operations * agent_count

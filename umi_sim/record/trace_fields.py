@@ -4,9 +4,10 @@ A commit is told by its key, its addresses and the digest of its plan, which cov
 that a read answers are told by their addresses and versions, because a commit told their bodies.
 """
 
+from itertools import zip_longest
 from typing import Final
 
-from umi_core.codec import plain
+from umi_core.codec import DECODERS, plain
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
     Asked,
@@ -26,8 +27,10 @@ from umi_core.messages.effects import (
     Refused,
 )
 from umi_core.rows import Receipt
+from umi_sim.kernel.literals import literal
+from umi_sim.kernel.wording import cut, escaped
 from umi_sim.record.items import Args
-from umi_sim.record.trace import Field
+from umi_sim.record.trace import Field, Record, Tag
 
 LINE_CHARS_MAX: Final = 100
 
@@ -123,3 +126,64 @@ def short_query(query: Query) -> str:
             return f"by vector, at most {limit}"
         case ByWords(text=text, limit=limit):
             return f"by words {text!r}, at most {limit}"
+
+
+# Fields by name.
+
+FIELDS: Final = {
+    Tag.RUN: "scenario version seed", Tag.OP: "item agent reading name request",
+    Tag.STEP: "agent reading input event", Tag.EFFECT: "event service request value",
+    Tag.REPLY: "op outcome value", Tag.ANSWER: "event answer request value",
+    Tag.FAULT: "item kind event", Tag.CLOCK: "agent move reading", Tag.LIFE: "change agent",
+    Tag.SCHEDULE: "taken over", Tag.PHASE: "phase", Tag.MARK: "mark", Tag.STATE: "agent digest",
+    Tag.SKIPPED: "item why", Tag.END: "verdict steps",
+}  # fmt: skip
+ABSENT: Final = 99
+COLUMNS: Final[dict[int, tuple[int, ...]]] = {  # which fields: agent, reading, event, and what is told
+    Tag.OP: (1, 2, 0, 3, 4), Tag.STEP: (0, 1, 3, 2), Tag.FAULT: (ABSENT, ABSENT, 2, 0, 1),
+    Tag.CLOCK: (0, 2, ABSENT, 1), Tag.LIFE: (1, ABSENT, ABSENT, 0), Tag.STATE: (0, ABSENT, ABSENT, 1),
+    **dict.fromkeys((Tag.EFFECT, Tag.REPLY, Tag.ANSWER, Tag.SCHEDULE, Tag.SKIPPED), (ABSENT, ABSENT, 0, 1)),
+}  # fmt: skip
+REST: Final = (ABSENT, ABSENT, ABSENT, 0, 1, 2)
+TAG: Final = 2
+OUTCOME: Final = 4
+NAMES: Final = ("first", "second")
+VALUE_CHARS_MAX: Final = 60
+
+
+def field_apart(a: Record | None, b: Record | None, names: tuple[str, str] = NAMES) -> str:
+    """The first field in which two records differ, with both values."""
+    if a is None or b is None:
+        return f"where the {names[0] if a is None else names[1]} trace has ended"
+    number = next(at for at, (mine, theirs) in enumerate(zip_longest(a, b)) if mine != theirs)
+    return f"field {field_name(a, number)}: {shown(a, number)} / {shown(b, number)}"
+
+
+def field_name(record: Record, number: int) -> str:
+    tag = record[2]
+    own = FIELDS[Tag(tag)].split() if isinstance(tag, int) and tag in list(Tag) else []
+    names = ["record", "world_ms", "tag", *own]
+    return names[number] if number < len(names) else str(number)
+
+
+def shown(record: Record, number: int) -> str:
+    """A field of a record; tags and outcomes have names."""
+    field = record[number] if number < len(record) else None
+    if number == TAG and field in list(Tag):
+        return Tag(field).name.lower()
+    if record[TAG] == Tag.REPLY and isinstance(field, bool):
+        return outcome_word(record)
+    return escaped(cut(hex_or_literal(record[TAG], field), VALUE_CHARS_MAX))
+
+
+def hex_or_literal(tag: object, field: Field) -> str:
+    return field.hex() if tag == Tag.STATE and isinstance(field, bytes) else literal(field)
+
+
+def outcome_word(record: Record) -> str:
+    """What a reply was: done, refused, failed, unknown; a done that degraded says so."""
+    is_plain, told = record[OUTCOME], record[OUTCOME + 1]
+    if is_plain or not isinstance(told, list):
+        return "done"
+    name = DECODERS[told[0]].__name__.lower() if told[0] in DECODERS else "?"
+    return "done, degraded" if name == "done" else name

@@ -7,29 +7,13 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.record.items import Item
+from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
-from umi_sim.services.recorded_replies import Said
 
 FailureKind = Literal["safety", "liveness", "crash", "timeout"]
-SHOWN_CHARS_MAX: Final = 200
 EXIT_CODES: dict[FailureKind, int] = {"safety": 1, "crash": 1, "liveness": 3, "timeout": 5}
-
-
-class Broken(Exception):
-    """A promise is broken: raised by oracle and invariants, caught by the runner alone.
-
-    `rule` is a readable name of umi_sim.judge.invariants.RULES; `message` is one line.
-    """
-
-    def __init__(self, rule: str, message: str, expected: str = "", got: str = "") -> None:
-        super().__init__(f"{rule}: {message}")
-        self.rule, self.message, self.expected, self.got = rule, message, expected, got
-
-
-def demand(holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
-    """Raises Broken unless it holds; the texts of expected and got are made only then."""
-    if not holds:
-        raise Broken(rule, message, str(expected)[:SHOWN_CHARS_MAX], str(got)[:SHOWN_CHARS_MAX])
+HARNESS: Final = 4
+INTERRUPTED: Final = 130
 
 
 @attrs.frozen

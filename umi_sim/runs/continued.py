@@ -6,11 +6,12 @@ Law 2. From then on the record says nothing: items, luck and order are the gener
 
 from collections.abc import Sequence
 
+from umi_sim.faults.kinds import ArgsMaker
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import Known
 from umi_sim.world.generator import Generator
-from umi_sim.world.source import ArgsMaker, Replay
+from umi_sim.world.source import Replay
 
 
 class Continued:

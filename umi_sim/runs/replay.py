@@ -221,7 +221,7 @@ def diverged(seed: SeedFile, verdict: Verdict, place: str) -> Replayed:
 
 def apart_from_itself(first: Trace, second: Trace) -> str:
     """Two runs of the same items in the same process are not the same."""
-    from umi_sim.explain.difference import field_apart  # only for the message
+    from umi_sim.record.trace_fields import field_apart  # only for the message
 
     found = first_difference(first, second)
     where = f": record {found.index}, {field_apart(found.a, found.b)}" if found else ""

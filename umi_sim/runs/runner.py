@@ -17,6 +17,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
+from umi_core.invariants.broken import Broken, demand, observed
 from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.messages.effects import Done, Outcome, Reply
 from umi_core.messages.results import Rebalanced
@@ -24,15 +25,16 @@ from umi_core.rows import Address, Row
 from umi_core.tiers.session import RESERVED
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
-from umi_sim.judge.coverage import counting, with_equivalences
+from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.items import Args, Item
+from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
-from umi_sim.record.verdict import Broken, Event, Failure, FailureKind, Verdict, demand
-from umi_sim.services.recorded_replies import Said, Sayings
+from umi_sim.record.verdict import Event, Failure, FailureKind, Verdict
+from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
@@ -260,7 +262,7 @@ def run(config: RunConfig, items: Sequence[Item] | None = None, *, said: Sequenc
 
 def told(verdict: Verdict, *, said: Sequence[Said] = ()) -> Verdict:
     """A failure, lived again: with its last events, what its step changed, and digests around that step."""
-    from umi_sim.explain.changed import Changed  # 5 ms that a run which passes has no use for
+    from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
 
     assert verdict.failure is not None
     seen = Changed(verdict.config, verdict.failure.step)
@@ -290,8 +292,7 @@ def run_once(
     It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
     """
     inspector = inspector or Inspector(config)
-    this = sys.modules[__name__]
-    with tables(config.planted) as registry, counting(inspector.judged, this):
+    with tables(config.planted) as registry, observed(inspector.judged):
         live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
@@ -407,7 +408,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
         followed=sum(len(archive.tracks) for archive in archives),
         undecided=sum(archive.undecided for archive in archives),
-        rules=ordered(with_equivalences(live.inspector.judged, marks)),
+        rules=ordered(with_equivalences(live.inspector.coverage, marks)),
     )  # fmt: skip
 
 

@@ -27,9 +27,9 @@ from umi_sim.formats.toml_reader import (
     text,
     whole,
 )
+from umi_sim.formats.values import op_args
 from umi_sim.record.items import Args
 from umi_sim.record.run_config import RunConfig
-from umi_sim.seedfile import item_json
 
 REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
@@ -111,7 +111,7 @@ def typed(name: str, args: Mapping[str, object]) -> Args:
     plain = {key: value for key, value in args.items() if known[key] is None}
     missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
     try:
-        given = item_json.op_args(name, {**plain, **missing}, "args")
+        given = op_args(name, {**plain, **missing}, "args")
     except BadValue as bad:
         place, _, said = str(bad).partition(": ")
         raise Wrong((place, said) if said else ("", str(bad))) from None

@@ -18,8 +18,8 @@ from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS, Kind
 from umi_sim.judge import equivalences
-from umi_sim.kernel.prng import Stream
-from umi_sim.record.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.kernel.prng import Ratio, Stream
+from umi_sim.record.run_config import AgentConfig, RunConfig, steps_max
 from umi_sim.workload.pools import NEIGHBOURS
 from umi_sim.world.schedule import DEPTHS
 
@@ -68,11 +68,6 @@ assert all(check_option(name, end) is None for name, ends in TINY.items() for en
 def config_of(scenario: "Scenario", seed: int) -> RunConfig:
     """All that the seed decides before the first step."""
     return Drawing(scenario, seed, mode_of(scenario, seed)).config()
-
-
-def steps_max(operations: int, agent_count: int) -> int:
-    """More than a run can need: the limit of a file that says none."""
-    return 20_000 + 1_000 * operations * agent_count
 
 
 def mode_of(scenario: "Scenario", seed: int) -> str:

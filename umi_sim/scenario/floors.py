@@ -16,8 +16,9 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.messages.requests import REQUESTS
+from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import Op
-from umi_sim.record.run_config import Ratio, RunConfig
+from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.scenario.drawing import possible_kinds
 from umi_sim.scenario.files import Scenario

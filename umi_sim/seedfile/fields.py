@@ -26,13 +26,13 @@ from umi_sim.formats.strict_json import (
 )
 from umi_sim.judge import equivalences
 from umi_sim.kernel import folders
-from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, parse_seed
+from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, Ratio, parse_seed
 from umi_sim.record.items import ITEM_KINDS
-from umi_sim.record.run_config import AgentConfig, Ratio, RunConfig
+from umi_sim.record.recorded_replies import ASK_COUNT_MAX
+from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.record.verdict import EXIT_CODES
 from umi_sim.seedfile import item_json
 from umi_sim.seedfile.packed_items import PACKED
-from umi_sim.services.recorded_replies import ASK_COUNT_MAX
 from umi_sim.world.schedule import POLICIES
 
 Json = Any

@@ -19,13 +19,13 @@ from umi_sim.judge.invariants.rules import RULES
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
+from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import is_trace, write_whole
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.seedfile.fields import CONFIG_FIELDS, NEEDED, PLAIN, READERS
 from umi_sim.seedfile.parts import BadSeedFile, Expect, History, Minimised, SeedFile
 from umi_sim.seedfile.text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
-from umi_sim.services.recorded_replies import Said
 
 __all__ = [
     "EPHEMERAL", "BadSeedFile", "Expect", "History", "Minimised", "SeedFile", "checksum", "config_to_json",

@@ -7,9 +7,9 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.record.items import Item
+from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
-from umi_sim.services.recorded_replies import Said
 
 Json = Any
 

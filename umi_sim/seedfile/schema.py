@@ -8,8 +8,8 @@ import json
 from typing import Final
 
 from umi_sim.formats.strict_json import Schema, schema_of
+from umi_sim.formats.value_schema import definitions
 from umi_sim.seedfile.fields import NEEDED, READERS
-from umi_sim.seedfile.item_schema import definitions
 from umi_sim.seedfile.text import FORMAT
 
 WIDTH: Final = 100

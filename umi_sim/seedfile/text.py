@@ -12,9 +12,10 @@ from typing import Any, Final
 import attrs
 
 from umi_sim.formats.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX, compact, value_count
+from umi_sim.kernel.prng import Ratio
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Deviation
-from umi_sim.record.run_config import Ratio, RunConfig
+from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile import item_json, packed_items
 from umi_sim.seedfile.fields import CONFIG_FIELDS, PRNG, TARGETS, WALL_MS_CAP, is_shipped

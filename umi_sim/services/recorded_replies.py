@@ -1,4 +1,4 @@
-"""What the model said in a run, kept so that a seed file outlives changes of prompts and of SimLLM.
+"""The model's answers in a run: recorded ones where a record has them, else the truth.
 
 Law 1. Kept is the truthful text, before any fault edits it: the faults of a record edit it again.
 Law 2. One entry for each event; a question that arrives twice is answered alike.
@@ -9,24 +9,11 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 
-import attrs
-
-from umi_core.data import Data
 from umi_core.messages.effects import AskModel
+from umi_sim.record.recorded_replies import ASK_COUNT_MAX, Said
 from umi_sim.services.model import truth
 
-ASK_COUNT_MAX: Final = 64
 PROMPT_DIGEST_BYTES: Final = 8
-
-
-@attrs.frozen
-class Said(Data):
-    """One answer of the model: to which event, for which task, the digest of the prompt in hex, the text."""
-
-    at: str
-    task: str
-    prompt: str
-    text: str
 
 
 class Sayings:

@@ -16,9 +16,8 @@ from collections.abc import Mapping
 import attrs
 
 from umi_core.data import Data
-from umi_sim.explain.report import Told
 from umi_sim.record.fingerprint import of as fingerprint_of
-from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import Minimised, SeedFile
@@ -45,16 +44,6 @@ class Shrunk(Data):
     seed: SeedFile
     others: tuple[Verdict, ...] = ()
     without: Mapping[str, str] = attrs.field(factory=dict)
-
-    def told(self, repeat: str, command: str, before: Failure) -> Told:
-        """The failure as a report shows it, with its last events. `before`: what it was in the longer run."""
-        seed = self.seed
-        assert seed.failure is not None
-        lived = runner.run(seed.config, seed.items)
-        return Told(
-            seed.config, seed.items, seed.failure, seed.fingerprint, repeat, command, lived.tail,
-            lived.changed, minimised=seed.minimised, without=self.without, step_before=before.step,
-        )  # fmt: skip
 
 
 def shrink(seed: SeedFile, *, runs_max: int = RUNS_MAX, seconds_max: int = SECONDS_MAX) -> SeedFile:

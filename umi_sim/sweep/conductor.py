@@ -21,8 +21,8 @@ import attrs
 
 from umi_core.data import Owner
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.runs.corpus import Kept
 from umi_sim.scenario import floors
-from umi_sim.seedfile.corpus import Kept
 from umi_sim.sweep import worker_process
 from umi_sim.sweep.journal import Chunk, Journal, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from umi_core.data import Owner
-from umi_sim.seedfile import corpus
+from umi_sim.runs import corpus
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.sweep import worker_process

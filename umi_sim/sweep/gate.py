@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
+from umi_sim.faults.kinds import ArgsMaker
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Fault, Op
 from umi_sim.record.run_config import RunConfig
@@ -18,7 +19,6 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.files import config_to_json
 from umi_sim.world.generator import Generator, Watched
-from umi_sim.world.source import ArgsMaker
 
 Way = Literal["fresh", "record", "stirred"]
 WAYS: Final[tuple[Way, ...]] = ("fresh", "record", "stirred")

@@ -9,9 +9,9 @@ from typing import Final
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.wording import counted, cut, escaped, plural, row, rows
+from umi_sim.runs.corpus import Kept
 from umi_sim.scenario.files import Scenario
 from umi_sim.scenario.floors import Missed
-from umi_sim.seedfile.corpus import Kept
 from umi_sim.sweep import reached
 from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Outcome, Swept, Totals
 

@@ -11,19 +11,18 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_sim.cli.console import HARNESS, INTERRUPTED
 from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Op
-from umi_sim.record.verdict import EXIT_CODES, Failure, FailureKind, Verdict
+from umi_sim.record.verdict import EXIT_CODES, HARNESS, INTERRUPTED, Failure, FailureKind, Verdict
+from umi_sim.runs.corpus import Kept
 from umi_sim.runs.replay import severest
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario import floors
 from umi_sim.scenario.files import Scenario
 from umi_sim.scenario.floors import Missed, Summary
 from umi_sim.seedfile import files as seed_file
-from umi_sim.seedfile.corpus import Kept
 from umi_sim.seedfile.text import NO_SCHEDULE
 
 LOST_MAX: Final = (1, 100)

@@ -16,6 +16,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data, Owner
+from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value
 from umi_core.messages.effects import Effect, Reply
@@ -40,7 +41,7 @@ from umi_sim.kernel.literals import INDENT, Parts, Writer, comment, number, stat
 from umi_sim.mutants import planted
 from umi_sim.record import fingerprint
 from umi_sim.record.run_config import RunConfig
-from umi_sim.record.verdict import Broken, Failure
+from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import outcome_of, run_of
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.calls import Call

@@ -19,25 +19,27 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
+from umi_sim.faults.kinds import ArgsMaker
 from umi_sim.judge.inspector import Inspector
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
-from umi_sim.record.verdict import Broken, Failure, Verdict
+from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.runs import corpus
 from umi_sim.runs.runner import Known, crash_of, failure_of, run, run_of, verdict_of
 from umi_sim.scenario.files import draw, find
-from umi_sim.seedfile import corpus
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
 from umi_sim.workload import pools
 from umi_sim.workload.users import ids_of_cast
-from umi_sim.world.source import ArgsMaker, strikes
+from umi_sim.world.source import strikes
 from umi_sim.world.world import OutOfSteps
 
 ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
@@ -205,7 +207,7 @@ def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
     except NothingToShrink:
         return as_it_is(path, verdict)
     seed_file.write(path, done.seed)
-    told = done.told(f"umi-sim replay {path.as_posix()}", "", verdict.failure)
+    told = report.of_shrunk(done, f"umi-sim replay {path.as_posix()}", "", verdict.failure)
     return len(done.seed.items), report.failed(told)
 
 

@@ -214,8 +214,7 @@ class Replay(Test):
     """A recorded run, again."""
 
     def runtest(self) -> None:
-        from umi_sim.runs import replay
-        from umi_sim.seedfile import corpus
+        from umi_sim.runs import corpus, replay
         from umi_sim.seedfile import files as seed_file
 
         is_kept = self.path.parent == kept_folder(self.config)
@@ -281,7 +280,7 @@ def kept_folder(config: pytest.Config) -> Path:
 
 def kept(config: pytest.Config, verdict: "Verdict") -> Path | None:
     """The seed file of a failure; None if there can be none."""
-    from umi_sim.seedfile import corpus
+    from umi_sim.runs import corpus
     from umi_sim.seedfile import files as seed_file
 
     try:
@@ -310,7 +309,7 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
         seed_file.write(path, done.seed)
     for other in done.others:
         kept(config, other)
-    return report.failed(done.told(replay_of(path), command, verdict.failure))
+    return report.failed(report.of_shrunk(done, replay_of(path), command, verdict.failure))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -23,9 +23,9 @@ from umi_core.messages.requests import REQUESTS
 from umi_core.text import is_text
 from umi_core.values import BLOCK_KINDS, Turn
 from umi_sim.formats.transcripts import TurnLine, load
-from umi_sim.kernel.prng import Stream
-from umi_sim.record.run_config import Ratio, RunConfig
-from umi_sim.seedfile.item_json import op_args
+from umi_sim.formats.values import op_args
+from umi_sim.kernel.prng import Ratio, Stream
+from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import pools
 from umi_sim.workload.dialogue import recalled
 from umi_sim.workload.pools import Pool, altered, filled_in, prose, some_words

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value
 from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
@@ -20,7 +21,6 @@ from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.items import Args, ClockMove, Op
 from umi_sim.record.run_config import AgentConfig
-from umi_sim.record.verdict import Broken
 from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
 

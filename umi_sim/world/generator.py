@@ -8,7 +8,7 @@ A question that is asked again may wait until a memory no longer knows what beca
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from umi_sim.faults.kinds import Dice
+from umi_sim.faults.kinds import ArgsMaker, Dice
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.prng import Stream
@@ -17,7 +17,6 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.users import Known, Workload
 from umi_sim.world import clock_moves
 from umi_sim.world.schedule import policy_of
-from umi_sim.world.source import ArgsMaker
 
 AT_ONCE: Final = (1, 2)
 LANDING_MS: Final = (-1, 0, 1)

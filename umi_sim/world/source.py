@@ -8,14 +8,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from umi_sim.faults.kinds import KINDS, Draw
-from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
-
-
-class ArgsMaker(Protocol):
-    """Draws the args of a fault about to strike; None if it would change nothing (blunt)."""
-
-    def __call__(self, kind: str, draw: Draw, /) -> Args | None: ...
+from umi_sim.faults.kinds import KINDS, ArgsMaker
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 
 
 class Source(Protocol):

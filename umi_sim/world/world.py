@@ -20,6 +20,7 @@ from umi_core.codec import plain_parts
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
+from umi_core.invariants.broken import demand
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Reply
@@ -30,7 +31,7 @@ from umi_sim.record.items import Args, ClockMove, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, shown_args
-from umi_sim.record.verdict import Event, demand
+from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
 from umi_sim.world import clock_moves, crashes
 from umi_sim.world.agent import (

@@ -9,7 +9,7 @@ import pytest
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
 from umi_core.config import Config
 from umi_core.engine.interceptors import Interceptor, Refuse
-from umi_core.invariants import Before, BrokenRule, before_step, check_replies, check_step
+from umi_core.invariants import Before, Broken, before_step, check_replies, check_step
 from umi_core.invariants.accesses import (
     check_access_source,
     check_recorded,
@@ -30,7 +30,7 @@ from umi_core.workflows import BUILT_IN
 
 def caught(check: Callable[[], None]) -> str:
     """The rule under which it is caught."""
-    with pytest.raises(BrokenRule) as broken:
+    with pytest.raises(Broken) as broken:
         check()
     return broken.value.rule
 
@@ -185,13 +185,13 @@ WORKFLOWS = (
 def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> None:
     heard = Waiting(workflow) if workflow else None
     counts = {ReadDone: ("recall", "recover", "forget"), Committed: WORKFLOWS}.get(type(value), ())
-    with nullcontext() if workflow in counts else pytest.raises(BrokenRule, match="access-truth"):
+    with nullcontext() if workflow in counts else pytest.raises(Broken, match="access-truth"):
         check_access_source(AccessTable(), crowd(1), value, heard)
     speaks = {
         ReadDone: ("recall", "load_session"),
         Committed: ("remember", "create_session", "save_session"),
     }.get(type(value), ())
-    with nullcontext() if workflow in speaks else pytest.raises(BrokenRule, match="session-keys-true"):
+    with nullcontext() if workflow in speaks else pytest.raises(Broken, match="session-keys-true"):
         check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)
 
 

@@ -17,7 +17,7 @@ from umi_core.engine.workflow import retry
 from umi_core.errors import SnapshotDamaged
 from umi_core.ids import entity_id, pack
 from umi_core.invariants import (
-    BrokenRule,
+    Broken,
     before_step,
     check_cheap,
     check_full,
@@ -93,7 +93,7 @@ def lived() -> Pair:
 
 def broken(check: Callable[[], None]) -> str:
     """The rule under which it is caught."""
-    with pytest.raises(BrokenRule) as caught:
+    with pytest.raises(Broken) as caught:
         check()
     assert caught.value.message
     return caught.value.rule
@@ -380,7 +380,7 @@ def test_facts_that_are_wrong_are_told_in_order_of_their_names() -> None:
     state = asking().memory.state
     facts = both(state)[0].facts
     facts["a_secret"] = 1
-    with pytest.raises(BrokenRule) as caught:
+    with pytest.raises(Broken) as caught:
         check_tables(state, BUILT_IN)
     assert caught.value.got == str(sorted(facts))
     assert caught.value.expected == str(sorted(facts)[1:])
@@ -757,7 +757,7 @@ def test_what_other_workflows_ask_of_a_model_is_not_judged() -> None:
     operation.asked, operation.workflow = attrs.evolve(asked, prompt=""), "forget"
     for request in (Remember(11, "x"), Forget(11, ALICE)):
         operation.facts = {"request": request}
-        with nullcontext() if isinstance(request, Forget) else pytest.raises(BrokenRule):
+        with nullcontext() if isinstance(request, Forget) else pytest.raises(Broken):
             check_prompt(operation)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from umi_sim.explain.calls import literal
 from umi_sim.kernel import wording
+from umi_sim.kernel.literals import literal
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ import pytest
 
 from umi_sim.record.items import Deviation
 from umi_sim.record.verdict import Failure
-from umi_sim.runs import replay, runner
+from umi_sim.runs import corpus, replay, runner
+from umi_sim.runs.acceptance import NotBlessed, blessed
+from umi_sim.runs.corpus import NotKept, keep, keep_for_good, replay_kept
 from umi_sim.scenario import files as scenario
-from umi_sim.seedfile import corpus
 from umi_sim.seedfile import files as seed_file
-from umi_sim.seedfile.acceptance import NotBlessed, blessed
-from umi_sim.seedfile.corpus import NotKept, keep, keep_for_good, replay_kept
 from umi_sim.seedfile.files import BadSeedFile, History, SeedFile
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of
 from umi_core.ids import entity_id
+from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import CreateSession, Forget, Rebalance, Remember, SetBlock
 from umi_core.rows import (
@@ -39,7 +40,6 @@ from umi_sim.judge.invariants import (
     rule_named,
 )
 from umi_sim.judge.invariants.relations import Rows, is_left_behind, is_version
-from umi_sim.record.verdict import Broken
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 ROOT = Path(__file__).resolve().parents[3]
@@ -123,7 +123,7 @@ def test_who_is_said_to_check_a_rule_names_it() -> None:
             assert f'"{rule.name}"' in sources(rule.owner), rule
 
 
-RAISED: Final = ("Broken", "BrokenRule")
+RAISED: Final = ("Broken", "Broken")
 
 
 def raised(path: Path) -> list[str]:

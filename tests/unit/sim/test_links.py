@@ -8,6 +8,7 @@ import pytest
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Read
+from umi_sim.faults.kinds import ArgsMaker
 from umi_sim.faults.window import Window
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, Fault, Item, Op
@@ -18,7 +19,7 @@ from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Call
 from umi_sim.world.agent import Message
 from umi_sim.world.links import Links, lane_of
-from umi_sim.world.source import ArgsMaker, Replay
+from umi_sim.world.source import Replay
 from umi_sim.world.world import World
 
 CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4)

@@ -10,9 +10,8 @@ import pytest
 
 from tests.unit.sim.commands import OWN
 from umi_sim.explain import report
-from umi_sim.runs import replay, runner
+from umi_sim.runs import corpus, replay, runner
 from umi_sim.scenario import files as scenario
-from umi_sim.seedfile import corpus
 from umi_sim.seedfile import files as seed_file
 
 pytest_plugins = ("pytester",)
@@ -132,7 +131,7 @@ def test_a_project_without_such_files_pays_for_nothing() -> None:
         print(sorted(loaded))
     """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines()[-1] == "['umi_sim', 'umi_sim.testing.pytest_plugin']"
+    assert said.splitlines()[-1] == "['umi_sim', 'umi_sim.testing', 'umi_sim.testing.pytest_plugin']"
 
 
 # What is told.

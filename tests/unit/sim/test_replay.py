@@ -8,13 +8,14 @@ import pytest
 
 from umi_core.messages.effects import AskModel
 from umi_sim.record import trace
+from umi_sim.record.recorded_replies import ASK_COUNT_MAX
 from umi_sim.runs.replay import NotRegenerated, regenerated, replay, trace_of
 from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import Expect, SeedFile
-from umi_sim.services.recorded_replies import ASK_COUNT_MAX, Sayings
+from umi_sim.services.recorded_replies import Sayings
 
 TALK = """
 [scenario]

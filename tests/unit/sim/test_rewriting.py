@@ -164,7 +164,9 @@ def test_the_language_is_that_of_most_function_words(text: str, language: str) -
 
 def test_the_tables_are_frozen() -> None:
     tables = {
-        f"{module.__name__}.{name}": sorted(value) if isinstance(value, frozenset) else value
+        f"umi_sim.model.{module.__name__.rpartition('.')[2]}.{name}": sorted(value)
+        if isinstance(value, frozenset)
+        else value
         for module in (grammar, chinese_words)
         for name, value in vars(module).items()
         if name.isupper()

@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from umi_core.errors import SessionConflict, SessionNotFound, StorageFailed
+from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import CreateSession, Get, LoadSession, Request, SaveSession, Set
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
@@ -17,7 +18,6 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import AgentConfig
-from umi_sim.record.verdict import Broken
 from umi_sim.seedfile.fields import PLAIN
 
 AGENTS: Final = ("a", "b", "c")

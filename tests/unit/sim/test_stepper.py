@@ -9,8 +9,8 @@ from tests.unit.sim.commands import umi
 from umi_sim.explain import playback
 from umi_sim.explain.playback import Playback, look
 from umi_sim.explain.stepper import LINE_COUNT_MAX, Stepper, bounded
-from umi_sim.kernel.state_tree import NoSuchPath, Tree, changes, tree_at
 from umi_sim.record.items import Fault, Item, Op
+from umi_sim.record.state_tree import NoSuchPath, Tree, changes, tree_at
 from umi_sim.runs import runner
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.fields import PLAIN

@@ -15,8 +15,8 @@ import attrs
 import pytest
 
 from tests.unit.sim.commands import refused, umi
+from umi_sim.runs import corpus
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
-from umi_sim.seedfile import corpus
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, gate, journal, work
 from umi_sim.sweep.plain import to_plain

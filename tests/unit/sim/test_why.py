@@ -9,13 +9,13 @@ import pytest
 from tests.unit.sim.commands import refused, umi
 from umi_core.ids import entity_id
 from umi_core.values import Scope
-from umi_sim.cli.console import INTERRUPTED
 from umi_sim.explain import why, why_page
 from umi_sim.explain.why import Found, Share
 from umi_sim.record import trace
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag
+from umi_sim.record.verdict import INTERRUPTED
 from umi_sim.runs import runner
 from umi_sim.runs.continued import Continued
 from umi_sim.scenario import files as scenario

@@ -7,12 +7,11 @@ from the args alone: that is all that a replay needs.
 from collections import Counter
 from typing import Final
 
-from umi_sim.faults.kinds import Draw
+from umi_sim.faults.kinds import ArgsMaker, Draw
 from umi_sim.faults.strikes import embedder, model, storage
 from umi_sim.faults.strikes.service import MakeArgs, Strike, no_args
 from umi_sim.record.items import Args
 from umi_sim.services.calls import Call, Handled, Services
-from umi_sim.world.source import ArgsMaker
 
 __all__ = ["ARGS", "EFFECTS", "args_for", "strike"]
 

@@ -10,6 +10,7 @@ from typing import Final, get_args
 from umi_core.codec import encode
 from umi_core.config import Config
 from umi_core.errors import TooManyEntries, WorkingFull
+from umi_core.invariants.broken import Broken
 from umi_core.limits import BACKOFF_MS_MIN
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
@@ -32,7 +33,6 @@ from umi_core.messages.requests import (
     Touch,
 )
 from umi_sim.judge.equivalences.lives import Life, Step, copied, told
-from umi_sim.record.verdict import Broken
 
 MOMENT_COUNT_MAX: Final = 48
 STOP_COUNT_MAX: Final = 1_000

@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
@@ -16,7 +17,6 @@ from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled
 from umi_sim.judge.equivalences.lives import Life, copied, told
 from umi_sim.record.items import Args
-from umi_sim.record.verdict import Broken
 
 QUERY_COUNT_MAX: Final = 8
 """Of each agent; a query is asked again for each type and time of its hits, which is six times or so."""

@@ -3,9 +3,9 @@
 Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its bytes alone (E-RESTORE).
 """
 
+from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_sim.judge.equivalences.lives import Life, follow, told
-from umi_sim.record.verdict import Broken
 
 
 def replayed(life: Life) -> int:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
+from umi_core.invariants.broken import Broken
 from umi_sim.judge.equivalences import OF_LIVES, RESTORE, moments, questions, replays
 from umi_sim.judge.equivalences.lives import Life
-from umi_sim.record.verdict import Broken
 
 COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
     RESTORE: replays.restored,

@@ -11,9 +11,9 @@ import attrs
 
 from umi_core import limits
 from umi_core.data import Owner
+from umi_core.invariants.broken import demand
 from umi_core.rows import AccessRecord, Address, Core, Entity, Relation, Row, Tombstone, Vector, Version
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
-from umi_sim.record.verdict import demand
 from umi_sim.services.storage import SimStorage
 
 APPENDING: Final = ("extend", "derive")

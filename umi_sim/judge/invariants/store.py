@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
 from umi_core.ids import pack
+from umi_core.invariants.broken import Broken, demand
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import (
     AccessRecord,
@@ -36,7 +37,6 @@ from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier, core_text
 from umi_core.tiers.rendering import importance_text, render_xml
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
-from umi_sim.record.verdict import Broken, demand
 from umi_sim.services.storage import SimStorage
 
 

@@ -10,6 +10,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Owner
+from umi_core.invariants.broken import demand
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.messages.requests import (
@@ -25,7 +26,6 @@ from umi_core.messages.requests import (
 from umi_core.text import tidy
 from umi_core.tiers.rendering import parse_markdown, parse_xml
 from umi_core.values import Block
-from umi_sim.record.verdict import demand
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]

@@ -13,6 +13,7 @@ from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.errors import Conflict, SessionConflict, SnapshotDamaged
 from umi_core.ids import session_id
+from umi_core.invariants.broken import demand
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Asked, Commit, Done, Embed, Failed, Outcome, Refused, Reply, Unknown
@@ -42,7 +43,6 @@ from umi_sim.judge.oracle.refusals import check_refusal
 from umi_sim.judge.oracle.sessions import OpenLoad, OpenSave, Saved, SessionOracle
 from umi_sim.judge.oracle.working import Twin, judge
 from umi_sim.record.run_config import AgentConfig, RunConfig
-from umi_sim.record.verdict import demand
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.calls import Call, Services
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from umi_core.config import Config
+from umi_core.invariants.broken import Broken, demand
 from umi_core.language.evolution import parse_evolution
 from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.language.replies import Unusable, whole
 from umi_core.language.rewriting import judged, parse_variants
 from umi_core.language.routing import parse_routes
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX, JSON_START_COUNT_MAX, REPLY_BYTES_MAX
-from umi_sim.record.verdict import Broken, demand
 
 READERS: Final[Mapping[str, Callable[[str, Config], object]]] = {
     "extract": lambda reply, config: parse_extraction(reply, "text", config),

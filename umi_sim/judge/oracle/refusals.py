@@ -9,6 +9,7 @@ from typing import Final
 
 from umi_core import errors
 from umi_core.admission import SERVED_BY
+from umi_core.invariants.broken import demand
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.effects import Outcome, Refused
 from umi_core.messages.requests import (
@@ -21,7 +22,6 @@ from umi_core.messages.requests import (
     SetBlock,
     SetImportance,
 )
-from umi_sim.record.verdict import demand
 
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     Rebalance: (),

@@ -13,10 +13,10 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.errors import SessionConflict
+from umi_core.invariants.broken import demand
 from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_sim.judge.oracle.working import Twin
-from umi_sim.record.verdict import demand
 
 
 @attrs.define

@@ -12,10 +12,10 @@ from typing import Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.invariants.broken import demand
 from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
 from umi_core.messages import requests
 from umi_core.messages.effects import Done, Outcome, Refused
-from umi_sim.record.verdict import demand
 
 Answered = tuple[str, object]
 SURROGATE: Final = re.compile("[\ud800-\udfff]")

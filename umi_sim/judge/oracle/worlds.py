@@ -15,6 +15,7 @@ from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.ids import entity_id, note_id
+from umi_core.invariants.broken import demand
 from umi_core.language.extraction import Extraction, Mention
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
@@ -22,7 +23,6 @@ from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity, Version
 from umi_core.text import size
 from umi_core.values import Scope
-from umi_sim.record.verdict import demand
 
 WORLD_COUNT_MAX: Final = 128
 CHANGES: Final = ("created", "updated", "forgot")

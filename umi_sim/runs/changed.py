@@ -11,8 +11,8 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_sim.judge.inspector import Inspector
-from umi_sim.kernel.state_tree import Change, Tree, changes, tree_at
 from umi_sim.record.run_config import RunConfig
+from umi_sim.record.state_tree import Change, Tree, changes, tree_at
 from umi_sim.services.storage import SimStorage
 
 STEP_COUNT: Final = 8

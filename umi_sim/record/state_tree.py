@@ -19,7 +19,7 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_core.rows import Address
 from umi_core.values import Scope
-from umi_sim.explain.calls import literal
+from umi_sim.kernel.literals import literal
 from umi_sim.kernel.wording import cut, escaped
 
 DEPTH_MAX: Final = 14
