@@ -14,7 +14,7 @@ from umi_core.language import pronouns
 from umi_sim.formats import transcripts as transcript
 from umi_sim.formats.transcripts import AT_MS_MAX, LATER, BadTranscript, TurnLine, assigned, load, read_turn
 
-DATA = Path(__file__).parents[3] / "scenarios/data"
+DATA = Path(__file__).parents[4] / "scenarios/data"
 SMALL = DATA / "small.jsonl"
 SHIPPED = {"small": 200, "conversation": 160, "changes": 100, "languages": 120}  # and their turns at least
 FORM = '{"speaker": "...", "text": "..."}'

@@ -25,7 +25,7 @@ from umi_sim.sweep.totals import Found, Lost, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
-ROOT: Final = Path(__file__).resolve().parents[3]
+ROOT: Final = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture(autouse=True)

@@ -134,5 +134,5 @@ def test_a_reader_without_a_schema_is_an_error() -> None:
 
 
 def test_the_schema_in_the_docs_is_this_one() -> None:
-    path = Path(__file__).resolve().parents[3] / "docs" / "seed-file.schema.json"
+    path = Path(__file__).resolve().parents[4] / "docs" / "seed-file.schema.json"
     assert json.loads(path.read_text()) == json.loads(json.dumps(SCHEMA))

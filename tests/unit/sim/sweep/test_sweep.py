@@ -30,7 +30,7 @@ from umi_sim.sweep.plan import Plan, source_of
 from umi_sim.sweep.totals import Found, Swept, Totals
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
-ROOT: Final = Path(__file__).resolve().parents[3]
+ROOT: Final = Path(__file__).resolve().parents[4]
 BLINDNESS: Final = conductor.blindness
 TWO: Final = ("own.toml", "bad.toml")
 

@@ -42,7 +42,7 @@ from umi_sim.judge.invariants import (
 from umi_sim.judge.invariants.relations import Rows, is_left_behind, is_version
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 # The table. Names and ids are permanent: lines are added here, and never changed.
 

@@ -25,7 +25,7 @@ from umi_sim.sweep import verify
 from umi_sim.sweep.verify import Seen
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def broken_run() -> tuple[Result, Path]:
