@@ -120,7 +120,7 @@ def first_world(config: RunConfig, registry: Registry) -> Explored:
     inspector = Inspector(config)
     world = Explored(config, Hand(), inspector, registry)
     world.trace = Untraced()
-    inspector.oracle.world_ms = world.read_now
+    inspector.oracle.surroundings.world_ms = world.read_now
     world.begin()
     world.is_awake = False
     world.run_until_quiet(STEPS_PER_LETTER_MAX)

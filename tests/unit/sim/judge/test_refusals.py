@@ -20,7 +20,7 @@ from umi_core.messages.requests import (
     SetImportance,
     bad_request,
 )
-from umi_sim.judge.oracle.refusals import check_refusal
+from umi_sim.judge.oracle.promises import check_refusal
 
 WRONG = SetImportance(1, "human", -1)
 ERROR = bad_request(WRONG)

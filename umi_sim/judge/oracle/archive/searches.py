@@ -1,4 +1,4 @@
-"""Searches as an outside judge sees them: what a query was taken for, and which hits are due.
+"""Searches: what a query was taken for, and which hits are due.
 
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. An id whose relevance is certain is among the hits if it is
@@ -6,13 +6,11 @@ due. Law 3. One list keeps its scores; several are fused by the rule, which stan
 Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
-from collections.abc import Callable, Container
 from typing import Final
 
 import attrs
 
 from umi_core import limits
-from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.language.pronouns import read
 from umi_core.language.rewriting import (
@@ -29,10 +27,14 @@ from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelRepli
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.similarity import sound_vectors
-from umi_core.values import Scope, Turn
-from umi_sim.judge.oracle.reads import is_shown, relevance_of, shown, wants
-from umi_sim.judge.oracle.relations import Relations
-from umi_sim.judge.oracle.worlds import Operation, Track, rule_of
+from umi_core.values import Turn
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.possible import Operation, Track, rule_of
+from umi_sim.judge.oracle.archive.relations import Relations
+from umi_sim.judge.oracle.archive.showing import is_shown, relevance_of, shown, wants
+from umi_sim.judge.oracle.archive.tracks import Tracks
 
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
@@ -62,26 +64,28 @@ class Rewrite(Data):
         return now_ms < self.lapses_ms
 
 
-class Searches(Relations):
-    """The judge of recalls. `rewrites`: what this life was told about each question, and when."""
+@attrs.define
+class Searches(Part):
+    """Judges recalls. `rewrites`: what this life was told about each question, and when."""
 
-    def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
-        super().__init__(scope, config, off)
-        self.rewrites: dict[Asked, list[Rewrite]] = {}
-        self.lag_since: Callable[[int], int] = lambda at_ms: 0  # how far searches have lain behind since then
+    evidence: Evidence
+    degradations: Degradations
+    tracks: Tracks
+    relations: Relations
+    rewrites: dict[Asked, list[Rewrite]] = attrs.field(factory=dict)
 
     def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
         request, hits = op.request, value.hits
         assert isinstance(request, Recall)
         self.judge_resolution(op, request, value.resolution)
         self.judge_variants(op, request, value)
-        limit = self.config.recall_limit_default if request.limit is None else request.limit
+        limit = self.context.config.recall_limit_default if request.limit is None else request.limit
         order = [(-hit.score_ppm, hit.id) for hit in hits]
         is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
         self.demand(is_once and order == sorted(order), "hits-ordered", "hits are out of order", limit, order)
         for hit in hits:
             self.judge_hit(op, request, hit, is_fused=len(value.variants) > 1)
-        self.judge_causes(op, names, len(value.variants))
+        self.degradations.judge_causes(op, names, len(value.variants))
         self.judge_due(op, request, value, names, limit)
 
     # What the query was taken for.
@@ -106,39 +110,41 @@ class Searches(Relations):
             kind = it.kind if isinstance(it, EffectFailed) else ""
             failed = Resolution("failed", request.query, terms, kind)
             heard.append(self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed)
-        if self.is_late(op):
+        if self.evidence.is_late(op):
             heard.append(Resolution("failed", request.query, terms, "timeout"))
         elif heard:
             return heard[-1:]
         return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
 
     def judged(self, answer: ModelReplied, request: Recall, turns: tuple[Turn, ...]) -> Resolution:
-        return judged(answer.text, request.query, turns, self.config.resolve_confidence_min_ppm)
+        return judged(answer.text, request.query, turns, self.context.config.resolve_confidence_min_ppm)
 
     # What may be remembered of earlier questions.
 
-    def heard_rewrite(self, op: Operation, answer: Answer) -> None:
+    def hear_rewrite(self, op: Operation, answer: Answer) -> None:
         """A memory that knows the answer does not ask; what it hears now it may know for a while."""
         request = op.request
-        if not isinstance(request, Recall) or not self.config.resolve_cache:
+        if not isinstance(request, Recall) or not self.context.config.resolve_cache:
             return
         turns = shown_turns(request.turns)
-        known = [it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.seen_ms)]
+        known = [
+            it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.context.seen_ms)
+        ]
         is_known = any(it.tick < op.began for it in known) and len(self.rewrites) <= CACHED_COUNT
         self.demand(not is_known, "rewrite-only-if-needed", "resolved a short while ago", known, answer)
         found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
         if found is not None and found.outcome in KEPT:
-            rewrite = Rewrite(found, self.seen_ms, self.tick, not self.is_late(op))
+            rewrite = Rewrite(found, self.context.seen_ms, self.context.tick, not self.evidence.is_late(op))
             self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:
         """When what may be remembered is so no more."""
         found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
-        return tuple(at_ms for at_ms in found if at_ms >= self.seen_ms)
+        return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
 
     def usable(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Rewrite]:
         """What a memory may have known when it was asked: alive then, and not surely replaced."""
-        if not self.config.resolve_cache:
+        if not self.context.config.resolve_cache:
             return []
         alive = [it for it in self.rewrites.get((request.query, turns), []) if it.is_alive(op.began_ms)]
         sure = [n for n, it in enumerate(alive) if it.is_sure and it.tick < op.began]
@@ -164,7 +170,7 @@ class Searches(Relations):
             return
         read = [parse_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
         found = [it.texts if isinstance(it, Variants) else (query,) for it in read]
-        allowed = found[-1:] if not self.is_late(op) else [*found, (query,)]
+        allowed = found[-1:] if not self.evidence.is_late(op) else [*found, (query,)]
         self.demand(value.variants in allowed, "deep-by-trigger", "variants", allowed, value.variants)
 
     # Hits.
@@ -177,19 +183,21 @@ class Searches(Relations):
         self.demand(is_fair, "fusion-rule", f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm)
         is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
         self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
-        track = self.track(hit.id)
-        worlds = self.seen(track, op)
-        kept = tuple(world for world in worlds if is_shown(world, hit, self.latest_ms))
-        rule = rule_of(track, worlds, [shown(world, None) for world in worlds], hit.version)
+        track = self.tracks.track(hit.id)
+        states = self.tracks.states_since(track, op)
+        kept = tuple(state for state in states if is_shown(state, hit, self.context.latest_ms))
+        rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
         rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
         told = "is a hit that cannot be"
-        self.must(track, kept or not self.is_elsewhere(hit.id), "scope-apart", told, worlds[:3], hit)
-        self.must(track, kept, rule, told, worlds[:3], hit)
-        self.settle(track, op, kept)
-        self.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
+        self.tracks.must(
+            track, kept or not self.context.is_elsewhere(hit.id), "scope-apart", told, states[:3], hit
+        )
+        self.tracks.must(track, kept, rule, told, states[:3], hit)
+        self.tracks.settle(track, op, kept)
+        self.relations.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
 
     def floor_of(self, request: Recall) -> int:
-        floor_ppm = self.config.recall_min_score_ppm
+        floor_ppm = self.context.config.recall_min_score_ppm
         return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
 
     def judge_due(
@@ -215,15 +223,15 @@ class Searches(Relations):
 
     def ways(self, op: Operation, count: int, names: list[str]) -> list[Missable]:
         """The vectors that its searches may have gone by, one for each variant; None is a missing one."""
-        answers, dims = op.answers_of("embed"), self.config.embedding_dims
+        answers, dims = op.answers_of("embed"), self.context.config.embedding_dims
         if "by_vector:words_only" in names:
             return [(None,) * count]
         if "embed:words_only" not in names:
-            return list(dict.fromkeys(self.vectors(op, count)))
-        heard = answers[-1:] if self.is_exact(op) else answers
+            return list(dict.fromkeys(self.evidence.vectors(op, count)))
+        heard = answers[-1:] if self.evidence.is_exact(op) else answers
         read = [sound_vectors(it.vectors, count, dims) for it in heard if isinstance(it, Embedded)]
         usable = dict.fromkeys(vectors for vectors in read if vectors is not None)
-        return [*usable] if usable and self.is_exact(op) else [*usable, (None,) * count]
+        return [*usable] if usable and self.evidence.is_exact(op) else [*usable, (None,) * count]
 
     def relevances(
         self,
@@ -235,10 +243,10 @@ class Searches(Relations):
         """How relevant each id is to each variant; None where that is not certain."""
         pairs, floor_ppm = list(zip(variants, vectors, strict=True)), self.floor_of(request)
         found: dict[str, Relevances | None] = {}
-        for track in list(self.tracks.values()):
+        for track in list(self.tracks.tracks.values()):
             told = {
-                tuple(relevance_of(world, request, text, vector, floor_ppm) for text, vector in pairs): None
-                for world in self.seen(track, op)
+                tuple(relevance_of(state, request, text, vector, floor_ppm) for text, vector in pairs): None
+                for state in self.tracks.states_since(track, op)
             }
             only = next(iter(told)) if len(told) == 1 and self.is_indexed(track, op) else (None,)
             found[track.id] = None if None in only else tuple(it or 0 for it in only)
@@ -246,7 +254,7 @@ class Searches(Relations):
 
     def is_indexed(self, track: Track, op: Operation) -> bool:
         """Whether every search of this recall knows what this id was when it was asked."""
-        lag_ms = self.lag_since(op.asked_ms)
+        lag_ms = self.context.surroundings.lag_since(op.asked_ms)
         is_at_rest = track.moved_ms is not None and not track.open
         return not lag_ms or (is_at_rest and (track.moved_ms or 0) + lag_ms <= op.asked_ms)
 

@@ -10,14 +10,17 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Owner
+from umi_core.errors import CoreFull
 from umi_core.invariants.broken import demand
 from umi_core.limits import BLOCK_BYTES_MAX
-from umi_core.messages.effects import Done, Outcome, Refused
+from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,
     CoreBytes,
-    CoreRead,
     GetBlock,
+    InCore,
+    LastRoutingDecisions,
+    Rebalance,
     RemoveBlock,
     Render,
     SetBlock,
@@ -26,6 +29,7 @@ from umi_core.messages.requests import (
 from umi_core.text import tidy
 from umi_core.tiers.rendering import parse_markdown, parse_xml
 from umi_core.values import Block
+from umi_sim.judge.oracle.model import Ending, Model
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]
@@ -60,20 +64,28 @@ class Register(Owner):
         return [value for value, _ in (*self.settled, *self.open.values())]
 
 
-@attrs.define
-class CoreOracle(Owner):
-    """The authored part of one memory's core tier.
+class CoreModel(Model):
+    """What core memory of one memory must answer: its authored part.
 
-    `beside`: of each write of a text in flight, the most bytes that other texts may have had meanwhile.
+    `texts` and `importance` are registers by block. `beside`: of each write of a text in flight, the most
+    bytes that other texts may have had meanwhile. `clock` counts events.
     """
 
-    config: Config
-    beside: dict[str, tuple[Slot, int]] = attrs.field(factory=dict)
-    texts: dict[Slot, Register] = attrs.field(factory=dict)
-    importance: dict[Slot, Register] = attrs.field(factory=dict)
-    clock: int = 0
+    judges = (
+        SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render,
+        InCore, LastRoutingDecisions, Rebalance,  # of these nothing is demanded but a fair refusal
+    )  # fmt: skip
 
-    def issued(self, op_id: str, request: BlockWrite) -> None:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.beside: dict[str, tuple[Slot, int]] = {}
+        self.texts: dict[Slot, Register] = {}
+        self.importance: dict[Slot, Register] = {}
+        self.clock = 0
+
+    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+        if not isinstance(request, BlockWrite):
+            return
         self.clock += 1
         slot = slot_of(request)
         if slot is None:
@@ -103,7 +115,13 @@ class CoreOracle(Owner):
         text = self.texts.setdefault(slot, Register([(None, 0)]))
         return text, self.importance.setdefault(slot, Register([(DEFAULT_PPM, 0)]))
 
-    def replied(self, op_id: str, request: BlockWrite, outcome: Outcome) -> None:
+    def replied(self, ending: Ending) -> None:
+        if isinstance(ending.request, BlockWrite):
+            self.judge_write(ending.op_id, ending.request, ending.outcome)
+        elif isinstance(ending.outcome, Done):
+            self.judge_read(ending.request, ending.outcome.value)
+
+    def judge_write(self, op_id: str, request: BlockWrite, outcome: Outcome) -> None:
         self.clock += 1
         slot = slot_of(request)
         if slot is None:
@@ -116,7 +134,7 @@ class CoreOracle(Owner):
                 continue
             if isinstance(outcome, Done):
                 register.acknowledge(op_id, self.clock)
-            elif type(outcome).__name__ == "Unknown":
+            elif isinstance(outcome, Unknown):
                 register.open[f"~{op_id}"] = (register.open.pop(op_id)[0], self.clock)
             else:
                 del register.open[op_id]
@@ -127,9 +145,13 @@ class CoreOracle(Owner):
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
+    def wiped(self) -> None:
+        for table in (self.beside, self.texts, self.importance):
+            table.clear()
+
     def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
         """What fits beside all authored text and the share of self, in its block too, is accepted."""
-        is_full = isinstance(outcome, Refused) and type(outcome.error).__name__ == "CoreFull"
+        is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)
         if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
             return
         need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
@@ -140,10 +162,7 @@ class CoreOracle(Owner):
 
     # Reads.
 
-    def judge(self, request: CoreRead, outcome: Outcome) -> None:
-        if not isinstance(outcome, Done):
-            return
-        value = outcome.value
+    def judge_read(self, request: object, value: object) -> None:
         if isinstance(request, GetBlock):
             block = value if isinstance(value, Block) else None
             self.judge_block((request.kind, tidy(request.label)), block, exact=True)
@@ -152,8 +171,8 @@ class CoreOracle(Owner):
             self.judge_blocks(value, exact=True)
         elif isinstance(request, CoreBytes):
             assert isinstance(value, int)
-            told = f"{value} bytes in core, at most {self.config.core_bytes_max}"
-            demand(0 <= value <= self.config.core_bytes_max, "core-limits", told)
+            message = f"{value} bytes in core, at most {self.config.core_bytes_max}"
+            demand(0 <= value <= self.config.core_bytes_max, "core-limits", message)
         elif isinstance(request, Render):
             assert isinstance(value, str)
             blocks = parse_xml(value) if request.form == "xml" else parse_markdown(value)

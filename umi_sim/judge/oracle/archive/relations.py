@@ -1,15 +1,16 @@
-"""Relations as an outside judge sees them: what a remember says that its statements do to others.
+"""Relations: what a remember says that its statements do to others, and what a read shows of it.
 
-Law 1. Each next version has one relation from the version before, of the kind that its content shows. Law 2.
-Every other relation was stated: a link by the extraction, the rest as a verdict on a pair of statements; and
-what was stated is told, or counted as dropped. Law 3. An acknowledged contradiction is shown at both ends.
+Law 1. Each next version has one relation from the version before, of the kind that its content shows.
+Law 2. Every other relation was stated: a link by the extraction, the rest as a verdict on a pair of
+statements; and what was stated is told, or counted as dropped.
+Law 3. An acknowledged contradiction is shown at both ends.
 """
 
-from collections.abc import Container
 from typing import Final
 
+import attrs
+
 from umi_core import limits
-from umi_core.config import Config
 from umi_core.ids import relation_id
 from umi_core.language.evolution import (
     BY_TABLE,
@@ -24,45 +25,52 @@ from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Remembered
 from umi_core.rows import Relation
 from umi_core.text import norm
-from umi_core.values import LINK_KINDS, Scope
-from umi_sim.judge.oracle.evidence import ANY, Evidence
-from umi_sim.judge.oracle.worlds import Operation, World, id_of
+from umi_core.values import LINK_KINDS
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, id_of
+from umi_sim.judge.oracle.archive.tracks import Tracks
 
 End = tuple[str, int]
 Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it
 NO_VERSION: Final = 0
 
 
-class Relations(Evidence):
-    """The judge of relations.
+@attrs.define
+class Relations(Part):
+    """Judges relations.
 
-    `forgotten`: ids that anybody ever wanted to forget. `linked`: who stated which link; `told_links`: those
-    acknowledged. `denied`: by ref, what a model said that it contradicts; `told_denied`: what of it was
-    acknowledged, and when. `stated_count`: how many relations there may be.
+    `forgotten`: ids that anybody ever wanted to forget. `linked`: which operations stated a link;
+    `acknowledged_links`: links that a reply told. `denied`: by reference, what a model said that it
+    contradicts; `acknowledged_denials`: what of it a reply told, and when. `stated_count`: how many relations
+    there may be.
     """
 
-    def __init__(self, scope: Scope, config: Config, off: Container[str] = ()) -> None:
-        super().__init__(scope, config, off)
-        self.tick = 0
-        self.forgotten: dict[str, None] = {}
-        self.linked: dict[tuple[End, End, str], dict[Operation, None]] = {}
-        self.told_links: dict[tuple[End, End, str], None] = {}
-        self.denied: dict[str, dict[str, None]] = {}
-        self.told_denied: dict[str, dict[str, int]] = {}
-        self.stated_count = 0
+    evidence: Evidence
+    tracks: Tracks
+    forgotten: dict[str, None] = attrs.field(factory=dict)
+    linked: dict[tuple[End, End, str], dict[Operation, None]] = attrs.field(factory=dict)
+    acknowledged_links: dict[tuple[End, End, str], None] = attrs.field(factory=dict)
+    denied: dict[str, dict[str, None]] = attrs.field(factory=dict)
+    acknowledged_denials: dict[str, dict[str, int]] = attrs.field(factory=dict)
+    stated_count: int = 0
 
-    # What is heard.
+    def wiped(self) -> None:
+        self.acknowledged_links.clear()
+        self.acknowledged_denials.clear()
 
-    def heard_forget(self, request: Forget) -> None:
+    # Hearing.
+
+    def hear_forget(self, request: Forget) -> None:
         self.forgotten[request.entity_id] = None
 
-    def heard_links(self, op: Operation) -> None:
+    def hear_links(self, op: Operation) -> None:
         links = self.links(op)
         self.stated_count += len(links)
         for source, target, kind, _ in links:
             self.linked.setdefault((source, target, kind), {})[op] = None
 
-    def heard_verdicts(self, answer: Answer) -> None:
+    def hear_verdicts(self, answer: Answer) -> None:
         read = parse_evolution(answer.text, ANY, 0) if isinstance(answer, ModelReplied) else None
         if not isinstance(read, Evolution):
             return
@@ -77,18 +85,21 @@ class Relations(Evidence):
         extraction = op.extraction
         if extraction is None:
             return []
-        ids = {norm(mention.name): id_of(mention, self.scope) for mention in reversed(extraction.entities)}
+        ids = {
+            norm(mention.name): id_of(mention, self.context.scope)
+            for mention in reversed(extraction.entities)
+        }
         return [stated_link(link, ids) for link in extraction.links]
 
     def verdicts(self, op: Operation) -> list[Stated]:
         """What the model said about pairs of statements, all replies together, sure enough to count."""
-        floor_ppm = self.config.evolve_confidence_min_ppm
+        floor_ppm = self.context.config.evolve_confidence_min_ppm
         replies = [it.text for it in op.answers_of("evolve") if isinstance(it, ModelReplied)]
         read = [parse_evolution(text, ANY, floor_ppm) for text in replies]
         pairs = [pair for it in read if isinstance(it, Evolution) for pair in it.verdicts]
         return [(end_of(old), end_of(new), verdict.kind, verdict) for (new, old), verdict in pairs]
 
-    # What is told.
+    # What a remember tells.
 
     def judge_relations(self, op: Operation, value: Remembered, names: list[str], is_own: bool) -> None:
         """`is_own`: no other attempt may have done it unheard."""
@@ -98,7 +109,7 @@ class Relations(Evidence):
         for relation in relations:
             self.judge_row(relation)
         self.judge_chain(op, value, of_versions)
-        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)] or [op]
+        pool = self.tracks.alike(op)
         stated = [it for one in pool for it in (*self.links(one), *self.verdicts(one))]
         unsaid = [it for it in others if stated_by(it) not in stated]
         self.demand(not unsaid, "relation-ends", "a relation that nobody stated", stated, unsaid)
@@ -119,7 +130,7 @@ class Relations(Evidence):
 
     def judge_row(self, relation: Relation) -> None:
         """Its id is that of its ends and its kind."""
-        wanted = relation_id(self.scope, relation.source, relation.target, relation.kind)
+        wanted = relation_id(self.context.scope, relation.source, relation.target, relation.kind)
         self.demand(
             relation.id == wanted, "relation-ends", "a relation under another id", wanted, relation.id
         )
@@ -132,14 +143,14 @@ class Relations(Evidence):
         ]
         got = [(it.source, it.target) for it in relations]
         self.demand(sorted(got) == sorted(due), "version-chain", "relations of versions", due, got)
-        pool = [it for it in self.by_key.get(op.key, [op]) if it.is_like(op)] or [op]
+        pool = self.tracks.alike(op)
         stated = [it for one in pool for it in self.verdicts(one)]
         for (key, version), relation in told.items():
-            track = self.track(key)
-            kept = tuple(world for world in track.base if has_kind(world, version, relation.kind))
-            self.must(track, kept, "version-chain", f"{version} is not {relation.kind}", (), relation)
+            track = self.tracks.track(key)
+            kept = tuple(state for state in track.base if has_kind(state, version, relation.kind))
+            self.tracks.must(track, kept, "version-chain", f"{version} is not {relation.kind}", (), relation)
             if track.base and kept != track.base:
-                self.root(track, kept)
+                self.tracks.root(track, kept)
             is_said = stated_by(relation) in stated or said(relation) == BY_TABLE
             self.demand(is_said, "version-chain", "said otherwise", stated, relation)
 
@@ -149,7 +160,7 @@ class Relations(Evidence):
         answers, has_next = op.answers_of("evolve"), any(it.change == "updated" for it in value.entities)
         if not op.request.evolve:
             self.demand(not answers, "reference-agrees", "a model was asked to evolve", (), answers)
-        elif has_next and self.is_exact(op):
+        elif has_next and self.evidence.is_exact(op):
             self.demand(answers, "version-chain", "no model was asked about a next version")
 
     def judge_ends(self, value: Remembered, others: list[Relation]) -> None:
@@ -171,12 +182,12 @@ class Relations(Evidence):
     ) -> None:
         """What was stated is told or dropped: new links, and verdicts if no row of the reply was refused."""
         told = [stated_by(it) for it in others]
-        links = [it for it in self.links(op) if it[:3] not in self.told_links]
+        links = [it for it in self.links(op) if it[:3] not in self.acknowledged_links]
         due = [it for it in links if list(self.linked.get(it[:3], ())) == [op]]
-        again = [it for it in others if (it.source, it.target, it.kind) in self.told_links]
+        again = [it for it in others if (it.source, it.target, it.kind) in self.acknowledged_links]
         again = [it for it in again if not {it.source[0], it.target[0]} & self.forgotten.keys()]
         self.demand(not again, "once-only", "a link that was told before is new", "", again)
-        if self.is_exact(op) and not any(name.startswith("evolve:") for name in names):
+        if self.evidence.is_exact(op) and not any(name.startswith("evolve:") for name in names):
             due += [it for it in self.verdicts(op) if it[0][0] != it[1][0] and self.is_current(it[0])]
         lacking = [it for it in due if it not in told]
         count = value.relation_dropped_count
@@ -184,18 +195,18 @@ class Relations(Evidence):
 
     def is_current(self, end: End) -> bool:
         """Whether an older statement must still be the one that its entity makes."""
-        worlds = self.possible(self.track(end[0]))
-        return bool(worlds) and all(world.version == end[1] for world in worlds)
+        states = self.tracks.states_of(self.tracks.track(end[0]))
+        return bool(states) and all(state.version == end[1] for state in states)
 
     def acknowledge(self, relation: Relation) -> None:
         source, target = (f"{key}@{version}" for key, version in (relation.source, relation.target))
         if relation.kind in LINK_KINDS:
-            self.told_links[relation.source, relation.target, relation.kind] = None
+            self.acknowledged_links[relation.source, relation.target, relation.kind] = None
         elif relation.kind == "contradict":
-            self.told_denied.setdefault(source, {}).setdefault(target, self.tick)
-            self.told_denied.setdefault(target, {}).setdefault(source, self.tick)
+            self.acknowledged_denials.setdefault(source, {}).setdefault(target, self.context.tick)
+            self.acknowledged_denials.setdefault(target, {}).setdefault(source, self.context.tick)
 
-    # What is shown.
+    # What a read shows.
 
     def judge_contradicts(self, op: Operation, key: str, version: int, got: tuple[str, ...]) -> None:
         """Of a row that a read shows: what it contradicts was said, and what was acknowledged is there."""
@@ -203,7 +214,7 @@ class Relations(Evidence):
         unsaid = [other for other in got if other not in said]
         self.demand(not unsaid, "relation-ends", f"{key} contradicts what no model said", said, unsaid)
         self.demand(len(got) == len(dict.fromkeys(got)), "relation-ends", f"{key} contradicts twice", "", got)
-        known = self.told_denied.get(f"{key}@{version}", {})
+        known = self.acknowledged_denials.get(f"{key}@{version}", {})
         due = [other for other, tick in known.items() if tick < op.began]
         due = [other for other in due if not {key, end_of(other)[0]} & self.forgotten.keys()]
         lacking = [other for other in due if other not in got]
@@ -232,7 +243,7 @@ def end_of(ref: str) -> End:
     return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
 
 
-def has_kind(world: World, version: int, kind: str) -> bool:
+def has_kind(state: PossibleState, version: int, kind: str) -> bool:
     """Whether that version came to be so; one that is not known any more may have."""
-    row = next((row for row in world.told if row.version == version), None)
+    row = next((row for row in state.rows if row.version == version), None)
     return row is None or row.kind == kind

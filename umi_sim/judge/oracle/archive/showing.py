@@ -1,6 +1,6 @@
-"""Reads as an outside judge sees them: what a reply may show of an id in a world.
+"""Reads as an outside judge sees them: what a reply may show of an id in a state.
 
-Law 1. Pure: a world and a value in, an answer out. Law 2. Only what somebody told is compared.
+Law 1. Pure: a state and a value in, an answer out. Law 2. Only what somebody told is compared.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit
 from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
 from umi_core.rows import Entity, Version
-from umi_sim.judge.oracle.worlds import UNTOLD, World
+from umi_sim.judge.oracle.archive.possible import UNKNOWN_VECTOR, PossibleState
 from umi_sim.services.stored_rows import words_of
 
 FREE: Final = (
@@ -22,18 +22,18 @@ FREE: Final = (
 )  # nothing here settles them
 
 
-def shown(world: World, number: int | None) -> int:
+def shown(state: PossibleState, number: int | None) -> int:
     """The version that a read of this version, or of the current one, shows; 0 is none."""
     if number is None:
-        return world.version if world.entity else 0
-    return number if any(row.version == number for row in world.told) else 0
+        return state.version if state.entity else 0
+    return number if any(row.version == number for row in state.rows) else 0
 
 
-def fits(world: World, number: int | None, got: object, latest_ms: int) -> bool:
+def fits(state: PossibleState, number: int | None, got: object, latest_ms: int) -> bool:
     """Whether a read of this version, or of the current one, may show this row."""
-    row = next((row for row in world.told if row.version == number), None)
-    want: Entity | Version | None = world.entity if number is None else row
-    loose = (*FREE, *world.unsure) if number is None else ("at_ms",)
+    row = next((row for row in state.rows if row.version == number), None)
+    want: Entity | Version | None = state.entity if number is None else row
+    loose = (*FREE, *state.unsure) if number is None else ("at_ms",)
     if want is None or type(got) is not type(want):
         return want is got
     times = [name for name in loose if name.endswith("_ms")]
@@ -41,17 +41,17 @@ def fits(world: World, number: int | None, got: object, latest_ms: int) -> bool:
     return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
 
 
-def is_shown(world: World, hit: Hit, latest_ms: int) -> bool:
+def is_shown(state: PossibleState, hit: Hit, latest_ms: int) -> bool:
     """Whether a hit may show this row."""
-    it = world.entity
+    it = state.entity
     if it is None:
         return False
-    is_loose = it.event_time_ms is None and "updated_ms" in world.unsure
+    is_loose = it.event_time_ms is None and "updated_ms" in state.unsure
     is_in_time = it.time_ms <= hit.time_ms <= latest_ms if is_loose else it.time_ms == hit.time_ms
     told = (hit.version, hit.type, hit.name, hit.content)
     if (
-        world.told
-        and world.told[-1].kind == "contradict"
+        state.rows
+        and state.rows[-1].kind == "contradict"
         and f"{it.id}@{it.version - 1}" not in hit.contradicts
     ):
         return False
@@ -66,17 +66,19 @@ def wants(request: Recall, entity_type: str, time_ms: int) -> bool:
 
 
 def relevance_of(
-    world: World, request: Recall, variant: str, query: tuple[int, ...] | None, floor_ppm: int
+    state: PossibleState, request: Recall, variant: str, query: tuple[int, ...] | None, floor_ppm: int
 ) -> int | None:
     """How relevant a row is to a variant, 0 if it is no hit, None if not known; without a vector by words."""
-    entity = world.entity
+    entity = state.entity
     if entity is None or (request.types is not None and entity.type not in request.types):
         return 0
-    is_undated = entity.event_time_ms is None and "updated_ms" in world.unsure
-    if (is_undated and request.time_range is not None) or (query is not None and world.vector == UNTOLD):
+    is_undated = entity.event_time_ms is None and "updated_ms" in state.unsure
+    if (is_undated and request.time_range is not None) or (
+        query is not None and state.vector == UNKNOWN_VECTOR
+    ):
         return None
     name = words_of(entity.name)
     score = shared_ppm(words_of(variant), name, (*name, *words_of(entity.content)))
-    if query is not None and world.vector:
-        score = max(score, vector_relevance_ppm(query, world.vector))
+    if query is not None and state.vector:
+        score = max(score, vector_relevance_ppm(query, state.vector))
     return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0
