@@ -34,6 +34,7 @@ Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
 class Tiers:
     """All that an operation can learn into. Rows get a shallow copy and put new values into it."""
 
+    tag = 90
     core: CoreTier = attrs.field(factory=CoreTier)
     working: WorkingTier = attrs.field(factory=WorkingTier)
     session: SessionInfo = attrs.field(factory=SessionInfo)
@@ -55,6 +56,7 @@ class Operation:
     commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply.
     """
 
+    tag = 91
     number: int
     op_id: OpId | None
     workflow: str
@@ -82,6 +84,7 @@ class Operation:
 class State:
     """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery."""
 
+    tag = 92
     scope: Scope
     config: Config
     seen_ms: int = 0

@@ -47,21 +47,20 @@ TINY: Final[Mapping[str, Range]] = {
     "working_bytes_max": (64, 512),
     "working_entry_count_max": (1, 8),
 }
-OFTEN: Final = {  # weights where the file is silent; every other request has 1, together they have 64
+OFTEN: Final = {  # weights where the file is silent; every other request has 1
     "remember": 7, "recall": 6, "set": 6, "get": 4, "touch": 3, "incr": 3, "append": 3, "set_block": 3,
     "forget": 3, "delete": 2, "render": 2, "rebalance": 2,
     "create_session": 2, "save_session": 2, "load_session": 2,
 }  # fmt: skip
 FLOORS: Final = {  # a swarm run leaves out half of the requests, but of each row at least one stays
-    "write": ("set", "incr", "append", "set_block", "create_session", "remember"),
-    "read": ("get", "exists", "get_block", "blocks", "in_core", "render", "recall", "get_entity", "count"),
+    "write": tuple(name for name, request in REQUESTS.items() if request.stores),
+    "read": tuple(name for name, request in REQUESTS.items() if request.shows),
 }
 POLICIES: Final = {"fifo": 2, "random": 4, "lifo": 1, "pct": 3}
 REVISE_EVERY: Final[Range] = (2, 20)
 LATENCIES: Final = ("instant", "short", "spread")
 NORMAL: Final = Config()
 
-assert sum(OFTEN.get(name, 1) for name in REQUESTS) == 64
 assert all(check_option(name, end) is None for name, ends in TINY.items() for end in ends)
 
 
@@ -254,7 +253,7 @@ class Drawing(Data):
         kept = [name for name in REQUESTS if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
             if not any(name in row for name in kept):
-                kept.append(self.stream(f"workload.weights.{floor}").pick(row))
+                kept.append(max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word()))
         return dict.fromkeys(kept, 1)
 
     def factor(self, name: str) -> int:

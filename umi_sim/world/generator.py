@@ -14,7 +14,8 @@ from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
-from umi_sim.workload.users import Known, Workload
+from umi_sim.workload.users import Known
+from umi_sim.workload.workloads import Workload
 from umi_sim.world import clock_moves
 from umi_sim.world.schedule import policy_of
 

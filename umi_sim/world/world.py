@@ -229,7 +229,7 @@ class World(Owner):
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
         """Hand a request to the memory."""
-        request = REQUESTS[name](op_id, **args)  # type: ignore[arg-type]
+        request = REQUESTS[name](op_id, **args)
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.spec_tables import Row, plain, rows, told, whole
 from tests.spec_tables import text as exact
-from umi_core.text import has_control, tidy
-from umi_core.tiers.core import FORBIDDEN, CoreTier, core_of, core_text
+from umi_core.text import core_text, has_control, has_unwritable, tidy
+from umi_core.tiers.core import CoreTier, core_of
 from umi_core.tiers.rendering import (
     as_rendered,
     importance_text,
@@ -80,7 +80,7 @@ WILD = st.lists(
     max_size=6,
 )
 TEXTS = WILD.map("".join).map(core_text)
-LINES = WILD.map("".join).map(tidy).filter(lambda text: not has_control(text) and not FORBIDDEN.search(text))
+LINES = WILD.map("".join).map(tidy).filter(lambda text: not has_control(text) and not has_unwritable(text))
 ENTRIES = st.builds(
     Entry,
     st.integers(0, 99).map("ent_{:024x}".format),

@@ -14,6 +14,7 @@ from umi_core.errors import BadDelta, BadOption, BadText, BadTtl
 from umi_core.messages import requests
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.messages.requests import (
+    WORKING,
     Append,
     Bytes,
     Clear,
@@ -89,7 +90,7 @@ def test_the_worked_life_holds_row_by_row() -> None:
 
 
 def test_every_request_has_its_row() -> None:
-    assert set(ANSWERS) == set(WorkingRequest.__args__)
+    assert set(ANSWERS) == set(WORKING)
 
 
 # Time to live.
@@ -291,8 +292,8 @@ ORDER: list[tuple[WorkingRequest, str]] = [
     (Set(0, "__\ud800" + LONG, wrong("v"), 0), "BadText"),
     (Set(0, "__" + LONG, wrong("v"), 0), "ReservedKey"),
     (Set(0, LONG, wrong("v"), 0), "KeyTooLong"),
-    (Set(0, "k", wrong("v"), 0), "BadTtl"),
-    (Set(0, "k", wrong("v")), "BadOption"),
+    (Set(0, "k", wrong("v"), 0), "BadOption"),
+    (Set(0, "k", b"x" * 65_537, 0), "BadTtl"),
     (Set(0, "k", b"x" * 65_537), "EntryTooLarge"),
     (Set(0, "k", b"x" * 65), "WorkingFull"),
     (Set(0, "k", b""), "TooManyEntries"),

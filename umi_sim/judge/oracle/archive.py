@@ -10,7 +10,6 @@ from typing import Any, Final
 import attrs
 
 from umi_core import errors, limits
-from umi_core.admission import SERVED_BY
 from umi_core.config import Config
 from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
 from umi_core.language.routing import Routes, parse_routes
@@ -37,6 +36,7 @@ from umi_sim.judge.oracle.worlds import (
     rule_at_stake,
     rule_of,
 )
+from umi_sim.judge.plain.requests import is_same, wrong
 
 AUDIT_VERSION_COUNT_MAX: Final = 8
 
@@ -63,7 +63,7 @@ class ArchiveOracle(Searches):
     def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
         self.tick += 1
         self.saw(now_ms)
-        error = SERVED_BY[type(request)][1](request)
+        error = wrong(request)
         op = Operation(request, error, self.tick, now_ms, self.world_ms or self.seen_ms)
         self.flying[op_id] = op
         if error is None and isinstance(op.key, str):
@@ -189,7 +189,9 @@ class ArchiveOracle(Searches):
             is_fair = any(not it.is_like(op) for it in others)
             self.demand(is_fair, "once-only", "the same request under one key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
-            self.demand(error == op.error, "reference-agrees", "refused without a reason", op.error, error)
+            self.demand(
+                is_same(op.error, error), "reference-agrees", "refused without a reason", op.error, error
+            )
         op.is_refuted = True
         self.withdraw(op)
 

@@ -1,14 +1,13 @@
 """Refusals: what is wrong with a request alone is refused with that error, and nothing without a reason.
 
-Law 1. Errors of what the request says come from the memory's own pure checks. Law 2. Each other error belongs
-to the requests that can meet it; too busy is only who has as many requests without a reply as there may be.
+Law 1. What is wrong with a request alone the judge reads for itself. Law 2. Each other error belongs to the
+requests that can meet it. Law 3. Too busy is only who has as many requests without a reply as there may be.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from umi_core import errors
-from umi_core.admission import SERVED_BY
 from umi_core.invariants.broken import demand
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.effects import Outcome, Refused
@@ -22,6 +21,7 @@ from umi_core.messages.requests import (
     SetBlock,
     SetImportance,
 )
+from umi_sim.judge.plain.requests import is_same, wrong
 
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     Rebalance: (),
@@ -46,10 +46,10 @@ def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None
         demand(others_count >= OP_COUNT_MAX, "no-spurious-refusal", told, OP_COUNT_MAX)
     if type(request) not in MET:
         return
-    wrong = SERVED_BY[type(request)][1](request)
+    wanted = wrong(request)
     name = type(request).__name__
-    if wrong is not None:
-        demand(got == wrong, "reference-agrees", f"{name} must be refused", wrong, outcome)
+    if wanted is not None:
+        demand(is_same(wanted, got), "reference-agrees", f"{name} must be refused", wanted, outcome)
     elif got is not None:
         has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)]))
         demand(has_reason, "reference-agrees", f"{name} is refused without a reason", "", got)

@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from tests.worlds import SCOPE, Pair
-from umi_core.admission import SERVED_BY
 from umi_core.config import Config
 from umi_core.errors import BadScope, Rejected
 from umi_core.limits import I64_MAX
@@ -29,6 +28,7 @@ from umi_core.messages.requests import (
     SaveSession,
     SetBlock,
     SetImportance,
+    bad_request,
 )
 from umi_core.values import Scope, Turn
 
@@ -60,7 +60,7 @@ SEARCH = Recall(
 
 
 def told(request: Request) -> str | None:
-    error = SERVED_BY[type(request)][1](request)
+    error = bad_request(request)
     return None if error is None else f"{type(error).__name__}: {error}"
 
 
@@ -107,7 +107,7 @@ REFUSED: list[tuple[Request, str]] = [
         change(WHOLE, metadata=(("k", "a"), ("k", "b"))),
         f"BadMetadata: metadata: (('k', 'a'), ('k', 'b')) {META_RANGE}",
     ),
-    (change(WHOLE, source=""), f"BadId: id:  {ID_RANGE}"),
+    (change(WHOLE, source=""), f"BadId: source:  {ID_RANGE}"),
     (change(WHOLE, request_key=""), f"BadKey: request_key:  {KEY_RANGE}"),
     (change(WHOLE, request_key=5), f"BadKey: request_key: 5 {KEY_RANGE}"),
     (change(WHOLE, request_key="日" * 86), f"BadKey: request_key: {'日' * 72}... {KEY_RANGE}"),
@@ -138,15 +138,15 @@ REFUSED: list[tuple[Request, str]] = [
     ),
     (change(SEARCH, resolve=None), f"BadOption: resolve: None {FLAG_RANGE}"),
     (change(SEARCH, min_score_ppm=1_000_001), f"BadScore: min_score_ppm: 1000001 {SCORE_RANGE}"),
-    (Forget(1, LONG), f"BadId: id: {'x' * 72}... {ID_RANGE}"),
+    (Forget(1, LONG), f"BadId: entity_id: {'x' * 72}... {ID_RANGE}"),
     (change(Forget(1, "e"), request_key=b"k"), f"BadKey: request_key: b'k' {KEY_RANGE}"),
-    (change(GetEntity(1, "e"), entity_id=7), f"BadId: id: 7 {ID_RANGE}"),
+    (change(GetEntity(1, "e"), entity_id=7), f"BadId: entity_id: 7 {ID_RANGE}"),
     (GetEntity(1, "e", 0), f"BadVersion: version: 0 {VERSION_RANGE}"),
     (Count(1, ()), f"BadType: types: () {TYPES_RANGE}"),
     (change(CreateSession(1), members="a"), f"BadScope: members: a {TUPLE_RANGE}"),
     (CreateSession(1, ("a", "")), f"BadScope: member:  {SCOPE_RANGE}"),
     (SaveSession(1, ("a\n",)), f"BadScope: member: a\\n {SCOPE_RANGE}"),
-    (LoadSession(1, ""), f"BadId: id:  {ID_RANGE}"),
+    (LoadSession(1, ""), f"BadId: session_id:  {ID_RANGE}"),
     (SetBlock(1, "core", "x"), "BadKind: unknown block kind: core"),
     (SetBlock(1, "human", "\x00"), f"BadText: text: \\x00 {BLOCK_RANGE}"),
     (SetBlock(1, "human", "x", "y" * 65), "LabelTooLong: label too long: 65 bytes exceeds max 64"),
@@ -194,8 +194,8 @@ ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
     ),
     (Forget(1, "", ""), {"entity_id": ["e"], "request_key": [None]}, "BadId BadKey"),
     (GetEntity(1, "", 0), {"entity_id": ["e"], "version": [None]}, "BadId BadVersion"),
-    (SetImportance(1, "core", -1, "\x01"), {"kind": ["goals"], "label": [""], "importance_ppm": [5]},
-     "BadKind BadText BadImportance"),
+    (SetImportance(1, "core", -1, "\x01"), {"kind": ["goals"], "importance_ppm": [5], "label": [""]},
+     "BadKind BadImportance BadText"),
 ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -14,20 +14,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core import limits
-from umi_core.admission import SERVED_BY
 from umi_core.language.pronouns import LANGUAGES, read
 from umi_core.language.rewriting import is_deep
-from umi_core.messages.requests import REQUESTS, Request, WorkingRequest, request_name
+from umi_core.messages.requests import (
+    REQUESTS,
+    Request,
+    WorkflowRequest,
+    bad_request,
+    request_name,
+)
+from umi_core.messages.requests import WORKING as WORKING_CLASSES
 from umi_core.values import ENTITY_TYPES, Scope, Turn
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.model.extraction import extract
-from umi_sim.workload import pools
+from umi_sim.workload import choice, pools
+from umi_sim.workload.arguments import drawn as habits_of
+from umi_sim.workload.choice import slots
 from umi_sim.workload.pools import Pool
-from umi_sim.workload.users import FIELDS, Drawn, User, Workload, with_floor
+from umi_sim.workload.users import User
+from umi_sim.workload.workloads import Drawn, Workload
 
 AGENTS: Final = (AgentConfig("a", Scope("u1", "a")), AgentConfig("b", Scope("u1", "b")))
-WORKING: Final = {request_name(kind): 1 for kind in get_args(WorkingRequest)}
+WORKING: Final = {request_name(kind): 1 for kind in WORKING_CLASSES}
 PLAIN: Final = RunConfig(
     scenario="test",
     version=1,
@@ -127,7 +136,7 @@ def over_seeds(count: int, **changes: Any) -> Iterator[tuple[str, dict[str, Any]
 
 def built(drawn: Drawn) -> Request:
     name, args = drawn
-    request = REQUESTS[name]("o1", **args)  # type: ignore[arg-type]
+    request = REQUESTS[name]("o1", **args)
     assert isinstance(request, REQUESTS[name])
     return request
 
@@ -135,8 +144,7 @@ def built(drawn: Drawn) -> Request:
 def refusal(drawn: Drawn) -> object:
     """What is wrong with a request of a workflow at first sight."""
     request = built(drawn)
-    check = SERVED_BY.get(type(request), ("", lambda request: None))[1]
-    return check(request)
+    return bad_request(request) if isinstance(request, WorkflowRequest) else None
 
 
 # The whole.
@@ -193,32 +201,46 @@ def test_every_kind_has_its_floor_however_heavy_another_is() -> None:
     counts = Counter(
         name for name, _ in requests(weights={**PLAIN.weights, "set": 9_999}, operations_max=6_400)
     )
-    assert all(50 < counts[name] < 150 for name in REQUESTS if name != "set")
-    assert counts["set"] > 3_000
+    assert all(10 < counts[name] < 80 for name in REQUESTS if name != "set")
+    assert counts["set"] > 5_000
 
 
 def test_what_is_off_is_not_asked() -> None:
     assert {name for name, _ in requests(weights={"get": 3, "set": 0, "recall": 1})} == {"get", "recall"}
 
 
-@given(st.lists(st.integers(1, 1_000), min_size=1, max_size=64))
-def test_a_floor_lifts_the_rare_and_keeps_the_rest_in_proportion(given_weights: list[int]) -> None:
-    before = {f"r{number}": weight for number, weight in enumerate(given_weights)}
-    after = with_floor(before)
-    least = min(after.values())
-    common = [name for name in after if after[name] > least]
-    assert list(after) == list(before)
-    assert 64 * least >= sum(after.values())
-    assert all(after[one] * before[two] == after[two] * before[one] for one, two in pairwise(common))
+WEIGHTS: Final = st.dictionaries(st.sampled_from(sorted(REQUESTS)), st.integers(1, 100), min_size=1)
+
+
+@given(WEIGHTS)
+def test_a_request_has_the_share_that_its_weight_says_and_never_less_than_its_own(
+    weights: dict[str, int],
+) -> None:
+    counts = Counter(slots(weights))
+    assert counts.keys() == weights.keys()
+    assert min(counts.values()) >= choice.OWN_COUNT
+    total = sum(weights.values())
+    wanted = {name: choice.SLOT_COUNT * weight // total for name, weight in weights.items()}
+    assert all(counts[name] > wanted[name] // 3 for name in weights)
+
+
+@given(WEIGHTS, st.integers(1, 100))
+def test_a_request_that_is_added_moves_no_slot_that_it_does_not_take(
+    weights: dict[str, int], weight: int
+) -> None:
+    latest = choice.BY_AGE[-1]
+    before = slots({name: each for name, each in weights.items() if name != latest} or {"set": 1})
+    after = slots({**({n: w for n, w in weights.items() if n != latest} or {"set": 1}), latest: weight})
+    assert all(new in (old, latest) for old, new in zip(before, after, strict=True))
 
 
 # Arguments.
 
 
 @pytest.mark.slow
-def test_every_hostile_class_appears_within_300_seeds() -> None:
+def test_every_hostile_class_appears_within_900_seeds() -> None:
     seen: dict[tuple[str, str], set[object]] = {place: set() for place in STRUCK}
-    for name, args in over_seeds(300, adversarial=(7, 8)):
+    for name, args in over_seeds(900, adversarial=(7, 8)):
         for key, value in args.items():
             seen.get((name, key), set()).add((type(value), value))
     missing = [
@@ -236,10 +258,11 @@ def test_every_hostile_pool_strikes_somewhere() -> None:
 
 
 def test_every_field_of_every_request_is_drawn() -> None:
-    fields = {
-        name: {field.name for field in attrs.fields(kind)} - {"op_id"} for name, kind in REQUESTS.items()
-    }
-    assert fields == {name: {field.name for field in row} for name, row in FIELDS.items()}
+    drawn = {name: set[str]() for name in REQUESTS}
+    for name, args in over_seeds(100, adversarial=(1, 2)):
+        drawn[name] |= args.keys()
+    fields = {name: {argument.name for argument, _ in habits_of(name)} for name in REQUESTS}
+    assert drawn == fields
 
 
 def test_every_request_can_be_built_and_recorded() -> None:
@@ -262,7 +285,7 @@ def test_a_user_who_is_never_hostile_is_never_refused_at_first_sight() -> None:
 
 
 def test_a_hostile_user_is_refused_often_but_not_always() -> None:
-    drawn = [one for one in over_seeds(30, adversarial=(1, 1)) if FIELDS[one[0]] and one[0] not in WORKING]
+    drawn = [one for one in over_seeds(30, adversarial=(1, 1)) if habits_of(one[0]) and one[0] not in WORKING]
     refused = sum(refusal(one) is not None for one in drawn)
     assert len(drawn) < 3 * refused < 3 * len(drawn)
 
