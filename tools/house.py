@@ -95,13 +95,13 @@ CORE_MODULES: Final = {
     "threading": "an operation",
     "asyncio": "a workflow",
 }
-CLOCK_FILES: Final = {  # rule R5: budgets, time elapsed, the fresh seed
+CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed
     "umi_sim/cli/root.py",
     "umi_sim/runs/mutation_run.py",
     "umi_sim/sweep/outside.py",
     "umi_sim/shrink/search.py",
 }
-FENCE_FILES: Final = {"umi_sim/fence.py"}  # rule R8: must name what it stubs
+FENCE_FILES: Final = {"umi_sim/fence.py"}  # S1.8: must name what it stubs
 SIM_MODULES: Final = {  # module: (replacement, files that may import it all the same)
     "random": ("umi_sim.kernel.prng.Stream", FENCE_FILES),
     "secrets": ("umi_sim.kernel.prng.Stream", FENCE_FILES),

@@ -127,7 +127,7 @@ class Loaded(Data):
 
 
 def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
-    """Check everything, in the order of the spec, and only then make a tier."""
+    """Check everything, in the order of M5.4, and only then make a tier."""
     if len(data) > limits.SNAPSHOT_BYTES_MAX:
         return errors.SnapshotTooBig(len(data), limits.SNAPSHOT_BYTES_MAX)
     match unpacked(data):

@@ -1,12 +1,14 @@
-"""Goal: what cannot be an answer is a failure of the world, and no exception (hierarchy.md 1.5)."""
+"""Goal: what cannot be an answer is a failure of the world, and no exception (EN5.13)."""
 
 from typing import Any
 
 import attrs
 import pytest
 
+from tests.spec_tables import rows
+from tests.spec_tables import told as said_in
 from tests.worlds import ALICE, BOB, SCOPE, Pair
-from umi_core.answer_checks import held, is_answer, is_body_of, is_of
+from umi_core.answer_checks import KINDS, held, is_answer, is_body_of, is_of
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import (
@@ -52,6 +54,11 @@ def test_a_kind_that_this_effect_has_not_is_unavailable(
     asked: Asked, kind: FailureKind, meant: FailureKind
 ) -> None:
     assert held(asked, EffectFailed(7, kind)) == EffectFailed(7, meant)
+
+
+def test_each_effect_has_the_kinds_of_failure_of_the_table() -> None:
+    promised = {row["effect"]: said_in(row["kinds"]) for row in rows("engine", "kinds_of_effects")}
+    assert {effect.__name__: list(kinds) for effect, kinds in KINDS.items()} == promised
 
 
 @pytest.mark.parametrize("versions", [(), ((HEAD, 3),), ((EPOCH, 0),)])

@@ -1,4 +1,4 @@
-"""Goal: what is wrong with a request is told at once, by value and range, in the order of memory.md 11."""
+"""Goal: what is wrong with a request is told at once, by value and range, in the order of M11."""
 
 from typing import Any
 

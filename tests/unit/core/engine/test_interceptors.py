@@ -1,4 +1,4 @@
-"""Goal: the onion of interceptors, row by row, and what a hook may change (hierarchy.md 1.6)."""
+"""Goal: the onion of interceptors, row by row, and what a hook may change (EN6)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.spec_tables import Row as Told
+from tests.spec_tables import plain, rows
 from tests.worlds import ALICE, Pair
 from umi_core.conditions import Where
 from umi_core.engine.interceptors import (
@@ -106,79 +108,56 @@ def note(name: str, hook: str, what: str) -> HookNote:
 
 E_ANSWER = ModelReplied(7, "E")
 REFUSED = EffectFailed(7, "refused")
-OUT_AND_BACK = "a.before b.before E b.after a.after"
-OUT_AND_FAIL = "a.before b.before E b.on_error a.on_error"
 
-ROWS: dict[str, tuple[dict[str, Any], Answer, str, Answer, list[HookNote]]] = {
-    "O1 all pass": ({}, E_ANSWER, OUT_AND_BACK, E_ANSWER, []),
-    "O2 E fails": ({}, FAILURE, OUT_AND_FAIL, FAILURE, []),
-    "O3 a.before refuses": (
-        {"a.before": Refuse("no")}, E_ANSWER, "a.before", REFUSED, [note("a", "before", "refused")],
-    ),
-    "O4 b.before refuses": (
-        {"b.before": Refuse("no")}, E_ANSWER, "a.before b.before a.on_error", REFUSED,
-        [note("b", "before", "refused")],
-    ),
-    "O5 a.before substitutes": (
-        {"a.before": says("a")}, E_ANSWER, "a.before", ModelReplied(7, "a"),
-        [note("a", "before", "substituted")],
-    ),
-    "O6 b.before substitutes": (
-        {"b.before": says("b")}, E_ANSWER, "a.before b.before a.after", ModelReplied(7, "b"),
-        [note("b", "before", "substituted")],
-    ),
-    "O7 both rewrite": (
-        {"a.before": writes("a"), "b.before": writes("b")}, E_ANSWER, OUT_AND_BACK, E_ANSWER, [],
-    ),
-    "O8 b.on_error substitutes": (
-        {"b.on_error": says("b")}, FAILURE, "a.before b.before E b.on_error a.after", ModelReplied(7, "b"),
-        [note("b", "on_error", "substituted")],
-    ),
-    "O9 a.on_error substitutes": (
-        {"a.on_error": says("a")}, FAILURE, OUT_AND_FAIL, ModelReplied(7, "a"),
-        [note("a", "on_error", "substituted")],
-    ),
-    "O10 b.after substitutes": (
-        {"b.after": says("b")}, E_ANSWER, OUT_AND_BACK, ModelReplied(7, "b"),
-        [note("b", "after", "substituted")],
-    ),
-    "O11 b.after refuses": (
-        {"b.after": Refuse("no")}, E_ANSWER, "a.before b.before E b.after a.on_error", REFUSED,
-        [note("b", "after", "refused")],
-    ),
-    "O12 b.before raises": (
-        {"b.before": raises}, E_ANSWER, "a.before b.before E a.after", E_ANSWER,
-        [note("b", "before", "Broken")],
-    ),
-    "O14 b.after raises": (
-        {"b.after": raises}, E_ANSWER, OUT_AND_BACK, E_ANSWER, [note("b", "after", "Broken")],
-    ),
-    "O16 b.on_error raises": (
-        {"b.on_error": raises}, FAILURE, OUT_AND_FAIL, FAILURE, [note("b", "on_error", "Broken")],
-    ),
-    "O17 both on_error raise": (
-        {"a.on_error": raises, "b.on_error": raises}, FAILURE, OUT_AND_FAIL, FAILURE,
+SCRIPTS: dict[str, tuple[dict[str, Any], Answer, list[HookNote]]] = {
+    "O1": ({}, E_ANSWER, []),
+    "O2": ({}, FAILURE, []),
+    "O3": ({"a.before": Refuse("no")}, E_ANSWER, [note("a", "before", "refused")]),
+    "O4": ({"b.before": Refuse("no")}, E_ANSWER, [note("b", "before", "refused")]),
+    "O5": ({"a.before": says("a")}, E_ANSWER, [note("a", "before", "substituted")]),
+    "O6": ({"b.before": says("b")}, E_ANSWER, [note("b", "before", "substituted")]),
+    "O7": ({"a.before": writes("a"), "b.before": writes("b")}, E_ANSWER, []),
+    "O8": ({"b.on_error": says("b")}, FAILURE, [note("b", "on_error", "substituted")]),
+    "O9": ({"a.on_error": says("a")}, FAILURE, [note("a", "on_error", "substituted")]),
+    "O10": ({"b.after": says("b")}, E_ANSWER, [note("b", "after", "substituted")]),
+    "O11": ({"b.after": Refuse("no")}, E_ANSWER, [note("b", "after", "refused")]),
+    "O12": ({"b.before": raises}, E_ANSWER, [note("b", "before", "Broken")]),
+    "O14": ({"b.after": raises}, E_ANSWER, [note("b", "after", "Broken")]),
+    "O16": ({"b.on_error": raises}, FAILURE, [note("b", "on_error", "Broken")]),
+    "O17": (
+        {"a.on_error": raises, "b.on_error": raises}, FAILURE,
         [note("b", "on_error", "Broken"), note("a", "on_error", "Broken")],
     ),
-    "a bad result is as one that raises": (
-        {"b.before": None, "a.after": "fine"}, E_ANSWER, "a.before b.before E a.after", E_ANSWER,
-        [note("b", "before", "bad_result"), note("a", "after", "bad_result")],
-    ),
 }  # fmt: skip
+OUTCOMES: dict[str, Answer] = {
+    "E's answer": E_ANSWER,
+    "E's failure": FAILURE,
+    "refused": REFUSED,
+    "a's answer": ModelReplied(7, "a"),
+    "b's answer": ModelReplied(7, "b"),
+}
 
 
-@pytest.mark.parametrize(("script", "effect", "calls", "outcome", "notes"), ROWS.values(), ids=ROWS)
-def test_the_onion_runs_as_in_its_table(
-    script: dict[str, Any], effect: Answer, calls: str, outcome: Answer, notes: list[HookNote]
-) -> None:
+@pytest.mark.parametrize("row", rows("engine", "onion"), ids=lambda row: row["case"])
+def test_the_onion_runs_as_in_its_table(row: Told) -> None:
+    script, effect, notes = SCRIPTS[row["case"]]
     onion = Onion(script)
     answer, noted = onion.attempt(effect)
-    assert " ".join(onion.calls) == calls
-    assert (answer, list(noted)) == (outcome, notes)
+    assert " ".join(onion.calls) == plain(row["calls"])
+    assert (answer, list(noted)) == (OUTCOMES[row["outcome"]], notes)
+
+
+def test_a_bad_result_is_as_one_that_raises() -> None:
+    onion = Onion({"b.before": None, "a.after": "fine"})
+    answer, noted = onion.attempt(E_ANSWER)
+    assert " ".join(onion.calls) == "a.before b.before E a.after"
+    assert (answer, list(noted)) == (
+        E_ANSWER, [note("b", "before", "bad_result"), note("a", "after", "bad_result")],
+    )  # fmt: skip
 
 
 def test_each_hook_sees_what_those_outside_made_of_the_request() -> None:
-    onion = Onion(ROWS["O7 both rewrite"][0])
+    onion = Onion(SCRIPTS["O7"][0])
     onion.attempt(E_ANSWER)
     assert [onion.seen[name].prompt for name in ("a.before", "b.before", "E")] == ["p", "a", "b"]
 

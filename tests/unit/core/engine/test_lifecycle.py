@@ -1,17 +1,18 @@
-"""Goal: rows run as their table says, and fail as their policies say (hierarchy.md 1.3 and 1.4)."""
+"""Goal: rows run as their table says, and fail as their policies say (EN3, EN4)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import pytest
 
+from tests.spec_tables import rows, whole
 from tests.worlds import ALICE, SCOPE, Pair
 from umi_core.conditions import Where
 from umi_core.config import Config
 from umi_core.engine import interceptors as hooks
 from umi_core.engine.interceptors import Interceptor, Pass, Verdict
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine.lifecycle import FINAL_KINDS, Engine, backoff_ms
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import (
     Degrade,
@@ -281,6 +282,17 @@ def test_a_commit_without_a_key_gets_one_for_all_its_attempts() -> None:
 
 
 # Retries.
+
+
+def test_kinds_of_failure_are_those_of_the_table_and_end_a_policy_where_it_says() -> None:
+    then = {row["kind"]: row["then"] for row in rows("engine", "failure_kinds")}
+    assert set(then) == set(get_args(FailureKind))
+    assert {kind for kind in then if then[kind] == "the end of the policy at once"} == set(FINAL_KINDS)
+
+
+def test_the_waits_are_those_of_the_table() -> None:
+    told = {whole(row["attempts so far"]): whole(row["wait"]) for row in rows("engine", "waits")}
+    assert {count: backoff_ms(count) for count in told} == told
 
 
 def test_waits_double_from_100_to_5000_and_the_same_question_is_sent_again() -> None:

@@ -2,10 +2,19 @@
 
 from typing import Final
 
-from umi_sim.faults.kinds import Dice
+from tests.spec_tables import rows
+from umi_sim.faults.kinds import KINDS, Dice
 
 SITES: Final = [f"storage.commit.remember.row{number}" for number in range(200)]
+WHAT: Final = "what happens, and what the memory sees"
 RATES: Final = {"storage_refused": (1, 2)}
+
+
+def test_the_kinds_are_those_of_the_table_but_the_planned_ones() -> None:
+    table = rows("simulator", "fault_kinds")
+    today = [row for row in table if not row[WHAT].startswith("planned")]
+    told = [(row["kind"], row["class"], row["guards"]) for row in today]
+    assert [(kind.name, kind.letter, kind.guards) for kind in KINDS.values()] == told
 
 
 def struck(dice: Dice, site: str) -> int:
