@@ -127,17 +127,19 @@ def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
     \b
     umi-sim faults
     """
-    import attrs
-
     from umi_sim.faults.kinds import KINDS
 
-    rows = [attrs.asdict(kind) for kind in KINDS.values()]
+    kinds = KINDS.values()
     if as_json:
-        say_json(rows)
+        say_json([
+            {"name": it.name, "class": it.fault_class, "place": it.place.name, "what": it.what,
+             "guards": it.guards, "arguments": list(it.arguments)}
+            for it in kinds
+        ])  # fmt: skip
     elif not quiet:
         say(
-            f"{row['name']:24}{row['letter']:3}{row['verb']:16}{row['what']:80}{row['guards']}"
-            for row in rows
+            f"{it.name:24}{it.fault_class:10}{it.place.name:16}{it.what:100}{' '.join(it.guards)}"
+            for it in kinds
         )
     return 0
 

@@ -1,10 +1,13 @@
-"""Windows: faults that last, one at a time in one place, with as long a rest after each as it took."""
+"""Windows: faults that last. At most one fault window per place; after N ms open, N ms closed."""
+
+from typing import Final
 
 import attrs
 
 from umi_core.data import Owner
-from umi_sim.faults.kinds import WINDOW_MS_MAX, Draw, log_uniform
-from umi_sim.record.items import Args
+from umi_sim.faults.luck import Luck, log_uniform
+
+WINDOW_MS_MAX: Final = 60_000
 
 
 @attrs.define
@@ -21,6 +24,11 @@ class Window(Owner):
     def is_open(self, now_ms: int) -> bool:
         return now_ms < self.end_ms
 
-    def args(self, now_ms: int, draw: Draw) -> Args | None:
-        """How long the next one takes; None if it is too early for one."""
-        return {"for_ms": log_uniform(draw, "for_ms", WINDOW_MS_MAX)} if now_ms >= self.rested_ms else None
+    def is_rested(self, now_ms: int) -> bool:
+        """Whether the next one may start."""
+        return now_ms >= self.rested_ms
+
+
+def window_ms(luck: Luck) -> int:
+    """How long a window lasts."""
+    return log_uniform(luck, "for_ms", WINDOW_MS_MAX)

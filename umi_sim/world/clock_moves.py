@@ -1,66 +1,16 @@
-"""Moves of an agent's clock: drawn for an operation that is about to come, and made when their time comes.
+"""Moves of an agent's clock, made when their time comes.
 
 Law 1. A move that lasts is two moves: its end is drawn with it, and has an item and a time of its own.
 Law 2. A landing goes forward only, and over nothing that would happen meanwhile.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from umi_sim.faults.kinds import Draw
-from umi_sim.faults.window import Window
+from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.items import Args, ClockMove
 from umi_sim.world.agent import Tally
-
-JUMP_MS_MAX: Final = 30 * 86_400_000
-LASTING: Final = ("clock_drift", "clock_freeze")
-RARE: Final = 4  # one draw in so many is of the rarer sort
-SLIGHT: Final = 1_000  # the denominator of a usual drift, which is at most ten of these
-RATES: Final = ((1, 2), (2, 3), (3, 2), (2, 1))
-
-Moves = tuple[tuple[int, str, Args], ...]  # in so many ms: move, args
-
-
-# Drawing.
-
-
-def drawn(kind: str, draw: Draw, window: Window, at_ms: int, remaining: Sequence[int]) -> Moves:
-    """The moves of a kind that strikes the operation at `at_ms`; none while another one lasts.
-
-    `remaining`: how far ahead the instants that matter are.
-    """
-    if kind not in LASTING:
-        return () if window.is_open(at_ms) else ((0, "jump", {"by_ms": jump_ms(kind, draw, remaining)}),)
-    args = window.args(at_ms, draw)
-    if args is None:
-        return ()
-    for_ms = int(str(args["for_ms"]))
-    window.begin(at_ms, for_ms)
-    if kind == "clock_freeze":
-        return (0, "freeze", {}), (for_ms, "thaw", {"catch_up": draw("catch_up", 2) == 1})
-    num, den = rate(draw)
-    return (0, "drift", {"num": num, "den": den}), (for_ms, "drift", {"num": 1, "den": 1})
-
-
-def jump_ms(kind: str, draw: Draw, remaining: Sequence[int]) -> int:
-    """Up to 30 days, or exactly as long as something still has to live."""
-    bits = 1 + draw("bits", JUMP_MS_MAX.bit_length() - 1)
-    by_ms = (1 << (bits - 1)) + draw("by_ms", 1 << (bits - 1))
-    if remaining and draw("exact", RARE) == 0:
-        by_ms = remaining[draw("which", len(remaining))]
-    return by_ms if kind == "clock_jump_forward" else -by_ms
-
-
-def rate(draw: Draw) -> tuple[int, int]:
-    """Seldom half or double speed, mostly a little fast or slow."""
-    if draw("rough", RARE) == 0:
-        return RATES[draw("rate", len(RATES))]
-    off = 1 + draw("off", 10)
-    return SLIGHT + (off if draw("fast", 2) else -off), SLIGHT
-
-
-# Making.
 
 
 def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tally) -> bool:
@@ -73,18 +23,15 @@ def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tal
         return False
     kind = kind_of(item)
     if kind:
-        is_blunt = item.move == "jump" and clock.reading(now_ms) == before_ms
-        (tally.blunt if is_blunt else tally.fired)[kind] += 1
+        is_in_vain = item.move == "jump" and clock.reading(now_ms) == before_ms
+        (tally.without_effect if is_in_vain else tally.fired)[kind] += 1
     return True
 
 
 def kind_of(item: ClockMove) -> str:
     """The fault that a move is; the end of one is none, nor is a landing."""
-    if item.move == "jump":
-        return "clock_jump_forward" if whole(item.args, "by_ms") > 0 else "clock_jump_back"
-    if item.move == "drift":
-        return "clock_drift" if item.args["num"] != item.args["den"] else ""
-    return "clock_freeze" if item.move == "freeze" else ""
+    clocks = (kind for kind in KINDS.values() if kind.group == "clock")
+    return next((kind.name for kind in clocks if kind.cls.is_begun_by(item.move, item.args)), "")
 
 
 def whole(args: Args, name: str) -> int:

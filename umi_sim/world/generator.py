@@ -5,17 +5,20 @@ Law 2. The pauses of a user end at random, or land on an instant that matters: j
 A question that is asked again may wait until a memory no longer knows what became of it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from umi_sim.faults.kinds import ArgsMaker, Dice
+from umi_sim.faults.clock import Moment, Moves
+from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.dice import Dice
+from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.users import Known, Workload
-from umi_sim.world import clock_moves
 from umi_sim.world.schedule import policy_of
 
 AT_ONCE: Final = (1, 2)
@@ -70,7 +73,7 @@ class Generator:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self._dice.struck(verb, site, data)
-        args = make_args(kind, self._dice.draw(kind, site, data)) if kind else None
+        args = make_args(kind, self._dice.luck(kind, site, data)) if kind else None
         if kind is None or args is None:
             return None
         fault = Fault(self._next_id("f"), kind, event, args)
@@ -118,14 +121,18 @@ class Generator:
     def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
         """Moves of the clock just before the op, and the end of those that last."""
         to_ms = self._landings.pop(agent, None)
-        moves: clock_moves.Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
+        moves: Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
         site = "agent.clock"
         kind = self._dice.struck(site, site, op.id)
         if kind is not None:
-            draw, window = self._dice.draw(kind, site, op.id), self._windows[agent]
-            reading_ms = self._known.clock(agent).reading(op.at_ms)
-            remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
-            moves += clock_moves.drawn(kind, draw, window, op.at_ms, remaining)
+            moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, site, op.id)
+            args = KINDS[kind].draw(moment, luck, Counter())
+            moves += () if args is None else KINDS[kind].strike(args, moment)
         return tuple(
             ClockMove(self._next_id("c"), op.at_ms + in_ms, agent, move, args) for in_ms, move, args in moves
         )
+
+    def _moment(self, agent: str, at_ms: int) -> Moment:
+        reading_ms = self._known.clock(agent).reading(at_ms)
+        remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
+        return Moment(at_ms, self._windows[agent], remaining)

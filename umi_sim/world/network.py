@@ -1,14 +1,16 @@
-"""Mail: what is on its way between agents and services, and what becomes of a call that arrives.
+"""The network: messages between agents and services, the links they travel over, what becomes of a call.
 
 Law 1. An effect has a name: its owner, the row that asks, and how often this owner asked there.
 Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
-Law 3. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
+Law 3. What happens to a message is decided as it sets out: it comes never, once or twice.
+Law 4. A window strikes all of one link. A copy and the answers to it meet no fault of their own.
+Law 5. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Final, Protocol
 
 import attrs
 
@@ -17,20 +19,29 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Asked, Commit
 from umi_core.state import Operation
-from umi_sim.faults import strikes
+from umi_sim.faults.declaration import args_maker
+from umi_sim.faults.kinds import KINDS
+from umi_sim.faults.network import Link, Passage, Trip, Trips
+from umi_sim.faults.service import Arrival
+from umi_sim.kernel.prng import Keyed, stream_key
+from umi_sim.record.items import Fault
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
-from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
+from umi_sim.services.calls import DOUBTS, SERVICE_OF, Call, Flush, Handled, Later, Services
 from umi_sim.world.agent import Agent, Message, Tally
-from umi_sim.world.links import Lane, Links, Trip, lane_of
-from umi_sim.world.source import Source
+from umi_sim.world.latency import latency_of, no_delay
+from umi_sim.world.source import Source, names_group
+
+UP: Final = "request"
 
 Entry = tuple[int, int, Message]  # due time, place in the order of that time, what is delivered
+Lane = tuple[str, str, bool]  # agent, service, up or down: which link
+Strike = Callable[[str, str, str], None]
 
 
 class Around(Protocol):
-    """What mail needs of the world around it."""
+    """What the network needs of the world around it."""
 
     config: RunConfig
     source: Source
@@ -45,8 +56,63 @@ class Around(Protocol):
     def tell(self, event: str, what: str) -> None: ...
 
 
+class Links:
+    """All links of a world, each one direction between one agent and one service.
+
+    `strike` tells that a fault fired, `without_effect` counts those that would change nothing.
+    """
+
+    def __init__(
+        self, config: RunConfig, source: Source, strike: Strike, without_effect: Counter[str]
+    ) -> None:
+        self.delay_ms = latency_of(config)
+        self.may_strike = names_group("link", config, source)
+        self.copied: dict[str, str] = {}  # what became of requests that come twice
+        self._source = source
+        self._strike = strike
+        self._without_effect = without_effect
+        self._links: dict[Lane, Link] = {}
+        self._order = Keyed(stream_key(config.seed, ("release",)))
+
+    def trips(self, message: Message, ready_ms: int, now_ms: int) -> Trips:
+        """What becomes of a message that sets out in `ready_ms` from now: its deliveries, none to two."""
+        usual_ms = self.delay_ms(message.event)
+        if not self.may_strike:
+            return (Trip(ready_ms + usual_ms),)
+        lane, was_copied = lane_of(message), message.call.event in self.copied
+        link = self._links.setdefault(lane, Link())
+        passage = Passage(link, now_ms, ready_ms, usual_ms, was_copied)
+        held = link.trips(passage)
+        if held is not None:
+            return held
+        fault = None if message.is_copy else self._fault(lane, message.event, passage)
+        if fault is None:
+            return (Trip(passage.delay_ms),)
+        self._strike(fault.id, fault.fault, message.event)
+        trips: Trips = KINDS[fault.fault].strike(fault.args, passage)
+        return trips
+
+    def _fault(self, lane: Lane, event: str, passage: Passage) -> Fault | None:
+        verb = "link.up" if lane[2] else "link.down"
+        maker = args_maker(passage, self._without_effect)
+        return self._source.fault(verb, f"{verb}.{lane[1]}", event, event, maker)
+
+    def release_order(self, event: str) -> int:
+        """Where a message stands among those that are released with it."""
+        return self._order.draw(event) >> 40
+
+    def heal(self) -> None:
+        """From now on nothing is slow or struck."""
+        self.delay_ms = no_delay
+        self.may_strike = False
+
+
+def lane_of(message: Message) -> Lane:
+    return message.call.agent, SERVICE_OF[type(message.call.effect)], message.leg == UP
+
+
 @attrs.define
-class Mail(Owner):
+class Network(Owner):
     """Messages in order of their due time."""
 
     world: Around = attrs.field(repr=False)
@@ -59,7 +125,7 @@ class Mail(Owner):
 
     def __attrs_post_init__(self) -> None:
         world = self.world
-        self.links = Links(world.config, world.source, world.strike, world.tally.blunt)
+        self.links = Links(world.config, world.source, world.strike, world.tally.without_effect)
 
     # The queue.
 
@@ -107,7 +173,7 @@ class Mail(Owner):
     def travel(self, message: Message, trip: Trip) -> None:
         if trip.is_copy:
             message = message.copy()
-            if message.leg == "request":
+            if message.leg == UP:
                 self.links.copied[message.call.event] = "sent"
         before = 1 + self.links.release_order(message.event) if trip.is_released else 0
         entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
@@ -135,7 +201,7 @@ class Mail(Owner):
         if self.world.keep_story:
             self.world.tell(event, short(effect))
         call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.world.now_ms)
-        self.carry(Message(event, call, "request"))
+        self.carry(Message(event, call, UP))
 
     def owner_of(self, agent: Agent, operation: Operation) -> str:
         """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
@@ -157,16 +223,15 @@ class Mail(Owner):
             self.arrive_again(message)
             return
         world, services, fault = self.world, self.world.services, None
-        luck = services.arrived(call, world.now_ms)
+        luck, arrival = services.arrived(call, world.now_ms), Arrival(call, call.effect, services)
         if not world.is_healed and not services.is_away(call, world.now_ms):
-            fault = world.source.fault(
-                call.verb, call.site, call.event, luck, strikes.args_for(services, call, world.tally.blunt)
-            )
+            maker = args_maker(arrival, world.tally.without_effect)
+            fault = world.source.fault(call.verb, call.site, call.event, luck, maker)
         if fault is None:
-            handled = services.handle(call, world.now_ms)
+            handled = arrival.unharmed()
         else:
             world.strike(fault.id, fault.fault, call.event)
-            handled = strikes.strike(services, call, world.now_ms, fault.fault, fault.args)
+            handled = KINDS[fault.fault].strike(fault.args, arrival)
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
         self.handled(message, handled)

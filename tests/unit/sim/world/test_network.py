@@ -8,8 +8,7 @@ import pytest
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Read
-from umi_sim.faults.kinds import ArgsMaker
-from umi_sim.faults.window import Window
+from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, Fault, Item, Op
 from umi_sim.record.trace import Tag, decode
@@ -18,7 +17,7 @@ from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Call
 from umi_sim.world.agent import Message
-from umi_sim.world.links import Links, lane_of
+from umi_sim.world.network import Links, lane_of
 from umi_sim.world.source import Replay
 from umi_sim.world.world import World
 
@@ -137,29 +136,9 @@ def test_what_a_clog_holds_is_due_when_the_world_heals() -> None:
     while world.now_ms < 1_101:
         world.refill()
         assert world.deliver_next()
-    assert [due_ms for due_ms, _, _ in world.mail.queue] == [61_001] * 2
+    assert [due_ms for due_ms, _, _ in world.network.queue] == [61_001] * 2
     world.heal()
-    assert [due_ms for due_ms, _, _ in world.mail.queue] == [1_101] * 2
-
-
-# Windows.
-
-
-def low(label: str, n: int) -> int:
-    return n - 1
-
-
-def test_no_window_starts_before_as_long_a_rest_as_the_last_one_took() -> None:
-    window = Window()
-    args = window.args(0, low)
-    assert args is not None
-    for_ms = args["for_ms"]
-    assert isinstance(for_ms, int)
-    window.begin(0, for_ms)
-    assert [window.is_open(ms) for ms in (0, for_ms - 1, for_ms)] == [True, True, False]
-    assert [window.args(ms, low) is None for ms in (0, for_ms, 2 * for_ms - 1, 2 * for_ms)] == [
-        True, True, True, False,
-    ]  # fmt: skip
+    assert [due_ms for due_ms, _, _ in world.network.queue] == [1_101] * 2
 
 
 # What is drawn.
@@ -180,8 +159,13 @@ class Always(Replay):
 
 
 def links_with(kind: str, latency: str = "instant") -> tuple[Links, Always, Counter[str]]:
-    source, blunt = Always(kind), Counter[str]()
-    return Links(attrs.evolve(CONFIG, latency=latency), source, nothing, blunt), source, blunt
+    source, without_effect = Always(kind), Counter[str]()
+    links = Links(attrs.evolve(CONFIG, latency=latency), source, nothing, without_effect)
+    return links, source, without_effect
+
+
+def low(label: str, n: int) -> int:
+    return n - 1
 
 
 def nothing(item_id: str, kind: str, event: str) -> None:
@@ -195,10 +179,10 @@ def message(number: int, leg: str = "request") -> Message:
     return up if leg == "request" else up.next("answer", answer=ReadDone(number))
 
 
-def test_ten_times_nothing_is_blunt() -> None:
-    links, source, blunt = links_with("link_delay")
+def test_ten_times_nothing_is_without_effect() -> None:
+    links, source, without_effect = links_with("link_delay")
     assert [trip.delay_ms for trip in links.trips(message(1), 0, 0)] == [0]
-    assert (source.drawn, blunt) == ([None], {"link_delay": 1})
+    assert (source.drawn, without_effect) == ([None], {"link_delay": 1})
 
 
 def test_a_delay_is_ten_times_that_of_the_profile() -> None:
