@@ -23,7 +23,6 @@ strike here at all.
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from inspect import get_annotations
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, dataclass_transform, get_origin
 
 import attrs
@@ -192,8 +191,9 @@ class ArgsMaker(Protocol):
     def __call__(self, kind: str, luck: Luck, /) -> Args | None: ...
 
 
-def args_maker(here: object, without_effect: Counter[str]) -> ArgsMaker:
-    return lambda kind, luck: KINDS[kind].draw(here, luck, without_effect)
+def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> ArgsMaker:
+    """`here` makes what is struck, if something is: few events are."""
+    return lambda kind, luck: KINDS[kind].draw(here(), luck, without_effect)
 
 
 # Declaring.
@@ -246,22 +246,18 @@ def kind_of(
             f"{cls.__name__} in {file_of(cls)} strikes at no known place: {place} is not in {known}"
         )
     at, words = PLACES[place], re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-    arguments = {
-        name: value
-        for base in reversed(cls.__mro__)
-        for name, value in vars(base).items()
-        if isinstance(value, Argument)
-    }
+    members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
+    arguments = {name: value for name, value in members.items() if value.__class__ is Argument}
     is_short = fault_class not in ("window", "destroys")
     is_explored = at.is_explored and (is_short if explored is None else explored)
     what = (cls.__doc__ or "").partition("\n")[0]
     kind = Kind(f"{at.group}_{words}", at, fault_class, what, guards, arguments, is_explored, cls)
-    for problem in problems(kind, words):
+    for problem in problems(kind, words, members):
         raise Incomplete(f"{kind.name} in {kind.file} {problem}")
     return kind
 
 
-def problems(kind: Kind, words: str) -> Iterator[str]:
+def problems(kind: Kind, words: str, members: Mapping[str, object]) -> Iterator[str]:
     """What is missing or wrong, each as the end of a sentence."""
     cls, place = kind.cls, kind.place
     own_file, other = f"{PACKAGE}.{place.file}", words.partition("_")[0]
@@ -277,26 +273,29 @@ def problems(kind: Kind, words: str) -> Iterator[str]:
         yield "has no docstring: its first line says what happens"
     if not kind.guards:
         yield "guards nothing: name the ids of the rules that must hold all the same"
-    if not hasattr(cls, "strike"):
+    if "strike" not in members:
         yield "has no strike(self, here): it does what the fault does"
-    if kind.arguments and not hasattr(cls, "draw"):
+    if kind.arguments and "draw" not in members:
         yield f"has no draw(cls, here, luck): it draws {', '.join(kind.arguments)}"
-    for name, hint in hints(cls).items():
-        if ClassVar not in (hint, get_origin(hint)) and name not in kind.arguments:
+    hints = {name: hint for base in ancestry(cls) for name, hint in base.__annotations__.items()}
+    for name, hint in hints.items():
+        is_constant = hint is ClassVar or get_origin(hint) is ClassVar
+        if not is_constant and name not in kind.arguments:
             ranges = "whole(low, high), flag(), string() or one_of()"
             yield f"has the argument {name} without a range: give it one, {ranges}"
-    for name in unfilled(cls):
-        yield f"has no {name}, which the classes that it is made of leave to it"
+        if is_constant and name not in members and name != "kind":
+            yield f"has no {name}: {LEFT_OPEN}"
+    for name, member in members.items():
+        if getattr(member, "__isabstractmethod__", False):
+            yield f"has no {name}: {LEFT_OPEN}"
 
 
-def hints(cls: type) -> dict[str, object]:
-    return {name: hint for base in cls.__mro__ for name, hint in get_annotations(base).items()}
+def ancestry(cls: type) -> Sequence[type]:
+    """The families of a class and then itself."""
+    return cls.__mro__[-2::-1]
 
 
-def unfilled(cls: type) -> list[str]:
-    """What its families leave open: methods that are abstract, and constants that have no value."""
-    open_methods = [it for it in dir(cls) if getattr(getattr(cls, it), "__isabstractmethod__", False)]
-    return open_methods + [it for it in hints(cls) if it != "kind" and not hasattr(cls, it)]
+LEFT_OPEN: Final = "the classes that it is made of leave that to it"
 
 
 def check_guards(rule_ids: Container[str]) -> None:

@@ -7,8 +7,9 @@ Law 4. A window strikes all of one link. A copy and the answers to it meet no fa
 Law 5. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import heappop, heappush
 from typing import Final, Protocol
 
@@ -71,7 +72,7 @@ class Links:
         self._source = source
         self._strike = strike
         self._without_effect = without_effect
-        self._links: dict[Lane, Link] = {}
+        self._links: defaultdict[Lane, Link] = defaultdict(Link)
         self._order = Keyed(stream_key(config.seed, ("release",)))
 
     def trips(self, message: Message, ready_ms: int, now_ms: int) -> Trips:
@@ -80,9 +81,8 @@ class Links:
         if not self.may_strike:
             return (Trip(ready_ms + usual_ms),)
         lane, was_copied = lane_of(message), message.call.event in self.copied
-        link = self._links.setdefault(lane, Link())
-        passage = Passage(link, now_ms, ready_ms, usual_ms, was_copied)
-        held = link.trips(passage)
+        passage = Passage(self._links[lane], now_ms, ready_ms, usual_ms, was_copied)
+        held = passage.link.trips(passage)
         if held is not None:
             return held
         fault = None if message.is_copy else self._fault(lane, message.event, passage)
@@ -94,7 +94,7 @@ class Links:
 
     def _fault(self, lane: Lane, event: str, passage: Passage) -> Fault | None:
         verb = "link.up" if lane[2] else "link.down"
-        maker = args_maker(passage, self._without_effect)
+        maker = args_maker(lambda: passage, self._without_effect)
         return self._source.fault(verb, f"{verb}.{lane[1]}", event, event, maker)
 
     def release_order(self, event: str) -> int:
@@ -223,15 +223,15 @@ class Network(Owner):
             self.arrive_again(message)
             return
         world, services, fault = self.world, self.world.services, None
-        luck, arrival = services.arrived(call, world.now_ms), Arrival(call, call.effect, services)
+        luck, here = services.arrived(call, world.now_ms), partial(Arrival, call, call.effect, services)
         if not world.is_healed and not services.is_away(call, world.now_ms):
-            maker = args_maker(arrival, world.tally.without_effect)
+            maker = args_maker(here, world.tally.without_effect)
             fault = world.source.fault(call.verb, call.site, call.event, luck, maker)
         if fault is None:
-            handled = arrival.unharmed()
+            handled = services.handle(call, world.now_ms)
         else:
             world.strike(fault.id, fault.fault, call.event)
-            handled = KINDS[fault.fault].strike(fault.args, arrival)
+            handled = KINDS[fault.fault].strike(fault.args, here())
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
         self.handled(message, handled)

@@ -349,14 +349,15 @@ class World(Owner):
         """An agent may crash or pause before any event that would reach it."""
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
-        life = crashes.StruckLife(self, agent, agent.memory.state.phase == "recovering")
-        site = f"agent.event.{'recovery' if life.is_recovering else 'life'}"
+        is_recovering = agent.memory.state.phase == "recovering"
+        site = f"agent.event.{'recovery' if is_recovering else 'life'}"
+        life = partial(crashes.StruckLife, self, agent, is_recovering)
         maker = args_maker(life, self.tally.without_effect)
         fault = self.source.fault("agent.event", site, event, event, maker)
         if fault is None:
             return False
         self.strike(fault.id, fault.fault, event)
-        KINDS[fault.fault].strike(fault.args, life)
+        KINDS[fault.fault].strike(fault.args, life())
         return True
 
     def resume(self, agent: Agent) -> None:
