@@ -1,8 +1,9 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.workflow import Degrade, OnFailure, Step
@@ -14,6 +15,8 @@ from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
+
+T = TypeVar("T")
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
@@ -44,8 +47,8 @@ def faults() -> str:
             f"`{it.place.name}`",
             it.what,
             " ".join(it.guards),
-            bugs[it.name],
-            str(fired["runs"][it.name]),
+            known(bugs, it.name, "plant a bug that needs it in umi_sim/mutants"),
+            str(known(fired["runs"], it.name, "python tools/must_fire.py 400 --write counts its runs")),
         )
         for it in KINDS.values()
     )
@@ -61,6 +64,13 @@ def faults() -> str:
         f"`{fired['scenario']}` with seeds {fired['seeds']} (`tools/must_fire.py --write`).\n\n"
         + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
     )  # fmt: skip
+
+
+def known(table: Mapping[str, T], kind: str, remedy: str) -> T:
+    """What a table says of a kind of fault; one that is new is in none of them yet."""
+    if kind not in table:
+        raise LookupError(f"{kind} has no row yet: {remedy}")
+    return table[kind]
 
 
 def one_to_the_memory() -> str:
