@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.workflow import Degrade, OnFailure, Step
@@ -15,8 +14,6 @@ from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
-
-T = TypeVar("T")
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
@@ -48,7 +45,7 @@ def faults() -> str:
             it.what,
             " ".join(it.guards),
             known(bugs, it.name, "plant a bug that needs it in umi_sim/mutants"),
-            str(known(fired["runs"], it.name, "python tools/must_fire.py 400 --write counts its runs")),
+            known(fired["runs"], it.name, "python tools/must_fire.py 400 --write counts its runs"),
         )
         for it in KINDS.values()
     )
@@ -66,11 +63,11 @@ def faults() -> str:
     )  # fmt: skip
 
 
-def known(table: Mapping[str, T], kind: str, remedy: str) -> T:
+def known(table: Mapping[str, object], kind: str, remedy: str) -> str:
     """What a table says of a kind of fault; one that is new is in none of them yet."""
     if kind not in table:
         raise LookupError(f"{kind} has no row yet: {remedy}")
-    return table[kind]
+    return str(table[kind])
 
 
 def one_to_the_memory() -> str:

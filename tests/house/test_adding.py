@@ -69,7 +69,7 @@ verdict = run_once(draw(find("all_faults"), 0, ALONE))[0]
 (need,) = kind_needs([NAME])
 item = next(it for it in verdict.items if isinstance(it, Fault))
 print(json.dumps({
-    "file": KINDS[NAME].file,
+    "module": KINDS[NAME].__module__,
     "fired": list(verdict.fired),
     "kept": item_json.from_json(item_json.to_json(item), "") == item,
     "args": list(item.args),
@@ -86,7 +86,7 @@ def test_a_fault_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
     paths = copy_with("A fault kind", tmp_path)
     assert paths == ["umi_sim/faults/embedder.py", "umi_sim/mutants/vectors.py"]
     assert told(tmp_path, FAULT) == {
-        "file": "umi_sim/faults/embedder.py", "fired": ["embed_mirrored"], "kept": True, "args": ["index"],
+        "module": "umi_sim.faults.embedder", "fired": ["embed_mirrored"], "kept": True, "args": ["index"],
         "schema": True, "page": "embed_mirrored: One vector of a batch comes back to front.", "needed": True,
         "drawn": True,
     }  # fmt: skip

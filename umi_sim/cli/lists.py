@@ -129,17 +129,13 @@ def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
     """
     from umi_sim.faults.kinds import KINDS
 
-    kinds = KINDS.values()
+    rows = [(it.name, it.fault_class, it.place.name, it.what, it.guards) for it in KINDS.values()]
     if as_json:
-        say_json([
-            {"name": it.name, "class": it.fault_class, "place": it.place.name, "what": it.what,
-             "guards": it.guards, "arguments": list(it.arguments)}
-            for it in kinds
-        ])  # fmt: skip
+        say_json([dict(zip(("name", "class", "place", "what", "guards"), row, strict=True)) for row in rows])
     elif not quiet:
         say(
-            f"{it.name:24}{it.fault_class:10}{it.place.name:16}{it.what:100}{' '.join(it.guards)}"
-            for it in kinds
+            f"{name:24}{cls:10}{place:16}{what:100}{' '.join(guards)}"
+            for name, cls, place, what, guards in rows
         )
     return 0
 

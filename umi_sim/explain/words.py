@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.faults.kinds import CLASSES, KINDS, Kind
+from umi_sim.faults.kinds import CLASSES, KINDS, FaultKind
 from umi_sim.judge.invariants import ALIASES, RULES, Rule, rule_named
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.kernel import folders
@@ -29,7 +29,6 @@ NO_CHECKS: Final = re.compile(r"umi_sim/(mutants|invariants/rules|explain)")  # 
 QUOTED: Final = re.compile('"([a-z-]+)"')
 PLACE_COUNT_MAX: Final = 4
 BUG_COUNT_MAX: Final = 12
-FAULT_COUNT_MAX: Final = 40
 NEAR_COUNT_MAX: Final = 3
 SEEN_RATE: Final = "1/4"
 BITE_SEED_COUNT: Final = 12
@@ -210,7 +209,7 @@ def seen_alone(kind: str) -> list[str]:
     return ["--mode", "one_kind", "--set", pinned, "--set", f"faults.{kind}={SEEN_RATE}"]
 
 
-def place_of(kind: Kind) -> str:
+def place_of(kind: type[FaultKind]) -> str:
     service, _, verb = kind.place.name.partition(".")
     return f"any call of {service}" if verb == "any" else kind.place.name
 

@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
-from umi_sim.faults.agent import crash_kind
+from umi_sim.faults.agent import Crash, CrashAgain
 from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
@@ -238,7 +238,7 @@ def play(world: Explored, letter: Letter, alphabet: Alphabet) -> None:
 def crash_way(agent: Agent) -> Way:
     """A crash strikes before the request that comes with it is heard."""
     is_recovering = agent.memory is not None and agent.memory.state.phase == "recovering"
-    return Way(crash_kind(is_recovering=is_recovering), 0)
+    return Way((CrashAgain if is_recovering else Crash).name, 0)
 
 
 def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:

@@ -108,9 +108,7 @@ class Writer:
     def whole(self) -> Plain:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
-        queue = [
-            [due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.network.queue)
-        ]
+        queue = [[at_ms - self.now_ms, self.put(told)] for at_ms, _, told in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))

@@ -5,9 +5,8 @@ kinds.py         all of them
 model.py embedder.py storage.py network.py agent.py clock.py    the kinds, by place
 service.py       what model, embedder and storage have in common
 edits.py         families of changes of a model's reply
-stray_rows.py    rows that come in the place of others
 words.py         the words of these changes
+arguments.py     what a fault is told by: what may be said, how it is drawn
 window.py        faults that last
 luck.py          what is drawn when one strikes
-dice.py          which events are struck
 """

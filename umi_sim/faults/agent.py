@@ -1,109 +1,72 @@
 """Faults of an agent: it crashes, comes back with less room, or nothing reaches it for a while."""
 
-from typing import ClassVar, Final, Protocol, Self
+from collections.abc import Callable
+from typing import ClassVar
 
+import attrs
+
+from umi_core.data import Owner
 from umi_core.limits import DAY_MS
-from umi_sim.faults.declaration import family, fault, one_of, whole
-from umi_sim.faults.luck import Luck, log_uniform, pick
-from umi_sim.faults.window import WINDOW_MS_MAX, Window, window_ms
-
-CLOCKS: Final = ("runs", "stands")
+from umi_sim.faults.arguments import among, one_of, span_ms
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 
-class Life(Protocol):
-    """An agent before an event that would reach it."""
+@attrs.define
+class Life(Owner):
+    """An agent before an event that would reach it, and what may befall it.
 
-    @property
-    def now_ms(self) -> int: ...
-    @property
-    def window(self) -> Window: ...
-    @property
-    def is_recovering(self) -> bool: ...
+    `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
+    long, and its next life has this limit, or the usual one. `pause`: nothing reaches it for so long, and
+    its clock stands or not.
+    """
 
-    def entry_counts(self) -> tuple[int, int]:
-        """Of core as it is stored: the entries about itself, and all."""
-        ...
-
-    def crash(self, down_ms: int, entry_count_max: int | None = None) -> None:
-        """It is down, and has this limit in its next life; None: the usual one."""
-        ...
-
-    def pause(self, for_ms: int, *, clock_stands: bool) -> None:
-        """Nothing reaches it for a while."""
-        ...
+    now_ms: int
+    window: Window
+    is_recovering: bool
+    entry_counts: Callable[[], tuple[int, int]]
+    crash: Callable[[int, int | None], None]
+    pause: Callable[[int, bool], None]
 
 
-@family
-class Down:
+class Down(FaultKind):
     """Memory and everything volatile are gone, for a while."""
 
-    kind: ClassVar[str]
-    down_ms: int = whole()
+    in_recovery: ClassVar[bool] = False
+    down_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     @classmethod
     def may_strike(cls, life: Life) -> bool:
-        return not life.is_recovering
-
-    @classmethod
-    def draw(cls, life: Life, luck: Luck) -> Self | None:
-        return cls(down_ms=log_uniform(luck, "down_ms", WINDOW_MS_MAX))
+        return life.is_recovering == cls.in_recovery
 
     def strike(self, life: Life) -> None:
-        life.crash(self.down_ms)
+        life.crash(self.down_ms, None)
 
 
-@fault("agent.event", "window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True)
-class Crash(Down):
+class Crash(Down, at="agent.event", is_a="window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True):
     """Memory and everything volatile are gone; a new life recovers later."""
 
 
-@fault("agent.event", "window", guards=("LIVE-4", "IDEM-1"), explored=True)
-class CrashAgain(Down):
+class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-1"), explored=True):
     """The same, during recovery."""
 
-    @classmethod
-    def may_strike(cls, life: Life) -> bool:
-        return life.is_recovering
+    in_recovery = True
 
 
-def crash_kind(*, is_recovering: bool) -> str:
-    """The kind of a crash that comes now."""
-    return CrashAgain.kind if is_recovering else Crash.kind
-
-
-@fault("agent.event", "window", guards=("CORE-2", "STO-1", "LIVE-4"))
-class LowerLimit(Down):
+class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
     """A crash, and later lives have room for fewer entries in core."""
 
-    core_entry_count_max: int = whole()
-
-    @classmethod
-    def draw(cls, life: Life, luck: Luck) -> Self | None:
-        """Below what core holds; its own entries never leave it."""
-        own, count = life.entry_counts()
-        if own >= count:
-            return None
-        limit = own + luck("core_entry_count_max", count - own)
-        return cls(core_entry_count_max=limit, down_ms=log_uniform(luck, "down_ms", WINDOW_MS_MAX))
+    core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
 
     def strike(self, life: Life) -> None:
         life.crash(self.down_ms, self.core_entry_count_max)
 
 
-@fault("agent.event", "window", guards=("TTL-1", "DET-4"))
-class Pause:
+class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4")):
     """Nothing reaches the agent for a while; its clock runs on, or stands and catches up."""
 
-    for_ms: int = whole(0, DAY_MS)  # the world goes on while something is held, so it must end
-    clock: str = one_of(*CLOCKS)
-
-    @classmethod
-    def may_strike(cls, life: Life) -> bool:
-        return life.window.is_rested(life.now_ms)
-
-    @classmethod
-    def draw(cls, life: Life, luck: Luck) -> Self:
-        return cls(for_ms=window_ms(luck), clock=pick(luck, "clock", CLOCKS))
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # the world goes on meanwhile, so it must end
+    clock: str = one_of("runs", "stands")
 
     def strike(self, life: Life) -> None:
-        life.pause(self.for_ms, clock_stands=self.clock == "stands")
+        life.pause(self.for_ms, self.clock == "stands")

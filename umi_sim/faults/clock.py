@@ -11,9 +11,10 @@ from typing import ClassVar, Final, Self
 import attrs
 
 from umi_core.data import Owner
-from umi_sim.faults.declaration import KINDS, family, fault, flag, whole
-from umi_sim.faults.luck import Luck, pick
-from umi_sim.faults.window import Window, window_ms
+from umi_sim.faults.arguments import flag, span_ms, whole
+from umi_sim.faults.declaration import KINDS, FaultKind
+from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.faults.window import WINDOW_MS_MAX, Window
 from umi_sim.kernel.prng import DENOMINATOR_MAX
 from umi_sim.record.items import Args
 
@@ -32,13 +33,21 @@ class Moment(Owner):
     `remaining`: how far ahead the instants are that matter to its agent.
     """
 
-    at_ms: int
+    now_ms: int
     window: Window
     remaining: Sequence[int]
 
 
-@family
-class Jump:
+class ClockFault(FaultKind):
+    """Moves of a clock: one with which it begins, and one with which it ends if it lasts."""
+
+    @classmethod
+    @abstractmethod
+    def is_begun_by(cls, move: str, args: Args) -> bool:
+        """Whether this move is such a fault."""
+
+
+class Jump(ClockFault):
     """The clock shows another time from now on."""
 
     by_ms: int = whole(-JUMP_MS_MAX, JUMP_MS_MAX)
@@ -46,7 +55,7 @@ class Jump:
 
     @classmethod
     def may_strike(cls, moment: Moment) -> bool:
-        return not moment.window.is_open(moment.at_ms)
+        return not moment.window.is_open(moment.now_ms)
 
     @classmethod
     def draw(cls, moment: Moment, luck: Luck) -> Self:
@@ -62,20 +71,16 @@ class Jump:
 
     @classmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:
-        """Whether this move is such a fault."""
-        by_ms = args.get("by_ms")
-        return move == "jump" and isinstance(by_ms, int) and (by_ms > 0) == (cls.sign > 0)
+        return move == "jump" and (int(str(args["by_ms"])) > 0) == (cls.sign > 0)
 
 
-@fault("agent.clock", "quirk", guards=("TTL-1", "STO-7"))
-class JumpForward(Jump):
+class JumpForward(Jump, at="agent.clock", is_a="quirk", guards=("TTL-1", "STO-7")):
     """The clock jumps ahead."""
 
     sign = 1
 
 
-@fault("agent.clock", "quirk", guards=("TTL-3", "STO-7"))
-class JumpBack(Jump):
+class JumpBack(Jump, at="agent.clock", is_a="quirk", guards=("TTL-3", "STO-7")):
     """The clock jumps back."""
 
     sign = -1
@@ -84,68 +89,41 @@ class JumpBack(Jump):
 @cache
 def jump_signs(kinds: tuple[str, ...]) -> tuple[int, ...]:
     """Which ways a clock may jump with these kinds of faults: 1 ahead, -1 back."""
-    found = [KINDS[name].cls for name in KINDS if name in kinds]
-    return tuple(cls.sign for cls in found if issubclass(cls, Jump))
+    return tuple(kind.sign for name, kind in KINDS.items() if name in kinds and issubclass(kind, Jump))
 
 
-@family
-class Deviating:
-    """The clock goes otherwise for a while."""
-
-    for_ms: int = whole()
-
-    @classmethod
-    def may_strike(cls, moment: Moment) -> bool:
-        return moment.window.is_rested(moment.at_ms)
-
-    def strike(self, moment: Moment) -> Moves:
-        moment.window.begin(moment.at_ms, self.for_ms)
-        begins, ends = self.ends()
-        return (0, *begins), (self.for_ms, *ends)
-
-    @abstractmethod
-    def ends(self) -> tuple[tuple[str, Args], tuple[str, Args]]:
-        """The moves with which it begins and ends."""
-
-
-@fault("agent.clock", "window", guards=("TTL-1", "STO-7"))
-class Freeze(Deviating):
+class Freeze(ClockFault, at="agent.clock", is_a="window", guards=("TTL-1", "STO-7")):
     """The clock stands for a while, then runs on or catches up."""
 
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
     catch_up: bool = flag()
 
-    @classmethod
-    def draw(cls, moment: Moment, luck: Luck) -> Self:
-        return cls(for_ms=window_ms(luck), catch_up=luck("catch_up", 2) == 1)
-
-    def ends(self) -> tuple[tuple[str, Args], tuple[str, Args]]:
-        return ("freeze", {}), ("thaw", {"catch_up": self.catch_up})
+    def strike(self, moment: Moment) -> Moves:
+        return (0, "freeze", {}), (self.for_ms, "thaw", {"catch_up": self.catch_up})
 
     @classmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:
         return move == "freeze"
 
 
-@fault("agent.clock", "window", guards=("TTL-2", "SER-5"))
-class Drift(Deviating):
+class Drift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "SER-5")):
     """The clock is fast or slow for a while."""
 
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
     num: int = whole(1, DENOMINATOR_MAX)
     den: int = whole(1, DENOMINATOR_MAX)
 
     @classmethod
     def draw(cls, moment: Moment, luck: Luck) -> Self:
         """Seldom half or double speed, mostly a little fast or slow."""
-        for_ms, (num, den) = window_ms(luck), (0, 0)
-        if luck("rough", RARE) == 0:
-            num, den = pick(luck, "rate", RATES)
-        else:
-            off = 1 + luck("off", 10)
-            num, den = SLIGHT + (off if luck("fast", 2) else -off), SLIGHT
-        return cls(for_ms=for_ms, num=num, den=den)
+        off = 1 + luck("off", 10)
+        slight = SLIGHT + (off if luck("fast", 2) else -off), SLIGHT
+        num, den = pick(luck, "rate", RATES) if luck("rough", RARE) == 0 else slight
+        return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), num=num, den=den)
 
-    def ends(self) -> tuple[tuple[str, Args], tuple[str, Args]]:
-        return ("drift", {"num": self.num, "den": self.den}), ("drift", {"num": 1, "den": 1})
+    def strike(self, moment: Moment) -> Moves:
+        drift, usual = {"num": self.num, "den": self.den}, {"num": 1, "den": 1}
+        return (0, "drift", drift), (self.for_ms, "drift", usual)
 
     @classmethod
     def is_begun_by(cls, move: str, args: Args) -> bool:

@@ -1,40 +1,39 @@
 """How a kind of fault is declared: one class says all of it, and everything else is derived from the class.
 
-    @fault("storage.read", "quirk", guards=("RET-1", "RET-2"))    # where, of what class, what must hold
-    class ShortPage:                                              # storage_short_page
-        '''A page shorter than asked for, with a cursor.'''       # its row in docs/faults.md
-        count: int = whole()                                      # an argument: what a seed file may hold
+    class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2")):
+        '''A page shorter than asked for, with a cursor.'''
 
-        @classmethod
-        def draw(cls, call, luck): ...     # the fault about to strike; None if it would change nothing
+        count: int = below(row_count)      # an argument: what it may be, and how it is drawn
+
         def strike(self, call): ...        # what it does, from its arguments alone
+
+is the kind `storage_short_page`; the first line of its docstring is its row in docs/faults.md.
 
 Law 1. A class is complete when it is made: what is missing or wrong is an `Incomplete` while it is imported.
 Law 2. All that a fault does is in its arguments, drawn when it strikes and stored in its item.
 Law 3. What is drawn for a kind is drawn by its name: one kind more moves nothing of the others.
+Law 4. At most one fault window per place: what has an argument `for_ms` waits until the last one has rested.
 
-What `draw` and `strike` get differs by place: the `Arrival` of a call at a service (service.py), the
-`Passage` of a message over a link (network.py), the `Life` of an agent (agent.py), or the `Moment` of an
-operation for its clock (clock.py).
-A kind without arguments has nothing to draw. `may_strike(call)`, if there is one, says whether a kind can
-strike here at all.
+What a kind strikes differs by place: the `Arrival` of a call at a service (service.py), the `Passage` of a
+message over a link (network.py), the `Life` of an agent (agent.py), the `Moment` of an operation for its
+clock (clock.py).
+
+Two methods may stand beside `strike`: `draw(cls, here, luck)` makes the fault where its arguments depend on
+each other, or None if it would change nothing; `may_strike(cls, here)` says where it can strike at all.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, dataclass_transform, get_origin
+from typing import Any, ClassVar, Final, Literal, Self, cast, dataclass_transform, get_origin
 
 import attrs
 
 from umi_core.data import Data
+from umi_sim.faults.arguments import REQUIRED, Argument, among, below, flag, one_of, span_ms, string, whole
 from umi_sim.faults.luck import Luck
-from umi_sim.formats import strict_json
-from umi_sim.formats.strict_json import Reader
-from umi_sim.formats.values import of_type
+from umi_sim.faults.window import Window
 from umi_sim.record.items import Args
-
-C = TypeVar("C")
 
 FaultClass = Literal["before", "lost", "after", "torn", "window", "shape", "meaning", "quirk", "destroys"]
 CLASSES: Final[Mapping[FaultClass, str]] = {
@@ -48,8 +47,6 @@ CLASSES: Final[Mapping[FaultClass, str]] = {
     "quirk": "legal, but rare",
     "destroys": "something is gone for good, and listed",
 }
-COUNT_MAX: Final = 2**53 - 1
-REQUIRED: Final = object()
 
 
 class Incomplete(TypeError):
@@ -87,231 +84,183 @@ PLACES: Final[Mapping[str, Place]] = {
 GROUPS: Final = tuple(dict.fromkeys(place.group for place in PLACES.values()))
 
 
-# Arguments.
+ArgsMaker = Callable[[str, Luck], Args | None]
+"""Draws the arguments of a fault of this kind that is about to strike; None if it would change nothing."""
 
 
-@attrs.frozen
-class Argument(Data):
-    """What an argument may be, and what it is if a seed file does not say it. `words`: of which it is one."""
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(whole, below, among, span_ms, flag, string, one_of)
+)
+class FaultKind:
+    """Base of all kinds, and of the families that say what some of them have in common.
 
-    read: Reader
-    default: object = REQUIRED
-    words: tuple[str, ...] = ()
+    `at`: the place; without it the class is a family. `is_a`: its class of faults. `guards`: the ids of the
+    rules that must hold all the same. `explored`: whether a state fingerprint tells all that it leaves
+    behind, so that `explore` may play it; unless it is said, that is so of all but what lasts or destroys.
+    """
 
+    name: ClassVar[str] = ""
+    place: ClassVar[Place]
+    group: ClassVar[str]
+    fault_class: ClassVar[FaultClass]
+    what: ClassVar[str]
+    guards: ClassVar[tuple[str, ...]]
+    arguments: ClassVar[Mapping[str, Argument]]
+    is_explored: ClassVar[bool]
 
-def whole(low: int = 0, high: int = COUNT_MAX, *, default: object = REQUIRED) -> Any:
-    return Argument(strict_json.whole(low, high), default)
+    def __init_subclass__(
+        cls,
+        at: str = "",
+        is_a: FaultClass = "quirk",
+        guards: Sequence[str] = (),
+        explored: bool | None = None,
+    ) -> None:
+        if not at:
+            return
+        cls.place, cls.fault_class, cls.guards = place_of(cls, at), is_a, tuple(guards)
+        words = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        cls.group, cls.name = cls.place.group, f"{cls.place.group}_{words}"
+        cls.what = (cls.__doc__ or "").partition("\n")[0]
+        members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
+        cls.arguments = {name: value for name, value in members.items() if value.__class__ is Argument}
+        is_short = is_a not in ("window", "destroys")
+        cls.is_explored = cls.place.is_explored and (is_short if explored is None else explored)
+        for problem in problems(cls, words.partition("_")[0], members):
+            raise Incomplete(f"{cls.name} in {path_of(cls)} {problem}")
+        KINDS[cls.name] = cls
 
+    def __init__(self, **given: object) -> None:
+        vars(self).update(self.whole_args(given))
 
-def flag(*, default: object = REQUIRED) -> Any:
-    return Argument(strict_json.flag, default)
-
-
-def string(*, default: object = REQUIRED) -> Any:
-    return Argument(of_type(str), default)
-
-
-def one_of(*words: str, default: object = REQUIRED) -> Any:
-    """The first word is the simplest: a failure shrinks to it."""
-    return Argument(strict_json.one_of(words, "value"), default, words)
-
-
-# Kinds.
-
-
-@attrs.frozen
-class Kind(Data):
-    """What is known of a kind of fault, all of it from its class."""
-
-    name: str
-    place: Place
-    fault_class: FaultClass
-    what: str
-    guards: tuple[str, ...]
-    arguments: Mapping[str, Argument]
-    is_explored: bool
-    cls: Any = attrs.field(repr=False)
-
-    @property
-    def group(self) -> str:
-        return self.place.group
-
-    @property
-    def destroys(self) -> bool:
-        return self.fault_class == "destroys"
-
-    @property
-    def is_quirk(self) -> bool:
-        return self.fault_class == "quirk"
-
-    @property
-    def file(self) -> str:
-        return file_of(self.cls)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The arguments that a file must say."""
-        return tuple(name for name, argument in self.arguments.items() if argument.default is REQUIRED)
-
-    def is_at(self, verb: str) -> bool:
+    @classmethod
+    def is_at(cls, verb: str) -> bool:
         """Whether it strikes this call, or any of its service."""
-        return self.place.name in (verb, f"{verb.partition('.')[0]}.any")
+        return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
 
-    def whole_args(self, given: Args) -> Args:
+    @classmethod
+    def whole_args(cls, given: Args) -> Args:
         """All arguments, in order. Raises TypeError if one is missing, or there is no such argument."""
-        args = {name: each.default for name, each in self.arguments.items()} | dict(given)
-        if len(args) > len(self.arguments) or REQUIRED in args.values():
-            wanted, told = (", ".join(names) or "none" for names in (self.arguments, given))
-            raise TypeError(f"{self.name} has these arguments: {wanted}; given were: {told}")
+        args = {name: each.default for name, each in cls.arguments.items()} | dict(given)
+        if len(args) > len(cls.arguments) or REQUIRED in args.values():
+            wanted, told = (", ".join(names) or "none" for names in (cls.arguments, given))
+            raise TypeError(f"{cls.name} has these arguments: {wanted}; given were: {told}")
         return args
 
-    def draw(self, here: object, luck: Luck, without_effect: Counter[str]) -> Args | None:
+    @classmethod
+    def args_for(cls, here: Any, luck: Luck, without_effect: Counter[str]) -> Args | None:
         """The arguments of a fault that is about to strike here.
 
         None if this kind cannot strike here, or would change nothing; the latter is counted.
         """
-        if hasattr(self.cls, "may_strike") and not self.cls.may_strike(here):
+        window = cls.window(here)
+        if not cls.may_strike(here) or not (window is None or window.is_rested(here.now_ms)):
             return None
-        drawn = self.cls.draw(here, luck) if hasattr(self.cls, "draw") else self.cls()
+        drawn = cls.draw(here, luck)
         if drawn is None:
-            without_effect[self.name] += 1
+            without_effect[cls.name] += 1
         return None if drawn is None else vars(drawn)
 
-    def strike(self, args: Args, here: object) -> Any:
-        """What comes of a fault of this kind that strikes here."""
-        return self.cls(**args).strike(here)
+    @classmethod
+    def window(cls, here: Any) -> Window | None:
+        """Of the place that is struck, if this kind lasts and the place has one."""
+        return getattr(here, "window", None) if "for_ms" in cls.arguments else None
+
+    @classmethod
+    def may_strike(cls, here: Any) -> bool:
+        """Whether this kind can strike here at all; where it cannot, nobody counts it."""
+        return True
+
+    @classmethod
+    def draw(cls, here: Any, luck: Luck) -> Self | None:
+        """The fault about to strike, argument by argument; None if it would change nothing."""
+        args: dict[str, Any] = {}
+        for name, argument in cls.arguments.items():
+            assert argument.draw is not None, name
+            args[name] = argument.draw(here, luck, name)
+            if args[name] is None:
+                return None
+        return cls(**args)
+
+    def befall(self, here: Any) -> Any:
+        """What comes of this fault here; its window opens, if it has one."""
+        window, fault = self.window(here), cast(Any, self)
+        if window is not None:
+            window.begin(here.now_ms, fault.for_ms, fault)
+        return fault.strike(here)
 
 
-KINDS: Final[dict[str, Kind]] = {}
-
-
-class ArgsMaker(Protocol):
-    """Draws the arguments of a fault about to strike; None if it would change nothing."""
-
-    def __call__(self, kind: str, luck: Luck, /) -> Args | None: ...
+KINDS: Final[dict[str, type[FaultKind]]] = {}
 
 
 def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> ArgsMaker:
     """`here` makes what is struck, if something is: few events are."""
-    return lambda kind, luck: KINDS[kind].draw(here(), luck, without_effect)
+    return lambda kind, luck: KINDS[kind].args_for(here(), luck, without_effect)
 
 
-# Declaring.
+# What is missing or wrong.
 
 
-@dataclass_transform(
-    kw_only_default=True, frozen_default=True, field_specifiers=(whole, flag, string, one_of)
-)
-def family(cls: type[C]) -> type[C]:
-    """What several kinds have in common. It is no kind itself."""
-    return cls
-
-
-@dataclass_transform(
-    kw_only_default=True, frozen_default=True, field_specifiers=(whole, flag, string, one_of)
-)
-def fault(
-    place: str, fault_class: FaultClass, *, guards: Sequence[str], explored: bool | None = None
-) -> Callable[[type[C]], type[C]]:
-    """Declare a kind: where it strikes, of what class it is, and the ids of the rules that must hold.
-
-    `explored`: whether a state fingerprint tells all that it leaves behind, so that `explore` may play it;
-    unless it is said, that is so of all but what lasts or destroys.
-    """
-
-    def declare(cls: type[C]) -> type[C]:
-        kind = kind_of(cls, place, fault_class, tuple(guards), explored)
-        KINDS[kind.name] = kind
-        for name, value in (("kind", kind.name), ("__init__", initialiser(kind))):
-            setattr(cls, name, value)
-        return cls
-
-    return declare
-
-
-def initialiser(kind: Kind) -> Callable[..., None]:
-    def init(self: object, **given: object) -> None:
-        vars(self).update(kind.whole_args(given))
-
-    return init
-
-
-def kind_of(
-    cls: type, place: str, fault_class: FaultClass, guards: tuple[str, ...], explored: bool | None
-) -> Kind:
-    """All that the class says. Raises Incomplete."""
-    if place not in PLACES:
-        known = ", ".join(PLACES)
-        raise Incomplete(
-            f"{cls.__name__} in {file_of(cls)} strikes at no known place: {place} is not in {known}"
-        )
-    at, words = PLACES[place], re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-    members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
-    arguments = {name: value for name, value in members.items() if value.__class__ is Argument}
-    is_short = fault_class not in ("window", "destroys")
-    is_explored = at.is_explored and (is_short if explored is None else explored)
-    what = (cls.__doc__ or "").partition("\n")[0]
-    kind = Kind(f"{at.group}_{words}", at, fault_class, what, guards, arguments, is_explored, cls)
-    for problem in problems(kind, words, members):
-        raise Incomplete(f"{kind.name} in {kind.file} {problem}")
-    return kind
-
-
-def problems(kind: Kind, words: str, members: Mapping[str, object]) -> Iterator[str]:
-    """What is missing or wrong, each as the end of a sentence."""
-    cls, place = kind.cls, kind.place
-    own_file, other = f"{PACKAGE}.{place.file}", words.partition("_")[0]
-    if other in GROUPS:
-        yield f"has a name of the group {other}: {cls.__name__} strikes {place.name}"
-    if cls.__module__.startswith(f"{PACKAGE}.") and cls.__module__ != own_file:
-        yield f"belongs into {path_of(own_file)}, with all that strikes {place.name}"
-    if kind.name in KINDS:
-        yield f"has the name of a kind in {KINDS[kind.name].file}"
-    if kind.fault_class not in CLASSES:
-        yield f"is of no known class: {kind.fault_class} is not in {', '.join(CLASSES)}"
-    if not kind.what:
-        yield "has no docstring: its first line says what happens"
-    if not kind.guards:
-        yield "guards nothing: name the ids of the rules that must hold all the same"
-    if "strike" not in members:
-        yield "has no strike(self, here): it does what the fault does"
-    if kind.arguments and "draw" not in members:
-        yield f"has no draw(cls, here, luck): it draws {', '.join(kind.arguments)}"
+def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) -> Iterator[str]:
+    """Each as the end of a sentence that begins with the kind and its file."""
+    place, own_file = cls.place.name, f"{PACKAGE}.{cls.place.file}"
+    is_astray = cls.__module__.startswith(f"{PACKAGE}.") and cls.__module__ != own_file
+    namesake = path_of(KINDS[cls.name]) if cls.name in KINDS else ""
+    undrawn = [it for it in cls.arguments if cls.arguments[it].draw is None and "draw" not in members]
+    is_endless = cls.fault_class == "window" and not {"for_ms", "down_ms"} & cls.arguments.keys()
+    for is_wrong, told in (
+        (other in GROUPS, f"has a name of the group {other}: {cls.__name__} strikes {place}"),
+        (is_astray, f"stands in the wrong file: what strikes {place} belongs into {own_file}"),
+        (namesake, f"has the name of a kind in {namesake}"),
+        (cls.fault_class not in CLASSES, f"is of no known class: is_a is one of {', '.join(CLASSES)}"),
+        (not cls.what, "has no docstring: its first line says what happens"),
+        (not cls.guards, "guards nothing: name the ids of the rules that must hold all the same"),
+        ("strike" not in members, "has no strike(self, here): it does what the fault does"),
+        (is_endless, "is a window and does not say how long: give it for_ms = span_ms(1, WINDOW_MS_MAX)"),
+        (undrawn, f"has no draw(cls, here, luck): nobody draws {', '.join(undrawn)}"),
+    ):
+        if is_wrong:
+            yield told
     hints = {name: hint for base in ancestry(cls) for name, hint in base.__annotations__.items()}
     for name, hint in hints.items():
         is_constant = hint is ClassVar or get_origin(hint) is ClassVar
-        if not is_constant and name not in kind.arguments:
-            ranges = "whole(low, high), flag(), string() or one_of()"
-            yield f"has the argument {name} without a range: give it one, {ranges}"
-        if is_constant and name not in members and name != "kind":
+        if not is_constant and name not in cls.arguments:
+            yield f"has the argument {name} without a range: give it one of arguments.py, like whole(0, 9)"
+        if is_constant and name not in members:
             yield f"has no {name}: {LEFT_OPEN}"
     for name, member in members.items():
         if getattr(member, "__isabstractmethod__", False):
             yield f"has no {name}: {LEFT_OPEN}"
 
 
-def ancestry(cls: type) -> Sequence[type]:
-    """The families of a class and then itself."""
-    return cls.__mro__[-2::-1]
+def place_of(cls: type, at: str) -> Place:
+    if at not in PLACES:
+        raise Incomplete(
+            f"{cls.__name__} in {path_of(cls)} strikes nowhere: at={at} is none of {', '.join(PLACES)}"
+        )
+    return PLACES[at]
 
 
-LEFT_OPEN: Final = "the classes that it is made of leave that to it"
-
-
-def check_guards(rule_ids: Container[str]) -> None:
-    """Raises Incomplete for a kind that guards what is no rule."""
+def check_kinds(rule_ids: Container[str]) -> None:
+    """What no class knows of itself. Raises Incomplete for one that guards no rule, or strikes nowhere."""
     for kind in KINDS.values():
         for each in kind.guards:
             if each not in rule_ids:
-                raise Incomplete(f"{kind.name} in {kind.file} guards {each}, and no rule has this id")
+                raise Incomplete(f"{kind.name} in {path_of(kind)} guards {each}, and no rule has this id")
+    known: list[type[FaultKind]] = [FaultKind]
+    for cls in known:
+        known += cls.__subclasses__()
+        if not cls.__subclasses__() and not cls.name:
+            place_of(cls, "")
+
+
+def ancestry(cls: type) -> Sequence[type]:
+    """The families of a class and then itself."""
+    return cls.__mro__[-3::-1]
+
+
+def path_of(cls: type) -> str:
+    return f"{cls.__module__.replace('.', '/')}.py"
 
 
 PACKAGE: Final = "umi_sim.faults"
-
-
-def file_of(cls: type) -> str:
-    return path_of(cls.__module__)
-
-
-def path_of(module: str) -> str:
-    return f"{module.replace('.', '/')}.py"
+LEFT_OPEN: Final = "the classes that it is made of leave that to it"

@@ -9,9 +9,9 @@ A kind says which options there are, each as the arguments that it stands for: `
 reply; or, where a family has a `path`, `options(key, old)` for one value of it, whose path ends in `key`.
 """
 
-import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 import attrs
@@ -19,7 +19,8 @@ import attrs
 from umi_core.language.replies import Number, decoded
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
-from umi_sim.faults.declaration import family, string, whole
+from umi_sim.faults.arguments import string, whole
+from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
 from umi_sim.faults.words import OLD
@@ -43,8 +44,7 @@ def one_of_all(luck: Luck, label: str, options: Sequence[T]) -> T:
     return options[luck(label, 2**64) % len(options)]
 
 
-@family
-class Edit:
+class Edit(FaultKind):
     """A true reply, changed on its way."""
 
     @classmethod
@@ -75,7 +75,6 @@ class Edit:
 # Of a whole reply.
 
 
-@family
 class WholeEdit(Edit):
     @classmethod
     def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
@@ -86,7 +85,6 @@ class WholeEdit(Edit):
     def options(cls, reply: str) -> Options: ...
 
 
-@family
 class Replace(WholeEdit):
     """`text` in place of everything."""
 
@@ -96,7 +94,6 @@ class Replace(WholeEdit):
         return self.text
 
 
-@family
 class ReplaceBy(Replace):
     """One of `news` in place of everything."""
 
@@ -111,7 +108,6 @@ def texts(options: Sequence[str]) -> Options:
     return [{"text": text} for text in options]
 
 
-@family
 class CutShort(Edit):
     """The first `at` characters."""
 
@@ -131,7 +127,6 @@ class CutShort(Edit):
 # Of one value. A path is a JSON pointer; the whole reply is "".
 
 
-@family
 class ValueEdit(Edit):
     path: str = string()
 
@@ -155,7 +150,6 @@ def at_a_place(reply: str, luck: Luck, options: Callable[[str, object], Options]
     return {"path": path, **option, **below}
 
 
-@family
 class Json(Edit):
     """`json`, well-formed or not, in place of the value."""
 
@@ -169,7 +163,6 @@ class Json(Edit):
         )
 
 
-@family
 class Put(Json, ValueEdit):
     """JSON that depends on the value alone."""
 
@@ -182,7 +175,6 @@ def quoted_each(options: Sequence[str]) -> list[str]:
     return [quoted(new) for new in options]
 
 
-@family
 class PutAt(Put):
     """One of `news` in place of the value of one of these keys."""
 
@@ -194,7 +186,6 @@ class PutAt(Put):
         return jsons(cls.news) if key in cls.keys else ()
 
 
-@family
 class OtherWord(Put):
     """In a text, a word of a table becomes another one of it."""
 
@@ -207,7 +198,6 @@ class OtherWord(Put):
         return jsons(quoted_each([text.replace(word, new) for word, new in pairs if new != word]))
 
 
-@family
 class Rekey(ValueEdit):
     """`members` in place of the member `key` of an object."""
 
@@ -235,7 +225,6 @@ class Rekey(ValueEdit):
         return Number("{" + ",".join(filter(None, texts.values())) + "}")
 
 
-@family
 class Stretch(ValueEdit):
     """The value grown at `at`: a string by `times` times `text`, a list by one of its elements."""
 
@@ -261,7 +250,6 @@ def bounded(times: int, piece: str) -> int:
     return min(times, GROWN_BYTES_MAX // (len(piece.encode("utf-8", "surrogatepass")) + 1))
 
 
-@family
 class Swap(ValueEdit):
     """The values at `path` and `other` exchanged, if neither holds the other."""
 
@@ -271,8 +259,7 @@ class Swap(ValueEdit):
         path, other, held = self.path, self.other, dict(values(reply))
         if path not in held or other not in held or is_inside(path, other) or is_inside(other, path):
             return reply
-        first, second = Number(write_json(held[path])), Number(write_json(held[other]))
-        return changed(changed(reply, path, lambda _: second), other, lambda _: first)
+        return write_json(held[""], {path: write_json(held[other]), other: write_json(held[path])})
 
 
 def is_inside(path: str, other: str) -> bool:
@@ -284,35 +271,18 @@ def is_inside(path: str, other: str) -> bool:
 
 def changed(reply: str, path: str, change: Callable[[object], object]) -> str:
     """The reply with the value at `path` changed; as it was without such a value, or if `change` has None."""
-    if path[:1] not in ("", "/"):
-        return reply
-    whole = decoded(reply, 0)
-    new = rewritten(reply if whole is None else whole, path.split("/")[1:], change)
+    held = dict(values(reply))
+    new = change(held[path]) if path in held else None
     if new is None:
         return reply
-    return write_json(new) if whole is not None else plain(new)
+    whole = decoded(reply, 0)
+    return plain(new) if whole is None else write_json(whole, {path: write_json(new)})
 
 
 def plain(new: object) -> str:
     """A reply that is no JSON stays a text, unless it becomes some other value."""
     text = new if isinstance(new, str) else decoded(write_json(new), 0)
     return text if isinstance(text, str) else write_json(new)
-
-
-def rewritten(value: object, steps: Sequence[str], change: Callable[[object], object]) -> object:
-    if not steps:
-        return change(value)
-    step = steps[0].replace("~1", "/").replace("~0", "~")
-    if isinstance(value, dict) and step in value:
-        new = rewritten(value[step], steps[1:], change)
-        return None if new is None else value | {step: new}
-    if isinstance(value, list) and INDEX.fullmatch(step) and int(step) < len(value):
-        new = rewritten(value[int(step)], steps[1:], change)
-        return None if new is None else [*value[: int(step)], new, *value[int(step) + 1 :]]
-    return None
-
-
-INDEX: Final = re.compile("0|[1-9][0-9]{0,5}")
 
 
 def values(reply: str) -> list[tuple[str, object]]:
@@ -323,19 +293,24 @@ def values(reply: str) -> list[tuple[str, object]]:
 
 def walk(path: str, value: object) -> Iterator[tuple[str, object]]:
     yield path, value
+    for step, member in members_of(value):
+        yield from walk(f"{path}/{step}", member)
+
+
+def members_of(value: object) -> Iterable[tuple[str, object]]:
+    """What is in a list or an object, with its step of a path."""
     if isinstance(value, dict):
-        for key, member in value.items():
-            yield from walk(f"{path}/{key.replace('~', '~0').replace('/', '~1')}", member)
-    if isinstance(value, list):
-        for at, element in enumerate(value):
-            yield from walk(f"{path}/{at}", element)
+        return [(key.replace("~", "~0").replace("/", "~1"), member) for key, member in value.items()]
+    return [(str(at), member) for at, member in enumerate(value)] if isinstance(value, list) else []
 
 
-def write_json(value: object) -> str:
+def write_json(value: object, news: Mapping[str, str] = MappingProxyType({}), path: str = "") -> str:
+    """JSON of a value, with other texts in the place of what is at some paths."""
+    if path in news:
+        return news[path]
     if isinstance(value, Number):
         return value.text
+    texts = [write_json(member, news, f"{path}/{step}") for step, member in members_of(value)]
     if isinstance(value, dict):
-        return "{" + ",".join(f"{quoted(key)}:{write_json(member)}" for key, member in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(write_json, value)) + "]"
-    return ENCODER.encode(value)
+        return "{" + ",".join(f"{quoted(key)}:{text}" for key, text in zip(value, texts, strict=True)) + "}"
+    return "[" + ",".join(texts) + "]" if isinstance(value, list) else ENCODER.encode(value)

@@ -6,7 +6,8 @@ from typing import ClassVar, Self, TypeVar
 
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed
-from umi_sim.faults.declaration import family, fault, whole
+from umi_sim.faults.arguments import among, below, whole
+from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, pick
 from umi_sim.faults.service import Arrival, GoesAway, RefusesForNow, Silent, TimesOut
 from umi_sim.services.calls import Handled, Later
@@ -30,31 +31,26 @@ def turned(values: Sequence[Value], by: int) -> tuple[Value, ...]:
 # No vectors.
 
 
-@fault("embedder.embed", "before", guards=("EXT-3", "WF-1"))
-class Timeout(TimesOut):
+class Timeout(TimesOut, at="embedder.embed", is_a="before", guards=("EXT-3", "WF-1")):
     """No vectors; the failure comes before the memory's own time-out."""
 
 
-@fault("embedder.embed", "window", guards=("EXT-3", "WF-1"), explored=True)
-class Unavailable(GoesAway):
+class Unavailable(GoesAway, at="embedder.embed", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
     """Every call fails for a while."""
 
 
-@fault("embedder.embed", "before", guards=("BND-1", "WF-1"))
-class RateLimited(RefusesForNow):
+class RateLimited(RefusesForNow, at="embedder.embed", is_a="before", guards=("BND-1", "WF-1")):
     """Refused for now, with a time to wait."""
 
 
-@fault("embedder.embed", "after", guards=("EXT-3", "WF-1"))
-class ReplyLost(Silent):
+class ReplyLost(Silent, at="embedder.embed", is_a="after", guards=("EXT-3", "WF-1")):
     """The vectors are lost on the way."""
 
 
 # Other vectors.
 
 
-@family
-class OtherVectors:
+class OtherVectors(FaultKind):
     """The batch, changed on its way."""
 
     def strike(self, call: Arrival[Embed]) -> Handled:
@@ -67,19 +63,13 @@ class OtherVectors:
     def change(self, vectors: Vectors) -> None: ...
 
 
-@family
 class InThreeWays(OtherVectors):
     """Something about one vector, in one of three ways."""
 
-    index: int = whole()
-    choice: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Embed], luck: Luck) -> Self:
-        return cls(index=luck("index", len(call.effect.texts)), choice=luck("choice", 3))
+    index: int = below(lambda call: len(call.effect.texts))
+    choice: int = below(3)
 
 
-@family
 class OneVector(InThreeWays):
     """One vector is not sound."""
 
@@ -91,24 +81,21 @@ class OneVector(InThreeWays):
     def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]: ...
 
 
-@fault("embedder.embed", "shape", guards=("STO-4", "WF-1"))
-class Zero(OneVector):
+class Zero(OneVector, at="embedder.embed", is_a="shape", guards=("STO-4", "WF-1")):
     """A vector of zeros."""
 
     def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
         return (0,) * len(vector)
 
 
-@fault("embedder.embed", "shape", guards=("STO-4", "WF-1"))
-class WrongDims(OneVector):
+class WrongDims(OneVector, at="embedder.embed", is_a="shape", guards=("STO-4", "WF-1")):
     """A vector of another length."""
 
     def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
         return (vector[:-1], (*vector, 1), ())[self.choice % 3]
 
 
-@fault("embedder.embed", "shape", guards=("STO-4", "WF-1"))
-class Short(InThreeWays):
+class Short(InThreeWays, at="embedder.embed", is_a="shape", guards=("STO-4", "WF-1")):
     """One vector too few or too many."""
 
     def change(self, vectors: Vectors) -> None:
@@ -116,7 +103,6 @@ class Short(InThreeWays):
         vectors[:] = vectors[:-1] if self.choice % 2 else [*vectors, vectors[at]]
 
 
-@family
 class OddComponent(OneVector):
     """The first component of one vector becomes one of these values."""
 
@@ -126,22 +112,19 @@ class OddComponent(OneVector):
         return (self.odd[self.choice % len(self.odd)], *vector[1:])
 
 
-@fault("embedder.embed", "shape", guards=("STO-4", "RET-1"))
-class NotFinite(OddComponent):
+class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component that is no number."""
 
     odd = ("nan", "inf", True)
 
 
-@fault("embedder.embed", "shape", guards=("STO-4", "RET-1"))
-class OutOfRange(OddComponent):
+class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
     """A component too large, too small or not whole."""
 
     odd = (128, -(10**9), "0.5")
 
 
-@fault("embedder.embed", "meaning", guards=("RET-1", "STO-4"), explored=False)
-class Drift:
+class Drift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
     """A new version of the model: from now on every vector is turned by one component."""
 
     @classmethod
@@ -154,8 +137,7 @@ class Drift:
         return Later(call.answer(), call.now_ms)
 
 
-@fault("embedder.embed", "meaning", guards=("RET-1", "STO-4"))
-class Collision(OtherVectors):
+class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
     """Two texts of a batch get one vector."""
 
     index: int = whole()
@@ -175,18 +157,16 @@ class Collision(OtherVectors):
         vectors[self.other % len(vectors)] = vectors[self.index % len(vectors)]
 
 
-@fault("embedder.embed", "meaning", guards=("RET-1", "STO-4"))
-class Permuted(OtherVectors):
+def turns(call: Arrival[Embed]) -> list[int]:
+    """By how much the order may turn: so that some text gets another vector."""
+    vectors = true_vectors(call)
+    return [by for by in range(1, len(vectors)) if list(turned(vectors, by)) != vectors]
+
+
+class Permuted(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
     """The vectors of a batch in another order."""
 
-    turn: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
-        """By how much the order turns: so that some text gets another vector."""
-        vectors = true_vectors(call)
-        turns = [by for by in range(1, len(vectors)) if list(turned(vectors, by)) != vectors]
-        return cls(turn=pick(luck, "turn", turns)) if turns else None
+    turn: int = among(turns)
 
     def change(self, vectors: Vectors) -> None:
         vectors[:] = turned(vectors, self.turn)

@@ -4,9 +4,9 @@ A kind is a class in the file of its place; how it is declared stands in declara
 """
 
 from umi_sim.faults import agent, clock, embedder, model, network, storage
-from umi_sim.faults.declaration import CLASSES, GROUPS, KINDS, Kind, check_guards
+from umi_sim.faults.declaration import CLASSES, GROUPS, KINDS, FaultKind, check_kinds
 
-__all__ = ["CLASSES", "FILES", "KINDS", "Kind", "check_guards"]
+__all__ = ["CLASSES", "FILES", "KINDS", "FaultKind", "check_kinds"]
 
 FILES = model, embedder, storage, network, agent, clock
 

@@ -9,32 +9,9 @@ from umi_core import limits
 from umi_core.language.replies import Number
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
-from umi_sim.faults import words
-from umi_sim.faults.declaration import fault, string, whole
-from umi_sim.faults.edits import (
-    INDEX,
-    CutShort,
-    Drawn,
-    Json,
-    Options,
-    OtherWord,
-    Put,
-    PutAt,
-    Rekey,
-    Replace,
-    ReplaceBy,
-    Stretch,
-    Swap,
-    WholeEdit,
-    at_a_place,
-    jsons,
-    one_of_all,
-    quoted_each,
-    texts,
-    true_text,
-    values,
-    write_json,
-)
+from umi_sim.faults import edits, words
+from umi_sim.faults.arguments import string, whole
+from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway, RefusesForNow, Silent, TimesOut
 from umi_sim.services.calls import Handled, Later
@@ -51,84 +28,72 @@ REPEATS: Final = (1, 2, 9, 49)
 # No answer, or not in time.
 
 
-@fault("model.ask", "before", guards=("EXT-3", "STO-7"))
-class Timeout(TimesOut):
+class Timeout(TimesOut, at="model.ask", is_a="before", guards=("EXT-3", "STO-7")):
     """No answer is made; the failure comes before the memory's own time-out."""
 
 
-@fault("model.ask", "after", guards=("IDEM-1", "STO-7"))
-class ReplyLost(Silent):
+class ReplyLost(Silent, at="model.ask", is_a="after", guards=("IDEM-1", "STO-7")):
     """The model answers, the answer is lost."""
 
 
-@fault("model.ask", "before", guards=("BND-1", "STO-7"))
-class RateLimited(RefusesForNow):
+class RateLimited(RefusesForNow, at="model.ask", is_a="before", guards=("BND-1", "STO-7")):
     """Refused for now, with a time to wait."""
 
 
-@fault("model.ask", "window", guards=("EXT-3", "WF-1"), explored=True)
-class Unavailable(GoesAway):
+class Unavailable(GoesAway, at="model.ask", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
     """Every question fails for a while."""
 
 
-@fault("model.ask", "before", guards=("WF-1", "EXT-3"))
-class Overflow(Fails):
+class Overflow(Fails, at="model.ask", is_a="before", guards=("WF-1", "EXT-3")):
     """A prompt that fits is called too long."""
 
     failure = "too_long"
 
 
-@fault("model.ask", "quirk", guards=("DET-4",))
-class Slow(AroundTimeout):
+class Slow(AroundTimeout, at="model.ask", is_a="quirk", guards=("DET-4",)):
     """The true answer just before, at, just after or long after the time-out."""
 
 
 # A malformed answer.
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class Cut(CutShort):
+class Cut(edits.CutShort, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """A slow stream: the first part of the answer at the last moment."""
 
     def at_ms(self, call: Arrival[AskModel]) -> int:
         return max(call.now_ms, call.call.sent_ms + call.effect.timeout_ms - 1)
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "WF-1"))
-class Empty(ReplaceBy):
+class Empty(edits.ReplaceBy, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1")):
     """Nothing, blanks, null, {} or []."""
 
     news = words.EMPTY
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "WF-1"))
-class Refusal(Replace):
+class Refusal(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1")):
     """A polite refusal."""
 
     @classmethod
-    def options(cls, reply: str) -> Options:
+    def options(cls, reply: str) -> edits.Options:
         """Bare, or inside the format."""
         form = "[{}]" if reply[:1] == "[" else '{{"entities":[{{"name":{}}}]}}'
-        return texts([*words.REFUSALS, *map(form.format, quoted_each(words.REFUSALS))])
+        return edits.texts([*words.REFUSALS, *map(form.format, edits.quoted_each(words.REFUSALS))])
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class Truncated(CutShort):
+class Truncated(edits.CutShort, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """The answer stops in the middle."""
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class WrongType(Put):
+class WrongType(edits.Put, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """One value has another type."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         as_text = [quoted(old.text)] if isinstance(old, Number) else []
-        return jsons([new for new in (*as_text, *words.EXCHANGES) if new != write_json(old)])
+        return edits.jsons([new for new in (*as_text, *words.EXCHANGES) if new != edits.write_json(old)])
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class MissingField(Rekey):
+class MissingField(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """One key is gone, null or renamed."""
 
     @classmethod
@@ -142,8 +107,7 @@ class MissingField(Rekey):
         )
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class DuplicateKey(Rekey):
+class DuplicateKey(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """One key twice, with different values."""
 
     @classmethod
@@ -153,33 +117,30 @@ class DuplicateKey(Rekey):
         return f"{first},{second}", f"{second},{first}"
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class Prose(WholeEdit):
+class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """Prose or code fences around the answer."""
 
     before: str = string()
     after: str = string()
 
     @classmethod
-    def options(cls, reply: str) -> Options:
+    def options(cls, reply: str) -> edits.Options:
         return [{"before": before, "after": after} for before, after in words.FRAMES]
 
     def edited(self, reply: str) -> str:
         return self.before + reply + self.after
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "REN-1", "CAP-1"))
-class TextDamage(Stretch):
+class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "REN-1", "CAP-1")):
     """Broken characters in one value."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         spots = dict.fromkeys((0, len(old) // 2, len(old))) if isinstance(old, str) else {}
         return [{"at": at, "text": text, "times": times} for at in spots for text, times in words.DAMAGES]
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class WrongLanguage(Rekey):
+class WrongLanguage(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """A value in another language."""
 
     @classmethod
@@ -191,12 +152,11 @@ class WrongLanguage(Rekey):
         return [f"{quoted(name)}:{quoted(sentence)}" for name in keys for sentence in words.SENTENCES]
 
 
-@fault("model.ask", "shape", guards=("CAP-4", "EXT-1"))
-class Oversize(Stretch):
+class Oversize(edits.Stretch, at="model.ask", is_a="shape", guards=("CAP-4", "EXT-1")):
     """Far too many elements, or one far too long."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         """A text over its limit by as little as its letters allow, or very many elements."""
         if not isinstance(old, str):
             return [{"at": 0, "times": ELEMENT_COUNT}] if isinstance(old, list) and old else ()
@@ -207,15 +167,14 @@ class Oversize(Stretch):
         ]
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class PartialCall(WholeEdit):
+class PartialCall(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """An unfinished tool call."""
 
     before: str = string()
     keep: int = whole()
 
     @classmethod
-    def options(cls, reply: str) -> Options:
+    def options(cls, reply: str) -> edits.Options:
         return [
             {"before": call, "keep": keep} for call in words.CALLS for keep in (len(reply), len(reply) // 2)
         ]
@@ -224,60 +183,55 @@ class PartialCall(WholeEdit):
         return self.before + reply[: self.keep]
 
 
-@fault("model.ask", "shape", guards=("EXT-1", "EXT-2"))
-class TemplateEcho(Replace):
+class TemplateEcho(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """The prompt's own template comes back."""
 
     @classmethod
-    def options(cls, reply: str) -> Options:
-        return texts(words.ECHOES[reply[:1] == "["])
+    def options(cls, reply: str) -> edits.Options:
+        return edits.texts(words.ECHOES[reply[:1] == "["])
 
 
 # A well-formed answer that is wrong.
 
 
-@fault("model.ask", "meaning", guards=("ROU-2", "EVO-1"))
-class UnknownId(PutAt):
+class UnknownId(edits.PutAt, at="model.ask", is_a="meaning", guards=("ROU-2", "EVO-1")):
     """A reference to something that never was."""
 
-    keys, news = words.REFERENCES, quoted_each(words.UNKNOWN_IDS)
+    keys, news = words.REFERENCES, edits.quoted_each(words.UNKNOWN_IDS)
 
 
-@fault("model.ask", "meaning", guards=("ROU-2", "STO-3"))
-class StaleId(Json):
+class StaleId(edits.Json, at="model.ask", is_a="meaning", guards=("ROU-2", "STO-3")):
     """A reference to something that was forgotten."""
 
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
         graves = call.services.storage.graves
         ids = sorted({address.id: None for address in graves if address.kind == "entity"})
-        return at_a_place(reply, luck, partial(stale, ids))
+        return edits.at_a_place(reply, luck, partial(stale, ids))
 
 
-def stale(ids: Sequence[str], key: str, old: object) -> Options:
+def stale(ids: Sequence[str], key: str, old: object) -> edits.Options:
     """One of these ids, in the form of the reference that stood there."""
-    news = quoted_each([new + "@1" * ("@" in str(old)) for new in ids])
-    return jsons(news) if key in words.REFERENCES else ()
+    news = edits.quoted_each([new + "@1" * ("@" in str(old)) for new in ids])
+    return edits.jsons(news) if key in words.REFERENCES else ()
 
 
-@fault("model.ask", "meaning", guards=("EVO-2", "CORE-3"))
-class Contradiction(OtherWord):
+class Contradiction(edits.OtherWord, at="model.ask", is_a="meaning", guards=("EVO-2", "CORE-3")):
     """One fact negated, or with another value."""
 
     tables = words.VALUES
 
 
-@fault("model.ask", "meaning", guards=("EVO-2", "CORE-1"))
-class Paraphrase(Put):
+class Paraphrase(edits.Put, at="model.ask", is_a="meaning", guards=("EVO-2", "CORE-1")):
     """One fact again, in other words and spelling."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         """A row of a list and the same once more, in other words; its references stay."""
-        if not isinstance(old, dict) or not INDEX.fullmatch(key):
+        if not isinstance(old, dict) or not key.isdecimal():
             return ()
         agains = ({key: in_other_words(key, each, form) for key, each in old.items()} for form in words.FORMS)
-        return jsons([f"{words.OLD},{write_json(again)}" for again in agains])
+        return edits.jsons([f"{words.OLD},{edits.write_json(again)}" for again in agains])
 
 
 def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
@@ -290,12 +244,11 @@ def in_other_words(key: str, old: object, form: Mapping[int, str]) -> object:
     return old
 
 
-@fault("model.ask", "meaning", guards=("EVO-1",))
-class Swapped(Swap):
+class Swapped(edits.Swap, at="model.ask", is_a="meaning", guards=("EVO-1",)):
     """Source and target exchanged."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         """Of a list: both ends of a row, and the fields in which two rows differ."""
         rows = old if isinstance(old, list) else []
         ends = [
@@ -313,25 +266,23 @@ class Swapped(Swap):
         return [{"path": first, "other": second} for first, second in ends]
 
 
-@fault("model.ask", "meaning", guards=("EXT-1", "SCO-1"))
-class WrongDate(OtherWord):
+class WrongDate(edits.OtherWord, at="model.ask", is_a="meaning", guards=("EXT-1", "SCO-1")):
     """A day, a month or a year is another one."""
 
     tables = words.DATES
 
 
-@fault("model.ask", "meaning", guards=("EXT-1", "SCO-1"))
-class NumberDrift(Put):
+class NumberDrift(edits.Put, at="model.ask", is_a="meaning", guards=("EXT-1", "SCO-1")):
     """A number that is a little wrong."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         """The first number plus one, less one, times ten, negated, or with two digits exchanged."""
         text = old.text if isinstance(old, Number) else old if isinstance(old, str) else ""
         match = NUMBER.search(text)
         drifts = drifts_of(match[0], len(match[2] or "")) if match else []
         news = [NUMBER.sub(new, text, count=1) for new in drifts]
-        return jsons(news if isinstance(old, Number) else quoted_each(news))
+        return edits.jsons(news if isinstance(old, Number) else edits.quoted_each(news))
 
 
 NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(?:\.([0-9]{1,18}))?(?![0-9])")
@@ -345,47 +296,40 @@ def drifts_of(number: str, places: int) -> list[str]:
 
 
 def decimal(n: int, places: int) -> str:
-    digits = str(abs(n)).rjust(places + 1, "0")
-    return (
-        ("-" if n < 0 else "") + digits[: len(digits) - places] + ("." + digits[-places:] if places else "")
-    )
+    whole, part = divmod(abs(n), 10**places)
+    return "-" * (n < 0) + str(whole) + (f".{part:0{places}}" if places else "")
 
 
-@fault("model.ask", "meaning", guards=("REN-1", "EXT-4", "CORE-5"))
-class Injection(Put):
+class Injection(edits.Put, at="model.ask", is_a="meaning", guards=("REN-1", "EXT-4", "CORE-5")):
     """A value that tries to be markup, an order or a template."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
-        return jsons(quoted_each(words.INJECTIONS)) if isinstance(old, str) else ()
+    def options(cls, key: str, old: object) -> edits.Options:
+        return edits.jsons(edits.quoted_each(words.INJECTIONS)) if isinstance(old, str) else ()
 
 
-@fault("model.ask", "meaning", guards=("ROU-1", "RET-1"))
-class Repeats(Stretch):
+class Repeats(edits.Stretch, at="model.ask", is_a="meaning", guards=("ROU-1", "RET-1")):
     """Elements again and again."""
 
     @classmethod
-    def options(cls, key: str, old: object) -> Options:
+    def options(cls, key: str, old: object) -> edits.Options:
         count = len(old) if isinstance(old, list) else 0
         return [{"at": at, "times": times} for at in range(count) for times in REPEATS]
 
 
-@fault("model.ask", "meaning", guards=("CORE-5", "ROU-1"))
-class BadBlock(PutAt):
+class BadBlock(edits.PutAt, at="model.ask", is_a="meaning", guards=("CORE-5", "ROU-1")):
     """A route to system, to persona, or to a block that is none."""
 
-    keys, news = ("block",), quoted_each(words.BLOCKS)
+    keys, news = ("block",), edits.quoted_each(words.BLOCKS)
 
 
-@fault("model.ask", "meaning", guards=("SCO-1", "ROU-1"))
-class Overconfident(PutAt):
+class Overconfident(edits.PutAt, at="model.ask", is_a="meaning", guards=("SCO-1", "ROU-1")):
     """Confidence outside all bounds."""
 
     keys, news = ("confidence",), words.OVERCONFIDENT
 
 
-@fault("model.ask", "meaning", guards=("IDEM-1", "STO-2"))
-class Varies(Json):
+class Varies(edits.Json, at="model.ask", is_a="meaning", guards=("IDEM-1", "STO-2")):
     """Asked again, it answers in another order or with less."""
 
     @classmethod
@@ -394,18 +338,17 @@ class Varies(Json):
         return super().draw(call, luck) if call.services.attempt(call.call) > 1 else None
 
     @classmethod
-    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> edits.Drawn:
         """The same answer in another order, or without its first or last element."""
-        lists = [(path, old) for path, old in values(reply) if isinstance(old, list) and len(old) > 1]
+        lists = [(path, old) for path, old in edits.values(reply) if isinstance(old, list) and len(old) > 1]
         if not lists:
             return {}
-        path, old = one_of_all(luck, "place", lists)
+        path, old = edits.one_of_all(luck, "place", lists)
         news = [new for new in (old[::-1], old[:-1], old[1:]) if new != old]
-        return {"path": path, "json": write_json(one_of_all(luck, "option", news))}
+        return {"path": path, "json": edits.write_json(edits.one_of_all(luck, "option", news))}
 
 
-@fault("model.ask", "meaning", guards=("ISO-1", "ROU-2", "RES-2"))
-class Misdirected:
+class Misdirected(FaultKind, at="model.ask", is_a="meaning", guards=("ISO-1", "ROU-2", "RES-2")):
     """The answer to somebody else's question."""
 
     text: str = string()
@@ -413,7 +356,7 @@ class Misdirected:
     @classmethod
     def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
         text = call.services.last_text
-        return cls(text=text) if text and text != true_text(call) else None
+        return cls(text=text) if text and text != edits.true_text(call) else None
 
     def strike(self, call: Arrival[AskModel]) -> Handled:
         return Later(ModelReplied(call.effect.request_id, self.text), call.now_ms)

@@ -1,23 +1,22 @@
 """Faults of the network: messages that come late, in another order, twice or never.
 
-A link is one direction between one agent and one service; what happens to a message is decided as it sets
-out.
+A link is one direction between one agent and one service. What happens to a message is decided as it sets
+out, and a window strikes all of its link: each message meets the fault that lasts.
 """
 
-from abc import abstractmethod
-from typing import Final, Self
+from typing import Final
 
 import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.limits import DAY_MS
-from umi_sim.faults.declaration import family, fault, whole
-from umi_sim.faults.luck import Luck, log_uniform
-from umi_sim.faults.window import Window, window_ms
+from umi_sim.faults.arguments import among, span_ms
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.window import WINDOW_MS_MAX, Window
 
 DELAY_FACTOR: Final = 10
 REORDER_MS_MAX: Final = 2_000
-COPY_MS_MAX: Final = 30_000
+COPY_MS_MAX: Final = 29_999
 
 
 @attrs.frozen
@@ -38,25 +37,13 @@ Trips = tuple[Trip, ...]
 
 
 @attrs.define
-class Link(Owner):
-    """One direction: its window, and the fault that lasts while that is open."""
-
-    window: Window = attrs.field(factory=Window)
-    fault: "Closed | None" = None
-
-    def trips(self, passage: "Passage") -> Trips | None:
-        """What becomes of a message while a window is open; None if none is."""
-        return self.fault.trips(passage) if self.fault and self.window.is_open(passage.now_ms) else None
-
-
-@attrs.define
 class Passage(Owner):
     """A message that sets out over a link: in `ready_ms` from now, and then it is `usual_ms` under way.
 
-    `was_copied`: whether the request that it belongs to comes twice already.
+    `window`: of the link. `was_copied`: whether the request that it belongs to comes twice already.
     """
 
-    link: Link
+    window: Window
     now_ms: int
     ready_ms: int
     usual_ms: int
@@ -67,96 +54,65 @@ class Passage(Owner):
         return self.ready_ms + self.usual_ms
 
 
-@fault("link.any", "quirk", guards=("DET-4", "STO-5"))
-class Delay:
+# The world goes on while a link holds something, so a file may hold nothing for longer than a day.
+
+
+def ten_times_usual(passage: Passage) -> tuple[int, ...]:
+    return (DELAY_FACTOR * passage.usual_ms,) if passage.usual_ms else ()
+
+
+class Delay(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
     """A message takes ten times as long."""
 
-    delay_ms: int = whole(0, DAY_MS)  # the world goes on while a link holds something, so it must end
-
-    @classmethod
-    def draw(cls, passage: Passage, luck: Luck) -> Self | None:
-        delay_ms = DELAY_FACTOR * passage.usual_ms
-        return cls(delay_ms=delay_ms) if delay_ms else None
+    delay_ms: int = among(ten_times_usual, readable=DAY_MS)
 
     def strike(self, passage: Passage) -> Trips:
         return (Trip(passage.ready_ms + self.delay_ms),)
 
 
-@fault("link.any", "quirk", guards=("DET-4", "STO-5"))
-class Reorder:
+class Reorder(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
     """A message comes behind the next one of its link."""
 
-    wait_ms: int = whole(0, DAY_MS)
-
-    @classmethod
-    def draw(cls, passage: Passage, luck: Luck) -> Self:
-        return cls(wait_ms=log_uniform(luck, "wait_ms", REORDER_MS_MAX))
+    wait_ms: int = span_ms(1, REORDER_MS_MAX, readable=DAY_MS)
 
     def strike(self, passage: Passage) -> Trips:
         return (Trip(passage.delay_ms + self.wait_ms, is_overtaken=True),)
 
 
-@family
-class Closed:
-    """A window that strikes all of one link."""
-
-    for_ms: int = whole(0, DAY_MS)
-
-    @classmethod
-    def may_strike(cls, passage: Passage) -> bool:
-        return passage.link.window.is_rested(passage.now_ms)
-
-    @classmethod
-    def draw(cls, passage: Passage, luck: Luck) -> Self:
-        return cls(for_ms=window_ms(luck))
-
-    def strike(self, passage: Passage) -> Trips:
-        passage.link.window.begin(passage.now_ms, self.for_ms)
-        passage.link.fault = self
-        return self.trips(passage)
-
-    @abstractmethod
-    def trips(self, passage: Passage) -> Trips: ...
-
-
-@fault("link.any", "window", guards=("DET-4", "STO-5"))
-class Clog(Closed):
+class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
     """Messages of one direction are held, then come together."""
 
-    def trips(self, passage: Passage) -> Trips:
-        delay_ms, left_ms = passage.delay_ms, passage.link.window.end_ms - passage.now_ms
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
+
+    def strike(self, passage: Passage) -> Trips:
+        delay_ms, left_ms = passage.delay_ms, passage.window.end_ms - passage.now_ms
         return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
 
 
-@fault("link.any", "lost", guards=("IDEM-1", "STO-7"))
-class Loss:
+class Loss(FaultKind, at="link.any", is_a="lost", guards=("IDEM-1", "STO-7")):
     """One message never comes."""
 
     def strike(self, passage: Passage) -> Trips:
         return ()
 
 
-@fault("link.any", "window", guards=("IDEM-1", "STO-7"))
-class Partition(Closed):
+class Partition(FaultKind, at="link.any", is_a="window", guards=("IDEM-1", "STO-7")):
     """No message of one direction comes."""
 
-    def trips(self, passage: Passage) -> Trips:
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
+
+    def strike(self, passage: Passage) -> Trips:
         return ()
 
 
-@fault("link.any", "quirk", guards=("IDEM-1", "DET-4"))
-class Duplicate:
+class Duplicate(FaultKind, at="link.any", is_a="quirk", guards=("IDEM-1", "DET-4")):
     """A message comes twice."""
 
-    after_ms: int = whole(0, DAY_MS)
+    after_ms: int = span_ms(0, COPY_MS_MAX, readable=DAY_MS)
 
     @classmethod
     def may_strike(cls, passage: Passage) -> bool:
         return not passage.was_copied
-
-    @classmethod
-    def draw(cls, passage: Passage, luck: Luck) -> Self:
-        return cls(after_ms=log_uniform(luck, "after_ms", COPY_MS_MAX) - 1)
 
     def strike(self, passage: Passage) -> Trips:
         delay_ms = passage.delay_ms

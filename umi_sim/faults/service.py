@@ -1,15 +1,15 @@
 """What any service may do wrong: silence, refusals, windows, answers around the time-out."""
 
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, Commit, FailureKind
-from umi_sim.faults.declaration import family, whole
-from umi_sim.faults.luck import Luck, pick
-from umi_sim.faults.window import window_ms
+from umi_sim.faults.arguments import among, below, span_ms
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.services.calls import SERVICE_OF, Call, Flush, Handled, Later, Services, failed
 
 E = TypeVar("E", bound=Asked)
@@ -39,8 +39,7 @@ class Arrival(Generic[E], Owner):
         return failed(self.call, kind, self.now_ms)
 
 
-@family
-class Fails:
+class Fails(FaultKind):
     """It fails, with no more to say than how."""
 
     failure: ClassVar[FailureKind]
@@ -49,8 +48,7 @@ class Fails:
         return call.fails(self.failure)
 
 
-@family
-class Silent:
+class Silent(FaultKind):
     """It answers, and nobody hears of it."""
 
     def strike(self, call: Arrival[Any]) -> Handled:
@@ -58,47 +56,32 @@ class Silent:
         return None
 
 
-@family
-class TimesOut:
+class TimesOut(FaultKind):
     """It fails before the memory's own time-out."""
 
-    after_ms: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Any], luck: Luck) -> Self:
-        return cls(after_ms=luck("after_ms", call.effect.timeout_ms))
+    after_ms: int = below(lambda call: call.effect.timeout_ms)
 
     def strike(self, call: Arrival[Any]) -> Handled:
         return failed(call.call, "timeout", call.call.sent_ms + self.after_ms)
 
 
-@family
-class RefusesForNow:
+class RefusesForNow(FaultKind):
     """It refuses, and says when it may be asked again."""
 
-    retry_after_ms: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Any], luck: Luck) -> Self:
-        choices = (0, 1, 999, 1_000, 60_000, call.effect.timeout_ms + 1)
-        return cls(retry_after_ms=pick(luck, "retry_after_ms", choices))
+    retry_after_ms: int = among(lambda call: (0, 1, 999, 1_000, 60_000, call.effect.timeout_ms + 1))
 
     def strike(self, call: Arrival[Any]) -> Handled:
         return failed(call.call, "rate_limited", call.now_ms, self.retry_after_ms)
 
 
-@family
-class AroundTimeout:
+def around(ms: int) -> tuple[int, ...]:
+    return ms - 1, ms, ms + 1, 10 * ms
+
+
+class AroundTimeout(FaultKind):
     """The true answer, so long after the question."""
 
-    after_ms: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Any], luck: Luck) -> Self:
-        timeout_ms = call.effect.timeout_ms
-        return cls(
-            after_ms=pick(luck, "after_ms", (timeout_ms - 1, timeout_ms, timeout_ms + 1, 10 * timeout_ms))
-        )
+    after_ms: int = among(lambda call: around(call.effect.timeout_ms))
 
     def strike(self, call: Arrival[Any]) -> Handled:
         at_ms = max(call.now_ms, call.call.sent_ms + self.after_ms)
@@ -107,20 +90,10 @@ class AroundTimeout:
         return Later(call.answer(), at_ms)
 
 
-@family
-class Lasting:
-    """Something that goes on for a while."""
-
-    for_ms: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Any], luck: Luck) -> Self | None:
-        return cls(for_ms=window_ms(luck))
-
-
-@family
-class GoesAway(Lasting):
+class GoesAway(FaultKind):
     """It fails at once, and so does every call for a while."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def strike(self, call: Arrival[Any]) -> Handled:
         call.services.away_until_ms[SERVICE_OF[type(call.effect)]] = call.now_ms + self.for_ms

@@ -1,51 +1,46 @@
 """Faults of storage: calls refused, lost, torn or slow; answers that are short, damaged or misdirected."""
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Final, Self
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Self
 
 import attrs
 
+from umi_core.answer_checks import asked_for, is_body_of
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, Read
+from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, Query, Read
 from umi_core.rows import Address, Row, SessionRow
-from umi_sim.faults.declaration import family, fault, flag, one_of, whole
+from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
+from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, log_uniform, pick
-from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway, Lasting
-from umi_sim.faults.stray_rows import masks, numbered, strays
-from umi_sim.faults.window import WINDOW_MS_MAX, window_ms
+from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway
+from umi_sim.faults.window import WINDOW_MS_MAX
+from umi_sim.kernel.prng import Keyed
 from umi_sim.services.calls import DOUBTS, Flush, Handled, Lag, Later, Tight
-from umi_sim.services.stored_rows import flipped, place_read
+from umi_sim.services.storage import SimStorage
+from umi_sim.services.stored_rows import address_order, flipped, place_read
 
 TOLD: Final = ("nothing", *map(str, DOUBTS))
 
 # Calls that fail, and storage that dies.
 
 
-@fault("storage.any", "window", guards=("STO-2", "RET-4"), explored=True)
-class Unavailable(GoesAway):
+class Unavailable(GoesAway, at="storage.any", is_a="window", guards=("STO-2", "RET-4"), explored=True):
     """Commits and reads fail for a while, definitely."""
 
 
-@fault("storage.commit", "before", guards=("STO-2", "RET-4"))
-class Refused(Fails):
+class Refused(Fails, at="storage.commit", is_a="before", guards=("STO-2", "RET-4")):
     """One commit is refused."""
 
     failure = "refused"
 
 
-@family
-class Doubtful:
+class Doubtful(FaultKind):
     """What becomes of a batch nobody says, or only that it is not known."""
 
     told: str = one_of(*TOLD, default="nothing")
 
-    @classmethod
-    def draw(cls, call: Arrival[Commit], luck: Luck) -> Self:
-        return cls(told=pick(luck, "told", TOLD))
 
-
-@fault("storage.commit", "lost", guards=("IDEM-1", "STO-1", "STO-2"))
-class Lost(Doubtful):
+class Lost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1", "STO-2")):
     """The batch never happens; nobody says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
@@ -53,71 +48,61 @@ class Lost(Doubtful):
         return call.fails(doubt) if doubt else None
 
 
-@fault("storage.commit", "after", guards=("IDEM-1", "STO-1", "STO-2"))
-class ReplyLost(Doubtful):
+class ReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "STO-1", "STO-2")):
     """The batch is durable; nobody says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         return Flush(call.services.storage.arrive(call.effect, call.call.agent), self.told)
 
 
-@fault("storage.commit", "torn", guards=("STO-2",))
-class Torn:
+class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
     """Storage dies in the middle of a batch and undoes it."""
 
-    count: int = whole()
-    for_ms: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Commit], luck: Luck) -> Self | None:
-        count = len(call.effect.writes)
-        return cls(count=1 + luck("count", count - 1), for_ms=window_ms(luck)) if count > 1 else None
+    count: int = among(lambda call: range(1, len(call.effect.writes)))
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         storage = call.services.storage
         ticket = storage.arrive(call.effect, call.call.agent)
         storage.torn(ticket, min(self.count, len(call.effect.writes)))
-        dies(call, self.for_ms)
-        return None
+        return dies(call, self.for_ms)
 
 
-@fault("storage.any", "window", guards=("STO-1", "STO-7"), explored=True)
-class Crash(Lasting):
+class Crash(FaultKind, at="storage.any", is_a="window", guards=("STO-1", "STO-7"), explored=True):
     """What was not durable vanishes; no answers until it is back."""
 
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+
     def strike(self, call: Arrival[Any]) -> Handled:
-        dies(call, self.for_ms)
-        return None
+        return dies(call, self.for_ms)
 
 
-def dies(call: Arrival[Any], for_ms: int) -> None:
-    services = call.services
-    services.storage.crash()
-    assert not services.storage.pending
-    services.dead_until_ms = call.now_ms + for_ms
+def dies(call: Arrival[Any], for_ms: int) -> Handled:
+    call.services.storage.crash()
+    assert not call.services.storage.pending
+    call.services.dead_until_ms = call.now_ms + for_ms
+    return None
 
 
-@fault("storage.commit", "before", guards=("STO-5", "STO-7"))
-class Conflict(Fails):
+class Conflict(Fails, at="storage.commit", is_a="before", guards=("STO-5", "STO-7")):
     """A conflict although the versions agree."""
 
     failure = "conflict"
 
 
-@fault("storage.commit", "window", guards=("CAP-3", "STO-2"))
-class Full:
+def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
+    """No room at all, or one byte less than this batch needs, if it would be stored at all."""
+    commit, storage = call.effect, call.services.storage
+    growth_bytes = storage.growth_bytes(commit)
+    fits = growth_bytes > 0 and storage.is_due(commit, call.now_ms) and storage.has_room(commit)
+    return (0, growth_bytes - 1) if fits else ()
+
+
+class Full(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-2")):
     """For a while there is room for no more than there is, or for one byte less than a batch needs."""
 
-    spare_bytes: int = whole()
-    for_ms: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Commit], luck: Luck) -> Self | None:
-        commit, storage = call.effect, call.services.storage
-        growth_bytes = storage.growth_bytes(commit)
-        if growth_bytes <= 0 or not storage.is_due(commit, call.now_ms) or not storage.has_room(commit):
-            return None
-        return cls(for_ms=window_ms(luck), spare_bytes=pick(luck, "spare_bytes", (0, growth_bytes - 1)))
+    spare_bytes: int = among(too_little)
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         """No more than is used now, and a little: for this batch too little."""
@@ -128,13 +113,11 @@ class Full:
         return call.fails("full") if is_refused else call.unharmed()
 
 
-@fault("storage.any", "quirk", guards=("DET-4", "IDEM-1"))
-class Slow(AroundTimeout):
+class Slow(AroundTimeout, at="storage.any", is_a="quirk", guards=("DET-4", "IDEM-1")):
     """The answer just before, at or just after the time-out."""
 
 
-@fault("storage.read", "before", guards=("RET-4",))
-class ReadFailed(Fails):
+class ReadFailed(Fails, at="storage.read", is_a="before", guards=("RET-4",)):
     """One read fails."""
 
     failure = "unavailable"
@@ -147,6 +130,10 @@ def true_rows(call: Arrival[Read]) -> tuple[Row, ...]:
     return call.services.storage.read(call.effect.request_id, call.effect.query).rows
 
 
+def row_count(call: Arrival[Read]) -> int:
+    return len(true_rows(call))
+
+
 def with_rows(call: Arrival[Read], rows: Iterable[Row]) -> Later:
     answer = call.answer()
     assert isinstance(answer, ReadDone)
@@ -157,11 +144,10 @@ def place_of(call: Arrival[Read], row: Row) -> Address:
     return place_read(call.effect.query, row.address)
 
 
-@family
-class OfRow:
+class OfRow(FaultKind):
     """Something about one row of the answer."""
 
-    index: int = whole()
+    index: int = below(row_count)
 
     def strike(self, call: Arrival[Read]) -> Handled:
         rows = list(true_rows(call))
@@ -173,11 +159,9 @@ class OfRow:
         raise NotImplementedError
 
 
-@family
-class MayStay:
+class MayStay(FaultKind):
     """Damage that is in one answer, or latent: in every answer until the row is written again."""
 
-    kind: ClassVar[str]
     latent: bool = flag(default=False)
 
     def rot(self, call: Arrival[Read], row: Row, bit: tuple[int, int] | None = None) -> None:
@@ -186,11 +170,10 @@ class MayStay:
         if not self.latent or where not in services.storage.rows or not services.atlas.may_rot(where):
             return
         services.storage.rot(where, bit)
-        services.atlas.lose(self.kind, call.call.event, call.now_ms, where)
+        services.atlas.lose(self.name, call.call.event, call.now_ms, where)
 
 
-@fault("storage.read", "before", guards=("STO-6", "RET-4"))
-class Damaged(MayStay, OfRow):
+class Damaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
     """One row comes back as damaged: once, or for good if the atlas allows it."""
 
     @classmethod
@@ -208,8 +191,7 @@ class Damaged(MayStay, OfRow):
         rows[at] = attrs.evolve(rows[at], body=None)
 
 
-@fault("storage.read", "shape", guards=("SER-4", "SER-2"))
-class BitFlip(MayStay):
+class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2")):
     """One bit of a saved session is another one: in this answer, or for good under loss."""
 
     byte: int = whole()
@@ -231,23 +213,14 @@ class BitFlip(MayStay):
         return with_rows(call, [attrs.evolve(row, body=flipped(row.body, *bit)) for row in rows])
 
 
-@fault("storage.read", "meaning", guards=("ISO-1", "WF-1"))
-class Misdirected(OfRow):
+class Misdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF-1")):
     """One row of the answer is another row of the store, or has the body of another."""
 
-    other: int = whole()
-    masked: bool = flag(default=False)
-
-    @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        """Another row in the place of one; or only its body, under the address that was asked for."""
-        count = len(true_rows(call))
-        if not count:
-            return None
-        index, other = luck("index", count), luck("other", 2**32)
-        return cls(index=index, other=other, masked=luck("masked", 4) == 1)
+    other: int = below(2**32)
+    masked: bool = flag(one_in=4, default=False)
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
+        """Another row in the place of one; or only its body, under the address that was asked for."""
         storage, row = call.services.storage, rows[at]
         others = masks(storage, row) if self.masked else strays(storage, call.effect.query, row)
         if others:
@@ -256,11 +229,34 @@ class Misdirected(OfRow):
             rows[at] = attrs.evolve(stray, address=address, score_ppm=row.score_ppm)
 
 
+def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
+    """Rows a misdirected read may return: only those the reader can detect as wrong.
+
+    Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
+    """
+    scored = (attrs.evolve(other, score_ppm=row.score_ppm) for other in known_rows(storage))
+    return [other for other in scored if not asked_for(Read(query), (other,))]
+
+
+def masks(storage: SimStorage, row: Row) -> list[Row]:
+    """Rows whose body may stand under the address of this one by mistake, in order."""
+    return [other for other in known_rows(storage) if not is_body_of(row.address, other.body)]
+
+
+def known_rows(storage: SimStorage) -> list[Row]:
+    return [storage.rows[address] for address in sorted(storage.rows, key=address_order)]
+
+
+def numbered(rows: Sequence[Row], number: int) -> Row:
+    """The row of this number: the same one whatever other rows come and go, so that a record can be cut."""
+    keyed = Keyed(number.to_bytes(8, "big"))
+    return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
+
+
 # Answers with fewer rows, more, or in another order.
 
 
-@fault("storage.read", "window", guards=("RET-1", "STO-4"))
-class IndexLag:
+class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "STO-4")):
     """For a while searches do not know what was told lately."""
 
     lag_ms: int = whole()
@@ -277,7 +273,7 @@ class IndexLag:
             return None
         lag_ms = 1 + pick(luck, "row", young)
         further_ms = log_uniform(luck, "lag_ms", WINDOW_MS_MAX) if luck("further", 2) else 0
-        return cls(for_ms=window_ms(luck), lag_ms=max(lag_ms, further_ms))
+        return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
 
     def strike(self, call: Arrival[Read]) -> Handled:
         call.services.lags.append(Lag(call.now_ms + self.for_ms, self.lag_ms))
@@ -285,16 +281,10 @@ class IndexLag:
         return call.unharmed()
 
 
-@fault("storage.read", "quirk", guards=("RET-1", "RET-2", "PRO-2"))
-class ShortPage:
+class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
     """A page shorter than asked for, with a cursor."""
 
-    count: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        count = len(true_rows(call)) if isinstance(call.effect.query, ByFilter) else 0
-        return cls(count=luck("count", count)) if count else None
+    count: int = below(lambda call: row_count(call) if isinstance(call.effect.query, ByFilter) else 0)
 
     def strike(self, call: Arrival[Read]) -> Handled:
         """Fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
@@ -306,28 +296,17 @@ class ShortPage:
         return Later(page, call.now_ms)
 
 
-@fault("storage.read", "quirk", guards=("RET-1", "RET-2", "PRO-2"))
-class RepeatRow(OfRow):
+class RepeatRow(OfRow, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
     """A row twice."""
-
-    @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        count = len(true_rows(call))
-        return cls(index=luck("index", count)) if count else None
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         rows.append(rows[at])
 
 
-@fault("storage.read", "quirk", guards=("RET-1", "RET-2", "PRO-2"))
-class Shuffled:
+class Shuffled(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
     """Rows in another order."""
 
-    turn: int = whole()
-
-    @classmethod
-    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        return cls(turn=1 + luck("turn", 8)) if len(true_rows(call)) > 1 else None
+    turn: int = among(lambda call: range(1, 9) if row_count(call) > 1 else ())
 
     def strike(self, call: Arrival[Read]) -> Handled:
         rows = true_rows(call)
@@ -336,28 +315,6 @@ class Shuffled:
 
 
 # What is destroyed.
-
-
-@fault("storage.commit", "destroys", guards=("STO-6", "RET-4"))
-class AckEarly(Lasting):
-    """Only with loss: storage says that a batch is durable, and dies before it is."""
-
-    kind: ClassVar[str]
-
-    @classmethod
-    def draw(cls, call: Arrival[Commit], luck: Luck) -> Self | None:
-        keys, services = promised(call.effect), call.services
-        is_due = is_losable(call) and services.storage.foretold(call.effect, call.now_ms) is not None
-        return super().draw(call, luck) if is_due and keys and services.atlas.has_left(keys) else None
-
-    def strike(self, call: Arrival[Commit]) -> Handled:
-        services, keys = call.services, promised(call.effect)
-        answer = services.storage.foretold(call.effect, call.now_ms)
-        if answer is None or not keys or not is_losable(call) or not services.atlas.has_left(keys):
-            return call.unharmed()
-        services.atlas.lose(self.kind, call.call.event, call.now_ms, *keys)
-        dies(call, self.for_ms)
-        return Later(answer, call.now_ms)
 
 
 def is_losable(call: Arrival[Commit]) -> bool:
@@ -371,22 +328,37 @@ def promised(commit: Commit) -> tuple[Address, ...]:
     return tuple(it.address for it in commit.writes if it.address.kind in ("entity", "session"))
 
 
-@fault("storage.any", "destroys", guards=("STO-6", "RET-4"))
-class Wiped(Lasting):
+def may_ack_early(call: Arrival[Commit]) -> bool:
+    keys, services = promised(call.effect), call.services
+    is_due = is_losable(call) and services.storage.foretold(call.effect, call.now_ms) is not None
+    return is_due and keys != () and services.atlas.has_left(keys)
+
+
+class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6", "RET-4")):
+    """Only with loss: storage says that a batch is durable, and dies before it is."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
+
+    def strike(self, call: Arrival[Commit]) -> Handled:
+        answer = call.services.storage.foretold(call.effect, call.now_ms)
+        if answer is None or not may_ack_early(call):
+            return call.unharmed()
+        call.services.atlas.lose(self.name, call.call.event, call.now_ms, *promised(call.effect))
+        dies(call, self.for_ms)
+        return Later(answer, call.now_ms)
+
+
+class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-4")):
     """Only with loss: storage restarts empty, and every memory with it."""
 
-    kind: ClassVar[str]
-
-    @classmethod
-    def draw(cls, call: Arrival[Any], luck: Luck) -> Self | None:
-        services = call.services
-        return super().draw(call, luck) if services.atlas.may_wipe() and services.storage.rows else None
+    for_ms: int = span_ms(
+        1, WINDOW_MS_MAX, possible=lambda call: call.services.atlas.may_wipe() and call.services.storage.rows
+    )
 
     def strike(self, call: Arrival[Any]) -> Handled:
         """What was on its way to storage is on its way to nobody."""
-        services = call.services
-        if not services.atlas.may_wipe():
+        if not call.services.atlas.may_wipe():
             return call.unharmed()
-        services.atlas.lose(self.kind, call.call.event, call.now_ms)
-        services.wipe(call.now_ms, self.for_ms)
+        call.services.atlas.lose(self.name, call.call.event, call.now_ms)
+        call.services.wipe(call.now_ms, self.for_ms)
         return None

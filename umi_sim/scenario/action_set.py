@@ -124,8 +124,11 @@ def known_of(value: object) -> Known | None:
 def fault(value: object) -> str:
     """A kind that may be played: a fault of a service that leaves nothing untold, a crash or a jump."""
     name: str = text("|".join(KINDS), "the name of a fault kind")(value)
-    is_letter = KINDS[name].is_explored
-    return name if is_letter else fail("a fault of a service, a crash, or a jump of a clock", value)
+    return (
+        name
+        if KINDS[name].is_explored
+        else fail("a fault of a service, a crash, or a jump of a clock", value)
+    )
 
 
 def waits(value: object) -> tuple[int, ...]:

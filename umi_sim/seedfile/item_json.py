@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.messages.requests import REQUESTS
+from umi_sim.faults.arguments import REQUIRED
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.strict_json import (
     BadValue,
@@ -99,7 +100,8 @@ def fault_args(name: str, args: Json, path: str) -> Args:
 @cache
 def fault_table(name: str) -> Reader:
     kind = KINDS[name]
-    return table({name: argument.read for name, argument in kind.arguments.items()}, *kind.needs)
+    needs = [name for name, argument in kind.arguments.items() if argument.default is REQUIRED]
+    return table({name: argument.read for name, argument in kind.arguments.items()}, *needs)
 
 
 # What each kind of item, fault and move has.

@@ -323,7 +323,7 @@ def rule_for(name: str) -> Any:
 def moments(config: RunConfig) -> dict[str, Any]:
     """Rules that are no requests: landings always, the others if the scenario has such faults."""
     after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
-    crashes = [kind for kind in config.faults if issubclass(KINDS[kind].cls, Down)]
+    crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
     kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
     jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
     rules: dict[str, Any] = {

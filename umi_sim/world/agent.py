@@ -84,7 +84,6 @@ class Agent(Owner):
 
     def pause(self, now_ms: int, for_ms: int, *, clock_stands: bool) -> None:
         """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
-        self.window.begin(now_ms, for_ms)
         self.resume_ms = now_ms + for_ms
         if clock_stands and not self.clock.is_frozen:
             self.clock.freeze(now_ms)

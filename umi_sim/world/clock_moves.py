@@ -4,22 +4,26 @@ Law 1. A move that lasts is two moves: its end is drawn with it, and has an item
 Law 2. A landing goes forward only, and over nothing that would happen meanwhile.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
+from umi_sim.faults.clock import ClockFault
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import SimClock
-from umi_sim.record.items import Args, ClockMove
+from umi_sim.record.items import ClockMove
 from umi_sim.world.agent import Tally
+
+MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
 
 
 def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tally) -> bool:
     """Move the clock and count what that is; False if it is a landing that comes too late or goes too far.
 
-    `free_ms`: how long nothing else happens.
+    A move is called as a clock does it. `free_ms`: how long nothing else happens.
     """
+    assert item.move in MOVES, item.move
     before_ms = clock.reading(now_ms)
-    if not MAKERS[item.move](clock, now_ms, item.args, free_ms):
+    forward = {"forward_ms_max": free_ms} if item.move == "land" else {}
+    if getattr(clock, item.move)(now_ms, **item.args, **forward) is False:
         return False
     kind = kind_of(item)
     if kind:
@@ -30,40 +34,5 @@ def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tal
 
 def kind_of(item: ClockMove) -> str:
     """The fault that a move is; the end of one is none, nor is a landing."""
-    clocks = (kind for kind in KINDS.values() if kind.group == "clock")
-    return next((kind.name for kind in clocks if kind.cls.is_begun_by(item.move, item.args)), "")
-
-
-def whole(args: Args, name: str) -> int:
-    value = args[name]
-    assert isinstance(value, int)
-    return value
-
-
-def jump(clock: SimClock, now_ms: int, args: Args, free_ms: int) -> bool:
-    clock.jump(now_ms, whole(args, "by_ms"))
-    return True
-
-
-def drift(clock: SimClock, now_ms: int, args: Args, free_ms: int) -> bool:
-    clock.drift(now_ms, whole(args, "num"), whole(args, "den"))
-    return True
-
-
-def freeze(clock: SimClock, now_ms: int, args: Args, free_ms: int) -> bool:
-    clock.freeze(now_ms)
-    return True
-
-
-def thaw(clock: SimClock, now_ms: int, args: Args, free_ms: int) -> bool:
-    clock.thaw(now_ms, args["catch_up"] is True)
-    return True
-
-
-def land(clock: SimClock, now_ms: int, args: Args, free_ms: int) -> bool:
-    return clock.land(now_ms, whole(args, "to_ms"), free_ms)
-
-
-MAKERS: Final[Mapping[str, Callable[[SimClock, int, Args, int], bool]]] = {
-    "jump": jump, "drift": drift, "freeze": freeze, "thaw": thaw, "land": land,
-}  # fmt: skip
+    clocks = (kind for kind in KINDS.values() if issubclass(kind, ClockFault))
+    return next((kind.name for kind in clocks if kind.is_begun_by(item.move, item.args)), "")

@@ -1,59 +1,36 @@
 """Crashes and pauses: what they do to an agent, and with what limits it comes back."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
-
-import attrs
+from functools import partial
 
 from umi_core.config import Config
-from umi_core.data import Owner
 from umi_core.messages.effects import Commit
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
-from umi_sim.faults.window import Window
-from umi_sim.record.trace import Tag, Trace
-from umi_sim.services.calls import Services
+from umi_sim.faults.agent import Life
+from umi_sim.record.trace import Tag
 from umi_sim.services.storage import SimStorage
 from umi_sim.world.agent import Agent, Message
+from umi_sim.world.network import Around
 
 
-class Around(Protocol):
-    """What a fault of an agent needs of the world around it."""
+def life_of(world: Around, agent: Agent, is_recovering: bool) -> Life:
+    def crash(down_ms: int, entry_count_max: int | None) -> None:
+        agent.entry_count_max = entry_count_max
+        world.crash(agent, down_ms)
 
-    services: Services
-    trace: Trace
-    now_ms: int
+    def pause(for_ms: int, clock_stands: bool) -> None:
+        world.trace.add(Tag.LIFE, "pause", agent.name)
+        agent.pause(world.now_ms, for_ms, clock_stands=clock_stands)
 
-    def crash(self, agent: Agent, down_ms: int) -> None: ...
+    counts = partial(entry_counts, agent, world.services.storage)
+    return Life(world.now_ms, agent.window, is_recovering, counts, crash, pause)
 
 
-@attrs.define
-class StruckLife(Owner):
-    """The `Life` of umi_sim.faults.agent: an agent of this world, before an event that would reach it."""
-
-    world: Around
-    agent: Agent
-    is_recovering: bool
-
-    @property
-    def now_ms(self) -> int:
-        return self.world.now_ms
-
-    @property
-    def window(self) -> Window:
-        return self.agent.window
-
-    def entry_counts(self) -> tuple[int, int]:
-        core = stored_core(self.agent, self.world.services.storage)
-        return (own_count(core), entry_count(core)) if core else (0, 0)
-
-    def crash(self, down_ms: int, entry_count_max: int | None = None) -> None:
-        self.agent.entry_count_max = entry_count_max
-        self.world.crash(self.agent, down_ms)
-
-    def pause(self, for_ms: int, *, clock_stands: bool) -> None:
-        self.world.trace.add(Tag.LIFE, "pause", self.agent.name)
-        self.agent.pause(self.now_ms, for_ms, clock_stands=clock_stands)
+def entry_counts(agent: Agent, storage: SimStorage) -> tuple[int, int]:
+    """Of core as it is stored: the entries about itself, and all."""
+    core = stored_core(agent, storage)
+    return (own_count(core), entry_count(core)) if core else (0, 0)
 
 
 def config_of(agent: Agent, usual: Mapping[str, int | bool], cores: Iterator[Core]) -> Config:

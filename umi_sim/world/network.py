@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heappop, heappush
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -20,29 +20,26 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Asked, Commit
 from umi_core.state import Operation
-from umi_sim.faults.declaration import args_maker
-from umi_sim.faults.kinds import KINDS
-from umi_sim.faults.network import Link, Passage, Trip, Trips
+from umi_sim.faults.network import Passage, Trip, Trips
 from umi_sim.faults.service import Arrival
+from umi_sim.faults.window import Window
 from umi_sim.kernel.prng import Keyed, stream_key
-from umi_sim.record.items import Fault
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
 from umi_sim.services.calls import DOUBTS, SERVICE_OF, Call, Flush, Handled, Later, Services
 from umi_sim.world.agent import Agent, Message, Tally
-from umi_sim.world.latency import latency_of, no_delay
-from umi_sim.world.source import Source, names_group
+from umi_sim.world.source import At, Source, names_group
 
 UP: Final = "request"
 
 Entry = tuple[int, int, Message]  # due time, place in the order of that time, what is delivered
 Lane = tuple[str, str, bool]  # agent, service, up or down: which link
-Strike = Callable[[str, str, str], None]
+Strike = Callable[[At, Callable[[], object]], tuple[Any] | None]
 
 
 class Around(Protocol):
-    """What the network needs of the world around it."""
+    """What the network, and who befalls an agent, needs of the world around."""
 
     config: RunConfig
     source: Source
@@ -53,49 +50,36 @@ class Around(Protocol):
     is_healed: bool
     keep_story: bool
 
-    def strike(self, item_id: str, kind: str, event: str) -> None: ...
+    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None: ...
+    def crash(self, agent: Agent, down_ms: int) -> None: ...
     def tell(self, event: str, what: str) -> None: ...
 
 
 class Links:
-    """All links of a world, each one direction between one agent and one service.
+    """All links of a world, each one direction between one agent and one service."""
 
-    `strike` tells that a fault fired, `without_effect` counts those that would change nothing.
-    """
-
-    def __init__(
-        self, config: RunConfig, source: Source, strike: Strike, without_effect: Counter[str]
-    ) -> None:
+    def __init__(self, config: RunConfig, strike: Strike, *, may_strike: bool) -> None:
         self.delay_ms = latency_of(config)
-        self.may_strike = names_group("link", config, source)
+        self.may_strike = may_strike
         self.copied: dict[str, str] = {}  # what became of requests that come twice
-        self._source = source
         self._strike = strike
-        self._without_effect = without_effect
-        self._links: defaultdict[Lane, Link] = defaultdict(Link)
+        self._windows: defaultdict[Lane, Window] = defaultdict(Window)
         self._order = Keyed(stream_key(config.seed, ("release",)))
 
     def trips(self, message: Message, ready_ms: int, now_ms: int) -> Trips:
         """What becomes of a message that sets out in `ready_ms` from now: its deliveries, none to two."""
-        usual_ms = self.delay_ms(message.event)
+        event, usual_ms = message.event, self.delay_ms(message.event)
         if not self.may_strike:
             return (Trip(ready_ms + usual_ms),)
         lane, was_copied = lane_of(message), message.call.event in self.copied
-        passage = Passage(self._links[lane], now_ms, ready_ms, usual_ms, was_copied)
-        held = passage.link.trips(passage)
-        if held is not None:
-            return held
-        fault = None if message.is_copy else self._fault(lane, message.event, passage)
-        if fault is None:
-            return (Trip(passage.delay_ms),)
-        self._strike(fault.id, fault.fault, message.event)
-        trips: Trips = KINDS[fault.fault].strike(fault.args, passage)
-        return trips
-
-    def _fault(self, lane: Lane, event: str, passage: Passage) -> Fault | None:
-        verb = "link.up" if lane[2] else "link.down"
-        maker = args_maker(lambda: passage, self._without_effect)
-        return self._source.fault(verb, f"{verb}.{lane[1]}", event, event, maker)
+        window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
+        passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
+        struck: tuple[Trips] | None = None
+        if window.is_open(now_ms):
+            struck = (window.fault.strike(passage),)
+        elif not message.is_copy:
+            struck = self._strike((verb, f"{verb}.{lane[1]}", event, event), lambda: passage)
+        return struck[0] if struck else (Trip(passage.delay_ms),)
 
     def release_order(self, event: str) -> int:
         """Where a message stands among those that are released with it."""
@@ -125,7 +109,8 @@ class Network(Owner):
 
     def __attrs_post_init__(self) -> None:
         world = self.world
-        self.links = Links(world.config, world.source, world.strike, world.tally.without_effect)
+        may_strike = names_group("link", world.config, world.source)
+        self.links = Links(world.config, world.strike, may_strike=may_strike)
 
     # The queue.
 
@@ -222,16 +207,11 @@ class Network(Owner):
         if self.links.copied.get(call.event, "sent") != "sent":
             self.arrive_again(message)
             return
-        world, services, fault = self.world, self.world.services, None
+        world, services, struck = self.world, self.world.services, None
         luck, here = services.arrived(call, world.now_ms), partial(Arrival, call, call.effect, services)
         if not world.is_healed and not services.is_away(call, world.now_ms):
-            maker = args_maker(here, world.tally.without_effect)
-            fault = world.source.fault(call.verb, call.site, call.event, luck, maker)
-        if fault is None:
-            handled = services.handle(call, world.now_ms)
-        else:
-            world.strike(fault.id, fault.fault, call.event)
-            handled = KINDS[fault.fault].strike(fault.args, here())
+            struck = world.strike((call.verb, call.site, call.event, luck), here)
+        handled = struck[0] if struck else services.handle(call, world.now_ms)
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
         self.handled(message, handled)
@@ -271,3 +251,26 @@ def is_definite(call: Call, later: Later) -> bool:
     """It says that nothing happened, and that nothing will."""
     is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
     return isinstance(later.answer, EffectFailed) and not is_in_doubt
+
+
+# Delays where no fault strikes, drawn by the name of a message, so that they stay with its operation.
+
+
+def latency_of(config: RunConfig) -> Callable[[str], int]:
+    """Delay of a message by its event name."""
+    if config.latency == "instant":
+        return no_delay
+    keyed = Keyed(stream_key(config.seed, ("latency",)))
+    if config.latency == "short":
+        return lambda event: keyed.draw(event) * 6 >> 64
+    return lambda event: spread(keyed.draw(event))
+
+
+def no_delay(event: str) -> int:
+    return 0
+
+
+def spread(word: int) -> int:
+    """1 .. 2047, every power of two as likely."""
+    bits = 1 + (word & 0xFFFF) * 11 // 65_536
+    return (1 << (bits - 1)) + (word >> 16) % (1 << (bits - 1))

@@ -13,6 +13,8 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 
+At = tuple[str, str, str, str]  # what a fault may strike: verb, site, event, and what its luck is drawn by
+
 
 class Source(Protocol):
     """What the world asks of whoever supplies items."""

@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -48,7 +48,7 @@ from umi_sim.world.agent import (
 )
 from umi_sim.world.network import Entry, Network
 from umi_sim.world.revisions import Revisions
-from umi_sim.world.source import Source, names_group
+from umi_sim.world.source import At, Source, names_group
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
@@ -339,26 +339,25 @@ class World(Owner):
 
     # Faults and lives.
 
-    def strike(self, item_id: str, kind: str, event: str) -> None:
-        self.tally.fired[kind] += 1
-        self.trace.add(Tag.FAULT, item_id, kind, event)
+    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
+        """What a fault makes of this event, alone in a tuple; None if nothing strikes it."""
+        fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
+        if fault is None:
+            return None
+        _, _, event, _ = at
+        self.tally.fired[fault.fault] += 1
+        self.trace.add(Tag.FAULT, fault.id, fault.fault, event)
         if self.keep_story:
-            self.tell(event, f"FAULT {item_id} {kind}")
+            self.tell(event, f"FAULT {fault.id} {fault.fault}")
+        return (KINDS[fault.fault](**fault.args).befall(here()),)
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash or pause before any event that would reach it."""
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
-        is_recovering = agent.memory.state.phase == "recovering"
-        site = f"agent.event.{'recovery' if is_recovering else 'life'}"
-        life = partial(crashes.StruckLife, self, agent, is_recovering)
-        maker = args_maker(life, self.tally.without_effect)
-        fault = self.source.fault("agent.event", site, event, event, maker)
-        if fault is None:
-            return False
-        self.strike(fault.id, fault.fault, event)
-        KINDS[fault.fault].strike(fault.args, life())
-        return True
+        place = "recovery" if agent.memory.state.phase == "recovering" else "life"
+        life = partial(crashes.life_of, self, agent, place == "recovery")
+        return self.strike(("agent.event", f"agent.event.{place}", event, event), life) is not None
 
     def resume(self, agent: Agent) -> None:
         """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""

@@ -30,13 +30,13 @@ def arrival(world: Services, asked: Call) -> Arrival[Any]:
 
 def drawn(world: Services, asked: Call, kind: str, at: int = 0) -> Args | None:
     """The arguments that the draw `at` of every choice gives."""
-    return KINDS[kind].draw(arrival(world, asked), lambda label, n: at % n, Counter())
+    return KINDS[kind].args_for(arrival(world, asked), lambda label, n: at % n, Counter())
 
 
 def strike(world: Services, asked: Call, at_ms: int, kind: str, args: Args) -> Handled:
     """What comes of a call that arrives then, from these arguments alone."""
     world.turn_to(at_ms)
-    handled: Handled = KINDS[kind].strike(args, arrival(world, asked))
+    handled: Handled = KINDS[kind](**args).befall(arrival(world, asked))
     return handled
 
 

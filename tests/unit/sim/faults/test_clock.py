@@ -17,8 +17,8 @@ def first(label: str, n: int) -> int:
 def moves(kind: str, window: Window, at_ms: int, remaining: Sequence[int] = ()) -> Moves:
     """The moves of a kind that strikes the operation at that time."""
     moment = Moment(at_ms, window, remaining)
-    args = KINDS[kind].draw(moment, first, Counter())
-    found: Moves = () if args is None else KINDS[kind].strike(args, moment)
+    args = KINDS[kind].args_for(moment, first, Counter())
+    found: Moves = () if args is None else KINDS[kind](**args).befall(moment)
     return found
 
 

@@ -30,7 +30,7 @@ def test_what_would_change_nothing_is_without_effect_and_counted() -> None:
     without_effect: Counter[str] = Counter()
     alone = arrival(services(), call(Embed(("one text",))))
     for kind in ("embed_permuted", "embed_collision"):
-        assert KINDS[kind].draw(alone, lambda label, n: 0, without_effect) is None
+        assert KINDS[kind].args_for(alone, lambda label, n: 0, without_effect) is None
     assert without_effect == {"embed_permuted": 1, "embed_collision": 1}
 
 

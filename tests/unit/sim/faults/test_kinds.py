@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, Self
+from typing import Final
 
 import attrs
 import pytest
 
-from umi_core.messages.effects import Embed
-from umi_sim.faults.declaration import fault, whole
+from umi_sim.faults.arguments import below
 from umi_sim.faults.embedder import OtherVectors, Vectors
 from umi_sim.faults.kinds import KINDS
-from umi_sim.faults.luck import Luck
-from umi_sim.faults.service import Arrival
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
@@ -29,15 +26,10 @@ def one_kind_more() -> Iterator[None]:
     known = dict(KINDS)
     KINDS.clear()
 
-    @fault("embedder.embed", "meaning", guards=("RET-1", "STO-4"))
-    class Mirrored(OtherVectors):
+    class Mirrored(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
         """One vector of a batch comes back to front."""
 
-        index: int = whole()
-
-        @classmethod
-        def draw(cls, call: Arrival[Embed], luck: Luck) -> Self:
-            return cls(index=luck("index", len(call.effect.texts)))
+        index: int = below(lambda call: len(call.effect.texts))
 
         def change(self, vectors: Vectors) -> None:
             at = self.index % len(vectors)

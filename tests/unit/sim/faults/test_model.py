@@ -45,7 +45,7 @@ VALUES: Final[dict[str, st.SearchStrategy[object]]] = {
     **dict.fromkeys(("at", "keep", "times"), st.integers(0, 10**6)),
     **dict.fromkeys(("text", "json", "members", "before", "after"), ANY_TEXT | st.just("<old>")),
 }  # fmt: skip
-EDITS: Final = [name for name, kind in KINDS.items() if issubclass(kind.cls, Edit)]
+EDITS: Final = [name for name, kind in KINDS.items() if issubclass(kind, Edit)]
 ASKING: Final = AskModel("extract", "balanced", "INPUT", request_id=1, timeout_ms=1_000)
 CALL: Final = Arrival(
     Call("o1/extract#1", "a", 1, "o1", "remember", "extract", ASKING, 0), ASKING, Services({})
@@ -57,14 +57,18 @@ def args_of(kind: str) -> st.SearchStrategy[Args]:
     return st.fixed_dictionaries({name: VALUES[name] for name in KINDS[kind].arguments})
 
 
+def made(kind: str) -> type[Edit]:
+    found = KINDS[kind]
+    assert issubclass(found, Edit)
+    return found
+
+
 def edit(kind: str, reply: str, args: Args) -> str:
-    edited: str = KINDS[kind].cls(**args).edited(reply) if args else reply
-    return edited
+    return made(kind)(**args).edited(reply) if args else reply
 
 
 def draw_args(kind: str, reply: str, luck: Luck) -> Args:
-    drawn: Args = KINDS[kind].cls.drawn(reply, luck, CALL)
-    return drawn
+    return made(kind).drawn(reply, luck, CALL)
 
 
 def draws(n: int) -> Luck:

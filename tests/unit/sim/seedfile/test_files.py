@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope, Turn
-from umi_sim.faults.declaration import Argument
+from umi_sim.faults.arguments import Argument
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.strict_json import FILE_BYTES_MAX, BadValue
 from umi_sim.kernel.prng import Stream
