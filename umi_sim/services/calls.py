@@ -1,7 +1,7 @@
 """The services that agents share: model, embedder and storage.
 
 A service answers from its state at the instant a call arrives; a commit is durable one flush later. What a
-fault does to a call stands in strikes/.
+fault does to a call stands in umi_sim/faults/.
 """
 
 from collections.abc import Callable, Mapping
