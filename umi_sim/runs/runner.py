@@ -132,7 +132,7 @@ class Run(Owner):
 
     @property
     def step_max(self) -> int:
-        return self.world.step_count + 20 * len(self.world.mail.queue) + 10_000
+        return self.world.step_count + 20 * len(self.world.network.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
         """A request of a phase, answered."""
@@ -402,7 +402,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
-        ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
+        ordered(tally.degraded), ordered(tally.fired), ordered(tally.without_effect), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),

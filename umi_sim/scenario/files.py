@@ -281,7 +281,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if op["agent"] not in "abcd"[:count_min]:
             yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
     if scenario.pin.get("loss") is False:
-        for name in [name for name in scenario.faults or {} if name in KINDS and KINDS[name].letter == "D"]:
+        destroying = [name for name, kind in KINDS.items() if kind.fault_class == "destroys"]
+        for name in [name for name in scenario.faults or {} if name in destroying]:
             yield f"faults.{name}", "destroys, and scenario.swarm.pin.loss is false"
     possible = possible_kinds(scenario)
     if scenario.swarm.get("mode") == "one_kind" and not possible:

@@ -1,12 +1,11 @@
 """The services that agents share: model, embedder and storage.
 
 A service answers from its state at the instant a call arrives; a commit is durable one flush later. What a
-fault does to a call stands in strikes/.
+fault does to a call stands in umi_sim/faults/.
 """
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -14,7 +13,6 @@ import attrs
 from umi_core.data import Data
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Read
-from umi_sim.record.items import Args
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.embedder import embed
 from umi_sim.services.recorded_replies import Sayings
@@ -26,7 +24,6 @@ SERVICE_OF: Final[dict[type[Asked], str]] = {
 VERB_OF: Final[dict[type[Asked], str]] = {
     AskModel: "model.ask", Embed: "embedder.embed", Read: "storage.read", Commit: "storage.commit",
 }  # fmt: skip
-NO_ARGS: Final[Args] = MappingProxyType({})
 
 
 @attrs.frozen
