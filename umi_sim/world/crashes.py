@@ -34,11 +34,14 @@ def entry_counts(agent: Agent, storage: SimStorage) -> tuple[int, int]:
 
 
 def config_of(agent: Agent, usual: Mapping[str, int | bool], cores: Iterator[Core]) -> Config:
-    """The options of the agent's next life. Its own entries never leave core, so they always have room."""
+    """The options of the agent's next life. Its own entries never leave core, so they always have room.
+
+    A limit that was raised for them stays so: else a plain restart, after one has left, would find less room.
+    """
     if agent.entry_count_max is None:
         return Config.of(usual)
-    limit = max((agent.entry_count_max, *map(own_count, cores)))
-    return Config.of({**usual, "core_entry_count_max": limit})
+    agent.entry_count_max = max((agent.entry_count_max, *map(own_count, cores)))
+    return Config.of({**usual, "core_entry_count_max": agent.entry_count_max})
 
 
 def marks_of(agent: Agent) -> Iterator[str]:

@@ -34,3 +34,10 @@ def test_entries_of_self_that_may_still_land_have_room() -> None:
     one = attrs.evolve(agent(), entry_count_max=1)
     found = config_of(one, {}, iter((core(5, 0), core(0, 3))))
     assert found == attrs.evolve(Config(), core_entry_count_max=3)
+
+
+def test_room_that_was_made_for_them_stays_when_they_have_left() -> None:
+    """A false alarm of `conversation` 66: a plain restart found less room, and core lost another entry."""
+    one = attrs.evolve(agent(), entry_count_max=0)
+    config_of(one, {}, iter((core(0, 1),)))
+    assert config_of(one, {}, iter((core(1, 0),))).core_entry_count_max == 1
