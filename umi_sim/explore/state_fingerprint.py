@@ -139,8 +139,11 @@ class Writer:
         heard = (
             [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
         )
-        dead_ms = max(0, services.dead_until_ms - self.now_ms)
-        return [self.put(services.storage), away, dead_ms, self.put(heard)]
+        stores = [
+            [name, self.put(store.storage), max(0, store.dead_until_ms - self.now_ms)]
+            for name, store in services.stores.items()
+        ]
+        return [stores, away, self.put(heard)]
 
     # Any value.
 

@@ -10,7 +10,8 @@ from umi_core.messages.effects import Asked, Commit, FailureKind
 from umi_sim.faults.arguments import among, below, span_ms
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX
-from umi_sim.services.calls import SERVICE_OF, Call, Flush, Handled, Later, Services, failed
+from umi_sim.services.calls import Call, Flush, Handled, Later, Services, failed
+from umi_sim.services.stores import Store
 
 E = TypeVar("E", bound=Asked)
 
@@ -26,6 +27,15 @@ class Arrival(Generic[E], Owner):
     @property
     def now_ms(self) -> int:
         return self.services.now_ms
+
+    @property
+    def store(self) -> Store:
+        """The store that a read or a commit is for."""
+        return self.services.store_of(self.effect)  # type: ignore[arg-type]  # of others nobody asks
+
+    def begin_commit(self, told: str | int) -> Flush:
+        """The batch arrives, and becomes durable one flush later."""
+        return self.services.begin_commit(self.call, self.effect, told)  # type: ignore[arg-type]  # as above
 
     def answer(self) -> Answer:
         """The true one."""
@@ -86,7 +96,7 @@ class AroundTimeout(FaultKind):
     def strike(self, call: Arrival[Any]) -> Handled:
         at_ms = max(call.now_ms, call.call.sent_ms + self.after_ms)
         if isinstance(call.effect, Commit):
-            return Flush(call.services.storage.arrive(call.effect, call.call.agent), at_ms)
+            return call.begin_commit(at_ms)
         return Later(call.answer(), at_ms)
 
 
@@ -96,5 +106,5 @@ class GoesAway(FaultKind):
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def strike(self, call: Arrival[Any]) -> Handled:
-        call.services.away_until_ms[SERVICE_OF[type(call.effect)]] = call.now_ms + self.for_ms
+        call.services.away_until_ms[call.call.service] = call.now_ms + self.for_ms
         return call.fails("unavailable")

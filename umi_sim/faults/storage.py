@@ -15,9 +15,10 @@ from umi_sim.faults.luck import Luck, log_uniform, pick
 from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.kernel.prng import Keyed
-from umi_sim.services.calls import DOUBTS, Flush, Handled, Lag, Later, Tight
+from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stored_rows import address_order, flipped, place_read
+from umi_sim.services.stores import Lag, Tight
 
 TOLD: Final = ("nothing", *map(str, DOUBTS))
 
@@ -52,7 +53,7 @@ class ReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "
     """The batch is durable; nobody says so."""
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        return Flush(call.services.storage.arrive(call.effect, call.call.agent), self.told)
+        return call.begin_commit(self.told)
 
 
 class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
@@ -62,9 +63,8 @@ class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
     for_ms: int = span_ms(1, WINDOW_MS_MAX)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        storage = call.services.storage
-        ticket = storage.arrive(call.effect, call.call.agent)
-        storage.torn(ticket, min(self.count, len(call.effect.writes)))
+        ticket = call.begin_commit("nothing").ticket
+        call.store.storage.torn(ticket, min(self.count, len(call.effect.writes)))
         return dies(call, self.for_ms)
 
 
@@ -78,9 +78,7 @@ class Crash(FaultKind, at="storage.any", is_a="window", guards=("STO-1", "STO-7"
 
 
 def dies(call: Arrival[Any], for_ms: int) -> Handled:
-    call.services.storage.crash()
-    assert not call.services.storage.pending
-    call.services.dead_until_ms = call.now_ms + for_ms
+    call.store.crash(call.now_ms, for_ms)
     return None
 
 
@@ -92,7 +90,7 @@ class Conflict(Fails, at="storage.commit", is_a="before", guards=("STO-5", "STO-
 
 def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
     """No room at all, or one byte less than this batch needs, if it would be stored at all."""
-    commit, storage = call.effect, call.services.storage
+    commit, storage = call.effect, call.store.storage
     growth_bytes = storage.growth_bytes(commit)
     fits = growth_bytes > 0 and storage.is_due(commit, call.now_ms) and storage.has_room(commit)
     return (0, growth_bytes - 1) if fits else ()
@@ -106,9 +104,9 @@ class Full(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-
 
     def strike(self, call: Arrival[Commit]) -> Handled:
         """No more than is used now, and a little: for this batch too little."""
-        services, storage, now_ms = call.services, call.services.storage, call.now_ms
-        services.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
-        services.turn_to(now_ms)
+        storage, now_ms = call.store.storage, call.now_ms
+        call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
+        call.store.turn_to(now_ms)
         is_refused = storage.is_due(call.effect, now_ms) and not storage.has_room(call.effect)
         return call.fails("full") if is_refused else call.unharmed()
 
@@ -127,7 +125,7 @@ class ReadFailed(Fails, at="storage.read", is_a="before", guards=("RET-4",)):
 
 
 def true_rows(call: Arrival[Read]) -> tuple[Row, ...]:
-    return call.services.storage.read(call.effect.request_id, call.effect.query).rows
+    return call.store.storage.read(call.effect.request_id, call.effect.query).rows
 
 
 def row_count(call: Arrival[Read]) -> int:
@@ -166,11 +164,11 @@ class MayStay(FaultKind):
 
     def rot(self, call: Arrival[Read], row: Row, bit: tuple[int, int] | None = None) -> None:
         """Damage that stays, if it is meant to, and the atlas still allows it."""
-        where, services = place_of(call, row), call.services
-        if not self.latent or where not in services.storage.rows or not services.atlas.may_rot(where):
+        where, storage, atlas = place_of(call, row), call.store.storage, call.services.atlas
+        if not self.latent or where not in storage.rows or not atlas.may_rot(where):
             return
-        services.storage.rot(where, bit)
-        services.atlas.lose(self.name, call.call.event, call.now_ms, where)
+        storage.rot(where, bit)
+        atlas.lose(self.name, call.call.event, call.now_ms, where, store=call.effect.store)
 
 
 class Damaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
@@ -221,7 +219,7 @@ class Misdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         """Another row in the place of one; or only its body, under the address that was asked for."""
-        storage, row = call.services.storage, rows[at]
+        storage, row = call.store.storage, rows[at]
         others = masks(storage, row) if self.masked else strays(storage, call.effect.query, row)
         if others:
             stray = numbered(others, self.other)
@@ -265,9 +263,9 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
     @classmethod
     def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
         """How far searches lie behind: just so far that this one misses a hit, or further."""
-        services, is_search = call.services, isinstance(call.effect.query, ByVector | ByWords)
+        is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
         rows = true_rows(call) if is_search else ()
-        ages = [call.now_ms - services.storage.fresh_ms[row.address] for row in rows]
+        ages = [call.now_ms - fresh_ms[row.address] for row in rows]
         young = [age_ms for age_ms in ages if age_ms < WINDOW_MS_MAX]
         if not young:
             return None
@@ -276,8 +274,8 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
         return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
 
     def strike(self, call: Arrival[Read]) -> Handled:
-        call.services.lags.append(Lag(call.now_ms + self.for_ms, self.lag_ms))
-        call.services.turn_to(call.now_ms)
+        call.store.lags.append(Lag(call.now_ms + self.for_ms, self.lag_ms))
+        call.store.turn_to(call.now_ms)
         return call.unharmed()
 
 
@@ -292,7 +290,7 @@ class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RE
         if not isinstance(query, ByFilter):
             return call.unharmed()
         limit = min(query.limit or 1_000, max(1, self.count))
-        page = call.services.storage.read(call.effect.request_id, attrs.evolve(query, limit=limit))
+        page = call.store.storage.read(call.effect.request_id, attrs.evolve(query, limit=limit))
         return Later(page, call.now_ms)
 
 
@@ -330,7 +328,7 @@ def promised(commit: Commit) -> tuple[Address, ...]:
 
 def may_ack_early(call: Arrival[Commit]) -> bool:
     keys, services = promised(call.effect), call.services
-    is_due = is_losable(call) and services.storage.foretold(call.effect, call.now_ms) is not None
+    is_due = is_losable(call) and call.store.storage.foretold(call.effect, call.now_ms) is not None
     return is_due and keys != () and services.atlas.has_left(keys)
 
 
@@ -340,10 +338,11 @@ class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6",
     for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
 
     def strike(self, call: Arrival[Commit]) -> Handled:
-        answer = call.services.storage.foretold(call.effect, call.now_ms)
+        answer = call.store.storage.foretold(call.effect, call.now_ms)
         if answer is None or not may_ack_early(call):
             return call.unharmed()
-        call.services.atlas.lose(self.name, call.call.event, call.now_ms, *promised(call.effect))
+        keys, store = promised(call.effect), call.effect.store
+        call.services.atlas.lose(self.name, call.call.event, call.now_ms, *keys, store=store)
         dies(call, self.for_ms)
         return Later(answer, call.now_ms)
 
@@ -352,13 +351,13 @@ class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-
     """Only with loss: storage restarts empty, and every memory with it."""
 
     for_ms: int = span_ms(
-        1, WINDOW_MS_MAX, possible=lambda call: call.services.atlas.may_wipe() and call.services.storage.rows
+        1, WINDOW_MS_MAX, possible=lambda call: call.services.atlas.may_wipe() and call.store.storage.rows
     )
 
     def strike(self, call: Arrival[Any]) -> Handled:
         """What was on its way to storage is on its way to nobody."""
         if not call.services.atlas.may_wipe():
             return call.unharmed()
-        call.services.atlas.lose(self.name, call.call.event, call.now_ms)
-        call.services.wipe(call.now_ms, self.for_ms)
+        call.services.atlas.lose(self.name, call.call.event, call.now_ms, store=call.effect.store)
+        call.services.wipe(call.store, self.for_ms)
         return None

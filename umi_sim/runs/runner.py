@@ -391,7 +391,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         skipped |= source.unused()
     if changed := len(world.services.sayings.changed):
         skipped["prompt changed"] = changed
-    digest = world.services.storage.digest().hex()[:16]
+    digest = world.services.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))

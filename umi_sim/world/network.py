@@ -27,7 +27,7 @@ from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
-from umi_sim.services.calls import DOUBTS, SERVICE_OF, Call, Flush, Handled, Later, Services
+from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
 from umi_sim.world.agent import Agent, Message, Tally
 from umi_sim.world.source import At, Source, names_group
 
@@ -92,7 +92,7 @@ class Links:
 
 
 def lane_of(message: Message) -> Lane:
-    return message.call.agent, SERVICE_OF[type(message.call.effect)], message.leg == UP
+    return message.call.agent, message.call.service, message.leg == UP
 
 
 @attrs.define
@@ -233,7 +233,7 @@ class Network(Owner):
         """A batch becomes durable."""
         world, call = self.world, message.call
         if self.links.copied.get(call.event) == "failed":
-            world.services.storage.pending.pop(flush.ticket, None)
+            world.services.give_up(call, flush)
         else:
             self.answer_later(message, world.services.flush(call, flush, world.now_ms))
 
