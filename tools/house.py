@@ -43,7 +43,6 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("workflows",),
         ("invariants",),
         ("memory",),
-        ("delegate",),
     ),
     "umi_sim": tuple(
         (room,)
@@ -149,7 +148,6 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.testing.pytest_plugin",
     "umi_sim.mutants.",
     "umi_sim.target.subject",
-    "umi_core.delegate",
 )
 LATE: Final = {  # who imports what in a function although that imports him: why
     ("umi_sim.seedfile.item_json", "umi_sim.seedfile.item_schema"): "only who writes the schema needs it",

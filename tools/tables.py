@@ -1,5 +1,6 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
+import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
+
+from tools.house import LAYERS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
@@ -169,9 +172,36 @@ def invariants() -> str:
     )
 
 
+BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms -->\n"
+
+
+def architecture() -> str:
+    """The page as it is, with its pictures of both packages drawn anew."""
+    before, _, rest = (DOCS / "architecture.md").read_text().partition(BEGIN)
+    return before + BEGIN + rooms() + END + rest.partition(END)[2]
+
+
+def rooms() -> str:
+    """Both packages as `ls` shows them, each file or folder below those that it imports."""
+    parts = []
+    for package, layers in LAYERS.items():
+        lines = (f"    {shown(package, name)}" for layer in layers for name in layer)
+        parts.append(f"```text\n{package}/\n" + "\n".join(lines) + "\n```\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def shown(package: str, name: str) -> str:
+    """A file or a folder, with the first sentence that it says of itself."""
+    path = DOCS.parent / package / name
+    is_folder = path.is_dir()
+    source = (path / "__init__.py" if is_folder else path.with_suffix(".py")).read_text()
+    said = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
+    return f"{name + '/' if is_folder else name + '.py':<18} {said}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
+    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 
 if __name__ == "__main__":
