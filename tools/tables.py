@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from tools.house import LAYERS
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
@@ -15,8 +16,6 @@ from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
-
-from tools.house import LAYERS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
@@ -201,7 +200,8 @@ def shown(package: str, name: str) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
+    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants,
+    "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 
 if __name__ == "__main__":
