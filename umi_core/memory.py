@@ -13,8 +13,9 @@ import attrs
 from umi_core import codec
 from umi_core.admission import SERVED_BY, bad_id, bad_op_id, bad_scope
 from umi_core.config import Config
+from umi_core.engine import lifecycle
+from umi_core.engine.engine import Engine
 from umi_core.engine.interceptors import Interceptor
-from umi_core.engine.lifecycle import Engine
 from umi_core.engine.registry import Registry
 from umi_core.errors import BadConfig, BadOption, Deposed, Error, Rejected, StateDamaged, TooBusy, shown
 from umi_core.language.rewriting import shown_turns
@@ -77,13 +78,13 @@ class Memory:
         engine = Engine(self.state, self.registry)
         if self.state.phase == "new":
             self.state.phase = "recovering"
-            engine.begin("recover", None, {})
-        engine.handle_due()
+            lifecycle.begin(engine, "recover", None, {})
+        lifecycle.handle_due(engine)
         self.rebalance_if_due(engine)
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
-            engine.resume(value)  # type: ignore[arg-type]
+            lifecycle.resume(engine, value)  # type: ignore[arg-type]
         self.release(engine)
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
@@ -127,7 +128,7 @@ class Memory:
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reply(request, self.state)))
         else:
-            engine.begin(SERVED_BY[type(request)][0], request.op_id, given(request))
+            lifecycle.begin(engine, SERVED_BY[type(request)][0], request.op_id, given(request))
 
     def barred(self) -> Outcome | None:
         """Why archive and core answer nothing in this life, or None."""
@@ -184,7 +185,7 @@ class Memory:
         state = self.state
         due_ms = state.tiers.access.ran_ms + state.config.rebalance_interval_ms
         if self.wants_rebalance() and state.seen_ms >= due_ms:
-            engine.begin("rebalance", None, {"request": None})
+            lifecycle.begin(engine, "rebalance", None, {"request": None})
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 import attrs
 
 from umi_core.conditions import Where
-from umi_core.engine import lifecycle as engine
+from umi_core.engine import steps
+from umi_core.engine.engine import Engine
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step, retry
 from umi_core.language import evolution, extraction, prompts
@@ -230,11 +231,10 @@ def unordered_ties(original: Original) -> Original:
 
 
 def nothing_found(original: Original) -> Original:
-    def give_up(self: engine.Engine, operation: Operation, row: Step, kind: str, reason: str) -> None:
+    def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> object:
         if (operation.workflow, row.id) == ("recall", "by_words"):
-            self.learn(operation, row, Learned({"word_lists": ()}), None)
-        else:
-            original(self, operation, row, kind, reason)
+            return steps.learn(engine, operation, row, Learned({"word_lists": ()}))
+        return original(engine, operation, row, kind, reason)
 
     return give_up
 
@@ -301,7 +301,7 @@ ROWS: Final = (
            ("hits-ordered", "fusion-rule"), "calm", patches=(Patch(ranking, "order", unordered_ties),)),
     Mutant("read-error-is-empty", "retrieval", "a recall whose read failed replies success without hits",
            ("error-is-not-empty", "filter-before-cut", "session-keys-true"), "storage_storm",
-           patches=(Patch(engine.Engine, "give_up", nothing_found),)),
+           patches=(Patch(steps, "give_up", nothing_found),)),
     Mutant("fusion-of-one-list", "retrieval", "the one list that there is gets fused all the same",
            ("fusion-rule",), "model_storm", patches=(Patch(recall, "fused", always_fused),)),
     Mutant("trigger-inside-word", "retrieval", "whole foods start a deep search, for the `how` in `show`",

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import attempts
+from umi_core.engine.engine import Engine
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step, Taken
 from umi_core.errors import SnapshotDamaged
@@ -19,7 +20,7 @@ from umi_core.values import Scope
 from umi_core.workflows import sessions
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of
-from umi_sim.mutants.failing import aborts
+from umi_sim.mutants.failing import aborts, in_engine
 from umi_sim.mutants.stores import FORGETTING
 
 ANSWER_OF: Final[dict[type[Asked], type]] = {
@@ -33,11 +34,10 @@ def unanswered(effect: type[Asked], answer: Any) -> Callable[[Original], Origina
     """At the time-out of such a question this counts as its answer."""
 
     def wrong(original: Original) -> Original:
-        def timed_out(self: Engine, operation: Operation) -> None:
+        def timed_out(engine: Engine, operation: Operation) -> object:
             if isinstance(operation.asked, effect) and is_plain(operation):
-                self.settle(operation, answer(operation.waiting))
-            else:
-                original(self, operation)
+                return attempts.settle(engine, operation, answer(operation.waiting))
+            return original(engine, operation)
 
         return timed_out
 
@@ -54,13 +54,12 @@ def is_plain(operation: Operation) -> bool:
 def forget_is_done(original: Original) -> Original:
     """A forget that is not answered in time is told as done."""
 
-    def timed_out(self: Engine, operation: Operation) -> None:
+    def timed_out(engine: Engine, operation: Operation) -> object:
         plan = operation.facts.get("plan")
         is_plain = operation.workflow == "forget" and isinstance(plan, Plan) and plan.core is None
         if is_plain and isinstance(operation.asked, Commit) and operation.waiting is not None:
-            self.settle(operation, Committed(operation.waiting))
-        else:
-            original(self, operation)
+            return attempts.settle(engine, operation, Committed(operation.waiting))
+        return original(engine, operation)
 
     return timed_out
 
@@ -74,13 +73,15 @@ def refused(request_id: int) -> EffectFailed:
 
 def late_is_welcome(effect: type[Asked]) -> Callable[[Original], Original]:
     def wrong(original: Original) -> Original:
-        def resume(self: Engine, answer: Any) -> None:
-            is_late = answer.request_id not in self.state.waiting and isinstance(answer, ANSWER_OF[effect])
-            again = [op for op in self.state.operations.values() if op.waiting is not None and op.attempt > 1]
+        def resume(engine: Engine, answer: Any) -> None:
+            is_late = answer.request_id not in engine.state.waiting and isinstance(answer, ANSWER_OF[effect])
+            again = [
+                op for op in engine.state.operations.values() if op.waiting is not None and op.attempt > 1
+            ]
             fitting = [op for op in again if isinstance(op.asked, effect)]
             if is_late and fitting:
                 answer = attrs.evolve(answer, request_id=fitting[0].waiting)
-            original(self, answer)
+            original(engine, answer)
 
         return resume
 
@@ -91,8 +92,8 @@ def taken_twice(original: Original) -> Original:
     """An answer that was taken before is the answer to the next question of its kind."""
     heard: dict[Scope, dict[int, None]] = {}
 
-    def resume(self: Engine, answer: Any) -> None:
-        state = self.state
+    def resume(engine: Engine, answer: Any) -> None:
+        state = engine.state
         known = heard.setdefault(state.scope, {})
         if answer.request_id in state.waiting:
             if state.phase == "recovering":
@@ -102,7 +103,7 @@ def taken_twice(original: Original) -> Original:
             asking = [op for op in state.operations.values() if op.waiting is not None]
             fitting = [op for op in asking if isinstance(answer, ANSWER_OF[type(op.asked)])]  # type: ignore[index]
             answer = attrs.evolve(answer, request_id=fitting[0].waiting) if fitting else answer
-        original(self, answer)
+        original(engine, answer)
 
     return resume
 
@@ -110,15 +111,14 @@ def taken_twice(original: Original) -> Original:
 def first_come_first_served(original: Original) -> Original:
     """An answer belongs to the question of its kind that has waited longest."""
 
-    def resume(self: Engine, answer: Any) -> None:
-        number = self.state.waiting.get(answer.request_id)
+    def resume(engine: Engine, answer: Any) -> None:
+        state = engine.state
+        number = state.waiting.get(answer.request_id)
         if number is not None and not isinstance(answer, EffectFailed):
-            effect = type(self.state.operations[number].asked)
-            same = [
-                it for it, op in self.state.waiting.items() if is_asking(self.state.operations[op], effect)
-            ]
+            effect = type(state.operations[number].asked)
+            same = [it for it, op in state.waiting.items() if is_asking(state.operations[op], effect)]
             answer = attrs.evolve(answer, request_id=min(same))
-        original(self, answer)
+        original(engine, answer)
 
     return resume
 
@@ -200,15 +200,16 @@ def impatient(original: Original) -> Original:
     """When five questions of remembers are asked at one reading of the clock, a model is not waited for."""
     asked: dict[Scope, list[int]] = {}
 
-    def send(self: Engine, operation: Operation, row: Step) -> None:
-        original(self, operation, row)
+    def send(engine: Engine, operation: Operation, row: Step) -> object:
+        ending = original(engine, operation, row)
         if operation.workflow != "remember":
-            return
-        now_ms, before = self.state.seen_ms, asked.setdefault(self.state.scope, [])
+            return ending
+        now_ms, before = engine.state.seen_ms, asked.setdefault(engine.state.scope, [])
         before[:] = [*(at_ms for at_ms in before if at_ms == now_ms), now_ms]
         if len(before) > QUESTIONS_AT_ONCE and isinstance(operation.asked, AskModel) and operation.waiting:
-            self.effects.pop()
-            self.settle(operation, EffectFailed(operation.waiting, "too_long"))
+            engine.effects.pop()
+            return attempts.settle(engine, operation, EffectFailed(operation.waiting, "too_long"))
+        return ending
 
     return send
 
@@ -250,7 +251,7 @@ def of_passing(
     wrong: Any, **settings: str,
 ) -> Mutant:  # fmt: skip
     others = tuple(it for it in alike if it != kind)
-    patches = (Patch(Engine, place, wrong),)
+    patches = in_engine(place, wrong)
     return Mutant(
         name, "workflow engine", behaviour, rules, "all_faults", patches, kind=kind, alike=others,
         settings=settings,
@@ -324,7 +325,7 @@ LIVES: Final = (
            settings={"workload.weights.set": "40", "workload.operations": "32"}),
     Mutant("standing-clock-not-waited-for", "workflow engine",
            "while the clock stands a model is not waited for", LOST, "all_faults",
-           (Patch(Engine, "send", impatient),), kind="clock_freeze", alike=("clock_jump_back",),
+           in_engine("send", impatient), kind="clock_freeze", alike=("clock_jump_back",),
            settings={**SPREAD, "agents.in_flight": "1", "workload.weights.remember": "30"}),
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.conditions import Where
-from umi_core.engine import lifecycle as engine
+from umi_core.engine import paging
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Taken, retry
 from umi_core.limits import PAGE_ROW_COUNT_MAX, PPM, RECALL_LIMIT_MAX
@@ -176,13 +176,13 @@ DURABLE: Final = (
 ROWS: Final = (
     Mutant("short-page-is-last", "storage", "a page that is shorter than it may be counts as the last one",
            ("version-chain", "relation-ends", "deleted-stays-deleted", "access-truth", "index-follows-row"),
-           "all_faults", (Patch(engine, "has_more", short_is_last),), kind="storage_short_page",
+           "all_faults", (Patch(paging, "has_more", short_is_last),), kind="storage_short_page",
            settings=FORGETTING),
     Mutant("row-twice-counts-twice", "storage", "what one search shows twice is twice as relevant", HITS,
-           "all_faults", (Patch(engine, "in_order", twice_as_relevant),), kind="storage_repeat_row",
+           "all_faults", (Patch(paging, "in_order", twice_as_relevant),), kind="storage_repeat_row",
            settings=SEARCHING),
     Mutant("rows-as-they-come", "storage", "rows are used in the order in which storage gives them", HITS,
-           "all_faults", (Patch(engine, "in_order", as_they_come), Patch(recall, "ranking", zipped)),
+           "all_faults", (Patch(paging, "in_order", as_they_come), Patch(recall, "ranking", zipped)),
            kind="storage_shuffled", settings={**SEARCHING, "faults.storage_shuffled": "1/1"}),
     Mutant("told-as-found", "storage", "of what was stored only that is told which a search knows already",
            ("text-never-lost", "reference-agrees"), "all_faults", tables=told_as_found,

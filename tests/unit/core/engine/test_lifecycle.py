@@ -10,8 +10,9 @@ from tests.worlds import ALICE, SCOPE, Pair
 from umi_core.conditions import Where
 from umi_core.config import Config
 from umi_core.engine import interceptors as hooks
+from umi_core.engine import lifecycle
+from umi_core.engine.engine import Engine
 from umi_core.engine.interceptors import Interceptor, Pass, Verdict
-from umi_core.engine.lifecycle import Engine
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import (
     Degrade,
@@ -118,19 +119,19 @@ class Trial:
         return asked
 
     def begin(self, op_id: int | None, **given: object) -> list[Asked]:
-        return self.engine(lambda engine: engine.begin("w", op_id, given))
+        return self.engine(lambda engine: lifecycle.begin(engine, "w", op_id, given))
 
     def answer(self, answer: Answer) -> list[Asked]:
         """The answer to what was asked last."""
         answer = attrs.evolve(answer, request_id=self.sent[-1].request_id)
-        return self.engine(lambda engine: engine.resume(answer))
+        return self.engine(lambda engine: lifecycle.resume(engine, answer))
 
     def fail(self, kind: FailureKind, retry_after_ms: int = 0, changed: Any = ()) -> list[Asked]:
         return self.answer(EffectFailed(0, kind, retry_after_ms, changed))
 
     def at(self, now_ms: int) -> list[Asked]:
         self.state.seen_ms = now_ms
-        return self.engine(lambda engine: engine.handle_due())
+        return self.engine(lifecycle.handle_due)
 
     @property
     def operation(self) -> Operation:
@@ -661,7 +662,7 @@ def test_each_attempt_of_model_and_embedder_leaves_a_call_without_user_text() ->
 
 def test_a_call_that_nobody_answered_stays_open() -> None:
     run = trial(asking("a", MODEL, retry(1), config=(("profile", "fast"),)), END)
-    run.engine(lambda engine: engine.depose(3))
+    run.engine(lambda engine: lifecycle.depose(engine, Deposed(3)))
     (call,) = run.replies[0].calls
     assert isinstance(call, ModelCall)
     assert (call.outcome, call.answered_ms, call.profile) == ("open", None, "fast")

@@ -8,7 +8,8 @@ import pytest
 
 from umi_core.engine import interceptors as hooks
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, Workflow, degrade, findings, forever, nothing, retry
+from umi_core.engine.validation import findings
+from umi_core.engine.workflow import Learned, Step, Workflow, degrade, forever, nothing, retry
 from umi_core.errors import Rejected
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.messages.effects import Commit, Embed, Read, Reply

@@ -1,0 +1,53 @@
+"""One step of a memory while it is made: what it works on, and what it gives."""
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import Step
+from umi_core.errors import Deposed
+from umi_core.messages.effects import Degraded, Effect, Outcome
+from umi_core.state import Operation, State, View
+
+Ending = Outcome | Deposed | None
+"""How an operation ends; None: it goes on. Deposed ends the life of the memory, with all its operations."""
+
+
+@attrs.define
+class Engine(Owner):
+    """The state and the tables; the effects and marks that the step gives."""
+
+    state: State
+    registry: Registry
+    effects: list[Effect] = attrs.field(factory=list)
+    marks: list[str] = attrs.field(factory=list)
+    ended: Operation | None = None  # the last operation that nobody waited for
+
+    # What rows and their functions see.
+
+    def row_of(self, operation: Operation) -> Step:
+        return self.registry.at(operation.workflow, operation.revision).steps[operation.row]
+
+    def view(self, operation: Operation, row: Step) -> View:
+        state = self.state
+        units = operation.facts[row.each] if row.each is not None else (None,)
+        assert isinstance(units, tuple)
+        unit = units[operation.unit] if operation.unit < len(units) else None
+        return View(
+            state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_count,
+            operation.may_have_happened and operation.plan_count > 1, dict(row.config), unit, state.tiers, [],
+        )  # fmt: skip
+
+    # What is told of an operation.
+
+    def mark(self, operation: Operation, row: Step, *names: str, of: str = "") -> None:
+        """What this row met, or the reply that it took, for whoever counts what is reached."""
+        self.marks += [f"{operation.workflow}.{row.id}{of}: {name}" for name in names]
+
+    def degraded(self, operation: Operation, name: str, reason: str, count: int = 1) -> None:
+        """Once more less than asked for: named in the reply, summed in the counters."""
+        known = [item for item in operation.degraded if (item.name, item.reason) == (name, reason)]
+        others = tuple(item for item in operation.degraded if item not in known)
+        total = count + sum(item.count for item in known)
+        operation.degraded = (*others, Degraded(name, reason, total))
+        self.state.count(f"degraded {name}", count)
