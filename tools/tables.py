@@ -3,8 +3,10 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from umi_core.config import OPTIONS, Config
+from umi_core.engine.facts import Fact
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
@@ -92,8 +94,12 @@ def workflows() -> str:
 
 def workflow_row(row: Step) -> tuple[str, ...]:
     effect = EFFECT_NAMES[row.effect] if row.effect else ""
-    each = f", for each of {row.each}" if row.each else ""
-    return row.id, ", ".join(row.requires), ", ".join(row.produces), effect + each, policy(row.on_failure)
+    each = f", for each of {row.each.name}" if row.each else ""
+    return row.id, names(row.requires), names(row.produces), effect + each, policy(row.on_failure)
+
+
+def names(facts: Iterable[Fact[Any]]) -> str:
+    return ", ".join(fact.name for fact in facts)
 
 
 def policy(rule: OnFailure | None) -> str:

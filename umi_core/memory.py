@@ -14,9 +14,10 @@ from umi_core import codec
 from umi_core.admission import SERVED_BY, bad_id, bad_op_id, bad_scope
 from umi_core.config import Config
 from umi_core.engine import lifecycle
-from umi_core.engine.engine import Engine
+from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.interceptors import Interceptor
 from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import EPOCH
 from umi_core.errors import BadConfig, BadOption, Deposed, Error, Rejected, StateDamaged, TooBusy, shown
 from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
@@ -37,12 +38,14 @@ from umi_core.messages.requests import (
     WorkingRequest,
     is_working,
 )
-from umi_core.state import Facts, Operation, State
+from umi_core.state import Operation, State
 from umi_core.tiers import working
 from umi_core.tiers.core import CoreTier, bad_kind, bad_label
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_core.workflows.commits import REQUEST, REQUEST_KEY
+from umi_core.workflows.recover import FITS
 
 REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
 
@@ -169,10 +172,9 @@ class Memory:
     def recovered(self, engine: Engine) -> None:
         ended = engine.ended
         assert ended is not None
-        epoch = ended.facts["epoch"]
-        assert isinstance(epoch, int)
-        self.state.epoch = epoch
-        self.state.phase = "ready" if ended.facts["fits"] else "unfit"
+        known = facts_of(ended)
+        self.state.epoch = known[EPOCH]
+        self.state.phase = "ready" if known[FITS] else "unfit"
 
     # Background work.
 
@@ -185,7 +187,7 @@ class Memory:
         state = self.state
         due_ms = state.tiers.access.ran_ms + state.config.rebalance_interval_ms
         if self.wants_rebalance() and state.seen_ms >= due_ms:
-            lifecycle.begin(engine, "rebalance", None, {"request": None})
+            lifecycle.begin(engine, "rebalance", None, REQUEST(None))
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 
@@ -233,11 +235,10 @@ def kept(request: WorkflowRequest | CoreRead) -> WorkflowRequest | CoreRead:
     return attrs.evolve(request, turns=shown_turns(request.turns)[::-1])
 
 
-def given(request: WorkflowRequest) -> Facts:
-    facts: Facts = {"request": request}
-    if hasattr(request, "request_key"):
-        facts["request_key"] = request.request_key
-    return facts
+def given(request: WorkflowRequest) -> dict[str, object]:
+    """The facts that its operation begins with."""
+    key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
+    return REQUEST(request) | key
 
 
 def is_running(workflow: str, state: State) -> bool:

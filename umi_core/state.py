@@ -23,7 +23,6 @@ from umi_core.values import RoutingDecision, Scope
 
 HOOKED: Final = ("refused", "substituted")  # what an interceptor does in place of the world
 
-Facts = dict[str, object]
 Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
 
 
@@ -57,7 +56,7 @@ class Operation:
     workflow: str
     revision: int
     hooks: int
-    facts: Facts
+    facts: dict[str, object]
     row: int = 0
     unit: int = 0
     learned: tuple[Mapping[str, object], ...] = ()
@@ -101,23 +100,3 @@ class State:
             operation.notes += notes
         for note in notes:
             self.count(f"hook {note.what if note.what in HOOKED else 'failed'}")
-
-
-@attrs.define
-class View:
-    """What a row sees: time, scope, settings, its own options and unit, and the tiers.
-
-    `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.
-    """
-
-    now_ms: int
-    scope: Scope
-    config: Config
-    epoch: int
-    number: int
-    plan_count: int
-    in_doubt: bool  # an earlier plan of this operation may have happened
-    options: Mapping[str, object]
-    unit: object
-    tiers: Tiers
-    marks: list[str]

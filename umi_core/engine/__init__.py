@@ -1,6 +1,8 @@
 """The engine: workflows as tables, their revisions, and what runs their rows. Each file uses those above it.
 
+    facts          what an operation knows, each under a key that knows its type
     workflow       what tables are made of: steps, what their functions give, what failure means
+    questions      which answer a step gets to which effect
     validation     what is wrong with a table, all findings together
     interceptors   what somebody else may see and change of the effects of a memory
     registry       every revision of every table, every set of interceptors

@@ -11,9 +11,9 @@ from typing import Final
 from umi_core.answer_checks import held
 from umi_core.engine import paging, steps
 from umi_core.engine.calls import closed_calls, opened_calls, task_of
-from umi_core.engine.engine import Ending, Engine
+from umi_core.engine.engine import Ending, Engine, facts_of
 from umi_core.engine.interceptors import Place, inward, outward
-from umi_core.engine.workflow import Step
+from umi_core.engine.workflow import EPOCH, Step
 from umi_core.errors import Deposed
 from umi_core.ids import commit_key
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
@@ -33,7 +33,7 @@ from umi_core.rows import Address
 from umi_core.state import Operation
 
 FINAL_KINDS: Final = ("refused", "full", "too_long", "unusable")
-EPOCH: Final = "epoch"
+EPOCH_ROW: Final = "epoch"
 
 
 # Questions and answers.
@@ -66,7 +66,7 @@ def completed(engine: Engine, operation: Operation, row: Step, asked: Asked) -> 
     if isinstance(asked, Commit) and not asked.key and state.epoch:
         key = commit_key(state.scope, state.epoch, operation.number, row.id)
     timeout_ms = config.model_timeout_ms if is_of_model else config.store_timeout_ms
-    profile = str(dict(row.config).get("profile", "default"))
+    profile = str(row.options.get("profile", "default"))
     return filled_in(asked, state.request_count, timeout_ms, profile, key)
 
 
@@ -143,15 +143,13 @@ def failed(engine: Engine, operation: Operation, row: Step, failure: EffectFaile
 
 
 def is_deposed(engine: Engine, operation: Operation, failure: EffectFailed) -> bool:
-    epoch = Address(engine.state.scope, EPOCH, EPOCH)
+    epoch = Address(engine.state.scope, EPOCH_ROW, EPOCH_ROW)
     return epoch_of(engine, operation) > 0 and any(address == epoch for address, _ in failure.changed)
 
 
 def epoch_of(engine: Engine, operation: Operation) -> int:
     """The epoch of this life; recovery has claimed it before the memory knows."""
-    epoch = operation.facts.get(EPOCH, engine.state.epoch)
-    assert isinstance(epoch, int)
-    return epoch
+    return facts_of(operation).get(EPOCH) or engine.state.epoch
 
 
 def may_retry(operation: Operation, row: Step, failure: EffectFailed) -> bool:
@@ -172,7 +170,7 @@ def conflicted(engine: Engine, operation: Operation, row: Step, failure: EffectF
     policy = row.on_failure
     assert policy is not None
     view = engine.view(operation, row)
-    error = policy.conflict_error(operation.facts, failure, view) if policy.conflict_error else None
+    error = policy.conflict_error(facts_of(operation), failure, view) if policy.conflict_error else None
     if error is not None:
         return Unknown() if operation.may_have_happened else Refused(error)
     if policy.replan is None or (policy.attempts > 0 and operation.plan_count >= policy.plans_max):
@@ -186,11 +184,11 @@ def conflicted(engine: Engine, operation: Operation, row: Step, failure: EffectF
 
 def replan(engine: Engine, operation: Operation, target: str) -> None:
     """Back to an earlier row: its facts and all later ones are dropped."""
-    workflow = engine.registry.at(operation.workflow, operation.revision)
+    workflow = engine.table_of(operation)
     start = workflow.index(target)
     assert start is not None
     again = workflow.steps[start : operation.row + 1]
-    for name in (name for row in again for name in row.produces):
+    for name in (name for row in again for name in row.learns):
         operation.facts.pop(name, None)
     if not operation.may_have_happened:  # else this plan may be the one that is replied of
         forget_degraded(operation, [row.id for row in again])

@@ -3,11 +3,12 @@
 import attrs
 
 from umi_core.data import Owner
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Step
+from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Deposed
 from umi_core.messages.effects import Degraded, Effect, Outcome
-from umi_core.state import Operation, State, View
+from umi_core.state import Operation, State
 
 Ending = Outcome | Deposed | None
 """How an operation ends; None: it goes on. Deposed ends the life of the memory, with all its operations."""
@@ -25,24 +26,26 @@ class Engine(Owner):
 
     # What rows and their functions see.
 
+    def table_of(self, operation: Operation) -> Workflow:
+        """The revision that it began with, which the registry keeps."""
+        return self.registry.revisions[operation.workflow][operation.revision - 1]
+
     def row_of(self, operation: Operation) -> Step:
-        return self.registry.at(operation.workflow, operation.revision).steps[operation.row]
+        return self.table_of(operation).steps[operation.row]
 
     def view(self, operation: Operation, row: Step) -> View:
         state = self.state
-        units = operation.facts[row.each] if row.each is not None else (None,)
-        assert isinstance(units, tuple)
-        unit = units[operation.unit] if operation.unit < len(units) else None
         return View(
             state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_count,
-            operation.may_have_happened and operation.plan_count > 1, dict(row.config), unit, state.tiers, [],
+            operation.may_have_happened and operation.plan_count > 1, row.options, state.tiers, [],
         )  # fmt: skip
 
     # What is told of an operation.
 
     def mark(self, operation: Operation, row: Step, *names: str, of: str = "") -> None:
         """What this row met, or the reply that it took, for whoever counts what is reached."""
-        self.marks += [f"{operation.workflow}.{row.id}{of}: {name}" for name in names]
+        for name in names:
+            self.marks.append(f"{operation.workflow}.{row.id}{of}: {name}")
 
     def degraded(self, operation: Operation, name: str, reason: str, count: int = 1) -> None:
         """Once more less than asked for: named in the reply, summed in the counters."""
@@ -51,3 +54,8 @@ class Engine(Owner):
         total = count + sum(item.count for item in known)
         operation.degraded = (*others, Degraded(name, reason, total))
         self.state.count(f"degraded {name}", count)
+
+
+def facts_of(operation: Operation) -> Facts:
+    """What is known of it, as the functions of its rows read it."""
+    return Facts(operation.facts, operation.unit)

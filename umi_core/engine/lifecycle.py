@@ -6,15 +6,15 @@ Law 3. An operation ends once, with the reply to whoever asked; what nobody aske
 """
 
 from umi_core.engine import attempts, steps
-from umi_core.engine.engine import Ending, Engine
-from umi_core.engine.workflow import Learned, Step
+from umi_core.engine.engine import Ending, Engine, facts_of
+from umi_core.engine.workflow import Step
 from umi_core.errors import Deposed
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Commit, Done, OpId, Outcome, Reply
-from umi_core.state import Facts, Operation
+from umi_core.state import Operation
 
 
-def begin(engine: Engine, workflow: str, op_id: OpId | None, given: Facts) -> None:
+def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, object]) -> None:
     """A new operation, on the latest revision and set of interceptors; `op_id` None: nobody waits for it."""
     state = engine.state
     state.operation_count += 1
@@ -22,6 +22,9 @@ def begin(engine: Engine, workflow: str, op_id: OpId | None, given: Facts) -> No
     revision = engine.registry.latest(workflow)
     operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
     state.operations[operation.number] = operation
+    table = engine.table_of(operation)
+    if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
+        end(engine, operation, steps.broken(operation, table.steps[0], "type", wrong))
     proceed(engine, operation)
 
 
@@ -51,7 +54,7 @@ def handle_due(engine: Engine) -> None:
 def next_due(engine: Engine) -> Operation | None:
     now_ms = engine.state.seen_ms
     due = [op for op in engine.state.operations.values() if op.due_ms is not None and op.due_ms <= now_ms]
-    return min(due, key=lambda op: (op.due_ms, op.number), default=None)
+    return min(due, key=lambda op: (op.due_ms, op.number)) if due else None
 
 
 def proceed(engine: Engine, operation: Operation) -> None:
@@ -62,12 +65,11 @@ def proceed(engine: Engine, operation: Operation) -> None:
 
 def run_step(engine: Engine, operation: Operation, row: Step) -> Ending:
     """Begin a step, or its next unit."""
-    facts = operation.facts
-    if missing := tuple(name for name in row.requires if name not in facts):
+    facts = facts_of(operation)
+    if missing := tuple(name for name in row.needs if name not in operation.facts):
         return steps.broken(operation, row, "requires", missing)
     if row.when is not None and not row.when(facts):
-        engine.mark(operation, row, "skipped")
-        return steps.step_done(engine, operation, row, Learned(row.otherwise or {}))
+        return steps.skip(engine, operation, row)
     if operation.unit >= steps.unit_count(operation, row):
         return steps.units_done(engine, operation, row)
     operation.asked = row.ask(facts, engine.view(operation, row)) if row.ask else None
@@ -85,9 +87,11 @@ def run_step(engine: Engine, operation: Operation, row: Step) -> Ending:
 
 def end(engine: Engine, operation: Operation, ending: Ending) -> None:
     """Finish the operation, if it has come to its end."""
+    if ending is None:
+        return
     if isinstance(ending, Deposed):
         depose(engine, ending)
-    elif ending is not None:
+    else:
         finish(engine, operation, ending)
 
 

@@ -7,19 +7,20 @@ Law 3. At the end of its policy it goes on with less, and says so, or ends the o
 
 from collections.abc import Mapping
 
-from umi_core.engine.engine import Ending, Engine
-from umi_core.engine.workflow import Degrade, Learned, Refuse, Step, Unusable, abort_error
+from umi_core.engine.engine import Ending, Engine, facts_of
+from umi_core.engine.facts import View
+from umi_core.engine.workflow import OUTCOME, Degrade, Learned, Refuse, Step, Unusable, abort_error
 from umi_core.errors import Error, WorkflowBroken
 from umi_core.messages.answers import Answer, Committed
-from umi_core.messages.effects import Done, Failed, Refused, Unknown
-from umi_core.state import Operation, View
+from umi_core.messages.effects import Failed, Refused, Unknown
+from umi_core.state import Operation
 
 
 def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None) -> Ending:
     """The step learns from the answer; None if it had nothing to ask."""
     view = engine.view(operation, row)
     view.tiers = engine.state.tiers.copy()
-    taken = row.take(operation.facts, answer, view)
+    taken = row.take(facts_of(operation), answer, view)
     if isinstance(taken, Unusable):
         engine.mark(operation, row, "unusable")
         engine.mark(operation, row, taken.reason, of=" reply")
@@ -39,7 +40,7 @@ def learn(
     """One unit is known; without `each` that is the step."""
     if row.each is None:
         return step_done(engine, operation, row, learned, view)
-    if wrong := unsound(operation, row, learned.facts):
+    if wrong := unsound(operation, row, learned.facts, is_unit=True):
         return broken(operation, row, *wrong)
     operation.learned += (dict(learned.facts),)
     operation.unit += 1
@@ -50,14 +51,12 @@ def learn(
 def unit_count(operation: Operation, row: Step) -> int:
     if row.each is None:
         return 1
-    units = operation.facts[row.each]
-    assert isinstance(units, tuple), (row.id, row.each)
-    return len(units)
+    return len(facts_of(operation)[row.each])
 
 
 def units_done(engine: Engine, operation: Operation, row: Step) -> Ending:
     """Each produced fact becomes the tuple of what the units gave."""
-    facts = {name: tuple(unit[name] for unit in operation.learned) for name in row.produces}
+    facts = {name: tuple(unit[name] for unit in operation.learned) for name in row.learns}
     return step_done(engine, operation, row, Learned(facts))
 
 
@@ -80,35 +79,50 @@ def apply(engine: Engine, view: View | None) -> None:
         engine.marks += view.marks
 
 
+def skip(engine: Engine, operation: Operation, row: Step) -> Ending:
+    """A step that is left out leaves its otherwise."""
+    leave_out(engine, operation, row)
+    return go_on(engine, operation, None)
+
+
+def leave_out(engine: Engine, operation: Operation, row: Step) -> None:
+    engine.mark(operation, row, "skipped")
+    operation.facts.update(row.otherwise or {})
+
+
 def go_on(engine: Engine, operation: Operation, skip_to: str | None) -> Ending:
-    """The next step, or the one skipped to: those between leave their otherwise. At the end the outcome."""
-    steps = engine.registry.at(operation.workflow, operation.revision).steps
+    """The next step, or the one skipped to; after the last the outcome."""
+    steps = engine.table_of(operation).steps
     operation.row += 1
     operation.unit, operation.learned, operation.asked, operation.pages = 0, (), None, ()
     while skip_to is not None and steps[operation.row].id != skip_to:
-        engine.mark(operation, steps[operation.row], "skipped")
-        operation.facts.update(steps[operation.row].otherwise or {})
+        leave_out(engine, operation, steps[operation.row])
         operation.row += 1
     if operation.row < len(steps):
         return None
-    outcome = operation.facts["outcome"]
-    assert isinstance(outcome, Done | Refused), outcome
-    return outcome
+    return facts_of(operation)[OUTCOME]
 
 
 # What is wrong.
 
 
 def unsound(
-    operation: Operation, row: Step, facts: Mapping[str, object]
+    operation: Operation, row: Step, facts: Mapping[str, object], *, is_unit: bool = False
 ) -> tuple[str, tuple[str, ...]] | None:
-    """How these facts break the table, and which of them do."""
-    undeclared = [name for name in facts if name not in row.produces]
-    lacking = [name for name in row.produces if name not in facts]
-    changed = [n for n in facts if n in operation.facts and operation.facts[n] != facts[n]]
-    for kind, names in (("undeclared", undeclared), ("produces", lacking), ("replaces", changed)):
-        if names:
-            return kind, tuple(sorted(names))
+    """How these facts, or those of one unit, break the table, and which of them do."""
+    learns, known = row.learns, operation.facts
+    if facts.keys() != learns.keys() or not known.keys().isdisjoint(facts):
+        found = {
+            "undeclared": [name for name in facts if name not in learns],
+            "produces": [name for name in learns if name not in facts],
+            "replaces": [name for name in facts if name in known and known[name] != facts[name]],
+        }
+        for kind, names in found.items():
+            if names:
+                return kind, tuple(sorted(names))
+    for name, fact in learns.items():
+        if not (fact.holds_unit(facts[name]) if is_unit else fact.holds(facts[name])):
+            return "type", (name,)
     return None
 
 
@@ -126,7 +140,7 @@ def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: 
     if isinstance(policy.then, Degrade):
         engine.degraded(operation, f"{row.id}:{policy.then.name}", reason or kind)
         engine.mark(operation, row, "degraded")
-        return learn(engine, operation, row, Learned(policy.then.facts(operation.facts, reason or kind)))
+        return learn(engine, operation, row, Learned(policy.then.facts(facts_of(operation), reason or kind)))
     engine.mark(operation, row, "aborted")
     return abort(operation, abort_error(row, kind, operation.attempt))
 

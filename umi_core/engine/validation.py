@@ -1,14 +1,16 @@
 """What is wrong with a table: all findings together, so that it is valid as a whole or refused.
 
-Law 1. Walking from what is given, each fact is there before it is needed, and produced once.
+Law 1. Walking from what is given, each fact is there before it is needed, under its type, and produced once.
 Law 2. Jumps lead forward, and plans go back no further than to the commit before. Law 3. What may be skipped
 says what it leaves.
 """
 
 import re
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from umi_core.engine.workflow import Workflow
+from umi_core.engine.facts import Fact, is_within, unit_of
+from umi_core.engine.workflow import OUTCOME, Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.messages.effects import EFFECT_NAMES, Commit
 
@@ -39,17 +41,32 @@ def bad_rows(workflow: Workflow) -> list[BadWorkflow]:
 
 def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
     found = []
-    known = dict.fromkeys(workflow.given)
+    known = dict(workflow.knows)
     for step in workflow.steps:
-        needed = [*step.requires, *([step.each] if step.each else [])]
-        if missing := tuple(sorted(name for name in needed if name not in known)):
+        if missing := tuple(sorted(name for name in step.needs if name not in known)):
             found.append(BadWorkflow("MissingFact", step.id, missing))
-        if twice := tuple(sorted(name for name in step.produces if name in known)):
+        if twice := tuple(sorted(name for name in step.learns if name in known)):
             found.append(BadWorkflow("FactTwice", step.id, twice))
-        known.update(dict.fromkeys(step.produces))
-    if "outcome" not in known:
-        found.append(BadWorkflow("MissingFact", workflow.name, ("outcome",)))
+        if others := (*of_other_types(step, known), *without_units(step)):
+            found.append(BadWorkflow("FactType", step.id, tuple(sorted(others))))
+        known |= step.learns
+    if OUTCOME.name not in known:
+        found.append(BadWorkflow("MissingFact", workflow.name, (OUTCOME.name,)))
+    elif not is_within(known[OUTCOME.name].kind, OUTCOME.kind):
+        found.append(BadWorkflow("FactType", workflow.name, (OUTCOME.name,)))
     return found
+
+
+def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
+    """What it needs under a type that does not cover the one under which it is produced."""
+    pairs = ((known[name], fact) for name, fact in step.needs.items() if name in known)
+    return [fact.name for made, fact in pairs if not is_within(made.kind, fact.kind)]
+
+
+def without_units(step: Step) -> list[str]:
+    """What is no tuple of units, where a step runs once per unit."""
+    facts = (step.each, *step.produces) if step.each else ()
+    return [fact.name for fact in facts if unit_of(fact.kind) is None]
 
 
 def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
@@ -74,18 +91,36 @@ def can_replan(workflow: Workflow, target: str, at: int) -> bool:
 
 
 def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
-    """Rows that may be skipped must say what they leave."""
-    skippable = {step.id: None for step in workflow.steps if step.when is not None}
+    """Rows that may be skipped must say what they leave, and what of it may be read is of its type."""
+    found = []
+    followers = followers_of_skipped(workflow)
+    for row in (step for step in workflow.steps if step.id in followers):
+        left = row.otherwise or {}
+        if lacking := tuple(sorted(name for name in row.learns if name not in left)):
+            found.append(BadWorkflow("NoOtherwise", row.id, lacking))
+        readers = [later.needs for later in followers[row.id]]
+        if bad := tuple(sorted(name for name in left if is_bad(name, row, left[name], readers))):
+            found.append(BadWorkflow("BadOtherwise", row.id, bad))
+    return found
+
+
+def is_bad(name: str, row: Step, value: object, readers: Iterable[Mapping[str, Fact[Any]]]) -> bool:
+    """Whether a row may not leave this: a fact of another row, or not of the type under which it is read."""
+    needed = (needs[name] for needs in readers if name in needs)
+    return name not in row.learns or not all(fact.holds(value) for fact in needed)
+
+
+def followers_of_skipped(workflow: Workflow) -> dict[str, list[Step]]:
+    """Each row that may be skipped, with the rows that may run when it was."""
+    followers: dict[str, list[Step]] = {}
     for at, step in enumerate(workflow.steps):
+        if step.when is not None:
+            followers.setdefault(step.id, []).extend(workflow.steps[at + 1 :])
         for name in step.skips_to:
             target = workflow.index(name) or 0  # a jump to nowhere, or back, is a finding of its own
-            skippable.update(dict.fromkeys(row.id for row in workflow.steps[at + 1 : target]))
-    rows = [step for step in workflow.steps if step.id in skippable]
-    lacking = [
-        (row.id, tuple(sorted(name for name in row.produces if name not in (row.otherwise or {}))))
-        for row in rows
-    ]
-    return [BadWorkflow("NoOtherwise", row_id, names) for row_id, names in lacking if names]
+            for row in workflow.steps[at + 1 : target]:
+                followers.setdefault(row.id, []).extend(workflow.steps[target:])
+    return followers
 
 
 def validated(workflow: Workflow) -> Workflow:

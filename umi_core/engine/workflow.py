@@ -6,13 +6,15 @@ Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts merge, 
 Law 4. What failure means is data on the row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.engine.facts import Fact, Facts, View
 from umi_core.errors import (
     Conflict,
     EmbedFailed,
@@ -25,9 +27,14 @@ from umi_core.errors import (
 )
 from umi_core.ids import pack
 from umi_core.limits import PLAN_COUNT_MAX
-from umi_core.messages.answers import Answer, EffectFailed
-from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Embed
-from umi_core.state import Facts, View
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Refused
+
+OUTCOME: Final = Fact("outcome", Done | Refused)
+"""What every operation is for: the reply, once the last step is done."""
+
+EPOCH: Final = Fact("epoch", int)
+"""What recovery has claimed: its own commits expect it before the memory knows."""
 
 # What a row's functions give.
 
@@ -60,8 +67,10 @@ class Refuse(Data):
 
 
 Taken = Learned | Unusable | Refuse
-Ask = Callable[[Facts, View], Asked | None]
-Take = Callable[[Facts, Answer | None, View], Taken]
+E = TypeVar("E")
+A = TypeVar("A")
+Ask = Callable[[Facts, View], E]
+Take = Callable[[Facts, A, View], Taken]
 
 
 # What failure means.
@@ -103,7 +112,7 @@ def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
 
 @attrs.frozen
 class Step(Data):
-    """A row. `effect`, `ask` and `on_failure` are given together or not at all.
+    """A row. `effect`, `ask` and `on_failure` are given together, by `asks` of questions.py, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
     what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
@@ -111,25 +120,46 @@ class Step(Data):
     """
 
     id: str
-    take: Take
-    requires: tuple[str, ...] = ()
-    produces: tuple[str, ...] = ()
+    take: Take[Any]
+    requires: tuple[Fact[Any], ...] = ()
+    produces: tuple[Fact[Any], ...] = ()
     effect: type[Asked] | None = None
-    ask: Ask | None = None
+    ask: Ask[Asked | None] | None = None
     on_failure: OnFailure | None = None
-    each: str | None = None
+    each: Fact[Any] | None = None
     when: Callable[[Facts], bool] | None = None
     otherwise: Mapping[str, object] | None = None
     skips_to: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     config: tuple[tuple[str, str | int | bool], ...] = ()
 
+    @cached_property
+    def options(self) -> Mapping[str, str | int | bool]:
+        return dict(self.config)
+
+    @cached_property
+    def needs(self) -> Mapping[str, Fact[Any]]:
+        """By name, what must be known before it runs."""
+        return {fact.name: fact for fact in (*self.requires, *([self.each] if self.each else []))}
+
+    @cached_property
+    def learns(self) -> Mapping[str, Fact[Any]]:
+        """By name, what is known after it."""
+        return {fact.name: fact for fact in self.produces}
+
 
 @attrs.frozen
 class Workflow(Data):
+    """`given`: what is known at the begin; its request, under a key that knows the class of it."""
+
     name: str
-    given: tuple[str, ...]
+    given: tuple[Fact[Any], ...]
     steps: tuple[Step, ...]
+
+    @cached_property
+    def knows(self) -> Mapping[str, Fact[Any]]:
+        """By name, what is given."""
+        return {fact.name: fact for fact in self.given}
 
     def index(self, step_id: str) -> int | None:
         return next((at for at, step in enumerate(self.steps) if step.id == step_id), None)
@@ -138,16 +168,22 @@ class Workflow(Data):
     def fingerprint(self) -> str:
         """Changes whenever a row, its order, its policy, its options or one of its functions does."""
         rows = [[str(part) for part in describe(step)] for step in self.steps]
-        return blake2b(pack([self.name, sorted(self.given), rows]), digest_size=8).hexdigest()
+        return blake2b(pack([self.name, described(self.given), rows]), digest_size=8).hexdigest()
 
 
 def describe(step: Step) -> tuple[object, ...]:
     effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
     return (
-        step.id, sorted(step.requires), sorted(step.produces), sorted(step.otherwise or ()), effect,
-        qualified(step.ask), qualified(step.take), qualified(step.when), step.each, step.skips_to,
-        step.spares, step.config, *(describe_failure(step.on_failure) if step.on_failure else ()),
+        step.id, described(step.requires), described(step.produces), sorted(step.otherwise or ()), effect,
+        qualified(step.ask), qualified(step.take), qualified(step.when), step.each and step.each.name,
+        step.skips_to, step.spares, step.config,
+        *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
+
+
+def described(facts: Iterable[Fact[Any]]) -> list[str]:
+    """Names and types: saved facts are read under the types that they were checked for."""
+    return sorted(f"{fact.name}: {fact.kind}" for fact in facts)
 
 
 def describe_failure(policy: OnFailure) -> tuple[object, ...]:
@@ -178,11 +214,11 @@ def forever(replan: str | None = None) -> OnFailure:
     return OnFailure(0, None, replan)
 
 
-def degrade(to: str, **facts: object) -> Degrade:
+def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
     """Constant substitutes; one that depends on facts or on the failure is `Degrade(name, function)`."""
     return Degrade(to, lambda known, reason: facts)
 
 
-def nothing(*names: str) -> dict[str, None]:
-    """What a skipped row leaves."""
-    return dict.fromkeys(names)
+def nothing(*facts: Fact[Any]) -> dict[str, None]:
+    """What a skipped row leaves: None, where nobody who needs one of these facts can come after it."""
+    return dict.fromkeys(fact.name for fact in facts)

@@ -8,6 +8,7 @@ import attrs
 from umi_core.conditions import Where
 from umi_core.engine import steps
 from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step, retry
 from umi_core.language import evolution, extraction, prompts
@@ -22,9 +23,9 @@ from umi_core.messages.results import Resolution
 from umi_core.policies import ranking
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_core.text import norm, size
-from umi_core.workflows import evolving, recall, remember
+from umi_core.workflows import evolving, extracting, recall, remember
 from umi_core.workflows.drafting import Drafted
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
@@ -233,7 +234,7 @@ def unordered_ties(original: Original) -> Original:
 def nothing_found(original: Original) -> Original:
     def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> object:
         if (operation.workflow, row.id) == ("recall", "by_words"):
-            return steps.learn(engine, operation, row, Learned({"word_lists": ()}))
+            return steps.learn(engine, operation, row, Learned(recall.WORD_LISTS.unit(())))
         return original(engine, operation, row, kind, reason)
 
     return give_up
@@ -258,7 +259,7 @@ ROWS: Final = (
            ("parser-total",), "babble", patches=(Patch(extraction, "read_mention", name_must_be_there),)),
     Mutant("filter-after-substitute", "extraction", "the filter on confidence removes the substitute note",
            ("text-never-lost",), "model_storm",
-           patches=(Patch(remember, "parse_extraction", filtered_late),)),
+           patches=(Patch(extracting, "parse_extraction", filtered_late),)),
     Mutant("placeholder-in-text-filled", "extraction", "a text that holds a placeholder gets it filled in",
            ("prompt-inputs",), "retries", patches=(Patch(prompts, "prompt", filled_again),)),
     Mutant("routing-failure-loses-text", "routing", "when the question about routes fails, nothing is stored",

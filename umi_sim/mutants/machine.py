@@ -8,16 +8,17 @@ from umi_core import codec
 from umi_core.engine import attempts, lifecycle, steps
 from umi_core.engine import interceptors as hooks
 from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step
 from umi_core.messages.answers import Answer
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_sim.mutants import Mutant, Original, Patch
 
 
 def fact_left_out(registry: Registry) -> Registry:
     """A row of a user's making, which does not do what it declares; the engine must refuse it."""
-    forgetful = Step("forgetful", take=says_nothing, produces=("promised",))
+    forgetful = Step("forgetful", take=says_nothing, produces=(Fact("promised", object),))
     return registry.insert_before("recall", "embed", forgetful)
 
 
@@ -26,9 +27,9 @@ def says_nothing(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def lacking_let_through(original: Original) -> Original:
-    def unsound(operation: Operation, row: Step, facts: Any) -> object:
-        there = tuple(name for name in row.produces if name in facts)
-        return original(operation, attrs.evolve(row, produces=there), facts)
+    def unsound(operation: Operation, row: Step, facts: Any, **unit: bool) -> object:
+        there = tuple(fact for fact in row.produces if fact.name in facts)
+        return original(operation, attrs.evolve(row, produces=there), facts, **unit)
 
     return unsound
 

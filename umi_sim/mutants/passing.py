@@ -7,18 +7,20 @@ import attrs
 
 from umi_core.engine import attempts
 from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, Taken
+from umi_core.engine.workflow import EPOCH, Learned, Step, Taken
 from umi_core.errors import SnapshotDamaged
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import Loaded, unpacked
 from umi_core.values import Scope
 from umi_core.workflows import sessions
-from umi_core.workflows.commits import Plan
+from umi_core.workflows.commits import CORE, Plan
+from umi_core.workflows.recover import BEFORE
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 from umi_sim.mutants.failing import aborts, in_engine
 from umi_sim.mutants.stores import FORGETTING
@@ -135,11 +137,11 @@ def epoch_as_it_was(registry: Registry) -> Registry:
     row = row_of(registry, "recover", "claim")
 
     def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        return row.take(facts, answer, view) if answer is not None else Learned({"epoch": facts["before"]})
+        return row.take(facts, answer, view) if answer is not None else Learned(EPOCH(facts[BEFORE]))
 
     def ask(facts: Facts, view: View) -> Any:
         assert row.ask is not None
-        return None if facts["before"] else row.ask(facts, view)
+        return None if facts[BEFORE] else row.ask(facts, view)
 
     return registry.replace("recover", "claim", attrs.evolve(row, ask=ask, take=take))
 
@@ -158,7 +160,7 @@ def safe_mode(registry: Registry) -> Registry:
         return head.take(facts, answer, view)
 
     def take_load(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        return Learned({"core": CoreTier()}) if begun[view.scope] > 1 else load.take(facts, answer, view)
+        return Learned(CORE(CoreTier())) if begun[view.scope] > 1 else load.take(facts, answer, view)
 
     def take_done(facts: Facts, answer: Answer | None, view: View) -> Taken:
         begun[view.scope] = 0 if begun[view.scope] == 1 else SAFE

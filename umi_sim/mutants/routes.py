@@ -80,7 +80,7 @@ forgotten: Final[dict[str, None]] = {}
 
 def noted(original: Original) -> Original:
     def deletions(facts: Any, view: Any) -> object:
-        forgotten[facts["request"].entity_id] = None
+        forgotten[facts[forget.REQUEST].entity_id] = None
         return original(facts, view)
 
     return deletions

@@ -7,17 +7,19 @@ import attrs
 
 from umi_core.engine import attempts, lifecycle, paging
 from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Facts, View
+from umi_core.engine.questions import asks
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, degrade, retry
+from umi_core.engine.workflow import Learned, Step, degrade, nothing, retry
 from umi_core.ids import derived_id
 from umi_core.language import extraction
 from umi_core.messages.answers import Answer, Committed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, Commit, Done, HookNote, Outcome, Reply, Write
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_core.tiers.core import CoreTier
 from umi_core.values import Scope
 from umi_core.workflows import commits, drafting, forget, remember
-from umi_core.workflows.commits import Plan
+from umi_core.workflows.commits import CORE, LOST, PLAN, STORED, Plan
 from umi_core.workflows.drafting import Drafted
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
@@ -36,8 +38,7 @@ def key_of_attempt(original: Original) -> Original:
 
 def first_half(facts: Facts, view: View) -> Commit | None:
     """The rows of the first entity alone."""
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
+    plan = facts[PLAN]
     writes = tuple(write for write in plan.writes if write.address.id.startswith(first_id(plan)))
     return Commit(writes, (), commits.key_of(facts, view) + ".1") if writes else None
 
@@ -47,10 +48,7 @@ def first_id(plan: Plan) -> str:
 
 
 def second_half(facts: Facts, view: View) -> Commit:
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
-    whole = commits.ask_commit(facts, view)
-    mine = first_id(plan)
+    whole, mine = commits.ask_commit(facts, view), first_id(facts[PLAN])
     return attrs.evolve(
         whole,
         writes=tuple(write for write in whole.writes if not write.address.id.startswith(mine)),
@@ -64,13 +62,10 @@ def go_on(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 def split_commit(registry: Registry) -> Registry:
     commit = Step(
-        "commit", requires=("plan",), produces=("stored", "lost"), effect=Commit, ask=second_half,
-        take=commits.take_commit, on_failure=retry(3), otherwise={"stored": None, "lost": None},
+        "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        **asks(Commit, second_half, commits.take_commit, retry(3)),
     )  # fmt: skip
-    first = Step(
-        "commit_first", requires=("plan",), effect=Commit, ask=first_half,
-        take=go_on, on_failure=retry(3), otherwise={},
-    )  # fmt: skip
+    first = Step("commit_first", requires=(PLAN,), otherwise={}, **asks(Commit, first_half, go_on, retry(3)))
     return registry.replace("remember", "commit", commit).insert_before("remember", "commit", first)
 
 
@@ -168,7 +163,7 @@ def vector_kept(original: Original) -> Original:
 
 def empty_if_unread(registry: Registry) -> Registry:
     row = row_of(registry, "recover", "load")
-    empty = degrade("empty", core=CoreTier())
+    empty = degrade("empty", CORE(CoreTier()))
     return registry.replace("recover", "load", attrs.evolve(row, on_failure=retry(1, then=empty)))
 
 

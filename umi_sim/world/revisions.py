@@ -14,13 +14,13 @@ from typing import Final
 import attrs
 
 from umi_core.conditions import Where
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Verdict
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Query
-from umi_core.state import Facts, View
 from umi_core.values import Scope
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow

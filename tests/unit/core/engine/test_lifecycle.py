@@ -6,15 +6,18 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.unit.core.engine.tables import X, Y, learns, named, row
 from tests.worlds import ALICE, SCOPE, Pair
 from umi_core.conditions import Where
 from umi_core.config import Config
 from umi_core.engine import interceptors as hooks
 from umi_core.engine import lifecycle
 from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Fact
 from umi_core.engine.interceptors import Interceptor, Pass, Verdict
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import (
+    OUTCOME,
     Degrade,
     Learned,
     Refuse,
@@ -78,21 +81,14 @@ MODEL = AskModel("extract", "p")
 EMBED = Embed(("x",))
 
 
-def learns(**facts: object) -> Callable[..., Learned]:
-    return lambda *_: Learned(facts)
-
-
-def row(row_id: str, *, requires: str = "", take: Any = None, **facts: Any) -> Step:
-    """A row that asks nothing and learns these facts."""
-    return Step(row_id, take or learns(**facts), tuple(requires.split()), tuple(facts))
-
-
 def asking(row_id: str, asked: Asked, on_failure: Any, take: Any = None, **more: Any) -> Step:
     take = take or learns()
     return Step(row_id, take, effect=type(asked), ask=lambda *_: asked, on_failure=on_failure, **more)
 
 
 END = row("end", outcome=Done("fine"))
+N, PLAN, SEEN, UNITS = named("n plan seen units")
+COUNT, COUNTS = Fact("n", int), Fact("n", tuple[int, ...])
 
 
 def rows_told(facts: Any, answer: Any, view: Any) -> Learned:
@@ -151,7 +147,7 @@ class Trial:
 
 
 def trial(*steps: Step, op_id: int | None = 1, **given: object) -> Trial:
-    return begun(Registry().register(Workflow("w", tuple(given), steps)), op_id, **given)
+    return begun(Registry().register(Workflow("w", named(" ".join(given)), steps)), op_id, **given)
 
 
 def begun(registry: Registry, op_id: int | None, **given: object) -> Trial:
@@ -165,21 +161,30 @@ def begun(registry: Registry, op_id: int | None, **given: object) -> Trial:
 
 def test_facts_of_a_row_are_seen_by_the_later_ones() -> None:
     def take(facts: Any, answer: Any, view: Any) -> Learned:
-        return Learned({"outcome": Done((facts["x"], facts["y"], view.number, view.epoch))})
+        return Learned({"outcome": Done((facts[X], facts[Y], view.number, view.epoch))})
 
-    steps = row("a", y=2), Step("b", take, ("x", "y"), ("outcome",))
+    steps = row("a", y=2), Step("b", take, (X, Y), (OUTCOME,))
     assert trial(*steps, x=1).outcome == Done((1, 2, 1, 3))
 
 
 BROKEN: dict[str, tuple[tuple[Step, ...], str, str, tuple[str, ...]]] = {
-    "requires": ((row("a", requires="x", outcome=1),), "a", "requires", ("x",)),
-    "produces": ((Step("a", learns(outcome=Done()), (), ("y", "outcome")),), "a", "produces", ("y",)),
+    "requires": ((row("a", requires="x", outcome=Done()),), "a", "requires", ("x",)),
+    "produces": ((Step("a", learns(outcome=Done()), (), (Y, OUTCOME)),), "a", "produces", ("y",)),
     "undeclared": ((Step("a", learns(outcome=Done(), z=1)), END), "a", "undeclared", ("outcome", "z")),
     "a given fact": ((row("a", take=learns(given=2)), END), "a", "undeclared", ("given",)),
     "skip": ((row("a", take=lambda *_: Learned({}, "end")), END), "a", "skip", ("end",)),
     "effect": ((attrs.evolve(asking("a", READ, retry(1)), effect=Embed), END), "a", "effect", ("Read",)),
+    "type": ((Step("a", learns(n=True), (), (COUNT,)), END), "a", "type", ("n",)),
+    "type of a unit": (
+        (
+            row("u", units=(1,)),
+            asking("a", READ, retry(1), take=learns(n="x"), each=UNITS, produces=(COUNTS,)),
+            END,
+        ),
+        "a", "type", ("n",),
+    ),
     "of a unit": (
-        (row("u", units=(1,)), asking("a", READ, retry(1), take=learns(z=1), each="units"), END),
+        (row("u", units=(1,)), asking("a", READ, retry(1), take=learns(z=1), each=UNITS), END),
         "a", "undeclared", ("z",),
     ),
 }  # fmt: skip
@@ -187,7 +192,7 @@ BROKEN: dict[str, tuple[tuple[Step, ...], str, str, tuple[str, ...]]] = {
 
 def unchecked(*steps: Step, **given: object) -> Trial:
     """Begun without the validation that would refuse such a table."""
-    return begun(Registry({"w": (Workflow("w", tuple(given), steps),)}), 1, **given)
+    return begun(Registry({"w": (Workflow("w", named(" ".join(given)), steps),)}), 1, **given)
 
 
 @pytest.mark.parametrize(("steps", "step", "kind", "fact_names"), BROKEN.values(), ids=BROKEN)
@@ -200,9 +205,23 @@ def test_a_row_that_breaks_its_table_ends_the_operation(
     assert broken.outcome == Failed(WorkflowBroken("w", 1, step, kind, fact_names))
 
 
+def test_what_a_policy_gives_instead_is_checked_as_well() -> None:
+    wrong = retry(1, then=degrade("none", {"n": None}))
+    run = trial(asking("a", READ, wrong, produces=(COUNT,)), END)
+    run.fail("refused")
+    assert run.outcome == Failed(WorkflowBroken("w", 1, "a", "type", ("n",)))
+
+
+def test_an_operation_begins_with_facts_of_their_types() -> None:
+    registry = Registry().register(Workflow("w", (COUNT, Fact("name", str | None)), (END,)))
+    assert begun(registry, 1, n=1, name=None).outcome == Done("fine")
+    wrong = begun(registry, 1, n="1", name=5)
+    assert wrong.outcome == Failed(WorkflowBroken("w", 1, "end", "type", ("n", "name")))
+
+
 def test_a_fact_is_never_replaced_but_may_be_learnt_again() -> None:
-    same = unchecked(Step("a", learns(x=1), (), ("x",)), END, x=1)
-    other = unchecked(Step("a", learns(x=2), (), ("x",)), END, x=1)
+    same = unchecked(Step("a", learns(x=1), (), (X,)), END, x=1)
+    other = unchecked(Step("a", learns(x=2), (), (X,)), END, x=1)
     assert same.outcome == Done("fine")
     assert other.outcome == Failed(WorkflowBroken("w", 1, "a", "replaces", ("x",)))
 
@@ -225,17 +244,17 @@ def test_nothing_learnt_is_visible_before_the_row_is_sound() -> None:
 
 def test_a_row_whose_when_is_false_leaves_its_otherwise() -> None:
     def told(facts: Any, answer: Any, view: Any) -> Learned:
-        return Learned({"outcome": Done(facts["y"])})
+        return Learned({"outcome": Done(facts[Y])})
 
-    a = Step("a", learns(y=1), ("x",), ("y",), when=lambda facts: bool(facts["x"]), otherwise={"y": 0})
-    steps = a, Step("b", told, ("y",), ("outcome",))
+    a = Step("a", learns(y=1), (X,), (Y,), when=lambda facts: bool(facts[X]), otherwise={"y": 0})
+    steps = a, Step("b", told, (Y,), (OUTCOME,))
     assert (trial(*steps, x=True).outcome, trial(*steps, x=False).outcome) == (Done(1), Done(0))
 
 
 def test_a_skip_runs_no_row_between_and_leaves_their_otherwise() -> None:
     jump = Step("jump", lambda *_: Learned(skip_to="end"), skips_to=("end",))
-    between = asking("between", READ, retry(1), produces=("y",), otherwise=nothing("y"))
-    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts["y"])}), ("y",), ("outcome",))
+    between = asking("between", READ, retry(1), produces=(Y,), otherwise=nothing(Y))
+    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts[Y])}), (Y,), (OUTCOME,))
     skipped = trial(jump, between, Step("more", learns()), end)
     assert (skipped.outcome, skipped.sent) == (Done(None), [])
 
@@ -255,13 +274,13 @@ def test_a_background_operation_replies_to_nobody_and_is_counted() -> None:
 
 def test_units_are_asked_one_after_the_other_and_their_facts_are_tuples() -> None:
     def ask(facts: Any, view: Any) -> Read | None:
-        return Read(ByWords(SCOPE, view.unit, Where(), 1, 1)) if view.unit else None
+        return Read(ByWords(SCOPE, facts.unit(UNITS), Where(), 1, 1)) if facts.unit(UNITS) else None
 
     def take(facts: Any, answer: Any, view: Any) -> Learned:
         return Learned({"n": 0 if answer is None else len(answer.rows)})
 
-    each = Step("each", take, (), ("n",), Read, ask, retry(2, then=degrade("none", n=-1)), each="units")
-    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts["n"])}), ("n",), ("outcome",))
+    each = Step("each", take, (), (N,), Read, ask, retry(2, then=degrade("none", {"n": -1})), each=UNITS)
+    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts[N])}), (N,), (OUTCOME,))
     run = trial(each, end, units=("a", "", "b", "c"))
     assert [len(run.answer(ReadDone(0))) for _ in range(1)] == [1]
     run.fail("refused")
@@ -377,9 +396,9 @@ def test_dues_are_handled_in_order_of_time_then_operation() -> None:
 
 
 def test_a_degradation_is_named_counted_and_tells_the_last_reason() -> None:
-    policy = retry(2, then=Degrade("half", lambda facts, reason: {"y": facts["x"]}))
-    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts["y"])}), ("y",), ("outcome",))
-    run = trial(asking("a", MODEL, policy, produces=("y",)), end, x=7)
+    policy = retry(2, then=Degrade("half", lambda facts, reason: {"y": facts[X]}))
+    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts[Y])}), (Y,), (OUTCOME,))
+    run = trial(asking("a", MODEL, policy, produces=(Y,)), end, x=7)
     run.fail("timeout")
     run.at(100)
     run.fail("unavailable")
@@ -425,7 +444,7 @@ def planned(*, attempts: int = 3, conflict_error: Any = None) -> Trial:
     """look -> plan -> commit; the plan is how often it was made."""
 
     def plan(facts: Any, answer: Any, view: Any) -> Learned:
-        return Learned({"plan": (facts["seen"], view.plan_count)})
+        return Learned({"plan": (facts[SEEN], view.plan_count)})
 
     policy = retry(attempts, replan="look", conflict_error=conflict_error)
     look = asking(
@@ -433,10 +452,10 @@ def planned(*, attempts: int = 3, conflict_error: Any = None) -> Trial:
         READ,
         retry(1),
         take=lambda facts, answer, view: Learned({"seen": answer.cursor}),
-        produces=("seen",),
+        produces=(SEEN,),
     )
-    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts["plan"])}), ("plan",), ("outcome",))
-    return trial(look, Step("plan", plan, ("seen",), ("plan",)), asking("commit", COMMIT, policy), end)
+    end = Step("end", lambda facts, *_: Learned({"outcome": Done(facts[PLAN])}), (PLAN,), (OUTCOME,))
+    return trial(look, Step("plan", plan, (SEEN,), (PLAN,)), asking("commit", COMMIT, policy), end)
 
 
 def test_a_conflict_drops_the_facts_and_plans_anew_from_what_is_there_now() -> None:
@@ -532,7 +551,7 @@ def found(row_id: str, score_ppm: int | None = None, kind: str = "entity") -> Ro
 
 
 def reading(read: Read, attempts: int = 2) -> Trial:
-    return trial(asking("a", read, retry(attempts), take=rows_told, produces=("outcome",)))
+    return trial(asking("a", read, retry(attempts), take=rows_told, produces=(OUTCOME,)))
 
 
 def test_all_pages_of_a_filter_are_one_answer_in_order_each_row_once() -> None:
