@@ -83,7 +83,7 @@ def workflows() -> str:
     parts = [
         "# Workflows\n\n"
         "Every operation that asks the world is one of these tables, read from top to bottom.\n"
-        "`retry n` means n attempts in all.\n"
+        "`retry n` means n attempts in all. All of it can be [changed from outside](extending.md).\n"
     ]
     head = ("row", "needs", "learns", "asks", "on failure")
     for workflow in WORKFLOWS:

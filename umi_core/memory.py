@@ -187,6 +187,7 @@ class Memory:
         state = self.state
         due_ms = state.tiers.access.ran_ms + state.config.rebalance_interval_ms
         if self.wants_rebalance() and state.seen_ms >= due_ms:
+            state.tiers.access = attrs.evolve(state.tiers.access, ran_ms=state.seen_ms)  # whatever comes now
             lifecycle.begin(engine, "rebalance", None, REQUEST(None))
 
     # Workflows and interceptors. Operations in flight keep what they began with.
@@ -199,7 +200,15 @@ class Memory:
         self.registry = registry
 
     def intercept(self, interceptor: Interceptor) -> None:
+        """Operations that begin from now on are intercepted. Raises Rejected for a name that is there."""
         self.use(self.registry.with_interceptor(interceptor))
+
+    def dispose(self, name: str) -> bool:
+        """Operations that begin from now on are not; False if there is none of this name any more."""
+        is_there = name in self.registry.generations[-1].named
+        if is_there:
+            self.use(self.registry.without_interceptor(name))
+        return is_there
 
     # The whole state.
 

@@ -48,7 +48,8 @@ class Operation:
     `asked` is the question of the current row; a retry sends it again. `sent` is what interceptors made of it
     for this attempt. Waiting for an answer: `waiting` is its request_id and `due_ms` the time it is given up.
     Asleep before the next attempt: `waiting` is None and `due_ms` when it wakes up. `may_have_happened`: a
-    commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply.
+    commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply. `onion`:
+    interceptors still to hear of it, outermost first: those around the row, then those around the attempt.
     """
 
     number: int

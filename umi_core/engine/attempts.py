@@ -9,11 +9,12 @@ Law 3. A commit that may have happened ends as Done or Unknown, whatever its las
 from typing import Final
 
 from umi_core.answer_checks import held
-from umi_core.engine import paging, steps
+from umi_core.engine import around, paging, steps
 from umi_core.engine.calls import closed_calls, opened_calls, task_of
 from umi_core.engine.engine import Ending, Engine, facts_of
-from umi_core.engine.interceptors import Place, inward, outward
-from umi_core.engine.workflow import EPOCH, Step
+from umi_core.engine.interceptors import Place
+from umi_core.engine.onion import Attempt, inward, outward
+from umi_core.engine.workflow import EPOCH, Step, abort_error
 from umi_core.errors import Deposed
 from umi_core.ids import commit_key
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
@@ -46,17 +47,28 @@ def send(engine: Engine, operation: Operation, row: Step) -> Ending:
     state.request_count += 1
     operation.attempt += 1
     request = completed(engine, operation, row, operation.asked)
-    sent = outward(engine.registry.interceptors(operation.hooks), place(operation, row), request)
-    operation.sent, operation.onion = sent.request, sent.onion
-    state.noted(operation, sent.notes)
+    operation.sent, given = hooked(engine, operation, row, request)
     operation.waiting = state.request_count
-    operation.due_ms = state.seen_ms + sent.request.timeout_ms
+    operation.due_ms = state.seen_ms + operation.sent.timeout_ms
     state.waiting[state.request_count] = operation.number
-    if sent.answer is not None:
-        return settle(engine, operation, sent.answer)
-    operation.calls = opened_calls(operation, row.id, sent.request, state.seen_ms)
-    engine.effects.append(sent.request)
+    if given is not None:
+        return settle(engine, operation, given)
+    operation.calls = opened_calls(operation, row.id, operation.sent, state.seen_ms)
+    engine.effects.append(operation.sent)
     return None
+
+
+def hooked(engine: Engine, operation: Operation, row: Step, request: Asked) -> tuple[Asked, Answer | None]:
+    """The question as interceptors leave it, and what one of them gives in place of an answer."""
+    hooks = engine.hooks_of(operation).around_effects
+    if not hooks:
+        return request, None
+    entered = outward(hooks, Attempt(place(operation, row), request))
+    operation.onion += entered.names
+    engine.state.noted(operation, entered.notes)
+    sent = entered.wrapped
+    assert isinstance(sent, Attempt)
+    return sent.seen, entered.came
 
 
 def completed(engine: Engine, operation: Operation, row: Step, asked: Asked) -> Asked:
@@ -95,7 +107,7 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> Ending:
     assert operation.waiting is not None
     del engine.state.waiting[operation.waiting]
     operation.waiting = operation.due_ms = operation.sent = None
-    answer = through_onion(engine, operation, row, sent, answer) if operation.onion else answer
+    answer = unhooked(engine, operation, row, sent, answer) if operation.onion else answer
     operation.may_have_happened |= isinstance(answer, Committed)
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
     if isinstance(asked, Read) and isinstance(answer, ReadDone):
@@ -108,20 +120,18 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> Ending:
     return steps.take(engine, operation, row, answer)
 
 
-def through_onion(engine: Engine, operation: Operation, row: Step, sent: Asked, answer: Answer) -> Answer:
-    """The answer as the interceptors leave it; one that a hook gives in place of a failure is less."""
-    hooks = engine.registry.interceptors(operation.hooks)
-    after, notes = inward(hooks, operation.onion, place(operation, row), sent, answer)
-    engine.state.noted(operation, notes)
-    for note in notes:
-        if (note.hook, note.what) == ("on_error", "substituted"):
-            reason = answer.kind if isinstance(answer, EffectFailed) else "refused"
-            engine.degraded(operation, f"{row.id}:hook:{note.name}", reason)
+def unhooked(engine: Engine, operation: Operation, row: Step, sent: Asked, answer: Answer) -> Answer:
+    """The answer as the interceptors around this attempt leave it; those around the step stay."""
+    hooks = engine.hooks_of(operation)
+    around_step = tuple(name for name in operation.onion if hooks.named[name].site == "step")
+    names, operation.onion = operation.onion[len(around_step) :], around_step
+    after, notes = inward(hooks, names, Attempt(place(operation, row), sent), answer)
+    engine.noted(operation, row, notes, answer.kind if isinstance(answer, EffectFailed) else "refused")
     return after
 
 
 def place(operation: Operation, row: Step) -> Place:
-    return Place(operation.workflow, row.id, operation.attempt, task_of(operation.asked))
+    return Place(operation.workflow, row.id, operation.attempt, task_of(operation.asked), operation.number)
 
 
 # Failures.
@@ -172,10 +182,12 @@ def conflicted(engine: Engine, operation: Operation, row: Step, failure: EffectF
     view = engine.view(operation, row)
     error = policy.conflict_error(facts_of(operation), failure, view) if policy.conflict_error else None
     if error is not None:
+        around.left(engine, operation, row, error, is_final=True)
         return Unknown() if operation.may_have_happened else Refused(error)
     if policy.replan is None or (policy.attempts > 0 and operation.plan_count >= policy.plans_max):
         return steps.give_up(engine, operation, row, "conflict", "")
     engine.mark(operation, row, "planned again")
+    around.left(engine, operation, row, abort_error(row, "conflict", operation.attempt), is_final=True)
     replan(engine, operation, policy.replan)
     if policy.attempts == 0:  # without end, so never without a wait
         operation.due_ms = engine.state.seen_ms + backoff_ms(operation.plan_count - 1)

@@ -1,13 +1,16 @@
 """One step of a memory while it is made: what it works on, and what it gives."""
 
+from collections.abc import Iterable
+
 import attrs
 
 from umi_core.data import Owner
 from umi_core.engine.facts import Facts, View
+from umi_core.engine.interceptors import Interceptors
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Deposed
-from umi_core.messages.effects import Degraded, Effect, Outcome
+from umi_core.messages.effects import Degraded, Effect, HookNote, Outcome
 from umi_core.state import Operation, State
 
 Ending = Outcome | Deposed | None
@@ -24,7 +27,7 @@ class Engine(Owner):
     marks: list[str] = attrs.field(factory=list)
     ended: Operation | None = None  # the last operation that nobody waited for
 
-    # What rows and their functions see.
+    # What rows, their functions and interceptors see.
 
     def table_of(self, operation: Operation) -> Workflow:
         """The revision that it began with, which the registry keeps."""
@@ -32,6 +35,10 @@ class Engine(Owner):
 
     def row_of(self, operation: Operation) -> Step:
         return self.table_of(operation).steps[operation.row]
+
+    def hooks_of(self, operation: Operation) -> Interceptors:
+        """The set that it began with."""
+        return self.registry.generations[operation.hooks]
 
     def view(self, operation: Operation, row: Step) -> View:
         state = self.state
@@ -54,6 +61,14 @@ class Engine(Owner):
         total = count + sum(item.count for item in known)
         operation.degraded = (*others, Degraded(name, reason, total))
         self.state.count(f"degraded {name}", count)
+
+    def noted(self, operation: Operation, row: Step, notes: Iterable[HookNote], reason: str) -> int:
+        """What interceptors did on the way back; how often one gave a fallback, less than was asked for."""
+        self.state.noted(operation, tuple(notes))
+        fallbacks = [note for note in notes if (note.hook, note.what) == ("on_error", "substituted")]
+        for note in fallbacks:
+            self.degraded(operation, f"{row.id}:hook:{note.name}", reason)
+        return len(fallbacks)
 
 
 def facts_of(operation: Operation) -> Facts:

@@ -5,7 +5,7 @@ Law 2. What is due is handled in order of (time, operation). Late answers reach 
 Law 3. An operation ends once, with the reply to whoever asked; what nobody asked for is counted.
 """
 
-from umi_core.engine import attempts, steps
+from umi_core.engine import around, attempts, steps
 from umi_core.engine.engine import Ending, Engine, facts_of
 from umi_core.engine.workflow import Step
 from umi_core.errors import Deposed
@@ -24,7 +24,7 @@ def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, ob
     state.operations[operation.number] = operation
     table = engine.table_of(operation)
     if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
-        end(engine, operation, steps.broken(operation, table.steps[0], "type", wrong))
+        end(engine, operation, steps.broken(engine, operation, table.steps[0], "type", wrong))
     proceed(engine, operation)
 
 
@@ -67,18 +67,21 @@ def run_step(engine: Engine, operation: Operation, row: Step) -> Ending:
     """Begin a step, or its next unit."""
     facts = facts_of(operation)
     if missing := tuple(name for name in row.needs if name not in operation.facts):
-        return steps.broken(operation, row, "requires", missing)
+        return steps.broken(engine, operation, row, "requires", missing)
     if row.when is not None and not row.when(facts):
         return steps.skip(engine, operation, row)
+    operation.attempt, operation.pages = 0, ()
+    if operation.unit == 0 and (came := around.entered(engine, operation, row)) is not None:
+        came, _ = around.left(engine, operation, row, came)
+        return steps.given(engine, operation, came)
     if operation.unit >= steps.unit_count(operation, row):
         return steps.units_done(engine, operation, row)
     operation.asked = row.ask(facts, engine.view(operation, row)) if row.ask else None
-    operation.attempt, operation.pages = 0, ()
     if operation.asked is None:
         engine.mark(operation, row, "no question")
         return steps.take(engine, operation, row, None)
     if type(operation.asked) is not row.effect:
-        return steps.broken(operation, row, "effect", (type(operation.asked).__name__,))
+        return steps.broken(engine, operation, row, "effect", (type(operation.asked).__name__,))
     return attempts.send(engine, operation, row)
 
 

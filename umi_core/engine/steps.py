@@ -7,8 +7,10 @@ Law 3. At the end of its policy it goes on with less, and says so, or ends the o
 
 from collections.abc import Mapping
 
+from umi_core.engine import around
 from umi_core.engine.engine import Ending, Engine, facts_of
 from umi_core.engine.facts import View
+from umi_core.engine.onion import StepCame
 from umi_core.engine.workflow import OUTCOME, Degrade, Learned, Refuse, Step, Unusable, abort_error
 from umi_core.errors import Error, WorkflowBroken
 from umi_core.messages.answers import Answer, Committed
@@ -26,11 +28,10 @@ def take(engine: Engine, operation: Operation, row: Step, answer: Answer | None)
         engine.mark(operation, row, taken.reason, of=" reply")
         return give_up(engine, operation, row, "unusable", taken.reason)
     if isinstance(taken, Refuse):
+        around.left(engine, operation, row, taken.error, is_final=True)
         is_certain = isinstance(answer, Committed) or not operation.may_have_happened
         return Refused(taken.error) if is_certain else Unknown()
     engine.mark(operation, row, *taken.shapes, of=" reply")
-    for name, reason, count in taken.degraded:
-        engine.degraded(operation, f"{row.id}:{name}", reason, count)
     return learn(engine, operation, row, taken, view)
 
 
@@ -41,10 +42,10 @@ def learn(
     if row.each is None:
         return step_done(engine, operation, row, learned, view)
     if wrong := unsound(operation, row, learned.facts, is_unit=True):
-        return broken(operation, row, *wrong)
+        return broken(engine, operation, row, *wrong)
     operation.learned += (dict(learned.facts),)
     operation.unit += 1
-    apply(engine, view)
+    apply(engine, operation, row, learned, view)
     return None
 
 
@@ -65,15 +66,29 @@ def step_done(
 ) -> Ending:
     """What the step learnt is put in place, together, if it is sound."""
     if wrong := unsound(operation, row, learned.facts):
-        return broken(operation, row, *wrong)
+        return broken(engine, operation, row, *wrong)
     if learned.skip_to is not None and learned.skip_to not in row.skips_to:
-        return broken(operation, row, "skip", (learned.skip_to,))
-    operation.facts.update(learned.facts)
-    apply(engine, view)
+        return broken(engine, operation, row, "skip", (learned.skip_to,))
+    came, is_fallback = around.left(engine, operation, row, learned.facts)
+    if isinstance(came, Error) or is_fallback:
+        return given(engine, operation, came)
+    apply(engine, operation, row, learned, view)
+    operation.facts.update(came)
     return go_on(engine, operation, learned.skip_to)
 
 
-def apply(engine: Engine, view: View | None) -> None:
+def given(engine: Engine, operation: Operation, came: StepCame) -> Ending:
+    """What came in place of what the step would have learnt: facts to go on with, or the end."""
+    if isinstance(came, Error):
+        return abort(operation, came)
+    operation.facts.update(came)
+    return go_on(engine, operation, None)
+
+
+def apply(engine: Engine, operation: Operation, row: Step, learned: Learned, view: View | None) -> None:
+    """The tiers as `take` left them, and what it went without."""
+    for name, reason, count in learned.degraded:
+        engine.degraded(operation, f"{row.id}:{name}", reason, count)
     if view is not None:
         engine.state.tiers = view.tiers
         engine.marks += view.marks
@@ -126,8 +141,10 @@ def unsound(
     return None
 
 
-def broken(operation: Operation, row: Step, kind: str, names: tuple[str, ...]) -> Ending:
-    return Failed(WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names))
+def broken(engine: Engine, operation: Operation, row: Step, kind: str, names: tuple[str, ...]) -> Ending:
+    error = WorkflowBroken(operation.workflow, operation.revision, row.id, kind, names)
+    around.left(engine, operation, row, error, is_final=True)
+    return Failed(error)
 
 
 # The end of a policy.
@@ -142,7 +159,9 @@ def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: 
         engine.mark(operation, row, "degraded")
         return learn(engine, operation, row, Learned(policy.then.facts(facts_of(operation), reason or kind)))
     engine.mark(operation, row, "aborted")
-    return abort(operation, abort_error(row, kind, operation.attempt))
+    error = abort_error(row, kind, operation.attempt)
+    came, _ = around.left(engine, operation, row, error)
+    return given(engine, operation, came)
 
 
 def abort(operation: Operation, error: Error) -> Ending:

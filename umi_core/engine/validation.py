@@ -43,9 +43,9 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
     found = []
     known = dict(workflow.knows)
     for step in workflow.steps:
-        if missing := tuple(sorted(name for name in step.needs if name not in known)):
+        if missing := tuple(sorted(step.needs.keys() - known.keys())):
             found.append(BadWorkflow("MissingFact", step.id, missing))
-        if twice := tuple(sorted(name for name in step.learns if name in known)):
+        if twice := tuple(sorted(step.learns.keys() & known.keys())):
             found.append(BadWorkflow("FactTwice", step.id, twice))
         if others := (*of_other_types(step, known), *without_units(step)):
             found.append(BadWorkflow("FactType", step.id, tuple(sorted(others))))
@@ -60,7 +60,7 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
 def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
     """What it needs under a type that does not cover the one under which it is produced."""
     pairs = ((known[name], fact) for name, fact in step.needs.items() if name in known)
-    return [fact.name for made, fact in pairs if not is_within(made.kind, fact.kind)]
+    return [fact.name for made, fact in pairs if made is not fact and not is_within(made.kind, fact.kind)]
 
 
 def without_units(step: Step) -> list[str]:
@@ -96,7 +96,7 @@ def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
     followers = followers_of_skipped(workflow)
     for row in (step for step in workflow.steps if step.id in followers):
         left = row.otherwise or {}
-        if lacking := tuple(sorted(name for name in row.learns if name not in left)):
+        if lacking := tuple(sorted(row.learns.keys() - left.keys())):
             found.append(BadWorkflow("NoOtherwise", row.id, lacking))
         readers = [later.needs for later in followers[row.id]]
         if bad := tuple(sorted(name for name in left if is_bad(name, row, left[name], readers))):

@@ -28,7 +28,7 @@ from umi_core.errors import (
 from umi_core.ids import pack
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import EffectFailed
-from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Refused
+from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
 
 OUTCOME: Final = Fact("outcome", Done | Refused)
 """What every operation is for: the reply, once the last step is done."""
@@ -100,11 +100,11 @@ class OnFailure(Data):
 
 
 def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
-    """What the reply of an operation says that ended at this row."""
+    """What the reply of an operation says that ended at this row; without an effect a hook refused it."""
     by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
     of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    by_kind = of_commit.get(kind, StorageFailed) if row.effect is Commit else StorageFailed
-    return by_effect.get(row.effect, by_kind)(row.id, kind, attempts)
+    by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
+    return by_effect.get(row.effect, StepFailed)(row.id, kind, attempts)
 
 
 # Rows and tables.
@@ -155,6 +155,11 @@ class Workflow(Data):
     name: str
     given: tuple[Fact[Any], ...]
     steps: tuple[Step, ...]
+
+    @cached_property
+    def never_ends(self) -> bool:
+        """Whether it tries without end, as recovery does: then nobody else may end it either."""
+        return any(step.on_failure is not None and step.on_failure.attempts == 0 for step in self.steps)
 
     @cached_property
     def knows(self) -> Mapping[str, Fact[Any]]:

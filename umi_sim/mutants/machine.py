@@ -5,8 +5,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core import codec
-from umi_core.engine import attempts, lifecycle, steps
-from umi_core.engine import interceptors as hooks
+from umi_core.engine import around, attempts, lifecycle, permissions, steps
 from umi_core.engine.engine import Engine
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.registry import Registry
@@ -116,6 +115,9 @@ ROWS: Final = (
     Mutant("after-hooks-in-order", "workflow engine",
            "interceptors run in one order on the way out and on the way back",
            ("hook-order",), "revisions", (Patch(attempts, "inward", in_the_same_order),)),
+    Mutant("step-hooks-in-order", "workflow engine",
+           "interceptors around a step run in one order on the way out and on the way back",
+           ("hook-order",), "revisions", (Patch(around, "inward", in_the_same_order),)),
     Mutant("degraded-without-saying", "workflow engine", "a row degrades, and the reply does not name it",
            ("degradation-named",), "model_storm", (Patch(Engine, "degraded", counted_only),)),
     Mutant("degraded-without-counting", "workflow engine", "a row degrades, and no counter knows of it",
@@ -124,7 +126,7 @@ ROWS: Final = (
            ("hook-order",), "revisions", (Patch(lifecycle, "finish", untold),)),
     Mutant("hook-widens-read", "workflow engine", "an interceptor may take conditions of a read away",
            ("degradation-named", "reference-agrees", "error-is-not-empty", "acknowledged-is-durable"),
-           "revisions", (Patch(hooks, "adds_conditions", anything_goes),)),
+           "revisions", (Patch(permissions, "adds_conditions", anything_goes),)),
     Mutant("rate-limit-wait-ignored", "workflow engine", "the next attempt comes before the time it was told",
            ("backoff",), "model_storm", (Patch(attempts, "sleep", at_once),)),
     Mutant("waiting-kept-outside-state", "workflow engine", "a decoded memory never asks again",

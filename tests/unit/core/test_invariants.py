@@ -663,7 +663,8 @@ def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
 
 
 def test_a_whole_life_with_interceptors_keeps_the_rules_of_steps() -> None:
-    pair = Watched(config=EASY, registry=BUILT_IN.with_interceptor(hooks.Interceptor("h", meddling))).run()
+    meddler = hooks.Interceptor("h", before=meddling)
+    pair = Watched(config=EASY, registry=BUILT_IN.with_interceptor(meddler)).run()
     pair.ask(Remember(1, "Umi helps. Alice likes tea"))
     pair.ask(Rebalance(2))
     pair.ask(Recall(3, "Alice"))
