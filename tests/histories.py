@@ -13,14 +13,16 @@ from umi_core.config import Config
 from umi_core.ids import entity_id, note_id, relation_id
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied
-from umi_core.messages.effects import Degraded, Done, Outcome
+from umi_core.messages.effects import AskModel, Degraded, Done, Embed, Outcome
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
 from umi_core.messages.results import Forgotten, Hit, Recalled, Remembered, Resolution, Stored
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Entity, Relation, Version
 from umi_core.values import RoutingDecision, Scope
-from umi_sim.judge.oracle.archive import ArchiveOracle
+from umi_sim.judge.oracle.archive.model import ArchiveModel
+from umi_sim.judge.oracle.model import Ending, Surroundings
+from umi_sim.services.calls import Call
 from umi_sim.services.embedder import embed
 
 SCOPE = Scope("u1", "a1")
@@ -96,14 +98,26 @@ class History:
     """A conversation of which the oracle hears every word."""
 
     def __init__(self, off: tuple[str, ...] = (), **config: Any) -> None:
-        self.oracle = ArchiveOracle(SCOPE, Config(embedding_dims=DIMS, **config), off)
+        self.surroundings = Surroundings()
+        self.oracle = ArchiveModel(SCOPE, Config(embedding_dims=DIMS, **config), self.surroundings, off)
+        self.context, self.tracks = self.oracle.context, self.oracle.tracks
         self.count = 0
+
+    def at(self, world_ms: int) -> None:
+        """The world's time, which a conversation need not know."""
+        self.surroundings.world_ms = lambda: world_ms
+        self.context.world_ms = world_ms
 
     def ask(self, request: Any, now_ms: int = NOW_MS) -> str:
         self.count += 1
         op_id = f"o{self.count}"
         self.oracle.issued(op_id, attrs.evolve(request, op_id=op_id), now_ms)
         return op_id
+
+    def answer(self, op_id: str, step: str, answer: Answer, text_count: int = 0) -> None:
+        effect = Embed(("",) * text_count) if text_count else AskModel(step, "")
+        call = Call("", "a", 1, op_id, "", step, effect, 0)
+        self.oracle.answered(call, self.tracks.flying[op_id].request, answer, self.context.seen_ms)
 
     def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None, text_count: int = 0) -> None:
         """`text_count`: how many texts an embedder was asked for, if not as many as it answered."""
@@ -113,16 +127,20 @@ class History:
         elif answer is not None:
             known = Embedded(0, answer)
             text_count = text_count or len(answer)
-        self.oracle.answered(op_id, step, known, text_count)
+        self.answer(op_id, step, known, text_count)
 
     def reply(self, op_id: str, outcome: Any, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
         """Unless a test says more, the model had nothing to say about next versions."""
-        op = self.oracle.flying[op_id]
+        op = self.tracks.flying[op_id]
         is_asked = getattr(op.request, "evolve", False) and not op.answers_of("evolve")
         if is_asked and any(it.change == "updated" for it in getattr(outcome, "entities", ())):
             self.hear(op_id, "evolve", "[]")
-        is_outcome = isinstance(outcome, Outcome)
-        self.oracle.replied(op_id, outcome if is_outcome else Done(outcome, degraded), now_ms)
+        self.close(op_id, outcome if isinstance(outcome, Outcome) else Done(outcome, degraded), now_ms)
+
+    def close(self, op_id: str, outcome: Outcome, now_ms: int = NOW_MS) -> None:
+        """It ends like this, and no more is heard."""
+        request = self.tracks.flying[op_id].request
+        self.oracle.replied(Ending(op_id, request, outcome, now_ms, now_ms))
 
     def tell(self, *mentions: tuple[str, str], **options: Any) -> str:
         """A remember whose model has answered."""
@@ -166,7 +184,7 @@ class History:
 
     def end(self, op_id: str, value: Recalled, *degraded: Degraded, now_ms: int = NOW_MS) -> None:
         """Its variants are embedded, and it is answered."""
-        self.oracle.saw(now_ms)
+        self.context.see(now_ms)
         self.hear(op_id, "embed", tuple(embed(variant, DIMS) for variant in value.variants))
         self.reply(op_id, value, *degraded, now_ms=now_ms)
 

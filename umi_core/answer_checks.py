@@ -5,7 +5,7 @@ Law 2. A row of a read is one that was asked for, under the body of its own addr
        damaged. A row that fits and is not the answer has nothing to betray it.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, get_args, get_origin
 
 import attrs
@@ -27,19 +27,10 @@ from umi_core.messages.effects import (
     Read,
 )
 from umi_core.rows import (
-    AccessRecord,
+    BODIES,
     Address,
-    Core,
-    Entity,
-    Epoch,
-    Head,
     Receipt,
-    Relation,
     Row,
-    SessionRow,
-    Tombstone,
-    Vector,
-    Version,
 )
 from umi_core.text import is_text
 
@@ -49,20 +40,6 @@ KINDS: Final[dict[type[Asked], tuple[str, ...]]] = {
     Embed: (*ANYBODY, "too_long"),
     Read: ANYBODY,
     Commit: (*ANYBODY, "full", "conflict", "unknown"),
-}
-
-BODIES: Final[dict[str, tuple[type, Callable[[Any], str | None]]]] = {  # class, and the id it names
-    "entity": (Entity, lambda body: body.id),
-    "version": (Version, lambda body: f"{body.entity_id}@{body.version}"),
-    "relation": (Relation, lambda body: body.id),
-    "vector": (Vector, lambda body: body.entity_id),
-    "access": (AccessRecord, lambda body: body.entity_id),
-    "receipt": (Receipt, lambda body: body.key),
-    "session": (SessionRow, lambda body: body.id),
-    "core": (Core, lambda body: None),
-    "epoch": (Epoch, lambda body: None),
-    "head": (Head, lambda body: None),
-    "tombstone": (Tombstone, lambda body: None),
 }
 
 
@@ -158,10 +135,10 @@ def is_whole(row: Row) -> bool:
 
 def is_body_of(address: Address, body: object) -> bool:
     """A kind that only somebody's own workflows know may hold what it likes."""
-    if address.kind not in BODIES:
+    cls = BODIES.get(address.kind)
+    if cls is None:
         return True
-    cls, named = BODIES[address.kind]
-    return body.__class__ is cls and named(body) in (None, address.id)
+    return isinstance(body, cls) and body.own_id() in (None, address.id)
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:

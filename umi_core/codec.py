@@ -1,7 +1,7 @@
 """Values, and whole memories, as canonical bytes and back.
 
 Law 1. Equal values give equal bytes: one tag per class, fields in order, dicts sorted by key, strict types.
-Law 2. Tags are positions in TAGGED: a class is only ever added at the end, a place is never given away again.
+Law 2. A class has its tag where it is declared; a tag is never given away again.
 Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed error.
 """
 
@@ -13,47 +13,26 @@ from typing import Any, Final, TypeAlias
 import attrs
 import msgpack
 
-from umi_core import conditions, errors, rows, state, values
-from umi_core.config import Config
+from umi_core import conditions, config, errors, rows, state, values
+from umi_core.declared import Incomplete, tagged
 from umi_core.messages import answers, effects, requests, results
-from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier
-from umi_core.tiers.rewrites import Rewrite, RewriteCache
-from umi_core.tiers.session import SessionInfo
-from umi_core.tiers.working import WorkingTier
+from umi_core.tiers import archive, core, rewrites, session, working
 
 FORMAT: Final = "umi.state"
 VERSION: Final = 1
 
-ERROR_TAG_FIRST: Final = 500
-
 TUPLE: Final = 0
 DICT: Final = 1
 
-TAGGED: Final[tuple[type, ...]] = (
-    tuple, dict, values.Scope, rows.Address, rows.Row, rows.Entity, rows.Version, rows.Relation,
-    rows.Vector, rows.AccessRecord, values.Entry, values.Block, rows.Core, rows.Epoch, rows.Head,
-    rows.Tombstone, rows.Receipt, rows.SessionRow, values.RoutingDecision, values.Turn, effects.ByIds,
-    conditions.Where, effects.ByFilter, effects.CountRows, effects.ByVector, effects.ByWords, effects.Write,
-    effects.Expect, effects.AskModel, effects.Embed, effects.Read, effects.Commit, effects.Degraded,
-    effects.Done, effects.Refused, effects.Failed, effects.Unknown, effects.ModelCall, effects.HookNote,
-    effects.Reply, requests.Set, requests.Get, requests.Exists, requests.Delete, requests.Incr,
-    requests.Append, requests.Touch, requests.Sweep, requests.Clear, requests.Len, requests.Bytes,
-    requests.GetBlock, requests.Blocks, requests.CoreBytes, requests.InCore, requests.Render,
-    requests.LastRoutingDecisions, requests.SetBlock, requests.SetImportance, requests.RemoveBlock,
-    requests.CreateSession, requests.SaveSession, requests.LoadSession, requests.Remember, requests.Recall,
-    requests.Forget, requests.GetEntity, requests.Count, requests.Rebalance, answers.ModelReplied,
-    answers.Embedded, answers.ReadDone, answers.Committed, answers.EffectFailed, answers.Wake,
-    results.Stored, results.Remembered, results.Hit, results.Forgotten, results.BlockSet,
-    results.BlockRemoved, results.SessionCreated, results.SessionSaved, results.SessionLoaded,
-    results.Rebalanced, Config, CoreTier, WorkingTier, SessionInfo, AccessTable, state.Tiers,
-    state.Operation, state.State, results.Recalled, results.Resolution, Rewrite, RewriteCache,
+MODULES: Final = (
+    values, rows, conditions, requests, effects, answers, results, errors, config,
+    core, working, session, archive, rewrites, state,
 )  # fmt: skip
-"""Frozen by a test. Classes of facts that only one workflow knows are added by `register`."""
+"""Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 
 Plain: TypeAlias = "int | str | bytes | bool | Sequence[Plain] | None"
 Encoder = Callable[[Any], Any]  # gives a Plain
-DECODERS: Final[dict[int, type]] = {}
+DECODERS: Final[dict[int, type]] = {TUPLE: tuple, DICT: dict}
 
 PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str, bytes})
 
@@ -77,8 +56,11 @@ ENCODERS: Final[dict[type, Encoder]] = {tuple: lambda value: [TUPLE, *plain_part
 
 
 def register(cls: type, tag: int) -> None:
-    """Give a class its place. The class of a fact needs one, else no operation could be saved in flight."""
-    assert tag not in DECODERS, (tag, cls)
+    """Give a class its tag. The class of a fact needs one, else no operation could be saved in flight."""
+    if tag in DECODERS:
+        raise Incomplete(
+            f"{cls.__name__} has the tag {tag} of {DECODERS[tag].__name__}: give it one of its own"
+        )
     DECODERS[tag] = cls
     if cls not in ENCODERS:
         fields = [field.name for field in attrs.fields(cls) if field.init and field.eq]
@@ -160,7 +142,5 @@ def state_digest(value: "state.State") -> bytes:
     return blake2b(encode(value), digest_size=8).digest()
 
 
-for tag, cls in enumerate(TAGGED):
-    register(cls, tag)
-for tag, cls in enumerate(errors.ERRORS, start=ERROR_TAG_FIRST):
-    register(cls, tag)
+for cls in tagged(MODULES):
+    register(cls, cls.tag)

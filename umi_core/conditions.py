@@ -12,6 +12,7 @@ from umi_core.rows import Body, Entity, Relation, Version
 class Where(Data):
     """Conditions on rows, applied by storage before any cut. None means: not asked."""
 
+    tag = 21
     types: tuple[str, ...] | None = None
     start_ms: int | None = None
     end_ms: int | None = None

@@ -7,7 +7,8 @@ import attrs
 
 from umi_core import limits
 from umi_core.data import Data
-from umi_core.errors import BadConfig, Error, Rejected, shown
+from umi_core.errors import BadConfig, Error, Rejected
+from umi_core.text import shown
 
 
 def option(default: int, low: int, high: int) -> int:
@@ -21,6 +22,7 @@ def option(default: int, low: int, high: int) -> int:
 class Config(Data):
     """Raises Rejected(BadConfig, ...) naming every option that is out of its range."""
 
+    tag = 85
     core_bytes_max: int = option(32_768, limits.CORE_BYTES_MIN, limits.CORE_BYTES_MAX)
     core_entry_count_max: int = option(50, 0, limits.CORE_ENTRY_COUNT_MAX)
     working_bytes_max: int = option(1_048_576, 1, limits.WORKING_BYTES_MAX)

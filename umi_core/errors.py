@@ -15,17 +15,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
-
-SHOWN_CHARS_MAX = 72
-
-
-def shown(value: object) -> str:
-    """A value as a message may show it: short, one line, no surprises for a terminal."""
-    if isinstance(value, int) and value.bit_length() > 256:
-        return f"a number of {value.bit_length()} bits"
-    text = value if isinstance(value, str) else repr(value)
-    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
-    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
+from umi_core.text import shown
 
 
 @attrs.frozen
@@ -35,6 +25,7 @@ class Error(Data):
     A class without fields of its own needs no decorator: it is frozen as its base is, and equal to its like.
     """
 
+    tag: ClassVar[int]
     sentence: ClassVar[str] = ""
 
     def __str__(self) -> str:
@@ -58,6 +49,7 @@ class Rejected(Exception):
 class BadOption(Error):
     """A value of the wrong type or outside its range."""
 
+    tag = 500
     sentence: ClassVar[str] = "{option}: {value} is not allowed, expected {allowed}"
     option: str
     value: str
@@ -67,50 +59,67 @@ class BadOption(Error):
 class BadText(BadOption):
     """Not a text: no `str`, lone surrogates, or characters that this place forbids."""
 
+    tag = 501
+
 
 class BadScope(BadOption):
     """A part of a scope that is empty, too long, has control characters or is no text."""
+
+    tag = 502
 
 
 class BadConfig(BadOption):
     """A setting outside its range, or stored data that the setting leaves no room for."""
 
-
-class BadTime(BadOption): ...
-
-
-class BadMetadata(BadOption): ...
+    tag = 503
 
 
-class BadKey(BadOption): ...
+class BadTime(BadOption):
+    tag = 504
 
 
-class BadId(BadOption): ...
+class BadMetadata(BadOption):
+    tag = 505
 
 
-class BadVersion(BadOption): ...
+class BadKey(BadOption):
+    tag = 506
 
 
-class BadType(BadOption): ...
+class BadId(BadOption):
+    tag = 507
 
 
-class BadTurn(BadOption): ...
+class BadVersion(BadOption):
+    tag = 508
 
 
-class BadScore(BadOption): ...
+class BadType(BadOption):
+    tag = 509
 
 
-class BadDelta(BadOption): ...
+class BadTurn(BadOption):
+    tag = 510
+
+
+class BadScore(BadOption):
+    tag = 511
+
+
+class BadDelta(BadOption):
+    tag = 512
 
 
 @attrs.frozen
 class BadLimit(Error):
+    tag = 513
     sentence: ClassVar[str] = f"limit out of range: {{limit}}, allowed 1 to {RECALL_LIMIT_MAX}"
     limit: str
 
 
 @attrs.frozen
 class BadTimeRange(Error):
+    tag = 514
     sentence: ClassVar[str] = "time range: start {start_ms} after end {end_ms}"
     start_ms: int
     end_ms: int
@@ -118,15 +127,18 @@ class BadTimeRange(Error):
 
 @attrs.frozen
 class BadImportance(Error):
+    tag = 515
     sentence: ClassVar[str] = f"importance out of range: {{importance_ppm}} ppm, allowed 0 to {PPM}"
     importance_ppm: str
 
 
 class EmptyText(Error):
+    tag = 516
     sentence: ClassVar[str] = "text is empty"
 
 
 class EmptyQuery(Error):
+    tag = 517
     sentence: ClassVar[str] = "query is empty"
 
 
@@ -134,15 +146,18 @@ class EmptyQuery(Error):
 class TooLong(Error):
     """Something is longer than its limit; the subclass says what."""
 
+    tag = 518
     size_bytes: int
     limit_bytes: int
 
 
 class TextTooLong(TooLong):
+    tag = 519
     sentence: ClassVar[str] = "text too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
 class QueryTooLong(TooLong):
+    tag = 520
     sentence: ClassVar[str] = "query too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
@@ -150,6 +165,7 @@ class QueryTooLong(TooLong):
 class Full(Error):
     """No room for something; the subclass says where."""
 
+    tag = 558
     used_bytes: int
     limit_bytes: int
     need_bytes: int
@@ -159,6 +175,7 @@ class Full(Error):
 class Damaged(Error):
     """Stored bytes that cannot be used; nothing was loaded, and the subclass says of what."""
 
+    tag = 559
     reason: str
 
 
@@ -166,6 +183,7 @@ class Damaged(Error):
 class KeyReused(Error):
     """The same request_key came with another request."""
 
+    tag = 521
     sentence: ClassVar[str] = "request key reused with another request: {request_key}"
     request_key: str
 
@@ -174,19 +192,23 @@ class KeyReused(Error):
 
 
 class KeyTooLong(TooLong):
+    tag = 522
     sentence: ClassVar[str] = "key too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
 class EntryTooLarge(TooLong):
+    tag = 523
     sentence: ClassVar[str] = "entry too large: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
 class WorkingFull(Full):
+    tag = 524
     sentence: ClassVar[str] = "working memory full: {used_bytes}/{limit_bytes} bytes, need {need_bytes}"
 
 
 @attrs.frozen
 class TooManyEntries(Error):
+    tag = 525
     sentence: ClassVar[str] = "too many entries: {entry_count} exceeds max {entry_count_max}"
     entry_count: int
     entry_count_max: int
@@ -194,12 +216,14 @@ class TooManyEntries(Error):
 
 @attrs.frozen
 class KeyNotFound(Error):
+    tag = 526
     sentence: ClassVar[str] = "key not found: {key}"
     key: str
 
 
 @attrs.frozen
 class ReservedKey(Error):
+    tag = 527
     sentence: ClassVar[str] = "reserved key: {key}"
     key: str
 
@@ -208,12 +232,14 @@ class ReservedKey(Error):
 class TypeMismatch(Error):
     """The value is no counter; `got` is `string: ...` (cut to 64) or `non-UTF8 bytes`."""
 
+    tag = 528
     sentence: ClassVar[str] = "type mismatch: expected i64, got {got}"
     got: str
 
 
 @attrs.frozen
 class Overflow(Error):
+    tag = 529
     sentence: ClassVar[str] = "overflow: {value} + {delta} would overflow"
     value: int
     delta: int
@@ -221,6 +247,7 @@ class Overflow(Error):
 
 @attrs.frozen
 class BadTtl(Error):
+    tag = 530
     sentence: ClassVar[str] = f"ttl out of range: {{ttl_ms}} ms, allowed {TTL_MS_MIN} to {TTL_MS_MAX}"
     ttl_ms: str
 
@@ -230,26 +257,31 @@ class BadTtl(Error):
 
 @attrs.frozen
 class BadKind(Error):
+    tag = 531
     sentence: ClassVar[str] = "unknown block kind: {kind}"
     kind: str
 
 
 class LabelTooLong(TooLong):
+    tag = 532
     sentence: ClassVar[str] = "label too long: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
 class BlockTooLarge(TooLong):
+    tag = 533
     sentence: ClassVar[str] = "block too large: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
 @attrs.frozen
 class TooManyBlocks(Error):
+    tag = 534
     sentence: ClassVar[str] = "too many blocks: {block_count} exceeds max {block_count_max}"
     block_count: int
     block_count_max: int
 
 
 class CoreFull(Full):
+    tag = 535
     sentence: ClassVar[str] = "core memory full: {used_bytes}/{limit_bytes} bytes, need {need_bytes}"
 
 
@@ -257,6 +289,7 @@ class CoreFull(Full):
 class BlockNotFound(Error):
     """`block` is the kind, or kind/label."""
 
+    tag = 536
     sentence: ClassVar[str] = "block not found: {block}"
     block: str
 
@@ -265,38 +298,45 @@ class BlockNotFound(Error):
 
 
 class SnapshotTooBig(TooLong):
+    tag = 537
     sentence: ClassVar[str] = "snapshot too big: {size_bytes} bytes exceeds max {limit_bytes}"
 
 
 class SnapshotDamaged(Damaged):
+    tag = 538
     sentence: ClassVar[str] = "snapshot damaged: {reason}"
 
 
 @attrs.frozen
 class SnapshotVersion(Error):
+    tag = 539
     sentence: ClassVar[str] = "snapshot version not known: {found}"
     found: int
 
 
 @attrs.frozen
 class SnapshotDoesNotFit(Error):
+    tag = 540
     sentence: ClassVar[str] = "snapshot does not fit: {entry_count} entries, {used_bytes} bytes"
     entry_count: int
     used_bytes: int
 
 
 class NoSession(Error):
+    tag = 541
     sentence: ClassVar[str] = "no session: create or load one first"
 
 
 @attrs.frozen
 class SessionNotFound(Error):
+    tag = 542
     sentence: ClassVar[str] = "session not found: {session_id}"
     session_id: str
 
 
 @attrs.frozen
 class SessionConflict(Error):
+    tag = 543
     sentence: ClassVar[str] = "session changed: expected version {expected}, found {found}; load it again"
     expected: int
     found: int
@@ -304,6 +344,7 @@ class SessionConflict(Error):
 
 @attrs.frozen
 class TooManyMembers(Error):
+    tag = 544
     sentence: ClassVar[str] = "too many members: {member_count} exceeds max {member_count_max}"
     member_count: int
     member_count_max: int
@@ -314,6 +355,7 @@ class TooManyMembers(Error):
 
 @attrs.frozen
 class TooBusy(Error):
+    tag = 545
     sentence: ClassVar[str] = "too busy: {op_count} operations in flight, max {op_count_max}"
     op_count: int
     op_count_max: int
@@ -323,34 +365,42 @@ class TooBusy(Error):
 class StepFailed(Error):
     """A step gave up; which one, why, and after how many attempts. What its hooks did stands beside it."""
 
+    tag = 546
     sentence: ClassVar[str] = "step {step} failed: {kind} after {attempts} attempts"
     step: str
     kind: str
     attempts: int
 
 
-class ModelFailed(StepFailed): ...
+class ModelFailed(StepFailed):
+    tag = 547
 
 
-class EmbedFailed(StepFailed): ...
+class EmbedFailed(StepFailed):
+    tag = 548
 
 
-class StorageFailed(StepFailed): ...
+class StorageFailed(StepFailed):
+    tag = 549
 
 
-class StorageRefused(StepFailed): ...
+class StorageRefused(StepFailed):
+    tag = 550
 
 
-class StorageFull(StepFailed): ...
+class StorageFull(StepFailed):
+    tag = 551
 
 
-class Conflict(StepFailed): ...
+class Conflict(StepFailed):
+    tag = 552
 
 
 @attrs.frozen
 class Deposed(Error):
     """A newer life of this memory has claimed the rows; only the working tier still answers here."""
 
+    tag = 553
     sentence: ClassVar[str] = "deposed: a newer epoch than {epoch} was claimed"
     epoch: int
 
@@ -359,6 +409,7 @@ class Deposed(Error):
 class WorkflowBroken(Error):
     """A workflow broke its own table; no built-in one ever does."""
 
+    tag = 554
     sentence: ClassVar[str] = "workflow {workflow}@{revision} broken at {step}: {kind} {names}"
     workflow: str
     revision: int
@@ -374,6 +425,7 @@ class WorkflowBroken(Error):
 class BadWorkflow(Error):
     """One finding about a workflow: `problem` is a fixed name such as MissingFact."""
 
+    tag = 555
     sentence: ClassVar[str] = "{problem}({step}, {names})"
     problem: str
     step: str
@@ -382,23 +434,12 @@ class BadWorkflow(Error):
 
 @attrs.frozen
 class UnknownRevision(Error):
+    tag = 556
     sentence: ClassVar[str] = "unknown revision: {workflow}@{revision}"
     workflow: str
     revision: int
 
 
 class StateDamaged(Damaged):
+    tag = 557
     sentence: ClassVar[str] = "state damaged: {reason}"
-
-
-# Every class of error value, for the codec: only ever added at the end.
-ERRORS = (
-    BadOption, BadText, BadScope, BadConfig, BadTime, BadMetadata, BadKey, BadId, BadVersion, BadType,
-    BadTurn, BadScore, BadDelta, BadLimit, BadTimeRange, BadImportance, EmptyText, EmptyQuery, TooLong,
-    TextTooLong, QueryTooLong, KeyReused, KeyTooLong, EntryTooLarge, WorkingFull, TooManyEntries, KeyNotFound,
-    ReservedKey, TypeMismatch, Overflow, BadTtl, BadKind, LabelTooLong, BlockTooLarge, TooManyBlocks,
-    CoreFull, BlockNotFound, SnapshotTooBig, SnapshotDamaged, SnapshotVersion, SnapshotDoesNotFit, NoSession,
-    SessionNotFound, SessionConflict, TooManyMembers, TooBusy, StepFailed, ModelFailed, EmbedFailed,
-    StorageFailed, StorageRefused, StorageFull, Conflict, Deposed, WorkflowBroken, BadWorkflow,
-    UnknownRevision, StateDamaged, Full, Damaged,
-)  # fmt: skip

@@ -6,42 +6,35 @@ Law 3. What is due is handled before the value, so that an answer at its deadlin
 """
 
 from collections.abc import Mapping
-from typing import assert_never
 
 import attrs
 
-from umi_core import codec
-from umi_core.admission import SERVED_BY, bad_id, bad_op_id, bad_scope
+from umi_core import codec, core_reads
 from umi_core.config import Config
+from umi_core.domains import bad_scope
 from umi_core.engine import lifecycle
 from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.interceptors import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import EPOCH
-from umi_core.errors import BadConfig, BadOption, Deposed, Error, Rejected, StateDamaged, TooBusy, shown
+from umi_core.errors import BadConfig, Deposed, Rejected, StateDamaged, TooBusy
 from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
 from umi_core.messages.answers import Value, Wake
-from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply
+from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
     REQUESTS,
-    Blocks,
-    CoreBytes,
     CoreRead,
-    GetBlock,
-    InCore,
-    LastRoutingDecisions,
     Recall,
-    Render,
     Request,
     WorkflowRequest,
     WorkingRequest,
+    bad_request,
     is_working,
 )
 from umi_core.state import Operation, State
+from umi_core.text import shown
 from umi_core.tiers import working
-from umi_core.tiers.core import CoreTier, bad_kind, bad_label
-from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
@@ -111,10 +104,10 @@ class Memory:
         if isinstance(request, WorkingRequest):
             engine.effects.append(self.working_reply(request))
             return
+        assert isinstance(request, CoreRead | WorkflowRequest)
         state = self.state
-        served = SERVED_BY.get(type(request))
-        error = bad_op_id(request.op_id) or (served[1](request) if served else bad_core_read(request))
-        waits = served is not None or state.phase == "recovering"
+        error = bad_request(request)
+        waits = isinstance(request, WorkflowRequest) or state.phase == "recovering"
         if error is None and waits and self.busy_count() >= OP_COUNT_MAX:
             error = TooBusy(self.busy_count(), OP_COUNT_MAX)
         if error is not None:
@@ -129,9 +122,9 @@ class Memory:
         if barred := self.barred():
             engine.effects.append(Reply(request.op_id, barred))
         elif isinstance(request, CoreRead):
-            engine.effects.append(Reply(request.op_id, core_reply(request, self.state)))
+            engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:
-            lifecycle.begin(engine, SERVED_BY[type(request)][0], request.op_id, given(request))
+            lifecycle.begin(engine, request.workflow, request.op_id, given(request))
 
     def barred(self) -> Outcome | None:
         """Why archive and core answer nothing in this life, or None."""
@@ -148,8 +141,6 @@ class Memory:
     def working_reply(self, request: WorkingRequest) -> Reply:
         state = self.state
         tiers = state.tiers
-        if error := bad_op_id(request.op_id):
-            return Reply(request.op_id, Refused(error))
         outcome = working.answer(tiers.working, request, state.seen_ms, state.config, tiers.session)
         return Reply(request.op_id, outcome)
 
@@ -260,35 +251,3 @@ def fingerprints(state: State, registry: Registry) -> tuple[str, ...]:
     hooks = {op.hooks: None for op in state.operations.values()}
     workflows = [registry.at(name, revision).fingerprint for name, revision in sorted(running)]
     return (*workflows, *(registry.interceptors(generation).fingerprint for generation in sorted(hooks)))
-
-
-# Reads of core.
-
-
-def bad_core_read(request: Request) -> Error | None:
-    if isinstance(request, GetBlock):
-        return bad_kind(request.kind) or bad_label(request.label)
-    if isinstance(request, InCore):
-        return bad_id(request.entity_id)
-    if isinstance(request, Render) and request.form not in ("xml", "markdown"):
-        return BadOption("form", shown(request.form), "xml or markdown")
-    return None
-
-
-def core_reply(request: CoreRead, state: State) -> Outcome:
-    core: CoreTier = state.tiers.core
-    match request:
-        case GetBlock(_, kind, label):
-            return Done(core.find(kind, label))
-        case Blocks():
-            return Done(core.blocks)
-        case CoreBytes():
-            return Done(core.used_bytes)
-        case InCore(_, entity_id):
-            return Done(core.home_of(entity_id) is not None)
-        case Render(_, form):
-            return Done(render_xml(core) if form == "xml" else render_markdown(core))
-        case LastRoutingDecisions():
-            return Done(state.tiers.decisions)
-        case _:
-            assert_never(request)

@@ -1,18 +1,27 @@
 """Rows: what storage holds. A body is one of the frozen values below, under the address of its row.
 
+A kind of row is one class, and this file is all of its declaration: its fields, its kind, its tag in the
+codec, and the id that it lies under.
+
 Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
 """
+
+from typing import ClassVar, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.declared import declared
 from umi_core.values import Block, Pairs, Scope
+
+FILE: Final = "umi_core/rows.py"
 
 
 @attrs.frozen
 class Address:
     """Where a row lies. Every row carries its whole scope."""
 
+    tag = 3
     scope: Scope
     kind: str
     id: str
@@ -25,16 +34,31 @@ class Row(Data):
     `body` is None for a row that storage reports as damaged.
     """
 
+    tag = 4
     address: Address
     version: int
     body: "Body | None"
     score_ppm: int | None = None
 
 
+@attrs.frozen(eq=False)
+class Body:
+    """What a row holds. `row_kind` is the kind of its address; `own_id` is the id that it names."""
+
+    tag: ClassVar[int]
+    row_kind: ClassVar[str]
+
+    def own_id(self) -> str | None:
+        """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
+        return None
+
+
 @attrs.frozen
-class Entity(Data):
+class Entity(Body, Data):
     """The current version of one named fact (or of a note, which has no name of its own)."""
 
+    tag = 5
+    row_kind = "entity"
     id: str
     type: str
     name: str
@@ -56,11 +80,16 @@ class Entity(Data):
     def time_ms(self) -> int:
         return self.updated_ms if self.event_time_ms is None else self.event_time_ms
 
+    def own_id(self) -> str:
+        return self.id
+
 
 @attrs.frozen
-class Version:
+class Version(Body):
     """One version of an entity: what was told and what it came to. `kind` is None for the first."""
 
+    tag = 6
+    row_kind = "version"
     entity_id: str
     version: int
     mention: str
@@ -71,11 +100,16 @@ class Version:
     source: str | None
     at_ms: int
 
+    def own_id(self) -> str:
+        return f"{self.entity_id}@{self.version}"
+
 
 @attrs.frozen
-class Relation(Data):
+class Relation(Body, Data):
     """A directed relation between two (entity id, version); links have version 0 on both ends."""
 
+    tag = 7
+    row_kind = "relation"
     id: str
     kind: str
     source: tuple[str, int]
@@ -85,20 +119,30 @@ class Relation(Data):
     by: str
     at_ms: int
 
+    def own_id(self) -> str:
+        return self.id
+
 
 @attrs.frozen
-class Vector(Data):
+class Vector(Body, Data):
     """The embedding of one version of an entity: whole numbers in -127..127."""
 
+    tag = 8
+    row_kind = "vector"
     entity_id: str
     version: int
     components: tuple[int, ...]
 
+    def own_id(self) -> str:
+        return self.entity_id
+
 
 @attrs.frozen
-class AccessRecord:
+class AccessRecord(Body):
     """How often and when an entity was accessed, with what its score needs besides."""
 
+    tag = 9
+    row_kind = "access"
     entity_id: str
     type: str
     importance_ppm: int
@@ -106,42 +150,55 @@ class AccessRecord:
     first_ms: int
     last_ms: int
 
+    def own_id(self) -> str:
+        return self.entity_id
+
 
 @attrs.frozen
-class Epoch(Data):
+class Epoch(Body, Data):
     """One life of a memory; the version of its row is the epoch."""
 
+    tag = 13
+    row_kind = "epoch"
     claimed_ms: int
 
 
 @attrs.frozen
-class Head(Data):
+class Head(Body, Data):
     """Where the fair scan of the access records stands."""
 
+    tag = 14
+    row_kind = "head"
     cursor: str
 
 
 @attrs.frozen
-class Core(Data):
+class Core(Body, Data):
     """The core tier as one row: limits over all blocks hold because every write expects its version."""
 
+    tag = 12
+    row_kind = "core"
     blocks: tuple[Block, ...]
 
 
 @attrs.frozen
-class Tombstone(Data):
+class Tombstone(Body, Data):
     """What is left of a forgotten entity: the number its next version continues from."""
 
+    tag = 15
+    row_kind = "tombstone"
     version: int
 
 
 @attrs.frozen
-class Receipt(Data):
+class Receipt(Body, Data):
     """What a commit did, so that asking again can be answered without doing it again.
 
     `value` is the value of the reply, one of umi_core.messages.results; `by` the operation: epoch and number.
     """
 
+    tag = 16
+    row_kind = "receipt"
     key: str
     request_digest: bytes
     plan_digest: bytes
@@ -149,11 +206,16 @@ class Receipt(Data):
     at_ms: int
     by: tuple[int, int] = (0, 0)
 
+    def own_id(self) -> str:
+        return self.key
+
 
 @attrs.frozen
-class SessionRow(Data):
+class SessionRow(Body, Data):
     """A saved session: who may load it, and its snapshot."""
 
+    tag = 17
+    row_kind = "session"
     id: str
     user: str
     creator: str
@@ -162,17 +224,8 @@ class SessionRow(Data):
     saved_by: str
     snapshot: bytes
 
+    def own_id(self) -> str:
+        return self.id
 
-Body = (
-    Entity
-    | Version
-    | Relation
-    | Vector
-    | AccessRecord
-    | Core
-    | Epoch
-    | Head
-    | Tombstone
-    | Receipt
-    | SessionRow
-)
+
+BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: cls for cls in declared(globals(), Body)}

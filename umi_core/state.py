@@ -30,6 +30,7 @@ Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
 class Tiers:
     """All that an operation can learn into. Rows get a shallow copy and put new values into it."""
 
+    tag = 90
     core: CoreTier = attrs.field(factory=CoreTier)
     working: WorkingTier = attrs.field(factory=WorkingTier)
     session: SessionInfo = attrs.field(factory=SessionInfo)
@@ -52,6 +53,7 @@ class Operation:
     interceptors still to hear of it, outermost first: those around the row, then those around the attempt.
     """
 
+    tag = 91
     number: int
     op_id: OpId | None
     workflow: str
@@ -79,6 +81,7 @@ class Operation:
 class State:
     """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery."""
 
+    tag = 92
     scope: Scope
     config: Config
     seen_ms: int = 0

@@ -24,6 +24,7 @@ Pairs = tuple[tuple[str, str], ...]
 class Scope:
     """Whose rows these are: user and agent, compared byte for byte."""
 
+    tag = 2
     user: str
     agent: str
 
@@ -32,6 +33,7 @@ class Scope:
 class Entry:
     """A promoted entity as its block shows it. It is a self entry iff its block is persona."""
 
+    tag = 10
     entity_id: str
     version: int
     name: str
@@ -47,6 +49,7 @@ class Entry:
 class Block:
     """A core block: authored text (or None) plus promoted entries in order (promoted_ms, entity_id)."""
 
+    tag = 11
     kind: str
     label: str = ""
     text: str | None = None
@@ -66,6 +69,7 @@ class Block:
 class RoutingDecision(Data):
     """Where one entity was routed, by whom and why. `outcome` is known after the plan."""
 
+    tag = 18
     entity_id: str
     block: str
     promote: bool
@@ -78,5 +82,6 @@ class RoutingDecision(Data):
 
 @attrs.frozen
 class Turn(Data):
+    tag = 19
     role: str
     text: str

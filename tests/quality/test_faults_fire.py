@@ -6,7 +6,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
-SEED_COUNT = 12
+SEED_COUNT = 24
 FIRES = {
     "agents.count": "1", "workload.operations": "20", "memory.semantic_routing": "true",
     "memory.auto_rebalance": "false", "scenario.swarm.mode": "one_kind",

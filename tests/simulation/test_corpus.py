@@ -5,14 +5,12 @@ from pathlib import Path
 import attrs
 import pytest
 
-from umi_sim.faults import kinds as faults
 from umi_sim.kernel.prng import Stream
 from umi_sim.runs import corpus
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
-from umi_sim.workload import pools
-from umi_sim.workload import users as workloads
+from umi_sim.workload import arguments, pools, workloads
 from umi_sim.world import generator
 
 CORPUS = sorted((Path(__file__).resolve().parent.parent.parent / "scenarios" / "seeds").glob("*.json"))
@@ -59,13 +57,13 @@ def another_generator(patch: pytest.MonkeyPatch) -> None:
         return drawn(workload, stream)
 
     patch.setattr(workloads.Workload, "_draw", with_a_draw_more)
-    patch.setattr(
-        workloads, "FIELDS", {name: row[::-1] for name, row in list(workloads.FIELDS.items())[::-1]}
-    )
+    fewer = {name: attrs.evolve(habit, share=(1, 3)) for name, habit in arguments.HABITS.items()}
+    patch.setattr(arguments, "HABITS", fewer)
+    arguments.drawn.cache_clear()
     patch.setattr(pools, "KEYS", pools.KEYS[::-1])
     patch.setattr(generator, "AT_ONCE", (1, 7))
     patch.setattr(generator, "LANDING_MS", (2, 1, 0))
-    patch.setattr(faults, "ACTIVE_SITES", 1)
+    patch.setattr(generator, "ACTIVE_SITES", 1)
 
 
 def test_another_generator_changes_no_kept_run(monkeypatch: pytest.MonkeyPatch) -> None:

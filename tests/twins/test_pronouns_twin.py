@@ -1,4 +1,4 @@
-"""Goal: references are found as the specification lists them: a twin of one regular expression agrees."""
+"""Goal: references are found as M13.2 lists them: a twin of one regular expression agrees."""
 
 import re
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from umi_core.language.pronouns import read
 
-# As in memory.md 13.
+# As in M13.4.
 TERMS = [
     *"he him his himself she her hers herself it its itself they them their theirs themselves".split(),
     *"this that these those here there earlier before previously yesterday recently again".split(),

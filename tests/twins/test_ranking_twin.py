@@ -17,7 +17,7 @@ TERM_SCALE = 10**12
 
 
 def fused_slowly(lists: list[Found], limit: int) -> list[tuple[str, int, int]]:
-    """(id, score, relevance), as the specification writes it; each list is cut to twice the limit."""
+    """(id, score, relevance), as M12.7 writes it; each list is cut to twice the limit."""
     ranked = [best_first(found)[: 2 * limit] for found in lists]
     shown = []
     for key in {key: None for keys in ranked for key in keys}:

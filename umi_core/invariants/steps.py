@@ -380,7 +380,7 @@ def check_loaded(snapshot: bytes, state: State) -> None:
 
 
 def is_sealed(snapshot: bytes) -> bool:
-    """The digest is that of the body (spec/memory.md 5)."""
+    """The digest is that of the body (M5.1)."""
     match session.unpacked(snapshot):
         case [name, version, bytes(body), bytes(digest)]:
             return blake2b(pack([name, version, body]), digest_size=16).digest() == digest

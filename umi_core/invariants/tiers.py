@@ -12,17 +12,19 @@ import attrs
 
 from umi_core import limits
 from umi_core.config import Config
+from umi_core.domains import bad_stored_key
 from umi_core.errors import Error
 from umi_core.invariants.broken import Broken, demand
 from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord
+from umi_core.text import core_text
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
-from umi_core.tiers.core import CoreTier, core_text
+from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import SessionInfo
-from umi_core.tiers.working import WorkingTier, write_error
+from umi_core.tiers.working import WorkingTier
 from umi_core.values import BLOCK_KINDS, Block, Entry
 
 SAMPLE_COUNT: Final = 1
@@ -47,7 +49,7 @@ def check_working(tier: WorkingTier, now_ms: int) -> None:
 
 def check_entry(key: str, value: bytes) -> None:
     demand(not key.startswith("__"), "session-keys-true", "a reserved key is stored", "", key)
-    demand(write_error(key) is None, "tables-bounded", "a key beyond its limits", "", key)
+    demand(bad_stored_key("key", key) is None, "tables-bounded", "a key beyond its limits", "", key)
     limit = limits.WORKING_VALUE_BYTES_MAX
     demand(len(value) <= limit, "tables-bounded", "bytes of a value", limit, len(value))
 

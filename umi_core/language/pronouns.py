@@ -14,7 +14,7 @@ from umi_core.data import Data
 from umi_core.language.words import word_matches
 
 # The terms by language. Words that mean something else in another of them are left out: German "es", Spanish
-# "lo" and "el". English is as in the specification; a word of it stands there once for all languages.
+# "lo" and "el". English is as in M13.4; a word of it stands there once for all languages.
 TERM_ROWS: Final = (
     # Pronouns.
     ("en", "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, "

@@ -10,6 +10,7 @@ from umi_core.rows import Address, Row
 
 @attrs.frozen
 class ModelReplied(Data):
+    tag = 69
     request_id: int
     text: str
 
@@ -18,12 +19,14 @@ class ModelReplied(Data):
 class Embedded(Data):
     """One vector per text, in order. What is not a whole number in range is refused by the memory."""
 
+    tag = 70
     request_id: int
     vectors: tuple[tuple[object, ...], ...]
 
 
 @attrs.frozen
 class ReadDone(Data):
+    tag = 71
     request_id: int
     rows: tuple[Row, ...] = ()
     cursor: str | None = None
@@ -38,6 +41,7 @@ class Committed(Data):
     those of the first batch.
     """
 
+    tag = 72
     request_id: int
     versions: tuple[tuple[Address, int], ...] = ()
     receipt: object = None
@@ -47,6 +51,7 @@ class Committed(Data):
 class EffectFailed(Data):
     """`changed`, at a conflict: the expected rows that differ, with the version found."""
 
+    tag = 73
     request_id: int
     kind: FailureKind
     retry_after_ms: int = 0
@@ -56,6 +61,8 @@ class EffectFailed(Data):
 @attrs.frozen
 class Wake(Data):
     """Only time has passed."""
+
+    tag = 74
 
 
 Answer = ModelReplied | Embedded | ReadDone | Committed | EffectFailed

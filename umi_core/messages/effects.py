@@ -29,11 +29,15 @@ FailureKind = Literal[
 ]
 
 
+MAIN: Final = "main"  # the store of whoever names none
+
+
 # Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
 
 
 @attrs.frozen
 class ByIds(Data):
+    tag = 20
     addresses: tuple[Address, ...]
 
 
@@ -44,6 +48,7 @@ class ByFilter(Data):
     None asks for all: the engine follows the cursor in pages, and the row that asked gets one answer.
     """
 
+    tag = 22
     scope: Scope
     kinds: tuple[str, ...]
     where: Where = ANYTHING
@@ -53,6 +58,7 @@ class ByFilter(Data):
 
 @attrs.frozen
 class CountRows(Data):
+    tag = 23
     scope: Scope
     kinds: tuple[str, ...]
     where: Where = ANYTHING
@@ -62,6 +68,7 @@ class CountRows(Data):
 class ByVector(Data):
     """Entities by vector relevance, order (score descending, id)."""
 
+    tag = 24
     scope: Scope
     vector: tuple[int, ...]
     where: Where
@@ -73,6 +80,7 @@ class ByVector(Data):
 class ByWords(Data):
     """Entities by word relevance, order (score descending, id)."""
 
+    tag = 25
     scope: Scope
     text: str
     where: Where
@@ -90,6 +98,7 @@ Query = ByIds | ByFilter | CountRows | ByVector | ByWords
 class Write(Data):
     """Put a row, or delete it (body None). Deleting what is absent changes nothing."""
 
+    tag = 26
     address: Address
     body: Body | None
 
@@ -98,6 +107,7 @@ class Write(Data):
 class Expect(Data):
     """The row version this commit was planned from; 0 means absent."""
 
+    tag = 27
     address: Address
     version: int
 
@@ -107,6 +117,7 @@ class Expect(Data):
 
 @attrs.frozen
 class AskModel(Data):
+    tag = 28
     task: str
     prompt: str
     profile: str = "default"
@@ -116,6 +127,7 @@ class AskModel(Data):
 
 @attrs.frozen
 class Embed(Data):
+    tag = 29
     texts: tuple[str, ...]
     profile: str = "default"
     request_id: int = 0
@@ -124,8 +136,9 @@ class Embed(Data):
 
 @attrs.frozen
 class Read(Data):
+    tag = 30
     query: Query
-    store: str = "main"
+    store: str = MAIN
     request_id: int = 0
     timeout_ms: int = 0
 
@@ -138,10 +151,11 @@ class Commit(Data):
     known. A row that gives none gets one from the engine, the same for all its attempts and plans.
     """
 
+    tag = 31
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
     key: str = ""
-    store: str = "main"
+    store: str = MAIN
     request_id: int = 0
     timeout_ms: int = 0
 
@@ -168,6 +182,7 @@ def filled_in(asked: Asked, request_id: int, timeout_ms: int, profile: str, key:
 class Degraded(Data):
     """One named way in which an operation finished with less: `step:substitute`, why, how often."""
 
+    tag = 32
     name: str
     reason: str
     count: int = 1
@@ -175,6 +190,7 @@ class Degraded(Data):
 
 @attrs.frozen
 class Done(Data):
+    tag = 33
     value: object = None
     degraded: tuple[Degraded, ...] = ()
 
@@ -183,6 +199,7 @@ class Done(Data):
 class Refused(Data):
     """The caller's fault; nothing changed."""
 
+    tag = 34
     error: Error
 
 
@@ -190,12 +207,15 @@ class Refused(Data):
 class Failed(Data):
     """The world's fault; nothing changed."""
 
+    tag = 35
     error: Error
 
 
 @attrs.frozen
 class Unknown(Data):
     """The last commit was never answered for certain: it may or may not have happened."""
+
+    tag = 36
 
 
 Outcome = Done | Refused | Failed | Unknown
@@ -206,6 +226,7 @@ OpId = int | str
 class ModelCall(Data):
     """One attempt of AskModel or Embed. Times are the memory's; answered_ms is None if no answer came."""
 
+    tag = 37
     workflow: str
     revision: int
     step: str
@@ -229,6 +250,7 @@ class HookNote(Data):
     raised, or `bad_result`. One that failed at `after` says that what it is around had succeeded.
     """
 
+    tag = 38
     name: str
     hook: str
     what: str
@@ -237,6 +259,7 @@ class HookNote(Data):
 
 @attrs.frozen
 class Reply(Data):
+    tag = 39
     op_id: OpId
     outcome: Outcome
     calls: tuple[ModelCall, ...] = ()

@@ -1,220 +1,317 @@
-"""All a memory can be told: requests of users, answers of the world, and that time has passed.
+"""All that users ask of a memory.
+
+A request is one class, and this file is all of its declaration: its fields, each with the domain of its
+values, its tag in the codec, and for an operation the workflow that serves it. Besides it has a handler: a
+working request in tiers/working.py, a read of core in core_reads.py, any other is a workflow. Who forgets one
+is told so when the modules are imported.
 
 Every request carries `op_id`, the caller's label; it comes back with the reply and is never compared. Fields
-of a request hold what the caller gave, right or wrong: the memory checks them and refuses with a typed error.
+hold what the caller gave, right or wrong: the memory checks them against their domains, in the order of the
+fields, and refuses with a typed error.
 """
 
 import re
-from typing import Final, TypeGuard, get_args
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, TypeGuard, get_args
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.messages.effects import OpId
-from umi_core.values import Pairs, Turn
+from umi_core.declared import declared
+from umi_core.domains import (
+    BlockKind,
+    BlockLabel,
+    BlockText,
+    Deep,
+    Delta,
+    EntityId,
+    EventTime,
+    Flag,
+    Form,
+    Importance,
+    Key,
+    Limit,
+    Members,
+    Metadata,
+    OpLabel,
+    Query,
+    RequestKey,
+    Score,
+    SessionId,
+    Source,
+    StoredKey,
+    Text,
+    TimeRange,
+    Ttl,
+    Turns,
+    Types,
+    Value,
+    VersionNumber,
+    domain_of,
+    plain_type,
+)
+from umi_core.errors import BlockTooLarge, Error
+from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.text import line_ends, size, tidy
 
-# What requests of one shape share. A class without fields of its own is frozen as its base is.
-
-
-@attrs.frozen
-class Bare(Data):
-    op_id: OpId
-
-
-@attrs.frozen
-class OfKey(Data):
-    op_id: OpId
-    key: str
-
-
-@attrs.frozen
-class OfBlock(Data):
-    op_id: OpId
-    kind: str
-    label: str = ""
-
-
-# Working tier: answered in the step that brings them.
-
-
-@attrs.frozen
-class Set(Data):
-    op_id: OpId
-    key: str
-    value: bytes
-    ttl_ms: int | None = None
-
-
-class Get(OfKey): ...
-
-
-class Exists(OfKey): ...
-
-
-class Delete(OfKey): ...
+FILE: Final = "umi_core/messages/requests.py"
 
 
 @attrs.frozen
-class Incr(Data):
-    op_id: OpId
-    key: str
-    delta: int = 1
+class Request(Data):
+    """`stores`: it may leave something that later requests find; `shows`: it tells what there is."""
+
+    tag: ClassVar[int]
+    stores: ClassVar[bool] = False
+    shows: ClassVar[bool] = False
+    op_id: OpLabel
+
+    def contradiction(self) -> Error | None:
+        """What is wrong with fields that are right one by one."""
+        return None
+
+
+# Working tier: answered in the step that brings them. A class without fields is frozen as its base is.
 
 
 @attrs.frozen
-class Append(Data):
-    op_id: OpId
-    key: str
-    value: bytes
+class WorkingRequest(Request): ...
 
 
-class Touch(OfKey): ...
+@attrs.frozen
+class Set(WorkingRequest):
+    tag = 40
+    stores = True
+    key: StoredKey
+    value: Value
+    ttl_ms: Ttl | None = None
 
 
-class Sweep(Bare): ...
+@attrs.frozen
+class Get(WorkingRequest):
+    tag = 41
+    shows = True
+    key: Key
 
 
-class Clear(Bare): ...
+@attrs.frozen
+class Exists(WorkingRequest):
+    tag = 42
+    shows = True
+    key: Key
 
 
-class Len(Bare): ...
+@attrs.frozen
+class Delete(WorkingRequest):
+    tag = 43
+    key: StoredKey
 
 
-class Bytes(Bare): ...
+@attrs.frozen
+class Incr(WorkingRequest):
+    tag = 44
+    stores = True
+    key: StoredKey
+    delta: Delta = 1
+
+
+@attrs.frozen
+class Append(WorkingRequest):
+    tag = 45
+    stores = True
+    key: StoredKey
+    value: Value
+
+
+@attrs.frozen
+class Touch(WorkingRequest):
+    tag = 46
+    key: StoredKey
+
+
+class Sweep(WorkingRequest):
+    tag = 47
+
+
+class Clear(WorkingRequest):
+    tag = 48
+
+
+class Len(WorkingRequest):
+    tag = 49
+
+
+class Bytes(WorkingRequest):
+    tag = 50
 
 
 # Reads of the core tier: answered at once when recovery is done.
 
 
-class GetBlock(OfBlock): ...
-
-
-class Blocks(Bare): ...
-
-
-class CoreBytes(Bare): ...
+@attrs.frozen
+class CoreRead(Request): ...
 
 
 @attrs.frozen
-class InCore(Data):
-    op_id: OpId
-    entity_id: str
+class GetBlock(CoreRead):
+    tag = 51
+    shows = True
+    kind: BlockKind
+    label: BlockLabel = ""
+
+
+class Blocks(CoreRead):
+    tag = 52
+    shows = True
+
+
+class CoreBytes(CoreRead):
+    tag = 53
 
 
 @attrs.frozen
-class Render(Data):
-    op_id: OpId
-    form: str = "xml"
-
-
-class LastRoutingDecisions(Bare): ...
-
-
-# Workflows.
+class InCore(CoreRead):
+    tag = 54
+    shows = True
+    entity_id: EntityId
 
 
 @attrs.frozen
-class SetBlock(Data):
-    op_id: OpId
-    kind: str
-    text: str
-    label: str = ""
-    importance_ppm: int | None = None
+class Render(CoreRead):
+    tag = 55
+    shows = True
+    form: Form = "xml"
+
+
+class LastRoutingDecisions(CoreRead):
+    tag = 56
+
+
+# Operations: each is served by the workflow that it names.
 
 
 @attrs.frozen
-class SetImportance(Data):
-    op_id: OpId
-    kind: str
-    importance_ppm: int
-    label: str = ""
-
-
-class RemoveBlock(OfBlock): ...
+class WorkflowRequest(Request):
+    workflow: ClassVar[str]
 
 
 @attrs.frozen
-class CreateSession(Data):
-    op_id: OpId
-    members: tuple[str, ...] = ()
+class SetBlock(WorkflowRequest):
+    tag = 57
+    workflow = "write_block"
+    stores = True
+    kind: BlockKind
+    text: BlockText
+    label: BlockLabel = ""
+    importance_ppm: Importance | None = None
+
+    def contradiction(self) -> Error | None:
+        """Text and label share the space of their block."""
+        size_bytes = size(tidy(self.label)) + size(line_ends(self.text))
+        return BlockTooLarge(size_bytes, BLOCK_BYTES_MAX) if size_bytes > BLOCK_BYTES_MAX else None
 
 
 @attrs.frozen
-class SaveSession(Data):
-    op_id: OpId
-    hand_to: tuple[str, ...] = ()
+class SetImportance(WorkflowRequest):
+    tag = 58
+    workflow = "write_block"
+    kind: BlockKind
+    importance_ppm: Importance
+    label: BlockLabel = ""
 
 
 @attrs.frozen
-class LoadSession(Data):
-    op_id: OpId
-    session_id: str
+class RemoveBlock(WorkflowRequest):
+    tag = 59
+    workflow = "write_block"
+    kind: BlockKind
+    label: BlockLabel = ""
 
 
 @attrs.frozen
-class Remember(Data):
-    op_id: OpId
-    text: str
-    extract: bool = True
-    evolve: bool = True
-    embed: bool = True
-    importance_ppm: int | None = None
-    event_time_ms: int | None = None
-    metadata: Pairs = ()
-    source: str | None = None
-    request_key: str | None = None
+class CreateSession(WorkflowRequest):
+    tag = 60
+    workflow = "create_session"
+    stores = True
+    members: Members = ()
 
 
 @attrs.frozen
-class Recall(Data):
-    op_id: OpId
-    query: str
-    limit: int | None = None
-    deep: bool | None = None
-    time_range: tuple[int | None, int | None] | None = None
-    types: tuple[str, ...] | None = None
-    turns: tuple[Turn, ...] = ()
-    resolve: bool = True
-    min_score_ppm: int | None = None
+class SaveSession(WorkflowRequest):
+    tag = 61
+    workflow = "save_session"
+    hand_to: Members = ()
 
 
 @attrs.frozen
-class Forget(Data):
-    op_id: OpId
-    entity_id: str
-    request_key: str | None = None
+class LoadSession(WorkflowRequest):
+    tag = 62
+    workflow = "load_session"
+    session_id: SessionId
 
 
 @attrs.frozen
-class GetEntity(Data):
-    op_id: OpId
-    entity_id: str
-    version: int | None = None
+class Remember(WorkflowRequest):
+    tag = 63
+    workflow = "remember"
+    stores = True
+    text: Text
+    extract: Flag = True
+    evolve: Flag = True
+    embed: Flag = True
+    importance_ppm: Importance | None = None
+    event_time_ms: EventTime | None = None
+    metadata: Metadata = ()
+    source: Source | None = None
+    request_key: RequestKey | None = None
 
 
 @attrs.frozen
-class Count(Data):
-    op_id: OpId
-    types: tuple[str, ...] | None = None
+class Recall(WorkflowRequest):
+    tag = 64
+    workflow = "recall"
+    shows = True
+    query: Query
+    limit: Limit | None = None
+    deep: Deep | None = None
+    time_range: TimeRange | None = None
+    types: Types | None = None
+    turns: Turns = ()
+    resolve: Flag = True
+    min_score_ppm: Score | None = None
 
 
-class Rebalance(Bare): ...
+@attrs.frozen
+class Forget(WorkflowRequest):
+    tag = 65
+    workflow = "forget"
+    entity_id: EntityId
+    request_key: RequestKey | None = None
 
 
-WorkingRequest = Set | Get | Exists | Delete | Incr | Append | Touch | Sweep | Clear | Len | Bytes
-CoreRead = GetBlock | Blocks | CoreBytes | InCore | Render | LastRoutingDecisions
-WorkflowRequest = (
-    SetBlock | SetImportance | RemoveBlock | CreateSession | SaveSession | LoadSession
-    | Remember | Recall | Forget | GetEntity | Count | Rebalance
-)  # fmt: skip
-Request = WorkingRequest | CoreRead | WorkflowRequest
-
-WORKING: Final = frozenset(get_args(WorkingRequest))
+@attrs.frozen
+class GetEntity(WorkflowRequest):
+    tag = 66
+    workflow = "get_entity"
+    shows = True
+    entity_id: EntityId
+    version: VersionNumber | None = None
 
 
-def is_working(value: object) -> TypeGuard[WorkingRequest]:
-    """A look-up, for those who ask at every step: a union of classes is slow to go through."""
-    return value.__class__ in WORKING
+@attrs.frozen
+class Count(WorkflowRequest):
+    tag = 67
+    workflow = "count"
+    shows = True
+    types: Types | None = None
+
+
+class Rebalance(WorkflowRequest):
+    tag = 68
+    workflow = "rebalance"
+
+
+# What follows from the classes.
 
 
 def request_name(request_type: type) -> str:
@@ -222,7 +319,64 @@ def request_name(request_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-REQUESTS: Final[dict[str, type[Request]]] = {
-    request_name(kind): kind
-    for kind in (*get_args(WorkingRequest), *get_args(CoreRead), *get_args(WorkflowRequest))
+ALL: Final = declared(globals(), Request)
+REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
+WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest))
+
+
+def is_working(value: object) -> TypeGuard[WorkingRequest]:
+    """A look-up, for those who ask at every step."""
+    return value.__class__ in WORKING
+
+
+def bad_request(request: Request) -> Error | None:
+    """The first thing wrong with what a caller gave, field by field, then with the fields together."""
+    for name, is_optional, wrong in CHECKS[request.__class__]:
+        value = getattr(request, name)
+        if value is None and is_optional:
+            continue
+        if (error := wrong(name, value)) is not None:
+            return error
+    return request.contradiction()
+
+
+Checks = tuple[tuple[str, bool, Callable[[str, Any], Error | None]], ...]
+
+
+def checks_of(cls: type[Request]) -> Checks:
+    """Of each field: its name, whether it may be None, and what is wrong with any other value."""
+    return tuple(
+        (field.name, type(None) in get_args(field.type), domain_of(field.type).wrong)
+        for field in attrs.fields(cls)
+    )
+
+
+CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
+
+
+@attrs.frozen
+class Argument(Data):
+    """A field of a request besides its label, for those who draw and read requests."""
+
+    name: str
+    domain: str
+    type: Any  # without the domain; of one that may be None both alternatives
+    is_required: bool
+
+    @property
+    def may_be_none(self) -> bool:
+        return type(None) in get_args(self.type)
+
+
+ARGUMENTS: Final = {
+    cls: tuple(
+        Argument(it.name, domain_of(it.type).name, plain_type(it.type), it.default is attrs.NOTHING)
+        for it in attrs.fields(cls)[1:]
+    )
+    for cls in ALL
 }
+
+
+def arguments_of(cls: type[Request]) -> tuple[Argument, ...]:
+    """The fields that a caller fills in, in their order."""
+    return ARGUMENTS[cls]

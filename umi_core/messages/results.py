@@ -13,6 +13,7 @@ from umi_core.values import Block, RoutingDecision
 class Stored(Data):
     """One entity of a remember; `change` is created, updated or unchanged."""
 
+    tag = 75
     id: str
     version: int
     change: str
@@ -24,6 +25,7 @@ class Remembered(Data):
     about. `dropped` are (index in the model's answer, reason). `relation_dropped_count`: no room for more.
     `repeated`: the request key was known, nothing was done."""
 
+    tag = 76
     entities: tuple[Stored, ...]
     relations: tuple[Relation, ...] = ()
     needs_resolution: bool = False
@@ -40,6 +42,7 @@ class Hit(Data):
     """`contradicts`: refs (`id@version`) of the statements that this one contradicts, its own former version
     among them."""
 
+    tag = 77
     id: str
     version: int
     type: str
@@ -62,6 +65,7 @@ class Resolution(Data):
     rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
     """
 
+    tag = 94
     outcome: ResolutionOutcome
     query: str
     terms: tuple[str, ...] = ()
@@ -73,6 +77,7 @@ class Resolution(Data):
 class Recalled(Data):
     """`variants` are the queries that were searched; `deep_used`: there is more than one."""
 
+    tag = 93
     hits: tuple[Hit, ...]
     resolution: Resolution
     variants: tuple[str, ...]
@@ -84,6 +89,7 @@ class Recalled(Data):
 
 @attrs.frozen
 class Forgotten(Data):
+    tag = 78
     existed: bool
     repeated: bool = False
 
@@ -98,17 +104,20 @@ def as_repeated(value: object) -> Remembered | Forgotten:
 class BlockSet(Data):
     """Entities that left core to make room for authored text."""
 
+    tag = 79
     evicted: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class BlockRemoved(Data):
+    tag = 80
     text: str | None
     evicted: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class SessionCreated(Data):
+    tag = 81
     session_id: str
     started_ms: int
     dropped_count: int = 0
@@ -116,6 +125,7 @@ class SessionCreated(Data):
 
 @attrs.frozen
 class SessionSaved(Data):
+    tag = 82
     session_id: str
     version: int
     saved_ms: int
@@ -123,6 +133,7 @@ class SessionSaved(Data):
 
 @attrs.frozen
 class SessionLoaded(Data):
+    tag = 83
     version: int
     expired_at_rest: int
 
@@ -131,6 +142,7 @@ class SessionLoaded(Data):
 class Rebalanced(Data):
     """What a rebalance did; `cursor` is empty when the scan reached the end."""
 
+    tag = 84
     promoted: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
     repaired: tuple[str, ...] = ()

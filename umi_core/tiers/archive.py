@@ -36,6 +36,7 @@ class AccessTable(Data):
     first. Both are tuples: what is encoded and decoded must go on in the same order.
     """
 
+    tag = 89
     records: Mapping[str, AccessRecord] = {}
     unsaved: Mapping[str, None] = {}
     cursor: str = ""

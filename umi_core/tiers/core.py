@@ -8,7 +8,6 @@ Law 4. Entries lie in unlabelled blocks only, never in system; a self entry is o
 Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final, Literal
@@ -19,23 +18,16 @@ from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.errors import (
-    BadImportance,
-    BadKind,
-    BadText,
     BlockNotFound,
-    BlockTooLarge,
     CoreFull,
     Error,
-    LabelTooLong,
-    TooLong,
     TooManyBlocks,
-    shown,
 )
 from umi_core.limits import BLOCK_BYTES_MAX, BLOCK_COUNT_MAX, ENTRY_TEXT_BYTES_MAX, PPM
 from umi_core.policies.eviction import Shortage, Standing, victims
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Entity
-from umi_core.text import cut, has_control, is_text, size, tidy
+from umi_core.text import core_text, cut, is_text, line_ends, size, tidy
 from umi_core.values import BLOCK_KINDS, Block, Entry
 
 ENTRY_KINDS: Final = BLOCK_KINDS[1:]
@@ -49,6 +41,7 @@ AdmissionOutcome = Literal["promoted", "already_in_core", "moved", "refused_full
 class CoreTier(Data):
     """Blocks in order (kind, label bytes), and the version of the guard row they belong to."""
 
+    tag = 86
     blocks: tuple[Block, ...] = ()
     guard_version: int = 0
 
@@ -82,7 +75,7 @@ def core_of(blocks: Iterable[Block], guard_version: int = 0) -> CoreTier:
     return CoreTier(tuple(sorted(kept, key=lambda block: block.order)), guard_version)
 
 
-# Authored text: what users write.
+# Authored text: what users write, checked at the door already.
 
 
 @attrs.frozen
@@ -104,9 +97,7 @@ def set_block(
     config: Config,
 ) -> CoreWrite | Error:
     """Create or replace the authored text; entries stay if there is room, importance unless it is given."""
-    asked = authored(kind, text, label, importance_ppm)
-    if isinstance(asked, Error):
-        return asked
+    asked = Block(kind, tidy(label), line_ends(text))
     old = core.find(kind, asked.label) or Block(kind, asked.label)
     if old.text is None and core.authored_count >= BLOCK_COUNT_MAX:
         return TooManyBlocks(core.authored_count, BLOCK_COUNT_MAX)
@@ -127,8 +118,6 @@ def core_full(core: CoreTier, old: Block, asked: Block, config: Config) -> CoreF
 
 
 def set_importance(core: CoreTier, kind: str, importance_ppm: int, label: str = "") -> CoreWrite | Error:
-    if error := bad_kind(kind) or bad_importance(importance_ppm):
-        return error
     block = core.find(kind, label)
     if block is None:
         return BlockNotFound(slot_name(kind, label))
@@ -137,49 +126,11 @@ def set_importance(core: CoreTier, kind: str, importance_ppm: int, label: str = 
 
 def remove_block(core: CoreTier, kind: str, label: str = "") -> CoreWrite | Error:
     """Text and entries leave, self entries too."""
-    if error := bad_kind(kind):
-        return error
     block = core.find(kind, label)
     if block is None:
         return BlockNotFound(slot_name(kind, label))
     left = tuple(entry.entity_id for entry in block.entries)
     return CoreWrite(put(core, Block(block.kind, block.label)), left, block.text)
-
-
-def authored(kind: str, text: str, label: str, importance_ppm: int | None) -> Block | Error:
-    """The text as its block will hold it, or the first thing wrong with the request, whatever is in core."""
-    if error := bad_kind(kind) or bad_label(label) or bad_text(text):
-        return error
-    block = Block(kind, tidy(label), line_ends(text))
-    return (
-        too_long(LabelTooLong, size(block.label), limits.BLOCK_LABEL_BYTES_MAX)
-        or bad_importance(0 if importance_ppm is None else importance_ppm)
-        or too_long(BlockTooLarge, block.size_bytes, BLOCK_BYTES_MAX)
-        or block
-    )
-
-
-def bad_kind(kind: object) -> BadKind | None:
-    return None if type(kind) is str and kind in BLOCK_KINDS else BadKind(shown(kind))
-
-
-def bad_label(label: str) -> BadText | None:
-    good = is_text(label) and not has_control(tidy(label)) and not FORBIDDEN.search(tidy(label))
-    return None if good else BadText("label", shown(label), "one line of text without control characters")
-
-
-def bad_text(text: str) -> BadText | None:
-    good = is_text(text) and not FORBIDDEN.search(text)
-    return None if good else BadText("text", shown(text), "text without control characters")
-
-
-def bad_importance(value: object) -> BadImportance | None:
-    good = type(value) is int and 0 <= value <= PPM  # so no bool, and no number of a class of its own
-    return None if good else BadImportance(shown(value))
-
-
-def too_long(error: type[TooLong], size_bytes: int, limit_bytes: int) -> TooLong | None:
-    return error(size_bytes, limit_bytes) if size_bytes > limit_bytes else None
 
 
 # Promoted entries: what the memory puts in.
@@ -323,17 +274,6 @@ def slot_name(kind: str, label: str) -> str:
 
 
 # Text.
-
-FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # what XML has no way to write
-
-
-def line_ends(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def core_text(text: str) -> str:
-    """Promoted text as core may show it; in authored text the same characters are an error instead."""
-    return FORBIDDEN.sub("\ufffd", line_ends(text))
 
 
 def entry_text(content: str, limit_bytes: int) -> str:

@@ -29,6 +29,7 @@ def rewrite_key(scope: Scope, query: str, turns: tuple[Turn, ...]) -> bytes:
 
 @attrs.frozen
 class Rewrite(Data):
+    tag = 95
     key: bytes
     stored_ms: int
     resolution: Resolution
@@ -38,6 +39,7 @@ class Rewrite(Data):
 class RewriteCache(Data):
     """Least recently used first."""
 
+    tag = 96
     rewrites: tuple[Rewrite, ...] = ()
 
     def find(self, key: bytes, now_ms: int) -> Resolution | None:

@@ -18,10 +18,11 @@ import msgpack
 from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
+from umi_core.domains import bad_stored_key
 from umi_core.errors import Error, SnapshotDamaged
 from umi_core.ids import pack
 from umi_core.text import cut, is_text, size
-from umi_core.tiers.working import WorkingTier, write_error
+from umi_core.tiers.working import WorkingTier
 
 __all__ = ["Loaded", "SessionInfo", "decode", "encode", "recalled", "remembered", "reserved"]
 
@@ -37,6 +38,7 @@ class SessionInfo(Data):
     put a session in place, so that the answer to a save can tell whether what was saved is still here.
     """
 
+    tag = 88
     session_id: str | None = None
     started_ms: int | None = None
     interaction_count: int = 0
@@ -125,7 +127,7 @@ class Loaded(Data):
 
 
 def decode(data: bytes, now_ms: int, config: Config) -> Loaded | Error:
-    """Check everything, in the order of the spec, and only then make a tier."""
+    """Check everything, in the order of M5.4, and only then make a tier."""
     if len(data) > limits.SNAPSHOT_BYTES_MAX:
         return errors.SnapshotTooBig(len(data), limits.SNAPSHOT_BYTES_MAX)
     match unpacked(data):
@@ -188,7 +190,7 @@ def bad_rows(rows: list[Any]) -> str | None:
 def bad_row(row: object) -> str | None:
     match row:
         case [str(key), bytes(value), int(left_ms)] if is_int(left_ms):
-            if (error := write_error(key)) is not None:
+            if (error := bad_stored_key("key", key)) is not None:
                 return str(error)
             if len(value) > limits.WORKING_VALUE_BYTES_MAX:
                 return f"value of {len(value)} bytes"

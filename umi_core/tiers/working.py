@@ -9,19 +9,20 @@ Law 5. used_bytes is the sum of the UTF-8 bytes of all keys and values, and stay
 Law 6. Keys that start with `__` show the session: readable, never stored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 import attrs
 
 from umi_core import errors, limits
 from umi_core.config import Config
-from umi_core.errors import Error, shown
+from umi_core.declared import complete
+from umi_core.domains import bad_stored_key
 from umi_core.messages import requests
 from umi_core.messages.effects import Done, Outcome, Refused
-from umi_core.text import cut, is_text, size
+from umi_core.text import cut, size
 
-__all__ = ["WorkingTier", "answer", "check", "drop_expired", "write_error"]
+__all__ = ["WorkingTier", "answer", "check", "drop_expired"]
 
 DONE: Final = Done()
 LOOK_MS: Final = limits.I64_MIN  # a due time not known yet: the next request looks
@@ -30,7 +31,6 @@ FALSE: Final = Done(False)
 SIGNS: Final = (b"+", b"-")
 NUMBER_BYTES_MAX: Final = 20
 SHOWN_VALUE_BYTES_MAX: Final = 64
-I64: Final = f"a whole number from {limits.I64_MIN} to {limits.I64_MAX}"
 
 
 class Info(Protocol):
@@ -43,6 +43,7 @@ class Info(Protocol):
 class WorkingTier:
     """The one tier that is changed in place. `due_ms` is derived, so it is in no digest."""
 
+    tag = 87
     entries: dict[str, tuple[bytes, int]] = attrs.Factory(dict)  # key -> (value, expires_ms)
     used_bytes: int = 0
     expired_count: int = 0  # since the last sweep
@@ -55,6 +56,8 @@ def answer(
     """Drop what has expired, then do what the request asks. O(1) unless something is due."""
     if tier.due_ms <= now_ms:
         drop_expired(tier, now_ms)
+    if (error := requests.bad_request(request)) is not None:
+        return Refused(error)
     return ANSWERS[request.__class__](tier, request, now_ms, config, info)
 
 
@@ -69,23 +72,15 @@ def drop_expired(tier: WorkingTier, now_ms: int) -> None:
     assert now_ms < tier.due_ms
 
 
-# One function per request; each checks in the order in which errors are promised.
+# One function per request, whose fields are in their domains.
 
 
 def on_set(tier: WorkingTier, request: requests.Set, now_ms: int, config: Config, info: Info) -> Outcome:
-    key, value, ttl_ms = request.key, request.value, request.ttl_ms
-    if (error := write_error(key)) is not None:
-        return Refused(error)
-    if ttl_ms is None:
-        ttl_ms = config.working_ttl_ms_default
-    elif ttl_ms.__class__ is not int or not limits.TTL_MS_MIN <= ttl_ms <= limits.TTL_MS_MAX:
-        return Refused(errors.BadTtl(shown(ttl_ms)))
-    return put(tier, key, value, now_ms + ttl_ms, config, DONE)
+    ttl_ms = config.working_ttl_ms_default if request.ttl_ms is None else request.ttl_ms
+    return put(tier, request.key, request.value, now_ms + ttl_ms, config, DONE)
 
 
 def on_get(tier: WorkingTier, request: requests.Get, now_ms: int, config: Config, info: Info) -> Outcome:
-    if (error := read_error(request.key)) is not None:
-        return Refused(error)
     value = look_up(tier, request.key, config, info)
     return DONE if value is None else Done(value)
 
@@ -93,16 +88,12 @@ def on_get(tier: WorkingTier, request: requests.Get, now_ms: int, config: Config
 def on_exists(
     tier: WorkingTier, request: requests.Exists, now_ms: int, config: Config, info: Info
 ) -> Outcome:
-    if (error := read_error(request.key)) is not None:
-        return Refused(error)
     return FALSE if look_up(tier, request.key, config, info) is None else TRUE
 
 
 def on_delete(
     tier: WorkingTier, request: requests.Delete, now_ms: int, config: Config, info: Info
 ) -> Outcome:
-    if (error := write_error(request.key)) is not None:
-        return Refused(error)
     if request.key not in tier.entries:
         return FALSE
     drop(tier, request.key)
@@ -111,10 +102,6 @@ def on_delete(
 
 def on_incr(tier: WorkingTier, request: requests.Incr, now_ms: int, config: Config, info: Info) -> Outcome:
     key, delta = request.key, request.delta
-    if (error := write_error(key)) is not None:
-        return Refused(error)
-    if delta.__class__ is not int or not limits.I64_MIN <= delta <= limits.I64_MAX:
-        return Refused(errors.BadDelta("delta", shown(delta), I64))
     value, expires_ms = tier.entries.get(key, (b"0", now_ms))
     number = i64(value)
     if number is None:
@@ -128,17 +115,12 @@ def on_incr(tier: WorkingTier, request: requests.Incr, now_ms: int, config: Conf
 def on_append(
     tier: WorkingTier, request: requests.Append, now_ms: int, config: Config, info: Info
 ) -> Outcome:
-    key, more = request.key, request.value
-    if (error := write_error(key)) is not None:
-        return Refused(error)
-    value, expires_ms = tier.entries.get(key, (b"", now_ms))
-    whole = value + more if more.__class__ is bytes else more  # put refuses what is not bytes
-    return put(tier, key, whole, renewed(expires_ms, now_ms, config), config, DONE)
+    value, expires_ms = tier.entries.get(request.key, (b"", now_ms))
+    expires_ms = renewed(expires_ms, now_ms, config)
+    return put(tier, request.key, value + request.value, expires_ms, config, DONE)
 
 
 def on_touch(tier: WorkingTier, request: requests.Touch, now_ms: int, config: Config, info: Info) -> Outcome:
-    if (error := write_error(request.key)) is not None:
-        return Refused(error)
     if (entry := tier.entries.get(request.key)) is None:
         return Refused(errors.KeyNotFound(request.key))
     tier.entries[request.key] = entry[0], renewed(entry[1], now_ms, config)
@@ -157,19 +139,25 @@ def on_clear(tier: WorkingTier, *_: object) -> Outcome:
     return Done(cleared_count)
 
 
-ANSWERS: Final[dict[type, Callable[[WorkingTier, Any, int, Config, Info], Outcome]]] = {
-    requests.Set: on_set,
-    requests.Get: on_get,
-    requests.Exists: on_exists,
-    requests.Delete: on_delete,
-    requests.Incr: on_incr,
-    requests.Append: on_append,
-    requests.Touch: on_touch,
-    requests.Sweep: on_sweep,
-    requests.Clear: on_clear,
-    requests.Len: lambda tier, *_: Done(len(tier.entries)),
-    requests.Bytes: lambda tier, *_: Done(tier.used_bytes),
-}
+Answer = Callable[[WorkingTier, Any, int, Config, Info], Outcome]
+ANSWERS: Final[Mapping[type, Answer]] = complete(
+    "answer",
+    requests.WORKING,
+    {
+        requests.Set: on_set,
+        requests.Get: on_get,
+        requests.Exists: on_exists,
+        requests.Delete: on_delete,
+        requests.Incr: on_incr,
+        requests.Append: on_append,
+        requests.Touch: on_touch,
+        requests.Sweep: on_sweep,
+        requests.Clear: on_clear,
+        requests.Len: lambda tier, *_: Done(len(tier.entries)),
+        requests.Bytes: lambda tier, *_: Done(tier.used_bytes),
+    },
+    "umi_core/tiers/working.py",
+)
 
 
 # Entries.
@@ -177,8 +165,6 @@ ANSWERS: Final[dict[type, Callable[[WorkingTier, Any, int, Config, Info], Outcom
 
 def put(tier: WorkingTier, key: str, value: bytes, expires_ms: int, config: Config, done: Done) -> Outcome:
     """Store the entry and give `done`, or say what forbids it."""
-    if value.__class__ is not bytes:
-        return Refused(errors.BadOption("value", shown(value), "bytes"))
     if len(value) > limits.WORKING_VALUE_BYTES_MAX:
         return Refused(errors.EntryTooLarge(len(value), limits.WORKING_VALUE_BYTES_MAX))
     old = tier.entries.get(key)
@@ -229,25 +215,6 @@ def got(value: bytes) -> str:
         return "non-UTF8 bytes"
 
 
-# Keys.
-
-
-def write_error(key: str) -> Error | None:
-    """Why nothing may be stored under the key, or None."""
-    if key.__class__ is str and key.startswith("__") and is_text(key):
-        return errors.ReservedKey(key)
-    return read_error(key)
-
-
-def read_error(key: str) -> Error | None:
-    """Why nothing may be looked up under the key, or None."""
-    if key.__class__ is not str or not is_text(key):
-        return errors.BadText("key", shown(key), "a text without lone surrogates")
-    if (size_bytes := size(key)) > limits.WORKING_KEY_BYTES_MAX:
-        return errors.KeyTooLong(size_bytes, limits.WORKING_KEY_BYTES_MAX)
-    return None
-
-
 def check(tier: WorkingTier, now_ms: int, config: Config) -> None:
     """CAP-1, TTL-4. The dead may lie here until the next request; `due_ms` proves that none will be seen."""
     assert tier.used_bytes == sum(size(key) + len(value) for key, (value, _) in tier.entries.items())
@@ -255,7 +222,7 @@ def check(tier: WorkingTier, now_ms: int, config: Config) -> None:
     assert len(tier.entries) <= config.working_entry_count_max
     assert tier.expired_count >= 0
     for key, (value, expires_ms) in tier.entries.items():
-        assert write_error(key) is None, key
+        assert bad_stored_key("key", key) is None, key
         assert len(value) <= limits.WORKING_VALUE_BYTES_MAX, key
         assert tier.due_ms <= expires_ms, key
         assert expires_ms - now_ms <= limits.TTL_MS_MAX, key

@@ -3,10 +3,12 @@
 from typing import Final
 
 from umi_core import codec
+from umi_core.declared import Incomplete
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Workflow
 from umi_core.language.evolution import Verdict
 from umi_core.language.extraction import Link, Mention
+from umi_core.messages.requests import ALL, WorkflowRequest
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
@@ -34,6 +36,11 @@ def built_in() -> Registry:
 
 
 BUILT_IN: Final = built_in()
+
+for request in ALL:
+    if issubclass(request, WorkflowRequest) and request.workflow not in BUILT_IN.revisions:
+        told = f"{request.__name__} has no workflow {request.workflow}: add it to WORKFLOWS"
+        raise Incomplete(f"{told} in umi_core/workflows/__init__.py")
 
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
 FACT_TAGS: Final = {1000: Plan, 1001: Drafted, 1002: Mention, 1003: Link, 1004: Verdict}

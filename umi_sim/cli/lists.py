@@ -127,17 +127,15 @@ def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
     \b
     umi-sim faults
     """
-    import attrs
-
     from umi_sim.faults.kinds import KINDS
 
-    rows = [attrs.asdict(kind) for kind in KINDS.values()]
+    rows = [(it.name, it.fault_class, it.place.name, it.what, it.guards) for it in KINDS.values()]
     if as_json:
-        say_json(rows)
+        say_json([dict(zip(("name", "class", "place", "what", "guards"), row, strict=True)) for row in rows])
     elif not quiet:
         say(
-            f"{row['name']:24}{row['letter']:3}{row['verb']:16}{row['what']:80}{row['guards']}"
-            for row in rows
+            f"{name:24}{cls:10}{place:16}{what:100}{' '.join(guards)}"
+            for name, cls, place, what, guards in rows
         )
     return 0
 

@@ -25,7 +25,7 @@ from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import Run, outcome_of, run_of
 from umi_sim.services.storage import SimStorage
 
-SETTLED: Final = ("config", "memory")  # of the oracle: what the configuration says already
+HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is told elsewhere already
 
 
 class Stop(BaseException):
@@ -171,7 +171,7 @@ def roots(live: Run) -> dict[str, object]:
     clocks = {name: agent.clock.reading(world.now_ms) for name, agent in world.agents.items()}
     flying = {name: dict(agent.in_flight) for name, agent in world.agents.items()}
     now = {"now_ms": world.now_ms, "clocks": clocks, "in_flight": flying, "is_healed": world.is_healed}
-    oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in SETTLED}
+    oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in HIDDEN}
     whole = {"memory": memories, "storage": world.services.storage, "oracle": oracle}
     return {**whole, "world": now, "config": live.config}
 

@@ -150,11 +150,11 @@ def met(verdict: Verdict, name: str) -> int:
 
 
 def faults_rows(verdict: Verdict) -> Iterator[str]:
-    rates, fired, blunt = verdict.config.faults, verdict.fired, verdict.blunt
-    silent = [name for name in rates if name not in fired and name not in blunt]
+    rates, fired, vain = verdict.config.faults, verdict.fired, verdict.without_effect
+    silent = [name for name in rates if name not in fired and name not in vain]
     yield from rows("faults", f"fired {counted(fired)}" if fired else "none fired")
     quiet = ", ".join(silent) if len(silent) <= SILENT_COUNT_MAX else f"{len(silent)} kinds"
-    parts = (f"silent {quiet}" if silent else "", f"blunt {counted(blunt)}" if blunt else "")
+    parts = (f"silent {quiet}" if silent else "", f"without effect {counted(vain)}" if vain else "")
     if any(parts):
         yield from rows("", "; ".join(filter(None, parts)))
 
@@ -354,7 +354,7 @@ def record_line(head: str, tag: int, fields: Sequence[Any]) -> str:
 def as_json(verdict: Verdict) -> dict[str, object]:
     """The verdict as plain data: texts, integers, flags, lists and objects of these."""
     config, failure = verdict.config, verdict.failure
-    counts = ("operations", "replies", "degraded", "fired", "blunt", "skipped", "excused", "marks")
+    counts = ("operations", "replies", "degraded", "fired", "without_effect", "skipped", "excused", "marks")
     return {
         "result": "fail" if failure else "pass",
         "scenario": config.scenario,

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.faults.kinds import KINDS, Kind
+from umi_sim.faults.kinds import CLASSES, KINDS, FaultKind
 from umi_sim.judge.invariants import ALIASES, RULES, Rule, rule_named
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.kernel import folders
@@ -29,7 +29,6 @@ NO_CHECKS: Final = re.compile(r"umi_sim/(mutants|invariants/rules|explain)")  # 
 QUOTED: Final = re.compile('"([a-z-]+)"')
 PLACE_COUNT_MAX: Final = 4
 BUG_COUNT_MAX: Final = 12
-FAULT_COUNT_MAX: Final = 40
 NEAR_COUNT_MAX: Final = 3
 SEEN_RATE: Final = "1/4"
 BITE_SEED_COUNT: Final = 12
@@ -44,17 +43,6 @@ SEEN: Final = {
     "harness": "by the simulator about itself",
 }
 WHEN: Final = {"cheap": "at each step or reply", "full": "now and then, at a restart and at the end"}
-CLASSES: Final = {
-    "B": "before: nothing happened, and the memory is told so",
-    "L": "lost: nothing happened, and nobody says so",
-    "A": "after: it happened, and nobody says so",
-    "T": "torn: storage dies in the middle and undoes it",
-    "W": "window: lasts for a while",
-    "S": "shape: the answer is malformed",
-    "M": "meaning: the answer is well formed and wrong",
-    "Q": "quirk: legal, but rare",
-    "D": "destroys: something is gone for good, and listed",
-}
 
 
 class UnknownName(KeyError):
@@ -151,7 +139,7 @@ def bug_rows(bugs: Sequence[Mutant]) -> Iterator[str]:
 
 def guarding(rule: Rule) -> list[str]:
     """The kinds of faults that are there to try this rule."""
-    return [kind.name for kind in KINDS.values() if rule.id in kind.guards.split()]
+    return [kind.name for kind in KINDS.values() if rule.id in kind.guards]
 
 
 def places(name: str) -> list[str]:
@@ -202,10 +190,10 @@ def fault_page(name: str) -> list[str]:
     kind = KINDS.get(name)
     if kind is None:
         return []
-    guards = [str(rule_named(each)) for each in kind.guards.split()]
+    guards = [str(rule_named(each)) for each in kind.guards]
     return [
         f"{kind.name}: {kind.what}",
-        row("class", f"{kind.letter}, {CLASSES[kind.letter]}"),
+        row("class", f"{kind.fault_class}: {CLASSES[kind.fault_class]}"),
         row("strikes", place_of(kind)),
         *rows("guards", ", ".join(guards)),
         row("shows", ", ".join(bug.name for bug in MUTANTS.values() if bug.kind == name)),
@@ -221,9 +209,9 @@ def seen_alone(kind: str) -> list[str]:
     return ["--mode", "one_kind", "--set", pinned, "--set", f"faults.{kind}={SEEN_RATE}"]
 
 
-def place_of(kind: Kind) -> str:
-    service, verb = kind.verb.split(".")
-    return f"any call of {service}" if verb == "any" else kind.verb
+def place_of(kind: type[FaultKind]) -> str:
+    service, _, verb = kind.place.name.partition(".")
+    return f"any call of {service}" if verb == "any" else kind.place.name
 
 
 def among(bug: Mutant) -> str:

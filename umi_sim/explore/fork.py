@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from umi_sim.explore.play import Untraced
-from umi_sim.judge.oracle.worlds import World as Possible
+from umi_sim.judge.oracle.archive.possible import PossibleState
 from umi_sim.kernel.prng import Keyed
 from umi_sim.world.agent import Tally
 
@@ -135,7 +135,7 @@ def copy_partial(value: "partial[Any]", memo: Memo) -> "partial[Any]":
     return partial(copy(value.func, memo), *copy_tuple(value.args, memo))
 
 
-def copy_possible(value: Possible, memo: Memo) -> Possible:
+def copy_possible(value: PossibleState, memo: Memo) -> PossibleState:
     """A value of the oracle that names operations, which change."""
     return attrs.evolve(value, deeds=copy_tuple(value.deeds, memo)) if value.deeds else value
 
@@ -143,6 +143,6 @@ def copy_possible(value: Possible, memo: Memo) -> Possible:
 COPIERS: Final[dict[type, Copier]] = {
     list: copy_list, dict: copy_dict, tuple: copy_tuple, deque: copy_deque, Counter: copy_counter,
     defaultdict: copy_default, MethodType: copy_method, partial: copy_partial,
-    Possible: copy_possible,
+    PossibleState: copy_possible,
     Untraced: share, Tally: share, Keyed: share,  # they only watch, or only say what they always say
 }  # fmt: skip

@@ -27,10 +27,11 @@ from umi_core.tiers import session
 from umi_core.tiers.working import WorkingTier
 from umi_sim.explore.play import Explored, inspector_of
 from umi_sim.explore.symmetry import exchangeable, same_agents
-from umi_sim.judge.oracle.core import CoreOracle, Register
-from umi_sim.judge.oracle.judge import Watch
-from umi_sim.judge.oracle.sessions import OpenSave, Saved, Session, SessionOracle
-from umi_sim.judge.oracle.working import Twin
+from umi_sim.faults.kinds import KINDS
+from umi_sim.judge.oracle.core_model import CoreModel, Register
+from umi_sim.judge.oracle.judge import AgentModel
+from umi_sim.judge.oracle.sessions import OpenSave, Saved, Session, Sessions
+from umi_sim.judge.oracle.twin import Twin
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.scenario.action_set import Alphabet, Known
 from umi_sim.services.calls import Call, Flush, Services
@@ -53,8 +54,9 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
     "Message": frozenset({"event"}),
     "Receipt": frozenset({"by"}),
     "Epoch": frozenset({"claimed_ms"}),  # nobody reads it
-    "CoreOracle": frozenset({"clock"}),
-    "ArchiveOracle": frozenset({"off", "tick", "world_ms", "is_elsewhere"}),
+    "Context": frozenset({"scope", "config", "off", "surroundings", "world_ms", "tick", "is_elsewhere"}),
+    "Tracks": frozenset({"undecided", "released"}),
+    "Track": frozenset({"acknowledged_at"}),  # only tells by which rule a promise is broken
     "SimStorage": frozenset({"shelves", "ticket_last", "index", "indexed_count_min"}),
 }
 CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, MethodType, partial)
@@ -72,7 +74,7 @@ class Likeness:
         has_keys = any("request_key" in args for _, args in alphabet.requests)
         self.is_scanned = "rebalance" in asked or bool(config.memory.get("auto_rebalance", True))
         self.keeps_receipts = has_keys or self.is_scanned
-        self.has_model = any(kind.startswith("model_") for kind in alphabet.faults)
+        self.has_model = any(KINDS[kind].group == "model" for kind in alphabet.faults)
 
     def digest(self, world: Explored) -> bytes:
         """The same for worlds that are alike."""
@@ -107,7 +109,7 @@ class Writer:
     def whole(self) -> Plain:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
-        queue = [[due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.mail.queue)]
+        queue = [[at_ms - self.now_ms, self.put(told)] for at_ms, _, told in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))
@@ -125,20 +127,23 @@ class Writer:
 
     def agent(self, agent: Agent) -> Plain:
         self.reading_ms = agent.clock.reading(self.now_ms)
-        watch = inspector_of(self.world).oracle.watches[agent.name]
-        self.tick = watch.archive.tick
+        model = inspector_of(self.world).oracle.agents[agent.name]
+        self.tick = model.archive.context.tick
         down = None if agent.restart_ms is None else agent.restart_ms - self.now_ms
         state = None if agent.memory is None else self.put(agent.memory.state)
         clock = [self.reading_ms - self.base_ms, agent.clock.num, agent.clock.den]
-        return [state, clock, down, agent.spin_count, self.put(agent.in_flight), self.put(watch)]
+        return [state, clock, down, agent.spin_count, self.put(agent.in_flight), self.put(model)]
 
     def services(self, services: Services) -> Plain:
         away = [[name, ms - self.now_ms] for name, ms in services.away_until_ms.items() if ms > self.now_ms]
         heard = (
             [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
         )
-        dead_ms = max(0, services.dead_until_ms - self.now_ms)
-        return [self.put(services.storage), away, dead_ms, self.put(heard)]
+        stores = [
+            [name, self.put(store.storage), max(0, store.dead_until_ms - self.now_ms)]
+            for name, store in services.stores.items()
+        ]
+        return [stores, away, self.put(heard)]
 
     # Any value.
 
@@ -278,10 +283,10 @@ def on_session(writer: Writer, known: Session) -> Plain:
     """Nobody can load what is older than what every load under way must find."""
     oracle = inspector_of(writer.world).oracle
     musts = [save.must_at_issue.get(key, 0) for save in oracle.sessions.open for key in save.must_at_issue]
-    musts += [load.must for watch in oracle.watches.values() for load in watch.loads.values()]
+    musts += [load.must for agent in oracle.agents.values() for load in agent.sessions.loads.values()]
     oldest = min((known.must, *musts))
     told = [[it, writer.put(saved) if it >= oldest else None] for it, saved in known.versions.items()]
-    rest = (known.members, known.may_members, known.told, known.may)
+    rest = (known.members, known.may_members, known.acknowledged, known.may)
     return [known.must, told, *map(writer.put, rest)]
 
 
@@ -345,12 +350,12 @@ def on_call(writer: Writer, call: Call) -> Plain:
 # What the oracle numbers.
 
 
-def on_core_oracle(writer: Writer, oracle: CoreOracle) -> Plain:
+def on_core_model(writer: Writer, model: CoreModel) -> Plain:
     """Its instants count events: only their order matters."""
-    registers = (*oracle.texts.values(), *oracle.importance.values())
+    registers = (*model.texts.values(), *model.importance.values())
     ats = sorted({at for it in registers for _, at in (*it.settled, *it.open.values())})
     writer.ranks = {at: rank for rank, at in enumerate(ats)}
-    return [writer.put(oracle.texts), writer.put(oracle.importance), writer.put(oracle.beside)]
+    return [writer.put(model.texts), writer.put(model.importance), writer.put(model.beside)]
 
 
 def on_register(writer: Writer, register: Register) -> Plain:
@@ -369,11 +374,12 @@ def on_register(writer: Writer, register: Register) -> Plain:
     return [sorted(latest.items()), sorted(lost.items()), flying]
 
 
-def on_watch(writer: Writer, watch: Watch) -> Plain:
-    told = [watch.twins, watch.core, watch.archive, watch.requests, watch.saves, watch.loads, watch.spoken]
-    places = {twin.place: None for twin in watch.twins}
-    in_place = [[it.twin.place in places for it in save.candidates] for save in watch.saves.values()]
-    return [*map(writer.put, told), in_place, writer.field("seen_ms", watch.seen_ms)]
+def on_agent_model(writer: Writer, agent: AgentModel) -> Plain:
+    working, saves, loads = agent.working, agent.sessions.saves, agent.sessions.loads
+    told = [working.twins, agent.core, agent.archive, agent.requests, saves, loads, working.counted]
+    places = {twin.place: None for twin in working.twins}
+    in_place = [[it.twin.place in places for it in save.candidates] for save in saves.values()]
+    return [*map(writer.put, told), in_place, writer.field("seen_ms", agent.seen_ms)]
 
 
 def by_number(writer: Writer, operations: Mapping[int, object]) -> Plain:
@@ -395,12 +401,12 @@ KEYED: Final[dict[str, Rule]] = {
     "operations": by_number,
     "waiting": by_request,
     "by_key": by_key,
-    "told": by_key,
+    "replies_by_key": by_key,
 }
 RULES: Final[dict[type, Rule]] = {
     bool: lambda writer, value: value, type(None): lambda writer, value: None, bytes: on_bytes,
     WorkingTier: on_tier, Twin: on_twin, Saved: on_saved, OpenSave: on_open_save, Session: on_session,
     SessionRow: on_session_row, SimStorage: on_storage, Kept: on_kept, Flush: on_flush, Call: on_call,
-    CoreOracle: on_core_oracle, Register: on_register, Watch: on_watch,
-    SessionOracle: lambda writer, oracle: writer.put(oracle.sessions),
+    CoreModel: on_core_model, Register: on_register, AgentModel: on_agent_model,
+    Sessions: lambda writer, known: writer.put(known.sessions),
 }  # fmt: skip

@@ -8,16 +8,27 @@ Law 3. Agents are alike if they are of one user, their clocks agree, and no argu
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from umi_core.messages.requests import REQUESTS, CoreRead, arguments_of
 from umi_core.tiers.working import i64
 from umi_sim.record.items import Args
 from umi_sim.record.run_config import RunConfig
 
 Requests = Sequence[tuple[str, Args]]
 
-WORKING: Final = frozenset(
-    "set get exists delete incr append touch sweep clear len bytes create_session save_session load_session"
-    .split()
-)  # fmt: skip
+HIDING: Final = (
+    "key",
+    "value",
+    "ttl",
+    "delta",
+    "members",
+    "session_id",
+)  # domains that show no key elsewhere
+WORKING: Final = frozenset(  # requests that neither store nor tell a key but as a key
+    name
+    for name, request in REQUESTS.items()
+    if not issubclass(request, CoreRead)
+    and all(argument.domain in HIDING for argument in arguments_of(request))
+)
 
 
 def exchangeable(requests: Requests) -> Mapping[object, int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NoReturn
 
-from umi_core.errors import shown
+from umi_core.text import shown
 from umi_sim.kernel.prng import DENOMINATOR_MAX, Ratio
 
 Range = tuple[int, int]

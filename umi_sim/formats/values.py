@@ -13,9 +13,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Final, get_args, get_origin
 
-import attrs
-
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.values import Turn
 from umi_sim.formats.strict_json import (
     DIGITS_MAX,
@@ -77,7 +75,7 @@ def is_utf8(value: bytes) -> bool:
 @cache
 def types_of(name: str) -> Mapping[str, object]:
     """The declared type of each argument of a request."""
-    return {field.name: field.type for field in attrs.fields(REQUESTS[name])[1:]}
+    return {argument.name: argument.type for argument in arguments_of(REQUESTS[name])}
 
 
 @cache
@@ -117,9 +115,9 @@ def op_args(name: str, args: Json, path: str) -> Args:
 
 @cache
 def request_table(name: str) -> Reader:
-    fields = attrs.fields(REQUESTS[name])[1:]
-    needs = [field.name for field in fields if field.default is attrs.NOTHING]
-    return table({field.name: of_type(field.type) for field in fields}, *needs)
+    arguments = arguments_of(REQUESTS[name])
+    needs = [argument.name for argument in arguments if argument.is_required]
+    return table({argument.name: of_type(argument.type) for argument in arguments}, *needs)
 
 
 def of_type(due: object) -> Reader:

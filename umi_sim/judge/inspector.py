@@ -119,7 +119,7 @@ class Inspector:
         """Every rule, over everything."""
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
-        check_store(storage, memory.state, has_lied=bool(self.oracle.atlas.losses))
+        check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
 
 
 def lenient(judge: Callable[P, None], off: Container[str]) -> Callable[P, None]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import memory
+from umi_core import core_reads
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Taken
@@ -123,7 +123,7 @@ RENDER: Final = (
     Mutant("markdown-heading-forged", "render", "a line like a heading is read back as another block",
            ("render-parse",), "rendering", (Patch(rendering, "escape_line", nothing_escaped),)),
     Mutant("markdown-in-other-order", "render", "Markdown lists the blocks by importance, XML by kind",
-           ("render-order",), "core", (Patch(memory, "render_markdown", by_importance),)),
+           ("render-order",), "core", (Patch(core_reads, "render_markdown", by_importance),)),
 )  # fmt: skip
 
 

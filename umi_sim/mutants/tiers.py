@@ -75,7 +75,8 @@ def clock_believed(original: Original) -> Original:
 
 def unswept_by_set(original: Original) -> Original:
     def answer(tier: WorkingTier, request: Any, *rest: Any) -> Outcome:
-        if isinstance(request, requests.Set) and request.key not in tier.entries:
+        is_new = isinstance(request, requests.Set) and not requests.bad_request(request)
+        if is_new and request.key not in tier.entries:
             return working.ANSWERS[requests.Set](tier, request, *rest)
         done: Outcome = original(tier, request, *rest)
         return done

@@ -2,7 +2,7 @@
 
     memory.a.tiers.working.entries.k    what the memory of agent a holds under key k
     storage.rows.u1/a1/entity/ent_...   a row
-    oracle.watches.a.twins.0            what the judge believes the working tier to be
+    oracle.agents.a.working.twins.0     what the judge believes the working tier to be
 
 Law 1. A tree is a copy: it does not change when the world goes on.
 Law 2. What is private, derived or code is no state, and not in the tree.

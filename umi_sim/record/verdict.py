@@ -63,7 +63,7 @@ class Verdict(Data):
     replies: Mapping[str, int]
     degraded: Mapping[str, int]
     fired: Mapping[str, int]
-    blunt: Mapping[str, int]
+    without_effect: Mapping[str, int]
     skipped: Mapping[str, int]
     excused: Mapping[str, int]
     marks: Mapping[str, int]

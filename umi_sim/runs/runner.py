@@ -70,7 +70,7 @@ class Known(Owner):
         return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
 
     def lapses(self, agent: str) -> Sequence[int]:
-        return self.inspector.oracle.watches[agent].archive.lapses()
+        return self.inspector.oracle.lapses(agent)
 
     def clock(self, agent: str) -> SimClock:
         assert self.world is not None
@@ -117,7 +117,7 @@ class Run(Owner):
             if is_filtering and equivalences.FILTER in self.config.equivalences:
                 from umi_sim.judge.equivalences.questions import filtered
 
-                reads = self.inspector.oracle.watches[agent.name].archive.audit()
+                reads = self.inspector.oracle.audit(agent.name)
                 queries = [str(args["query"]) for name, args in reads if name == "recall"]
                 count = filtered(partial(self.recall, agent), queries, RECALL_LIMIT_MAX)
                 self.inspector.compared[f"equal: {equivalences.FILTER}"] += count
@@ -132,7 +132,7 @@ class Run(Owner):
 
     @property
     def step_max(self) -> int:
-        return self.world.step_count + 20 * len(self.world.mail.queue) + 10_000
+        return self.world.step_count + 20 * len(self.world.network.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
         """A request of a phase, answered."""
@@ -168,7 +168,7 @@ class Run(Owner):
     def audit(self) -> None:
         """Read everything back; the oracle judges each reply."""
         for agent in self.world.agents.values():
-            for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
+            for name, args in LASTING + self.inspector.oracle.audit(agent.name):
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
             self.audit_reserved(agent)
@@ -184,7 +184,7 @@ class Run(Owner):
         """What reads say that leave no trace, by agent and request."""
         said: dict[str, object] = {}
         for agent in self.world.agents.values():
-            for name, args in LASTING + self.inspector.oracle.watches[agent.name].archive.audit():
+            for name, args in LASTING + self.inspector.oracle.audit(agent.name):
                 if name != "recall":
                     said[f"{agent.name} {name} {dict(args)}"] = self.ask(agent, "audit", name, args).outcome
         return said
@@ -391,23 +391,23 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         skipped |= source.unused()
     if changed := len(world.services.sayings.changed):
         skipped["prompt changed"] = changed
-    digest = world.services.storage.digest().hex()[:16]
+    digest = world.services.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
-    archives = [watch.archive for watch in live.inspector.oracle.watches.values()]
+    tracks = [agent.archive.tracks for agent in live.inspector.oracle.agents.values()]
     tally = world.tally
-    released = Counter({"oracle: no receipt, no demand": sum(archive.released for archive in archives)})
+    released = Counter({"oracle: no receipt, no demand": sum(it.released for it in tracks)})
     marks = tally.marks + live.inspector.compared + released
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
-        ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
+        ordered(tally.degraded), ordered(tally.fired), ordered(tally.without_effect), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),
-        followed=sum(len(archive.tracks) for archive in archives),
-        undecided=sum(archive.undecided for archive in archives),
+        followed=sum(len(it.tracks) for it in tracks),
+        undecided=sum(it.undecided for it in tracks),
         rules=ordered(with_equivalences(live.inspector.coverage, marks)),
     )  # fmt: skip
 

@@ -15,9 +15,10 @@ import attrs
 
 from umi_core.config import OPTIONS, Config
 from umi_core.data import Data
-from umi_core.errors import Rejected, shown
+from umi_core.errors import Rejected
 from umi_core.limits import DAY_MS, OP_COUNT_MAX
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import REQUESTS, arguments_of
+from umi_core.text import shown
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.toml_reader import (
     FILE_BYTES_MAX,
@@ -189,9 +190,9 @@ def script(value: object) -> tuple[Table, ...]:
 def scripted(value: object) -> Table:
     """One op; its arguments are those of its request, written as in a seed file."""
     op: Table = {"args": {}, **OP(value)}
-    fields = attrs.fields(REQUESTS[op["name"]])[1:]
-    needs = [field.name for field in fields if field.default is attrs.NOTHING]
-    args = table({field.name: argument for field in fields}, *needs)
+    arguments = arguments_of(REQUESTS[op["name"]])
+    needs = [each.name for each in arguments if each.is_required]
+    args = table({each.name: argument for each in arguments}, *needs)
     return {**op, **table({"args": args})({"args": op["args"]})}
 
 
@@ -280,7 +281,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if op["agent"] not in "abcd"[:count_min]:
             yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
     if scenario.pin.get("loss") is False:
-        for name in [name for name in scenario.faults or {} if name in KINDS and KINDS[name].letter == "D"]:
+        destroying = [name for name, kind in KINDS.items() if kind.fault_class == "destroys"]
+        for name in [name for name in scenario.faults or {} if name in destroying]:
             yield f"faults.{name}", "destroys, and scenario.swarm.pin.loss is false"
     possible = possible_kinds(scenario)
     if scenario.swarm.get("mode") == "one_kind" and not possible:

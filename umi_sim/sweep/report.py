@@ -215,8 +215,8 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "runs": totals.runs, "steps": totals.steps, "failed": totals.failed,
         **{name: in_order(getattr(totals, name)) for name in COUNTS},
         "faults": [
-            {"kind": kind, "drawn": totals.fired[kind] + totals.blunt[kind], "fired": totals.fired[kind],
-             "blunt": totals.blunt[kind]}
+            {"kind": kind, "drawn": totals.fired[kind] + totals.without_effect[kind],
+             "fired": totals.fired[kind], "without_effect": totals.without_effect[kind]}
             for kind in kinds_of(outcome.files.values())
         ],
         "never_reached": dict(reached.never(totals.marks, totals.rules)),

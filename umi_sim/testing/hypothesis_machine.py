@@ -19,12 +19,17 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from umi_core.declared import Incomplete
 from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done, Reply
+from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
-from umi_sim.faults.kinds import ArgsMaker
+from umi_sim.faults.agent import Down
+from umi_sim.faults.clock import jump_signs
+from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
@@ -39,7 +44,6 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
 from umi_sim.workload import pools
 from umi_sim.workload.users import ids_of_cast
-from umi_sim.world.source import strikes
 from umi_sim.world.world import OutOfSteps
 
 ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
@@ -87,7 +91,7 @@ class Manual:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self.armed
-        if kind is None or not strikes(kind, verb):
+        if kind is None or not KINDS[kind].is_at(verb):
             return None
         if self.after:
             self.after -= 1
@@ -321,10 +325,9 @@ def rule_for(name: str) -> Any:
 def moments(config: RunConfig) -> dict[str, Any]:
     """Rules that are no requests: landings always, the others if the scenario has such faults."""
     after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
-    crashes = [kind for kind in config.faults if kind.startswith("agent_crash")]
-    kinds = sorted(kind for kind in config.faults if not kind.startswith(("clock_", "agent_crash")))
-    signs = [sign for kind, sign in JUMPS.items() if kind in config.faults]
-    jumps = [sign * ms for sign in signs for ms in JUMP_MS]
+    crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
+    kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
+    jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
     rules: dict[str, Any] = {
         "land": rule(which=st.integers(0, 7), by_ms=st.sampled_from(LANDING_MS))(MemoryMachine.land_at)
     }
@@ -337,9 +340,6 @@ def moments(config: RunConfig) -> dict[str, Any]:
     if kinds or crashes:
         rules["heal"] = rule()(heal)
     return rules
-
-
-JUMPS: Final = {"clock_jump_forward": 1, "clock_jump_back": -1}
 
 
 def arm_fault(self: MemoryMachine, kind: str, after: int, luck: int) -> None:
@@ -380,41 +380,42 @@ FACTS: Final = (
 )  # fmt: skip
 QUERIES: Final = ("Where does Alice work?", "tea", "東京", "anything similar to tea")
 SMALL_KEYS: Final[pools.Pool] = {name: group for name, group in pools.HOSTILE_KEYS.items() if name != "size"}
-KEY: Final = mostly(KEYS, SMALL_KEYS)
-VALUE: Final = mostly(st.sampled_from(pools.VALUES), {"number": pools.HOSTILE_VALUES["number"]})
-KIND: Final = mostly(st.sampled_from(("system", "persona", "human", "facts")), pools.HOSTILE_KINDS)
-LABEL: Final = maybe(mostly(st.sampled_from(("", "work")), {"markup": pools.HOSTILE_LABELS["markup"]}))
 PPM: Final = mostly(st.sampled_from((0, 500_000, 950_000)), pools.HOSTILE_PPM)
-ENTITY: Final = mostly(ENTITIES, pools.HOSTILE_IDS)
-SESSION: Final = mostly(SESSIONS, pools.HOSTILE_IDS)
-REQUEST_KEY: Final = maybe(st.sampled_from(("r1", "r2")))
-MEMBERS: Final = maybe(mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}))
-TTL: Final = mostly(st.sampled_from(pools.TTLS_MS), pools.HOSTILE_TTLS)
-BLOCK_TEXT: Final = mostly(st.sampled_from(("", "short", "x" * 1_500)), pools.NASTY)
 
-LIMIT: Final = maybe(st.sampled_from((1, 3)))
+STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
+    "key": mostly(KEYS, SMALL_KEYS),
+    "value": mostly(st.sampled_from(pools.VALUES), {"number": pools.HOSTILE_VALUES["number"]}),
+    "ttl": mostly(st.sampled_from(pools.TTLS_MS), pools.HOSTILE_TTLS),
+    "delta": mostly(st.sampled_from(pools.DELTAS), pools.HOSTILE_DELTAS),
+    "block_kind": mostly(st.sampled_from(("system", "persona", "human", "facts")), pools.HOSTILE_KINDS),
+    "block_label": mostly(st.sampled_from(("", "work")), {"markup": pools.HOSTILE_LABELS["markup"]}),
+    "block_text": mostly(st.sampled_from(("", "short", "x" * 1_500)), pools.NASTY),
+    "importance": PPM,
+    "form": mostly(st.sampled_from(("xml", "markdown")), pools.HOSTILE_FORMS),
+    "entity_id": mostly(ENTITIES, pools.HOSTILE_IDS),
+    "session_id": mostly(SESSIONS, pools.HOSTILE_IDS),
+    "members": mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
+    "text": mostly(st.sampled_from(FACTS), pools.NASTY),
+    "request_key": st.sampled_from(("r1", "r2")),
+    "query": mostly(st.sampled_from(QUERIES), pools.NASTY),
+    "limit": st.sampled_from((1, 3)),
+    "version": st.sampled_from((1, 2)),
+    **dict.fromkeys(
+        ("flag", "time", "metadata", "source", "deep", "time_range", "types", "turns", "score"), None
+    ),
+}
 
-ARGS: Final[dict[str, dict[str, Any]]] = {
-    **{name: {"key": KEY} for name in ("get", "exists", "delete", "touch")},
-    **{name: {} for name in ("sweep", "clear", "len", "bytes", "blocks", "core_bytes", "rebalance", "count")},
-    "set": {"key": KEY, "value": VALUE, "ttl_ms": TTL},
-    "incr": {"key": KEY, "delta": maybe(mostly(st.sampled_from(pools.DELTAS), pools.HOSTILE_DELTAS))},
-    "append": {"key": KEY, "value": VALUE},
-    "set_block": {"kind": KIND, "text": BLOCK_TEXT, "label": LABEL, "importance_ppm": maybe(PPM)},
-    "set_importance": {"kind": KIND, "importance_ppm": PPM, "label": LABEL},
-    "remove_block": {"kind": KIND, "label": LABEL},
-    "get_block": {"kind": KIND, "label": LABEL},
-    "in_core": {"entity_id": ENTITY},
-    "render": {"form": mostly(st.sampled_from(("xml", "markdown")), pools.HOSTILE_FORMS)},
-    "last_routing_decisions": {},
-    "remember": {
-        "text": mostly(st.sampled_from(FACTS), pools.NASTY), "importance_ppm": maybe(PPM),
-        "request_key": REQUEST_KEY,
-    },
-    "recall": {"query": mostly(st.sampled_from(QUERIES), pools.NASTY), "limit": LIMIT},
-    "forget": {"entity_id": ENTITY, "request_key": REQUEST_KEY},
-    "get_entity": {"entity_id": ENTITY, "version": maybe(st.sampled_from((1, 2)))},
-    "create_session": {"members": MEMBERS},
-    "save_session": {"hand_to": MEMBERS},
-    "load_session": {"session_id": SESSION},
-}  # fmt: skip
+
+def strategies_of(name: str) -> dict[str, Any]:
+    """The arguments that a rule of this request draws. Raises Incomplete."""
+    found: dict[str, Any] = {}
+    for argument in arguments_of(REQUESTS[name]):
+        if argument.domain not in STRATEGIES:
+            told = f"the domain {argument.domain} of {name}.{argument.name} has no strategy"
+            raise Incomplete(f"{told}: add one to STRATEGIES in umi_sim/testing/hypothesis_machine.py")
+        if (strategy := STRATEGIES[argument.domain]) is not None:
+            found[argument.name] = strategy if argument.is_required else maybe(strategy)
+    return found
+
+
+ARGS: Final[dict[str, dict[str, Any]]] = {name: strategies_of(name) for name in REQUESTS}

@@ -11,7 +11,7 @@ import attrs
 from umi_sim.kernel.wording import plural
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig, steps_max
-from umi_sim.workload.users import GENERATED, transcript_lines
+from umi_sim.workload.workloads import GENERATED, transcript_lines
 
 OPERATION_COUNT_MAX: Final = 100_000  # as in a scenario file
 SPARE_COUNT: Final = 64

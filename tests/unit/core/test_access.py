@@ -1,4 +1,4 @@
-"""Goal: access records hold the accesses and nothing else, bounded and scanned fairly (memory.md 6, 7)."""
+"""Goal: access records hold the accesses and nothing else, bounded and scanned fairly (M6, M7)."""
 
 import attrs
 import pytest

@@ -1,12 +1,14 @@
-"""Goal: what cannot be an answer is a failure of the world, and no exception (hierarchy.md 1.5)."""
+"""Goal: what cannot be an answer is a failure of the world, and no exception (EN5.13)."""
 
-from typing import Any, get_args
+from typing import Any
 
 import attrs
 import pytest
 
+from tests.spec_tables import rows
+from tests.spec_tables import told as said_in
 from tests.worlds import ALICE, BOB, SCOPE, Pair
-from umi_core.answer_checks import BODIES, held, is_answer, is_body_of, is_of
+from umi_core.answer_checks import KINDS, held, is_answer, is_body_of, is_of
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import (
@@ -25,7 +27,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import CreateSession, GetBlock, GetEntity, Remember, Request, SetBlock
 from umi_core.messages.results import Remembered
-from umi_core.rows import Address, Body, Core, Entity, Epoch, Receipt
+from umi_core.rows import BODIES, Address, Core, Entity, Epoch, Receipt
 
 FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
 MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)
@@ -54,6 +56,11 @@ def test_a_kind_that_this_effect_has_not_is_unavailable(
     assert held(asked, EffectFailed(7, kind)) == EffectFailed(7, meant)
 
 
+def test_each_effect_has_the_kinds_of_failure_of_the_table() -> None:
+    promised = {row["effect"]: said_in(row["kinds"]) for row in rows("engine", "kinds_of_effects")}
+    assert {effect.__name__: list(kinds) for effect, kinds in KINDS.items()} == promised
+
+
 @pytest.mark.parametrize("versions", [(), ((HEAD, 3),), ((EPOCH, 0),)])
 def test_a_batch_whose_versions_nobody_names_may_have_happened(
     versions: tuple[tuple[Address, int], ...],
@@ -76,7 +83,6 @@ def test_every_kind_of_row_knows_its_body_and_a_kind_of_ones_own_holds_anything(
     assert mistaken == []
     assert is_body_of(Address(SCOPE, "mine", "x"), Core(()))
     assert BODIES.keys() > {row.address.kind for row in rows}
-    assert {cls for cls, _ in BODIES.values()} == {*get_args(Body)}
 
 
 # As a user meets it.

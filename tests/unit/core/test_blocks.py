@@ -1,4 +1,4 @@
-"""Goal: core changes when the commit is durable, and no write in between is lost (memory.md 3)."""
+"""Goal: core changes when the commit is durable, and no write in between is lost (M3)."""
 
 from typing import Any
 

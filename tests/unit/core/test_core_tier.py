@@ -1,4 +1,4 @@
-"""Goal: the core tier of spec/memory.md 3, 7, 8: limits, errors in order, admission, and what stays when."""
+"""Goal: the core tier (M3, M7, M8): limits, errors in order, admission, and what stays when."""
 
 import attrs
 import pytest
@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.spec_tables import rows, told, whole
 from umi_core.config import Config
 from umi_core.errors import (
     BadImportance,
@@ -19,7 +20,9 @@ from umi_core.errors import (
     TooManyBlocks,
 )
 from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance, bad_request
 from umi_core.rows import Entity
+from umi_core.text import core_text
 from umi_core.tiers.core import (
     Admission,
     CoreTier,
@@ -27,7 +30,6 @@ from umi_core.tiers.core import (
     admit,
     check,
     core_of,
-    core_text,
     entry_of,
     entry_text,
     fit,
@@ -62,7 +64,10 @@ def written(core: CoreTier, kind: str, text: str, label: str = "", ppm: int | No
 def refusal(
     core: CoreTier, kind: str, text: str, label: str = "", ppm: int | None = None, config: Config = SMALL
 ) -> Error:
-    change = set_block(core, kind, text, label, ppm, {}, config)
+    """What a request is told that sets this block: at the door, or by the tier."""
+    change = bad_request(SetBlock(0, kind, text, label, ppm)) or set_block(
+        core, kind, text, label, ppm, {}, config
+    )
     assert isinstance(change, Error)
     return change
 
@@ -75,13 +80,15 @@ def ids(core: CoreTier) -> list[str]:
 
 
 def test_bytes_are_counted_to_the_last_one() -> None:
-    core = written(EMPTY, "system", "x" * 4_096)
-    assert str(refusal(core, "system", "x" * 4_097)) == "core memory full: 4096/4096 bytes, need 4097"
-    core = written(core, "human", "")
-    assert isinstance(refusal(core, "human", "x"), CoreFull)
-    assert isinstance(refusal(core, "human", "x" * 16_385), BlockTooLarge)
-    assert core.used_bytes == 4_096
-    check(core, SMALL)
+    core = EMPTY
+    for row in rows("memory", "core_writes"):
+        kind, text = row["kind"], "x" * whole(row["bytes"])
+        refused = bad_request(SetBlock(0, kind, text))
+        change = refused or set_block(core, kind, text, "", None, {}, SMALL)
+        assert (type(change).__name__ if isinstance(change, Error) else "done") == row["result"], row
+        core = core if isinstance(change, Error) else change.core
+        assert core.used_bytes == whole(row["core bytes afterwards"]), row
+        check(core, SMALL)
 
 
 def test_labels_count_and_names_count_and_markup_does_not() -> None:
@@ -90,26 +97,20 @@ def test_labels_count_and_names_count_and_markup_does_not() -> None:
     assert admit(core, Entry("ent", 1, "é", "日", 0), "facts", 0, {}, SMALL).core.used_bytes == 9
 
 
-def test_messages_are_those_of_the_spec() -> None:
+def test_a_refusal_says_what_was_wrong_and_what_is_allowed() -> None:
     full = core_of(Block("facts", f"label {i}", "") for i in range(32))
     say = [
+        refusal(written(EMPTY, "system", "x" * 4_096), "system", "x" * 4_097),
         refusal(EMPTY, "human", "x" * 16_385),
         refusal(EMPTY, "human", "", "x" * 65),
         refusal(full, "human", ""),
         refusal(EMPTY, "core", ""),
         refusal(EMPTY, "human", "", "", 1_000_001),
-        remove_block(EMPTY, "goals"),
         remove_block(EMPTY, "human", "work"),
     ]
-    assert list(map(str, say)) == [
-        "block too large: 16385 bytes exceeds max 16384",
-        "label too long: 65 bytes exceeds max 64",
-        "too many blocks: 32 exceeds max 32",
-        "unknown block kind: core",
-        "importance out of range: 1000001 ppm, allowed 0 to 1000000",
-        "block not found: goals",
-        "block not found: human/work",
-    ]
+    sentences = [told(row["sentence"]) for row in rows("memory", "sentences")]
+    assert [str(error) for error in say if str(error) not in sentences] == []
+    assert str(remove_block(EMPTY, "goals")) == "block not found: goals"
 
 
 def test_the_first_thing_wrong_is_what_is_told() -> None:
@@ -117,8 +118,8 @@ def test_the_first_thing_wrong_is_what_is_told() -> None:
     full = core_of([*(Block("facts", f"label {i}", "") for i in range(31)), Block("facts", "", "x" * 4_000)])
     long, big = "x" * 65, "x" * 16_385
     assert isinstance(refusal(full, "core", "\0", "\x7f", -1), BadKind)
-    assert refusal(full, "human", "\0", "\x7f", -1).option == "label"  # type: ignore[attr-defined]
-    assert refusal(full, "human", "\0", long, -1).option == "text"  # type: ignore[attr-defined]
+    assert refusal(full, "human", "\0", "\x7f", -1).option == "text"  # type: ignore[attr-defined]
+    assert refusal(full, "human", big, "\x7f", -1).option == "label"  # type: ignore[attr-defined]
     assert isinstance(refusal(full, "human", big, long, -1), LabelTooLong)
     assert isinstance(refusal(full, "human", big, "", -1), BadImportance)
     assert isinstance(refusal(full, "human", big), BlockTooLarge)
@@ -140,14 +141,14 @@ def test_labels_are_one_line_of_text(label: str) -> None:
 @pytest.mark.parametrize("ppm", [True, -1, 1_000_001, "1", 0.5])
 def test_importance_is_a_whole_number_in_range(ppm: int) -> None:
     assert isinstance(refusal(EMPTY, "human", "", "", ppm), BadImportance)
-    assert isinstance(set_importance(EMPTY, "human", ppm), BadImportance)
+    assert isinstance(bad_request(SetImportance(0, "human", ppm)), BadImportance)
 
 
 def test_set_importance_tells_of_kind_then_number_then_block() -> None:
-    assert isinstance(set_importance(EMPTY, "core", -1), BadKind)
-    assert isinstance(set_importance(EMPTY, "human", None), BadImportance)  # type: ignore[arg-type]
+    assert isinstance(bad_request(SetImportance(0, "core", -1)), BadKind)
+    assert isinstance(bad_request(SetImportance(0, "human", None)), BadImportance)  # type: ignore[arg-type]
     assert isinstance(set_importance(EMPTY, "human", 1), BlockNotFound)
-    assert isinstance(remove_block(EMPTY, "core"), BadKind)
+    assert isinstance(bad_request(RemoveBlock(0, "core")), BadKind)
 
 
 def test_labels_are_tidied_and_line_ends_become_lf() -> None:

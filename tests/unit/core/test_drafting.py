@@ -1,7 +1,9 @@
-"""Goal: content is a replay of mentions, each by what it does to what was known (memory.md 2)."""
+"""Goal: content is a replay of mentions, each by what it does to what was known (M2.11 to M2.16)."""
 
 import pytest
 
+from tests.spec_tables import NOTHING, rows, whole
+from tests.spec_tables import told as said_in
 from tests.worlds import ALICE, Pair, saying, verdict
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
 from umi_core.messages.effects import Done
@@ -36,23 +38,21 @@ def version(pair: Pair, n: int) -> Version:
 
 
 def test_the_story_of_alice() -> None:
-    """The example of the specification, version by version."""
-    pair = told(
-        ("works at Acme", ""),
-        ("likes tea", "extend"),
-        ("works at Acme", "update"),  # unchanged: each of its lines is known
-        ("left Acme, now at StartupX", "update"),
-        ("works at Acme", "extend"),
-    )
-    history = [(version(pair, n).kind, version(pair, n).content) for n in range(1, 5)]
-    assert history == [
-        (None, "works at Acme"),
-        ("extend", "works at Acme\nlikes tea"),
-        ("update", "left Acme, now at StartupX"),
-        ("extend", "left Acme, now at StartupX\nworks at Acme"),
-    ]
-    assert (entity(pair).version, entity(pair).content) == (4, "left Acme, now at StartupX\nworks at Acme")
-    assert [version(pair, n).mention for n in (2, 3)] == ["likes tea", "left Acme, now at StartupX"]
+    """The worked table, mention by mention; the model is asked for a verdict where the table has one."""
+    story = rows("memory", "versions")
+    for count in range(1, len(story) + 1):
+        steps = [(said_in(row["mention"]), row["verdict"].strip(NOTHING)) for row in story[:count]]
+        pair = told(*steps)
+        row, content = story[count - 1], said_in(story[count - 1]["content"])
+        outcome = pair.replies[count - 1].outcome
+        assert isinstance(outcome, Done)
+        assert isinstance(outcome.value, Remembered)
+        assert outcome.value.entities[0].change == row["change"]
+        assert (entity(pair).version, entity(pair).content) == (whole(row["version"]), content)
+        kept = version(pair, entity(pair).version)
+        assert kept.content == content
+        if row["change"] != "unchanged":
+            assert (kept.mention, kept.kind or NOTHING) == (said_in(row["mention"]), row["verdict"])
 
 
 @pytest.mark.parametrize(

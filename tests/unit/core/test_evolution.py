@@ -1,12 +1,13 @@
-"""Goal: at most one verdict per asked pair, and a reason for each row that is dropped (memory.md 14)."""
+"""Goal: at most one verdict per asked pair, and a reason for each row that is dropped (M14.2)."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import rows
 from umi_core.language.evolution import BY_TABLE, Drop, Evolution, Verdict, parse_evolution
 from umi_core.language.replies import Unusable
 from umi_core.limits import RELATION_REASON_BYTES_MAX
@@ -77,6 +78,10 @@ DROPPED: list[tuple[Any, str]] = [
 def test_a_malformed_row_is_dropped_with_its_reason_and_costs_no_other(stray: object, reason: Drop) -> None:
     sound = row(OTHER)
     assert evolution(stray, sound) == Evolution(((OTHER, UPDATE),), (reason,))
+
+
+def test_the_reasons_to_drop_are_those_of_the_table() -> None:
+    assert {row["reason"] for row in rows("memory", "evolution_drops")} == set(get_args(Drop))
 
 
 def test_all_rows_of_a_repeated_pair_are_dropped() -> None:

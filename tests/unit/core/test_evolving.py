@@ -1,4 +1,4 @@
-"""Goal: the right pairs are asked, and without an answer every next version extends (memory.md 11, 14)."""
+"""Goal: the right pairs are asked, and without an answer every next version extends (M11, M14)."""
 
 import json
 from typing import Any

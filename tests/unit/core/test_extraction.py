@@ -1,18 +1,23 @@
 """Goal: every row of the extraction table holds; every element of a reply is accounted for (EXT-1, EXT-2)."""
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import rows, words
 from umi_core.config import Config
 from umi_core.ids import note_id
 from umi_core.language.extraction import (
+    MALFORMED,
     PRONOUNS,
     SHAPES,
+    Drop,
     Extraction,
     Link,
+    LinkDrop,
     Mention,
     fallback_note,
     parse_extraction,
@@ -100,6 +105,13 @@ def test_the_note_is_not_filtered() -> None:
     assert parsed([entity()], config=strict).entities == (fallback_note(TEXT),)
 
 
+def test_the_reasons_to_drop_are_those_of_the_table() -> None:
+    table = rows("memory", "extraction_drops")
+    assert {row["reason"] for row in table if row["of"] == "entity"} == set(get_args(Drop))
+    assert {row["reason"] for row in table if row["of"] == "link"} == set(get_args(LinkDrop))
+    assert {row["reason"] for row in table if row["degrades"] == "yes"} == set(MALFORMED)
+
+
 @pytest.mark.parametrize("element", [None, True, 1, "Alice", [], ["name"]])
 def test_an_element_that_is_no_object_is_dropped_and_degrades(element: object) -> None:
     result = parsed([element, entity()])
@@ -126,7 +138,7 @@ def test_a_name_of_pronouns_only_is_dropped(name: str) -> None:
 def test_names_beside_pronouns_or_without_words_are_kept() -> None:
     assert only(name="She Ra").name == "She Ra"
     assert only(name="🙂").name == "🙂"
-    assert len(PRONOUNS) == 24
+    assert sorted(words("memory", "name_pronouns")) == sorted(PRONOUNS)
 
 
 def test_a_long_name_is_cut_between_characters() -> None:

@@ -1,4 +1,4 @@
-"""Goal: what is forgotten is gone everywhere and stays gone, but for a number (memory.md 11)."""
+"""Goal: what is forgotten is gone everywhere and stays gone, but for a number (M11)."""
 
 import attrs
 import pytest

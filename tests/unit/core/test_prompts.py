@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spec_tables import Row, rows, told
 from umi_core.ids import entity_id
 from umi_core.language.prompts import (
     FIXED,
@@ -80,6 +81,16 @@ def alice() -> Entity:
         created_ms=0,
         updated_ms=0,
     )
+
+
+def test_the_tasks_of_today_are_those_of_the_table() -> None:
+    assert [row["task"] for row in rows("engine", "tasks") if row["today"] == "yes"] == list(FIXED)
+
+
+@pytest.mark.parametrize("row", rows("engine", "input_lines"), ids=lambda row: row["name"])
+def test_an_input_is_one_line_whatever_it_says(row: Row) -> None:
+    filled = prompt("extract", ((row["name"], told(row["value"])),))
+    assert filled.split("\n")[-1] == told(row["line"])
 
 
 def test_extract_asks_with_the_whole_text() -> None:

@@ -1,4 +1,4 @@
-"""Goal: each record is looked at in time, who deserves core gets in, vectors return (memory.md 7)."""
+"""Goal: each record is looked at in time, who deserves core gets in, vectors return (M7)."""
 
 from typing import Any
 

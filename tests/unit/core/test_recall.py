@@ -1,4 +1,4 @@
-"""Goal: what answers is found, by vector and by words; a failed read is an error (memory.md 12)."""
+"""Goal: what answers is found, by vector and by words; a failed read is an error (M12)."""
 
 from typing import Any
 

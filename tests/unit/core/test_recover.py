@@ -1,4 +1,4 @@
-"""Goal: a life begins with what was committed, claims its epoch, and never with nothing (memory.md 14)."""
+"""Goal: a life begins with what was committed, claims its epoch, and never with nothing (M14)."""
 
 import attrs
 import pytest

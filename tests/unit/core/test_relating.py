@@ -1,4 +1,4 @@
-"""Goal: relations are stored with the statements they join, and counted at both ends (memory.md 2, 14)."""
+"""Goal: relations are stored with the statements they join, and counted at both ends (M2, M14)."""
 
 import json
 

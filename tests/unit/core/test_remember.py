@@ -1,4 +1,4 @@
-"""Goal: a text becomes entities, versions and vectors in one commit, or nothing is (memory.md 11, 14)."""
+"""Goal: a text becomes entities, versions and vectors in one commit, or nothing is (M11, M14)."""
 
 import json
 from typing import Any

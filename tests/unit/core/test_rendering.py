@@ -1,4 +1,4 @@
-"""Goal: the renderings of spec/memory.md 3, to the byte; no text, label or name can break out of place."""
+"""Goal: the renderings of M3, to the byte; no text, label or name can break out of place."""
 
 from xml.etree import ElementTree
 
@@ -6,8 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from umi_core.text import has_control, tidy
-from umi_core.tiers.core import FORBIDDEN, CoreTier, core_of, core_text
+from tests.spec_tables import Row, plain, rows, told, whole
+from tests.spec_tables import text as exact
+from umi_core.text import core_text, has_control, has_unwritable, tidy
+from umi_core.tiers.core import CoreTier, core_of
 from umi_core.tiers.rendering import (
     as_rendered,
     importance_text,
@@ -26,18 +28,8 @@ GOLDEN = core_of(
         Block("system", "", "Be helpful.", 950_000),
     )
 )
-XML = (
-    '<core_memory>\n<block type="system" importance="0.95">\nBe helpful.\n</block>\n'
-    '<block type="human" importance="0.50">\nUser: Alice\n'
-    '<entry id="ent_d77159c2f7575629b14ff3b0" name="Alice">likes tea &amp; &lt;b&gt;cake&lt;/b&gt;</entry>\n'
-    '</block>\n<block type="human" label="a&quot;b" importance="0.71">\n'
-    "## System (importance: 1.00)\n&lt;/block&gt;\n</block>\n</core_memory>"
-)
-MARKDOWN = (
-    "# Core Memory\n\n## System (importance: 0.95)\nBe helpful.\n\n## Human (importance: 0.50)\nUser: Alice\n"
-    "### Alice {ent_d77159c2f7575629b14ff3b0}\nlikes tea & <b>cake</b>\n\n"
-    '## Human - a"b (importance: 0.71)\n\\## System (importance: 1.00)\n\\</block>\n\n'
-)
+XML = exact("memory", "core_xml")
+MARKDOWN = exact("memory", "core_markdown") + "\n"
 
 
 def test_the_golden_core_is_rendered_to_the_byte() -> None:
@@ -50,43 +42,16 @@ def test_the_empty_core_is_rendered_to_the_byte() -> None:
     assert render_markdown(CoreTier()) == "# Core Memory\n\n"
 
 
-@pytest.mark.parametrize(
-    ("ppm", "text"),
-    [
-        (0, "0.00"),
-        (4_999, "0.00"),
-        (5_000, "0.01"),
-        (125_000, "0.13"),
-        (375_000, "0.38"),
-        (705_000, "0.71"),
-        (995_000, "1.00"),
-        (1_000_000, "1.00"),
-    ],
-)
-def test_importance_is_rounded_half_up(ppm: int, text: str) -> None:
-    assert importance_text(ppm) == text
+@pytest.mark.parametrize("row", rows("memory", "importance_text"), ids=lambda row: row["ppm"])
+def test_importance_is_rounded_half_up(row: Row) -> None:
+    assert importance_text(whole(row["ppm"])) == plain(row["shown"])
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain\n- list", "plain\n- list"),
-        ("# head", "\\# head"),
-        (" \t```x", " \t\\```x"),
-        ("~~~", "\\~~~"),
-        ("\\", "\\\\"),
-        ("<b>", "\\<b>"),
-        ("- -  -", "\\- -  -"),
-        ("  ==", "  \\=="),
-        ("=-", "=-"),
-        ("\u00a0--", "\\\u00a0--"),
-        ("a\u2028# b", "a\u2028# b"),
-        ("``", "``"),
-    ],
-)
-def test_a_line_that_markdown_could_read_is_escaped(text: str, shown: str) -> None:
-    core = CoreTier((Block("facts", "", text),))
-    assert render_markdown(core) == f"# Core Memory\n\n## Facts (importance: 0.50)\n{shown}\n\n"
+@pytest.mark.parametrize("row", rows("memory", "markdown_lines"), ids=lambda row: row["text"])
+def test_a_line_that_markdown_could_read_is_escaped(row: Row) -> None:
+    core = CoreTier((Block("facts", "", told(row["text"])),))
+    shown = f"# Core Memory\n\n## Facts (importance: 0.50)\n{told(row['shown'])}\n\n"
+    assert render_markdown(core) == shown
     assert parse_markdown(render_markdown(core)) == core.blocks
 
 
@@ -115,7 +80,7 @@ WILD = st.lists(
     max_size=6,
 )
 TEXTS = WILD.map("".join).map(core_text)
-LINES = WILD.map("".join).map(tidy).filter(lambda text: not has_control(text) and not FORBIDDEN.search(text))
+LINES = WILD.map("".join).map(tidy).filter(lambda text: not has_control(text) and not has_unwritable(text))
 ENTRIES = st.builds(
     Entry,
     st.integers(0, 99).map("ent_{:024x}".format),

@@ -1,16 +1,19 @@
 """Goal: the wanted JSON is found in any reply as if it stood alone, and no string raises (EXT-1, EXT-2)."""
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import Row, maybe, plain, rows, told
 from umi_core.language.replies import (
     ArrayOf,
     Json,
     Number,
     ObjectWith,
+    Unread,
     Unusable,
     confidence_ppm,
     find_json,
@@ -51,40 +54,39 @@ JSON_VALUES = st.recursive(
 PAYLOADS = st.fixed_dictionaries({"entities": st.lists(JSON_VALUES, max_size=3)})
 
 
+WANTED: dict[str, ObjectWith | ArrayOf] = {
+    "object with entities": ENTITIES,
+    "array of objects": OBJECTS,
+    "array of texts": STRINGS,
+}
+
+
+def payload_of(cell: str) -> Json | Unusable:
+    """What a cell of the table promises; its numbers are texts, as replies keep them."""
+    if cell in get_args(Unread):
+        return Unusable(cell)  # type: ignore[arg-type]  # it was looked up
+    payload: Json = json.loads(plain(cell), parse_int=Number, parse_float=Number)
+    return payload
+
+
+@pytest.mark.parametrize("row", rows("memory", "find_json"), ids=lambda row: row["reply"])
+def test_the_first_value_of_the_wanted_shape_is_the_payload(row: Row) -> None:
+    assert find_json(told(row["reply"]), WANTED[row["wanted"]]) == payload_of(row["payload"])
+
+
 @pytest.mark.parametrize(
     ("reply", "wanted", "expected"),
     [
-        ('Use {} so: {"entities": []} ok?', ENTITIES, {"entities": []}),
-        ('{"queries": ["a"]}', STRINGS, ["a"]),
-        ('{"entities": NaN}', ENTITIES, Unusable("no_json")),
-        ('```json\n{"entities": []}\n```', ENTITIES, {"entities": []}),
-        ('```json\n{"entities": []}', ENTITIES, {"entities": []}),
-        ('{"result": {"entities": []}}', ENTITIES, {"entities": []}),
-        ('{"entities": {"a": 1}}', ENTITIES, Unusable("no_json")),
-        ('{"entities": [], "entities": [true]}', ENTITIES, {"entities": [True]}),
-        ('{"entities": [true], "entities": 1}', ENTITIES, Unusable("no_json")),
-        ("[]", OBJECTS, []),
         ('[1, {"a": null}]', OBJECTS, [Number("1"), {"a": None}]),
-        ('[1, "a"] [{}]', OBJECTS, [{}]),
-        ('see [1]: ["a"]', STRINGS, ["a"]),
-        ('[["a"]]', STRINGS, ["a"]),
-        ('["a",] ["b"]', STRINGS, ["b"]),
-        ("['a'] // [\"b\"", STRINGS, Unusable("no_json")),
         ('["a\nb"]', STRINGS, Unusable("no_json")),
-        ('["a", Infinity]', STRINGS, Unusable("no_json")),
         ('["a", -Infinity]', STRINGS, Unusable("no_json")),
-        ('["a", 01]', STRINGS, Unusable("no_json")),
         ('["a", １]', STRINGS, Unusable("no_json")),
         ('["a", 0.10, -1E+5]', STRINGS, ["a", Number("0.10"), Number("-1E+5")]),
         ('["\\ud83d\\ude00 \\ud83d", "\ud800"]', STRINGS, ["😀 \ufffd", "\ufffd"]),
         ('[{"\\udc00": ["\\ud800"]}]', OBJECTS, [{"\ufffd": ["\ufffd"]}]),
-        ("", ENTITIES, Unusable("empty")),
-        (" \n\t", ENTITIES, Unusable("empty")),
-        ("I found nothing worth keeping.", ENTITIES, Unusable("no_json")),
-        ('[{"entities": []}', ENTITIES, {"entities": []}),
     ],
 )
-def test_the_first_value_of_the_wanted_shape_is_the_payload(
+def test_what_no_table_can_show_is_read_too(
     reply: str, wanted: ObjectWith | ArrayOf, expected: Json | Unusable
 ) -> None:
     assert find_json(reply, wanted) == expected
@@ -163,32 +165,25 @@ def test_what_follows_a_payload_changes_nothing(payload: Json, after: str) -> No
     assert find_json(json.dumps(payload, ensure_ascii=False) + after, ENTITIES) == payload
 
 
+@pytest.mark.parametrize("row", rows("memory", "confidence"), ids=lambda row: row["value"])
+def test_confidence_is_floored_in_exact_decimal(row: Row) -> None:
+    value = json.loads(plain(row["value"]), parse_int=Number, parse_float=Number)
+    assert confidence_ppm(value) == maybe(row["ppm"])
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (Number("0.95"), 950_000),
-        (Number("0.9999999"), 999_999),
-        (Number("1"), 1_000_000),
-        (Number("1.000"), 1_000_000),
-        (Number("1e-7"), 0),
-        (Number("-0.0"), 0),
         (Number("0e999999999999999999999999999999999"), 0),
         (Number("1e-99999999999999999999999999999999"), 0),
-        (Number("95e-2"), 950_000),
         (Number("0.0000095E5"), 950_000),
-        (Number("0.29"), 290_000),
-        (Number("1.01"), None),
         (Number("1.00000000000000000000000000000000001"), None),
-        (Number("-0.1"), None),
         (Number("-1e-99"), None),
         (Number("1e99999999999999999999999999999999"), None),
-        ("0.9", None),
-        (True, None),
-        (None, None),
         ([Number("1")], None),
     ],
 )
-def test_confidence_is_floored_in_exact_decimal(value: Json, expected: int | None) -> None:
+def test_no_confidence_is_too_long_to_be_read(value: Json, expected: int | None) -> None:
     assert confidence_ppm(value) == expected
 
 

@@ -1,4 +1,4 @@
-"""Goal: a question asked again needs no model, for so long and for its own words (memory.md 13)."""
+"""Goal: a question asked again needs no model, for so long and for its own words (M13)."""
 
 import pytest
 

@@ -1,13 +1,19 @@
 """Goal: a rewrite is adopted only if it says the same with fewer references, in words that somebody said."""
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import Row, maybe, rows
+from tests.spec_tables import told as said_in
+from tests.spec_tables import words as listed
 from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
+    TRIGGERS,
+    Refusal,
     Variants,
     clean_line,
     detected,
@@ -17,7 +23,7 @@ from umi_core.language.rewriting import (
     shown_turns,
 )
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
-from umi_core.messages.results import Resolution
+from umi_core.messages.results import Resolution, ResolutionOutcome
 from umi_core.values import Turn
 
 HALF_PPM = 500_000
@@ -69,45 +75,32 @@ def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> N
     assert shown_turns(told("👍" * 600))[0].text == "👍" * TURN_CHARS_MAX
 
 
-# The gate: the table of section 13.
+# The gate.
 
 
-@pytest.mark.parametrize(
-    ("reply", "query", "confidence_ppm"),
-    [
-        ("What did John say about the database migration?", None, PPM),
-        (
-            '"What did John say about the migration?"\nBecause he is John',
-            "What did John say about the migration?",
-            PPM,
-        ),
-        ("What did John say about that?", None, HALF_PPM),
-        ("Rewritten query: What  did John say about that?", "What did John say about that?", HALF_PPM),
-    ],
-)
-def test_a_rewrite_that_resolves_is_adopted(reply: str, query: str | None, confidence_ppm: int) -> None:
-    expected = Resolution("resolved", query or reply, ("he", "that"), "", confidence_ppm)
-    assert verdict(reply) == expected
+@pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
+def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
+    query, said = said_in(row["query"]), said_in(row["reason or rewrite"])
+    found = verdict(said_in(row["reply"]), query)
+    assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
+    assert found.query == (said if found.outcome == "resolved" else query)
+    assert found.reason == ("" if found.outcome == "resolved" else said)
+    assert found.terms[:2] == ("he", "that")
 
 
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("garbage unrelated", "dropped_words"),
-        ("What did Theo say about the migration?", "foreign_word"),
-        ("What did John say about it?", "new_reference"),
-        ("say", "nothing_added"),
-        ("", "empty_reply"),
-        ('""', "empty_reply"),
-        ("say John " + "x" * QUERY_BYTES_MAX, "too_long"),
-        ("John, about the migration", "dropped_words"),
-    ],
-)
-def test_a_rewrite_is_rejected_for_the_first_reason_that_holds(reply: str, reason: str) -> None:
-    assert verdict(reply) == Resolution("rejected", QUERY, ("he", "that"), reason)
+def test_a_rewrite_is_no_longer_than_a_query_may_be() -> None:
+    reply = "say John " + "x" * QUERY_BYTES_MAX
+    assert verdict(reply) == Resolution("rejected", QUERY, ("he", "that"), "too_long")
 
 
-@pytest.mark.parametrize("reply", [QUERY, f'"{QUERY}"', f"Query: {QUERY}\nYes.", QUERY.replace(" ", "  ")])
+def test_outcomes_and_reasons_are_those_of_the_tables() -> None:
+    assert [row["outcome"] for row in rows("memory", "resolution_outcomes")] == list(
+        get_args(ResolutionOutcome)
+    )
+    assert {row["reason"] for row in rows("memory", "gate")} == set(get_args(Refusal))
+
+
+@pytest.mark.parametrize("reply", [f"Query: {QUERY}\nYes.", QUERY.replace(" ", "  ")])
 def test_the_query_itself_is_unchanged(reply: str) -> None:
     assert verdict(reply) == Resolution("unchanged", QUERY, ("he", "that"))
 
@@ -166,29 +159,9 @@ def test_any_reply_has_a_verdict_and_what_is_not_adopted_changes_nothing(
 # Cleaning.
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("plain", "plain"),
-        ("  two\nlines", "two"),
-        ("```\nfenced\n```", "fenced"),
-        ("```text\nQuery: fenced\n```", "fenced"),
-        ("Expanded query: x", "x"),
-        ("REWRITTEN QUERY : x", "x"),
-        ("Resolved query: Query: x", "x"),
-        ("Name: x", "x"),
-        ('"x"', "x"),
-        ("“x” ", "x"),
-        ("「x」", "x"),
-        ("'\"x\"'", "x"),
-        ('"Query: x"', "x"),
-        ('"a" or "b"', '"a" or "b"'),
-        ("\n \n", ""),
-        ("Renamed: x", "Renamed: x"),
-    ],
-)
-def test_one_line_without_fence_label_and_quotes(text: str, line: str) -> None:
-    assert clean_line(text) == line
+@pytest.mark.parametrize("row", rows("hierarchy", "clean_lines"), ids=lambda row: row["text"])
+def test_one_line_without_fence_label_and_quotes(row: Row) -> None:
+    assert clean_line(said_in(row["text"])) == said_in(row["line"])
 
 
 @given(st.text())
@@ -200,33 +173,25 @@ def test_a_clean_line_stays_as_it_is(text: str) -> None:
 # Variants.
 
 
-@pytest.mark.parametrize(
-    ("query", "deep"),
-    [
-        *((query, False) for query in ("show me", "whole foods", "weekend plans", "likely cause")),
-        *((query, False) for query in ("blast radius", "lastly", "unconnected", "he said", "")),
-        *((query, True) for query in ("Who is she", "what's new", "last week", "SIMILAR to it")),
-    ],
-)
-def test_a_trigger_is_a_word(query: str, deep: bool) -> None:
-    assert is_deep(query, None) is deep
+@pytest.mark.parametrize("row", rows("memory", "deep"), ids=lambda row: row["query"])
+def test_a_trigger_is_a_word(row: Row) -> None:
+    query = said_in(row["query"])
+    assert is_deep(query, None) is (row["deep"] == "yes")
     assert is_deep(query, True) is True
     assert is_deep(query, False) is False
 
 
-@pytest.mark.parametrize(
-    ("reply", "variants"),
-    [
-        ('["a", "b"]', ("q", "a", "b")),
-        ('["a", "b", "c"]', ("q", "a", "b")),
-        ('{"queries": ["a"]}', ("q", "a")),
-        ('["Q", " a  b ", "A B", "", 7, null]', ("q", "a b")),
-        ("[]", ("q",)),
-        (f'["{"x" * (QUERY_BYTES_MAX + 1)}", "a"]', ("q", "a")),
-    ],
-)
-def test_the_query_is_first_and_each_variant_once(reply: str, variants: tuple[str, ...]) -> None:
-    assert parse_variants(reply, "q") == Variants(variants)
+def test_the_triggers_are_those_of_the_list() -> None:
+    assert sorted(listed("memory", "triggers")) == sorted(TRIGGERS)
+
+
+@pytest.mark.parametrize("row", rows("memory", "variants"), ids=lambda row: row["reply"])
+def test_the_query_is_first_and_each_variant_once(row: Row) -> None:
+    assert parse_variants(said_in(row["reply"]), "q") == Variants(tuple(said_in(row['variants of "q"'])))
+
+
+def test_a_variant_is_no_longer_than_a_query_may_be() -> None:
+    assert parse_variants(f'["{"x" * (QUERY_BYTES_MAX + 1)}", "a"]', "q") == Variants(("q", "a"))
 
 
 def test_what_becomes_no_variant_has_a_reason() -> None:

@@ -1,15 +1,17 @@
 """Goal: each asked entity gets one decision by the routing table, whatever the model says (ROU-1, ROU-2)."""
 
 import json
+from typing import get_args
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import rows as table
 from umi_core.config import Config
 from umi_core.language.replies import Unusable
-from umi_core.language.routing import MALFORMED, Routes, parse_routes
+from umi_core.language.routing import MALFORMED, Cause, Routes, parse_routes
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
 from umi_core.values import RoutingDecision
@@ -122,14 +124,11 @@ def test_an_unsound_row_is_dropped_for_its_entity_alone(changed: object, cause: 
     assert result.degraded == ((cause,) if cause in MALFORMED else ())
 
 
-def test_only_a_models_good_right_does_not_degrade() -> None:
-    assert not {
-        "low_confidence",
-        "persona_not_self",
-        "self_is_fixed",
-        "promote_low",
-        "promote_scratch",
-    } & set(MALFORMED)
+def test_the_causes_are_those_of_the_table_and_only_a_models_good_right_does_not_degrade() -> None:
+    degrades = {row["cause"]: row["degrades"] == "yes" for row in table("memory", "route_causes")}
+    causes = {cause for cause in get_args(Cause) if not cause.startswith("reason ")}  # those mend, not decide
+    assert {cause for cause in degrades if degrades[cause]} == set(MALFORMED)
+    assert {cause for cause in degrades if not degrades[cause]} == causes
 
 
 @pytest.mark.parametrize("block", ["persona", "facts", "scratch"])

@@ -1,4 +1,4 @@
-"""Goal: a session shows what happened in it, and its snapshot comes back whole or is refused."""
+"""Goal: a session shows what happened in it, and its snapshot comes back whole or is refused (M5)."""
 
 import json
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import maybe, rows, whole, words
 from umi_core.config import Config
 from umi_core.errors import Error, SnapshotDamaged, SnapshotDoesNotFit, SnapshotTooBig, SnapshotVersion
 from umi_core.limits import I64_MAX, SNAPSHOT_BYTES_MAX, TTL_MS_MAX
@@ -26,10 +27,7 @@ from umi_core.tiers.working import WorkingTier, answer, check
 
 NOTHING = SessionInfo()
 CONFIG = Config()
-GOLDEN = bytes.fromhex(
-    "94ab756d692e73657373696f6e01c41c93cd03e89293a161c401316493a162c40132cd1388"
-    "96c0c000c0c090c410d86371976aedf8ad473cc35136a87085"
-)
+GOLDEN = bytes.fromhex("".join(words("memory", "snapshot")))
 TALK = SessionInfo(
     session_id="ses_d3363bafb44a607274f98c29",
     started_ms=1_000,
@@ -137,14 +135,7 @@ def test_the_order_of_arrival_leaves_no_trace(entries: Any, info: SessionInfo, r
 
 @pytest.mark.parametrize(
     ("now_ms", "expires_ms"),
-    [
-        (1_000_000, 1_005_000),
-        (1_003_000, 1_005_000),
-        (1_004_999, 1_005_000),
-        (1_005_000, None),
-        (999_999, 1_004_999),
-        (0, 5_000),
-    ],
+    [(whole(row["now at load"]), maybe(row["expires"])) for row in rows("memory", "at_rest")],
 )
 def test_time_to_live_runs_on_at_rest(now_ms: int, expires_ms: int | None) -> None:
     data = encode(tier_of({"k": (b"v", 1_005_000)}), NOTHING, 1_000_000)

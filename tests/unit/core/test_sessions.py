@@ -1,4 +1,4 @@
-"""Goal: sessions are handed on whole, and of two saves from one version one succeeds (memory.md 5)."""
+"""Goal: sessions are handed on whole, and of two saves from one version one succeeds (M5)."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def session_row(pair: Pair, key: str) -> SessionRow:
     return row.body
 
 
-# The handoff of memory.md 5.
+# The handoff of M5.15.
 
 
 def test_a_handoff_counts_versions_and_the_later_save_from_an_old_one_is_refused() -> None:

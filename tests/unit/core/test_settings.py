@@ -1,4 +1,4 @@
-"""Goal: every setting counts: changed alone, it changes what a memory asks or replies (memory.md 15)."""
+"""Goal: every setting counts: changed alone, it changes what a memory asks or replies (M15)."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,9 @@ from functools import cache
 import attrs
 import pytest
 
+from tests.spec_tables import NOTHING, Row, rows, told, whole
 from tests.worlds import BOB, Pair, input_of, saying, verdict
-from umi_core.config import Config
+from umi_core.config import OPTIONS, Config
 from umi_core.errors import BadConfig, Rejected
 from umi_core.messages.answers import Answer, Embedded, Value
 from umi_core.messages.effects import Asked, Embed
@@ -96,7 +97,19 @@ def life(config: Config) -> tuple[object, ...]:
     return tuple(pair.asked), tuple(pair.replies.items()), wake_ms
 
 
-def test_the_table_names_every_setting() -> None:
+def option_of(row: Row) -> tuple[object, tuple[int, int] | None]:
+    """What the table promises of an option: its default, and its range if it is a number."""
+    if row["least"] == NOTHING:
+        return told(row["default"]), None
+    return whole(row["default"]), (whole(row["least"]), whole(row["most"]))
+
+
+def test_options_have_the_defaults_and_ranges_of_the_table() -> None:
+    promised = {row["option"]: option_of(row) for row in rows("memory", "options of a memory")}
+    assert {name: (getattr(Config(), name), span) for name, span in OPTIONS.items()} == promised
+
+
+def test_every_setting_has_a_change() -> None:
     assert sorted(CHANGED) == sorted(field.name for field in attrs.fields(Config))
 
 

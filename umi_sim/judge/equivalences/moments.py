@@ -5,7 +5,8 @@ moments are looked at, evenly spread, so the cost does not grow with its length.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, get_args
+from operator import attrgetter
+from typing import Final
 
 from umi_core.codec import encode
 from umi_core.config import Config
@@ -18,19 +19,14 @@ from umi_core.messages.effects import Effect, Refused, Reply
 from umi_core.messages.requests import (
     REQUESTS,
     WORKING,
-    Append,
     CoreRead,
     CreateSession,
-    Delete,
-    Exists,
     Get,
-    Incr,
     Len,
     LoadSession,
     SaveSession,
-    Set,
     Sweep,
-    Touch,
+    arguments_of,
 )
 from umi_sim.judge.equivalences.lives import Life, Step, copied, told
 
@@ -39,10 +35,11 @@ STOP_COUNT_MAX: Final = 1_000
 
 Leave = Callable[[int, Step, Memory], bool]
 
-KEYED: Final = (Set, Get, Exists, Delete, Incr, Append, Touch)
+KEYED: Final = tuple(  # working requests about one key
+    cls for cls in WORKING if any(argument.domain == "key" for argument in arguments_of(cls))
+)
 REQUEST_TYPES: Final = frozenset(REQUESTS.values())
 SESSION: Final = (CreateSession, SaveSession, LoadSession)
-CORE_READ: Final = frozenset(get_args(CoreRead))
 
 
 def at_moments(life: Life, fits: Leave, leave: Leave) -> int:
@@ -174,17 +171,20 @@ def exchanged(life: Life) -> int:
     return at_moments(life, fits, lambda number, step, memory: exchange(step, life.steps[number + 1], memory))
 
 
+key_of: Final = attrgetter("key")
+
+
 def independent(one: Value, two: Value, is_ready: bool) -> bool:
     """Whether neither can matter to the other, while there is room; before recovery is over, others queue."""
     kinds = one.__class__, two.__class__
     if not all(kind in REQUEST_TYPES for kind in kinds):
         return False
-    if isinstance(one, KEYED) and isinstance(two, KEYED):
-        return one.key != two.key
+    if type(one) in KEYED and type(two) in KEYED:
+        return bool(key_of(one) != key_of(two))
     if any(kind in WORKING for kind in kinds):
         is_other_tier = not all(kind in WORKING for kind in kinds)
         return is_other_tier and not any(kind in SESSION for kind in kinds)
-    return is_ready and any(kind in CORE_READ for kind in kinds)
+    return is_ready and any(issubclass(kind, CoreRead) for kind in kinds)
 
 
 def exchange(one: Step, two: Step, memory: Memory) -> bool:

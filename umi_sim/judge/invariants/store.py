@@ -31,9 +31,9 @@ from umi_core.rows import (
     Version,
 )
 from umi_core.state import State
-from umi_core.text import norm
+from umi_core.text import core_text, norm
 from umi_core.tiers import session
-from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier, core_text
+from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import importance_text, render_xml
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations

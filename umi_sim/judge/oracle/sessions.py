@@ -14,9 +14,11 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_core.errors import SessionConflict
 from umi_core.invariants.broken import demand
-from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
+from umi_core.messages.requests import LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
-from umi_sim.judge.oracle.working import Twin
+from umi_core.values import Scope
+from umi_sim.judge.oracle.model import Ending
+from umi_sim.judge.oracle.twin import Twin
 
 
 @attrs.define
@@ -46,14 +48,14 @@ class Saved:
 class Session(Owner):
     """One session: what each version may hold, and saves without an answer.
 
-    `told`: versions that were acknowledged. `must`: the newest one that was acknowledged or shown.
+    `acknowledged`: versions that were. `must`: the newest one that was acknowledged or shown.
     """
 
     user: str
     versions: dict[int, list[Saved]]
     must: int
     members: dict[str, None]
-    told: dict[int, None]
+    acknowledged: dict[int, None]
     may: list[Saved] = attrs.field(factory=list)
     may_members: dict[str, None] = attrs.field(factory=dict)
 
@@ -80,11 +82,16 @@ class OpenLoad(Data):
 
 
 @attrs.define
-class SessionOracle(Owner):
-    """All sessions of a world. Agents are told by (user, agent part of the scope)."""
+class Sessions(Owner):
+    """All sessions of a world. Agents are told apart by (user, agent part of the scope)."""
 
     sessions: dict[str, Session] = attrs.field(factory=dict)
     open: list[OpenSave] = attrs.field(factory=list)
+
+    def wiped(self) -> None:
+        """Storage is empty and every life has ended."""
+        self.sessions.clear()
+        self.open.clear()
 
     def begin_save(self, request: SaveSession, twins: list[Twin], now_ms: int) -> OpenSave:
         must = {key: session.must for key, session in self.sessions.items()}
@@ -92,56 +99,46 @@ class SessionOracle(Owner):
         self.open.append(save)
         return save
 
-    def ended(self, save: OpenSave) -> None:
+    def end_save(self, save: OpenSave) -> None:
         """It was answered, or its agent crashed."""
         self.open = [other for other in self.open if other is not save]
 
-    def created(
-        self,
-        user: str,
-        agent: str,
-        request: CreateSession,
-        done: SessionCreated,
-        twin: Twin,
-        now_ms: int,
-        is_sure: bool = True,
-    ) -> None:
-        """`is_sure`: it is there from now on; else it may be, and the id may be another one's."""
+    def judge_create(self, scope: Scope, ending: Ending, done: SessionCreated, twin: Twin) -> None:
+        """It is there from now on; if that is not sure, it may be, and the id may be another one's."""
         known = self.sessions.get(done.session_id)
-        if known is not None and not is_sure:
+        if known is not None and not ending.is_sure:
             return
         is_new = known is None or not known.must
         demand(is_new, "session-versions", f"create gave the id {done.session_id} a second time")
-        members = dict.fromkeys((agent, *request.members))
-        told = {1: None} if is_sure else {}
+        members = dict.fromkeys((scope.agent, *ending.request.members))
+        acknowledged = {1: None} if ending.is_sure else {}
+        versions = {1: [Saved(twin, ending.now_ms)]}
         self.sessions[done.session_id] = Session(
-            user, {1: [Saved(twin, now_ms)]}, int(is_sure), members, told
+            scope.user, versions, int(ending.is_sure), members, acknowledged
         )
 
-    def saved(
-        self, save: OpenSave, done: SessionSaved, twins: list[Twin], is_sure: bool = True
-    ) -> list[Twin]:
+    def judge_save(self, save: OpenSave, done: SessionSaved, twins: list[Twin], is_sure: bool) -> list[Twin]:
         """The tiers as they may be now: one that was packed, and is still in place, has the new version.
 
         `is_sure`: it is stored from now on; else it may be, and the version may be another one's.
         """
         session, version = self.sessions.get(done.session_id), done.version
         is_open = any(it.twin.session_id == done.session_id for it in save.candidates)
-        told = f"save_session told of {done.session_id}, which was not open here"
-        demand(session and is_open, "session-or-error", told)
+        message = f"save_session told of {done.session_id}, which was not open here"
+        demand(session and is_open, "session-or-error", message)
         assert session is not None
-        is_taken = version in session.told or version <= save.must_at_issue.get(done.session_id, 0)
-        told = f"two saves of one session were both told version {version}"
-        demand(not (is_sure and is_taken), "session-versions", told)
+        is_taken = version in session.acknowledged or version <= save.must_at_issue.get(done.session_id, 0)
+        message = f"two saves of one session were both told version {version}"
+        demand(not (is_sure and is_taken), "session-versions", message)
         packed = save.of(done.session_id, version)
         found = sorted({it.twin.version for it in save.candidates})
         demand(packed, "session-versions", f"saved as version {version} what came from version {found}")
         if is_sure:
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
-            told = f"version {version} was loaded as somebody else's, and then saved"
-            demand(packed, "no-lost-update", told)
-            session.told[version] = None
+            message = f"version {version} was loaded as somebody else's, and then saved"
+            demand(packed, "no-lost-update", message)
+            session.acknowledged[version] = None
             session.must = max(session.must, version)
             session.members |= dict.fromkeys(save.hand_to)
         else:
@@ -149,17 +146,17 @@ class SessionOracle(Owner):
         places = [saved.twin.place for saved in packed]
         return [attrs.evolve(it, version=version) if it.place in places else it for it in twins]
 
-    def failed(self, save: OpenSave) -> None:
+    def take_back(self, save: OpenSave) -> None:
         """It changed nothing: no version is what it would have saved."""
         for saved in save.candidates:
             saved.is_refuted = True
         for session in self.sessions.values():
             for version, found in session.versions.items():
                 session.versions[version] = [saved for saved in found if not saved.is_refuted]
-                told = f"version {version} was loaded, then its save failed"
-                demand(session.versions[version], "no-lost-update", told)
+                message = f"version {version} was loaded, then its save failed"
+                demand(session.versions[version], "no-lost-update", message)
 
-    def refused(self, save: OpenSave, conflict: SessionConflict) -> None:
+    def judge_conflict(self, save: OpenSave, conflict: SessionConflict) -> None:
         """Somebody else's save came first: one that there was, and no older one than was certain."""
         for saved in save.candidates:
             session_id, found = saved.twin.session_id or "", conflict.found
@@ -168,11 +165,11 @@ class SessionOracle(Owner):
                 continue
             there = session.versions.get(found) or self.possible(session_id, found)
             if there and found >= save.must_at_issue.get(session_id, 0):
-                self.shown(session_id, found, there)
+                self.show(session_id, found, there)
                 break
         else:
-            told = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
-            demand(False, "session-versions", f"{told}; made from another version, or nobody saved that")
+            message = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
+            demand(False, "session-versions", f"{message}; made from another version, or nobody saved that")
 
     def possible(self, session_id: str, version: int) -> list[Saved]:
         """Saves without an answer that may have become this version."""
@@ -180,7 +177,7 @@ class SessionOracle(Owner):
         may = self.sessions[session_id].may
         return [saved for saved in may if saved.is_to_be(session_id, version)] + under_way
 
-    def shown(self, session_id: str, version: int, kept: list[Saved]) -> None:
+    def show(self, session_id: str, version: int, kept: list[Saved]) -> None:
         """A load, or a conflict, has shown this version, which is one of these."""
         session = self.sessions[session_id]
         session.must = max(session.must, version)
@@ -207,28 +204,28 @@ class SessionOracle(Owner):
         is_member = session is not None and session.user == user and agent in session.members
         return OpenLoad(session.must if session else 0, is_member)
 
-    def loaded(
-        self, user: str, agent: str, request: LoadSession, load: OpenLoad, done: SessionLoaded
+    def judge_load(
+        self, scope: Scope, request: LoadSession, load: OpenLoad, done: SessionLoaded
     ) -> list[Saved]:
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
-        is_known = session is not None and session.user == user
+        is_known = session is not None and session.user == scope.user
         demand(is_known, "session-or-error", f"loaded {request.session_id!r}, which was never created here")
         assert session is not None
         may_members = [name for save in self.open for name in save.hand_to]
-        is_member = agent in (*session.members, *session.may_members, *may_members)
-        told = f"{agent} is no member of {request.session_id} and loaded it"
-        demand(is_member, "session-members-only", told)
-        told = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
-        demand(done.version >= load.must, "acknowledged-is-durable", told)
+        is_member = scope.agent in (*session.members, *session.may_members, *may_members)
+        message = f"{scope.agent} is no member of {request.session_id} and loaded it"
+        demand(is_member, "session-members-only", message)
+        message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
+        demand(done.version >= load.must, "acknowledged-is-durable", message)
         found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
         demand(found, "session-versions", f"loaded version {done.version}, which nobody saved")
         return found
 
-    def not_found(self, request: LoadSession, load: OpenLoad) -> None:
+    def judge_missing(self, request: LoadSession, load: OpenLoad) -> None:
         is_due = load.must and load.is_member
-        told = f"session {request.session_id} was acknowledged and is not found"
-        demand(not is_due, "acknowledged-is-durable", told)
+        message = f"session {request.session_id} was acknowledged and is not found"
+        demand(not is_due, "acknowledged-is-durable", message)
 
 
 def as_members(value: object) -> tuple[str, ...]:

@@ -1,199 +1,145 @@
-"""The working tier as a dict and a deadline per key: simpler than the machine, and told nothing by it.
+"""The working tier's model: the twins that may be true, and what a reply tells about which of them is.
 
-Law 1. A twin answers from the rules alone.
-Law 2. Where a saved session may be one of several, there is a twin for each; a reply must agree with at least
-       one, and the others are dropped.
+Law 1. Where a session that was loaded may be one of several, there is a twin for each; a reply must agree
+with at least one of them, and the others are dropped.
+Law 2. The reserved keys (`__last_input` and so on) follow what remember and recall did, in the order in which
+their batches became durable.
 """
 
-import re
-from collections.abc import Callable, Mapping
 from typing import Final
-
-import attrs
 
 from umi_core.config import Config
 from umi_core.invariants.broken import demand
-from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
 from umi_core.messages import requests
-from umi_core.messages.effects import Done, Outcome, Refused
+from umi_core.messages.answers import Answer, Committed
+from umi_core.messages.effects import Commit, Done, Outcome, Refused
+from umi_core.messages.results import Remembered
+from umi_core.rows import Receipt
+from umi_core.text import cut
+from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.judge.oracle.sessions import Saved, Sessions
+from umi_sim.judge.oracle.twin import ANY_TEXT, DONE, Answered, Twin
+from umi_sim.services.calls import Call
 
-Answered = tuple[str, object]
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
-NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")
-DONE: Final = "done"
-ANY_TEXT: Final = object()
+SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
 
 
-@attrs.define
-class Twin:
-    """One possible working tier. `dead` keeps the last deadline of expired keys, to name what went wrong.
+class WorkingModel(Model):
+    """What the working tier of one memory must answer.
 
-    `version` is the one of the session that it comes from, or that was saved of it last; `place` counts how
-    often a session was put in place. `origins` are the saves that it may come from.
+    `twins`: the tiers that are possible. `counted`: remembers in flight whose text the reserved keys show by
+    now.
     """
 
-    config: Config
-    entries: dict[str, tuple[bytes, int]] = attrs.field(factory=dict)
-    expired: int = 0
-    session_id: str | None = None
-    started_ms: int | None = None
-    interactions: int = 0
-    last_input: str | None = None
-    last_query: str | None = None
-    version: int = 0
-    place: int = 0
-    dead: dict[str, int] = attrs.field(factory=dict)
-    origins: tuple[object, ...] = attrs.field(default=(), eq=False, repr=False)
+    judges = tuple(sorted(requests.WORKING, key=lambda cls: cls.tag))
+    watches = (requests.Remember, requests.Recall)
 
-    def copy(self) -> "Twin":
-        return attrs.evolve(self, entries=dict(self.entries), dead=dict(self.dead))
+    def __init__(self, config: Config, sessions: Sessions) -> None:
+        self.config, self.sessions = config, sessions
+        self.twins = [Twin(config)]
+        self.counted: dict[str, None] = {}
 
-    def bytes_used(self) -> int:
-        return sum([len(key.encode()) + len(value) for key, (value, _) in self.entries.items()])
+    def crashed(self) -> None:
+        self.twins = [Twin(self.config)]
+        self.counted.clear()
+
+    def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
+        if isinstance(request, requests.Remember) and is_own_batch(call, answer):
+            self.count_remember(call.op_id, request)
+
+    def replied(self, ending: Ending) -> None:
+        request, outcome = ending.request, ending.outcome
+        if isinstance(request, requests.WorkingRequest):
+            self.judge(request, outcome, ending.now_ms, ending.reading_ms)
+            return
+        value = outcome.value if isinstance(outcome, Done) else None
+        if isinstance(request, requests.Remember) and isinstance(value, Remembered) and not value.repeated:
+            self.count_remember(ending.op_id, request)  # it may have had nothing to commit
+        elif isinstance(request, requests.Recall) and value is not None:
+            for twin in self.twins:
+                twin.last_query = cut(request.query, SHOWN_BYTES_MAX)
+        self.counted.pop(ending.op_id, None)
+
+    def count_remember(self, op_id: str, request: requests.Remember) -> None:
+        """Once for each: the reserved keys follow the order of commits, which is not the one of replies."""
+        if op_id in self.counted:
+            return
+        self.counted[op_id] = None
+        for twin in self.twins:
+            twin.interactions += 1
+            twin.last_input = cut(request.text, SHOWN_BYTES_MAX)
+
+    def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
+        """Keep the twins that explain the reply; so others who loaded the same session learn it, too."""
+        if len(self.twins) == 1:
+            self.twins = explaining(self.twins, request, outcome, now_ms, reading_ms)
+            return
+        possible = [twin for twin in self.twins if not is_refuted(twin)]
+        self.twins = explaining(possible or self.twins, request, outcome, now_ms, reading_ms)
+        if len(self.twins) < len(possible):
+            session_id = self.twins[0].session_id
+            assert session_id is not None, "only a load makes several of one"
+            self.sessions.settle(session_id, self.twins)
+
+    def open_session(self, twins: list[Twin]) -> None:
+        """A session is put in place of what there was: it is one of these."""
+        self.twins = merge([twin.put_in_place_of(old) for twin in twins for old in self.twins])
 
     def expire(self, now_ms: int) -> None:
-        for key in [key for key, (_, expires_ms) in self.entries.items() if expires_ms <= now_ms]:
-            self.dead[key] = self.entries.pop(key)[1]
-            self.expired += 1
-
-    def answer(self, request: requests.WorkingRequest, now_ms: int) -> Answered:
-        self.expire(now_ms)
-        return RULES[type(request)](self, request, now_ms)
-
-    def put(self, key: str, value: bytes, expires_ms: int, result: object = None) -> Answered:
-        if len(value) > WORKING_VALUE_BYTES_MAX:
-            return "EntryTooLarge", None
-        old = self.entries.get(key)
-        more = len(value) - len(old[0]) if old else len(value) + len(key.encode())
-        if self.bytes_used() + more > self.config.working_bytes_max:
-            return "WorkingFull", None
-        if old is None and len(self.entries) >= self.config.working_entry_count_max:
-            return "TooManyEntries", None
-        self.entries[key] = (value, expires_ms)
-        return DONE, result
-
-    def renewed(self, key: str, now_ms: int) -> int:
-        old_ms = self.entries[key][1] if key in self.entries else 0
-        return max(old_ms, now_ms + self.config.working_ttl_ms_default)
-
-    def look(self, key: str) -> object:
-        if key in self.entries:
-            return self.entries[key][0]
-        return self.reserved(key) if self.config.auto_populate else None
-
-    def reserved(self, key: str) -> object:
-        shown: dict[str, object] = {
-            "__session_id": self.session_id, "__session_start_ms": self.started_ms,
-            "__interaction_count": self.interactions, "__last_input": self.last_input,
-            "__last_query": self.last_query,
-        }  # fmt: skip
-        if key == "__last_entities":
-            return ANY_TEXT if self.last_input is not None else None
-        value = shown.get(key)
-        return None if value is None else str(value).encode()
+        for twin in self.twins:
+            twin.expire(now_ms)
 
 
-def bad_key(key: object, is_write: bool) -> str | None:
-    if not isinstance(key, str) or SURROGATE.search(key):
-        return "BadText"
-    if is_write and key.startswith("__"):
-        return "ReservedKey"
-    return "KeyTooLong" if len(key.encode()) > WORKING_KEY_BYTES_MAX else None
+def is_own_batch(call: Call, answer: Answer) -> bool:
+    """Whether a batch is durable, and not the one of an earlier request with the same request key."""
+    if not isinstance(call.effect, Commit) or not isinstance(answer, Committed):
+        return False
+    own = [write.body.by for write in call.effect.writes if isinstance(write.body, Receipt)]
+    return not isinstance(answer.receipt, Receipt) or answer.receipt.by in own
 
 
-def is_whole(value: object, low: int, high: int) -> bool:
-    return type(value) is int and low <= value <= high
+def is_refuted(twin: Twin) -> bool:
+    """None of the saves that it may come from was the one that was saved."""
+    found = [saved for saved in twin.origins if isinstance(saved, Saved)]
+    return bool(found) and all(saved.is_refuted for saved in found)
 
 
-def on_set(twin: Twin, request: requests.Set, now_ms: int) -> Answered:
-    if problem := bad_key(request.key, True):
-        return problem, None
-    ttl_ms = twin.config.working_ttl_ms_default if request.ttl_ms is None else request.ttl_ms
-    if not is_whole(ttl_ms, 1, TTL_MS_MAX):
-        return "BadTtl", None
-    if type(request.value) is not bytes:
-        return "BadOption", None
-    return twin.put(request.key, request.value, now_ms + ttl_ms)
+def merge(twins: list[Twin]) -> list[Twin]:
+    """Equal possibilities count once."""
+    kept: list[Twin] = []
+    for twin in twins:
+        if twin in kept:
+            kept[kept.index(twin)].origins += twin.origins
+        else:
+            kept.append(twin)
+    return kept
 
 
-def on_get(twin: Twin, request: requests.Get, now_ms: int) -> Answered:
-    problem = bad_key(request.key, False)
-    return (problem, None) if problem else (DONE, twin.look(request.key))
+# One reply.
 
 
-def on_exists(twin: Twin, request: requests.Exists, now_ms: int) -> Answered:
-    problem = bad_key(request.key, False)
-    return (problem, None) if problem else (DONE, twin.look(request.key) is not None)
+def explaining(
+    twins: list[Twin], request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
+) -> list[Twin]:
+    """The twins that explain the reply. Raises Broken, naming the rule that the reply most likely breaks."""
+    got = (DONE, outcome.value) if isinstance(outcome, Done) else answer_of(outcome)
+    expected = [twin.answer(request, now_ms) for twin in twins]
+    if len(expected) == 1 and expected[0] == got:
+        kept = twins
+    else:
+        kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
+    if kept:
+        demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
+        return kept
+    rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
+    key = getattr(request, "key", None)
+    what = type(request).__name__.lower() + ("" if key is None else f" {key!r}")
+    wanted, given = f"{what}: {describe(expected[0])}", f"{what}: {describe(got)}"
+    demand(False, rule, f"{what} answered {describe(got)}", wanted, given)
+    return []
 
 
-def on_delete(twin: Twin, request: requests.Delete, now_ms: int) -> Answered:
-    problem = bad_key(request.key, True)
-    return (problem, None) if problem else (DONE, twin.entries.pop(request.key, None) is not None)
-
-
-def on_incr(twin: Twin, request: requests.Incr, now_ms: int) -> Answered:
-    if problem := bad_key(request.key, True):
-        return problem, None
-    if not is_whole(request.delta, I64_MIN, I64_MAX):
-        return "BadDelta", None
-    text = twin.entries[request.key][0] if request.key in twin.entries else b"0"
-    if not NUMBER.fullmatch(text) or len(text) > 20 or not I64_MIN <= int(text) <= I64_MAX:
-        return "TypeMismatch", None
-    number = int(text) + request.delta
-    if not I64_MIN <= number <= I64_MAX:
-        return "Overflow", None
-    return twin.put(request.key, str(number).encode(), twin.renewed(request.key, now_ms), number)
-
-
-def on_append(twin: Twin, request: requests.Append, now_ms: int) -> Answered:
-    if problem := bad_key(request.key, True):
-        return problem, None
-    if type(request.value) is not bytes:
-        return "BadOption", None
-    old = twin.entries[request.key][0] if request.key in twin.entries else b""
-    return twin.put(request.key, old + request.value, twin.renewed(request.key, now_ms))
-
-
-def on_touch(twin: Twin, request: requests.Touch, now_ms: int) -> Answered:
-    if problem := bad_key(request.key, True):
-        return problem, None
-    if request.key not in twin.entries:
-        return "KeyNotFound", None
-    twin.entries[request.key] = (twin.entries[request.key][0], twin.renewed(request.key, now_ms))
-    return DONE, None
-
-
-def on_sweep(twin: Twin, request: requests.Sweep, now_ms: int) -> Answered:
-    expired, twin.expired = twin.expired, 0
-    return DONE, expired
-
-
-def on_clear(twin: Twin, request: requests.Clear, now_ms: int) -> Answered:
-    count = len(twin.entries)
-    twin.entries.clear()
-    return DONE, count
-
-
-def on_len(twin: Twin, request: requests.Len, now_ms: int) -> Answered:
-    return DONE, len(twin.entries)
-
-
-def on_bytes(twin: Twin, request: requests.Bytes, now_ms: int) -> Answered:
-    return DONE, twin.bytes_used()
-
-
-RULES: Final[Mapping[type, Callable[..., Answered]]] = {
-    requests.Set: on_set, requests.Get: on_get, requests.Exists: on_exists, requests.Delete: on_delete,
-    requests.Incr: on_incr, requests.Append: on_append,
-    requests.Touch: on_touch, requests.Sweep: on_sweep, requests.Clear: on_clear,
-    requests.Len: on_len, requests.Bytes: on_bytes,
-}  # fmt: skip
-
-
-# Judging.
-
-
-def as_answered(outcome: Outcome) -> Answered:
+def answer_of(outcome: Outcome) -> Answered:
     return (
         (type(outcome.error).__name__, None)
         if isinstance(outcome, Refused)
@@ -207,28 +153,7 @@ def agrees(expected: Answered, got: Answered) -> bool:
     )
 
 
-def judge(
-    twins: list[Twin], request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
-) -> list[Twin]:
-    """The twins that explain the reply. Raises Broken, naming the rule that the reply most likely breaks."""
-    got = (DONE, outcome.value) if isinstance(outcome, Done) else as_answered(outcome)
-    expected = [twin.answer(request, now_ms) for twin in twins]
-    if len(expected) == 1 and expected[0] == got:
-        demand(True, rule_at_stake(twins[0], request, got, now_ms, reading_ms), "")
-        return twins
-    kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
-    if kept:
-        demand(True, rule_at_stake(kept[0], request, got, now_ms, reading_ms), "")
-        return kept
-    rule = broken_rule(twins[0], request, expected[0], got, now_ms, reading_ms)
-    key = getattr(request, "key", None)
-    what = type(request).__name__.lower() + ("" if key is None else f" {key!r}")
-    wanted, given = f"{what}: {told(expected[0])}", f"{what}: {told(got)}"
-    demand(False, rule, f"{what} answered {told(got)}", wanted, given)
-    return []
-
-
-def told(answer: Answered) -> str:
+def describe(answer: Answered) -> str:
     return repr(answer[1]) if answer[0] == DONE else answer[0]
 
 

@@ -1,9 +1,13 @@
-"""Goal: questions are asked again, planned again and given up as policies say (hierarchy.md 1.3, 1.4)."""
+"""Goal: questions are asked again, planned again and given up as policies say (EN3, EN4)."""
+
+from typing import get_args
 
 import attrs
 import pytest
 
+from tests.spec_tables import rows, whole
 from tests.unit.core.engine.trial import CHANGED, COMMIT, EMBED, END, MODEL, READ, asking, planned, trial
+from umi_core.engine.attempts import FINAL_KINDS, backoff_ms
 from umi_core.engine.workflow import (
     degrade,
     forever,
@@ -33,6 +37,17 @@ from umi_core.messages.effects import (
 )
 
 # Retries.
+
+
+def test_kinds_of_failure_are_those_of_the_table_and_end_a_policy_where_it_says() -> None:
+    then = {row["kind"]: row["then"] for row in rows("engine", "failure_kinds")}
+    assert set(then) == set(get_args(FailureKind))
+    assert {kind for kind in then if then[kind] == "the end of the policy at once"} == set(FINAL_KINDS)
+
+
+def test_the_waits_are_those_of_the_table() -> None:
+    told = {whole(row["attempts so far"]): whole(row["wait"]) for row in rows("engine", "waits")}
+    assert {count: backoff_ms(count) for count in told} == told
 
 
 def test_waits_double_from_100_to_5000_and_the_same_question_is_sent_again() -> None:

@@ -1,4 +1,4 @@
-"""Goal: sets of interceptors, and what becomes of a memory that they are around (hierarchy.md 1.6)."""
+"""Goal: sets of interceptors, and what becomes of a memory that they are around (EN6)."""
 
 from collections.abc import Callable
 from typing import Any

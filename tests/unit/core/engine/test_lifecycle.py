@@ -1,4 +1,4 @@
-"""Goal: operations begin, wait and end, and hosts see where they stand (hierarchy.md 1.3, 1.4)."""
+"""Goal: operations begin, wait and end, and hosts see where they stand (EN3, EN4)."""
 
 import attrs
 

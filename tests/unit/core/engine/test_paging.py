@@ -1,4 +1,4 @@
-"""Goal: rows are held to the question, and all pages are one answer (hierarchy.md 1.3 and 1.4)."""
+"""Goal: rows are held to the question, and all pages are one answer (EN4, EN5.12)."""
 
 from typing import Any
 

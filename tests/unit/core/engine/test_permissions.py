@@ -1,4 +1,4 @@
-"""Goal: what a hook may do with an effect and its answer, and nothing else (hierarchy.md 1.6)."""
+"""Goal: what a hook may do with an effect and its answer, and nothing else (EN6.11)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Goal: steps run and learn as their table says, and go on with less if they say so (hierarchy.md 1.3)."""
+"""Goal: steps run and learn as their table says, and go on with less if they say so (EN3)."""
 
 from typing import Any
 

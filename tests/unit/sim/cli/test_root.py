@@ -13,9 +13,12 @@ import click
 import pytest
 from click.testing import Result
 
+from tests.spec_tables import rows, whole
 from tests.unit.sim.commands import OWN, refused, umi
+from umi_sim.cli.console import USAGE
 from umi_sim.cli.root import PLACES, cli
 from umi_sim.record import trace
+from umi_sim.record.verdict import EXIT_CODES, HARNESS, INTERRUPTED
 from umi_sim.runs import mutation_run as hunt
 from umi_sim.runs import replay, runner
 from umi_sim.runs.mutation_run import Hunt
@@ -26,6 +29,12 @@ from umi_sim.sweep.verify import Seen
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT = Path(__file__).resolve().parents[4]
+
+
+def test_exit_codes_are_those_of_the_table() -> None:
+    means = {whole(row["code"]): row["means"] for row in rows("simulator", "exit_codes")}
+    assert {kind for kind, code in EXIT_CODES.items() if kind not in means[code]} == set()
+    assert set(means) == {0, USAGE, HARNESS, INTERRUPTED, *EXIT_CODES.values()}
 
 
 def broken_run() -> tuple[Result, Path]:

@@ -63,7 +63,12 @@ def test_a_failure_is_counted_in_the_same_steps() -> None:
 
 def test_what_a_name_holds_is_found_however_it_is_written() -> None:
     live = PLAYBACK.at(100).live
-    for path in ("memory.a.counters", "storage.rows", "oracle.watches.a.twins.0.config", "world.clocks.a"):
+    for path in (
+        "memory.a.counters",
+        "storage.rows",
+        "oracle.agents.a.working.twins.0.config",
+        "world.clocks.a",
+    ):
         assert look(live, path) is not None
     live = PLAYBACK.at(Stepper(PLAYBACK).course.events.index("o1") + 1).live
     value = (b" 5", 1_700_000_015_000)

@@ -9,7 +9,6 @@ import pytest
 from tests.histories import (
     ACME,
     ALICE,
-    DIMS,
     NOW_MS,
     History,
     Told,
@@ -30,7 +29,7 @@ from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remembe
 from umi_core.messages.results import Forgotten
 from umi_core.rows import Entity, Version
 from umi_core.values import RoutingDecision
-from umi_sim.judge.oracle.worlds import WORLD_COUNT_MAX
+from umi_sim.judge.oracle.archive.tracks import STATE_COUNT_MAX
 
 ONE_NOTE = Degraded("extract:one_note", "timeout")
 
@@ -183,7 +182,7 @@ def test_a_version_that_was_told_before_is_no_update_that_was_lost() -> None:
 
 def test_what_belongs_to_another_scope_is_not_shown() -> None:
     told = two_known()
-    told.oracle.is_elsewhere = lambda key: key == "ent_theirs"
+    told.context.is_elsewhere = lambda key: key == "ent_theirs"
     with broken("scope-apart"):
         told.get(ALICE, attrs.evolve(entity(ALICE, "likes tea"), id="ent_theirs"))
     with broken("scope-apart"):
@@ -452,7 +451,7 @@ def test_a_forget_that_found_nothing_keeps_its_key() -> None:
 def test_a_key_is_known_for_a_day(value: str) -> None:
     told = History()
     told.store((ALICE, "likes tea"), request_key="k")
-    told.oracle.saw(NOW_MS, NOW_MS + RECEIPT_MS_MAX)
+    told.at(NOW_MS + RECEIPT_MS_MAX)
     op_id = told.tell((ALICE, "likes tea"), request_key="k")
     was = remembered((ALICE, 1, "created"), repeated=True)
     told.reply(op_id, was if value == "repeated" else remembered((ALICE, 1, "unchanged")))
@@ -464,7 +463,7 @@ def test_a_write_in_flight_for_a_day_may_have_happened_twice() -> None:
     op_id = told.tell((ALICE, "likes tea"))
     told.reply(op_id, Unknown(), now_ms=NOW_MS + RECEIPT_MS_MAX)
     told.get(ALICE, entity(ALICE, "likes tea", 2))
-    assert told.oracle.released == 1
+    assert told.tracks.released == 1
 
 
 # No text is lost.
@@ -632,7 +631,7 @@ def test_an_answer_may_have_come_too_late() -> None:
 
 def test_each_life_has_a_clock_of_its_own() -> None:
     told = History()
-    told.oracle.saw(10**12)
+    told.context.see(10**12)
     told.oracle.crashed()
     op_id = told.tell((ALICE, "likes tea"), embed=False)
     with broken("degradation-named"):
@@ -655,7 +654,7 @@ def test_without_a_reply_nobody_knows_whether_the_answer_came_too_late(is_note: 
 
 def test_without_faults_nothing_is_in_doubt() -> None:
     told = History()
-    told.oracle.saw(NOW_MS, NOW_MS)
+    told.at(NOW_MS)
     told.tell((ALICE, "likes tea"))
     told.oracle.crashed()
     assert told.oracle.known_ids() == (ALICE,)
@@ -681,8 +680,8 @@ def test_too_many_worlds_are_undecided_and_counted() -> None:
     for n in range(8):
         told.reply(told.tell((ALICE, f"fact {n}")), Unknown())
     told.get(ALICE, entity(ALICE, "nobody said so", 77))
-    assert told.oracle.undecided == 1
-    assert WORLD_COUNT_MAX < 2**8
+    assert told.tracks.undecided == 1
+    assert STATE_COUNT_MAX < 2**8
     told.get(ACME, entity(ACME, "sells tea"))
     with broken("acknowledged-is-durable"):
         told.get(ACME, None)
@@ -693,7 +692,7 @@ def test_a_rule_that_is_off_says_nothing() -> None:
     told.store((ALICE, "likes tea"))
     told.get(ALICE, None)
     told.get(ALICE, entity(ALICE, "likes tea"))
-    assert told.oracle.undecided == 1
+    assert told.tracks.undecided == 1
 
 
 def test_the_audit_reads_all_that_may_be_there() -> None:
@@ -716,12 +715,6 @@ def test_what_failed_is_audited_too() -> None:
     told = History()
     told.reply(told.tell((ALICE, "likes tea")), Failed(errors.StorageFull("commit", "full", 1)))
     assert told.oracle.known_ids() == (ALICE,)
-
-
-def test_answers_to_nobody_are_not_heard() -> None:
-    told = two_known()
-    told.hear("a:rebalance:1", "embed", ((1,) * DIMS,))
-    told.get(ALICE, entity(ALICE, "likes tea"))
 
 
 # Requests that share a key, and what is told of them.

@@ -15,36 +15,41 @@ from umi_core.messages.requests import (
     GetBlock,
     RemoveBlock,
     Render,
+    Request,
     SetBlock,
     SetImportance,
 )
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry
-from umi_sim.judge.oracle.core import BlockWrite, CoreOracle
+from umi_sim.judge.oracle.core_model import BlockWrite, CoreModel
+from umi_sim.judge.oracle.model import Ending
 
 FAILED = Failed(StorageFailed("commit", "unavailable", 3))
 
 
 @attrs.define
 class Told:
-    oracle: CoreOracle = attrs.field(factory=lambda: CoreOracle(Config(core_bytes_max=4_096)))
+    oracle: CoreModel = attrs.field(factory=lambda: CoreModel(Config(core_bytes_max=4_096)))
     count: int = 0
 
     def begin(self, request: BlockWrite) -> str:
         self.count += 1
-        self.oracle.issued(f"o{self.count}", request)
+        self.oracle.issued(f"o{self.count}", request, 0)
         return f"o{self.count}"
 
+    def end(self, op_id: str, request: Request, outcome: Outcome) -> None:
+        self.oracle.replied(Ending(op_id, request, outcome, 0, 0))
+
     def write(self, request: BlockWrite, outcome: Outcome) -> None:
-        self.oracle.replied(self.begin(request), request, outcome)
+        self.end(self.begin(request), request, outcome)
 
     def see(self, text: str | None, importance_ppm: int = 500_000) -> None:
         block = None if text is None else Block("human", text=text, importance_ppm=importance_ppm)
-        self.oracle.judge(GetBlock(0, "human"), Done(block))
+        self.read(GetBlock(0, "human"), block)
 
     def read(self, request: CoreRead, value: object) -> None:
-        self.oracle.judge(request, Done(value))
+        self.end("", request, Done(value))
 
 
 def written(text: str = "tea") -> Told:
@@ -82,8 +87,8 @@ def test_what_was_given_up_in_doubt_may_have_been_planned_again_over_what_was_ac
     op_id = told.begin(first)
     second = SetBlock(0, "human", "coffee")
     other_id = told.begin(second)
-    told.oracle.replied(op_id, first, Unknown())
-    told.oracle.replied(other_id, second, Done(None))
+    told.end(op_id, first, Unknown())
+    told.end(other_id, second, Done(None))
     told.see("coffee")
     told.see("milk", 4_999)
     told.write(SetBlock(0, "human", "water", importance_ppm=500_000), Done(None))
@@ -124,9 +129,9 @@ def test_persona_has_room_for_the_share_of_self_in_its_block() -> None:
     config = Config()
     share = config.core_bytes_max // 4
     full = Refused(CoreFull(0, 0, 0))
-    Told(CoreOracle(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
+    Told(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share + 1)), full)
     with broken("no-spurious-refusal"):
-        Told(CoreOracle(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
+        Told(CoreModel(config)).write(SetBlock(0, "persona", "x" * (BLOCK_BYTES_MAX - share)), full)
 
 
 def test_core_is_never_larger_than_it_may_be() -> None:

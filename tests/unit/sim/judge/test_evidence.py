@@ -90,7 +90,7 @@ def test_a_substitute_is_named_if_and_only_if_an_answer_failed(case: Any, due: s
 
 def test_a_commit_that_failed_without_a_conflict_was_not_planned_again() -> None:
     told, op_id, value = evolved("no idea")
-    told.oracle.answered(op_id, "commit", EffectFailed(0, "unavailable"))
+    told.answer(op_id, "commit", EffectFailed(0, "unavailable"))
     with broken("degradation-named"):
         told.reply(op_id, value)
 
@@ -115,7 +115,7 @@ def replanned(*answers: tuple[Any, ...]) -> tuple[History, str, Any]:
     """One that met a conflict between the two answers, if there are two: each to one text."""
     first, *rest = answers
     told, op_id, value = embedded(first)
-    told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     for answer in rest:
         told.hear(op_id, "embed", answer, text_count=1)
     return told, op_id, value
@@ -144,7 +144,7 @@ def test_vectors_that_a_second_plan_did_not_need_are_a_cause_all_the_same() -> N
 def test_a_second_plan_may_have_met_another_failure() -> None:
     for name, rule in (("", ""), ("route:table", "degradation-named")):
         told, op_id, value = embedded((SOUND,))
-        told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+        told.answer(op_id, "commit", EffectFailed(0, "conflict"))
         if rule:
             with broken(rule):
                 told.reply(op_id, value, *named(name))

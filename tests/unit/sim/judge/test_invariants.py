@@ -112,7 +112,7 @@ def test_a_rule_is_found_by_name_by_id_and_by_what_other_pages_call_it() -> None
 def sources(module: str) -> str:
     """The text of a module, or of all files of a package."""
     path = ROOT / module.replace(".", "/")
-    files = sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
     return "".join(file.read_text("utf-8") for file in files if file.name != "rules.py")
 
 

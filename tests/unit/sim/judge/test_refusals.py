@@ -6,7 +6,6 @@ import pytest
 
 from tests.histories import broken
 from umi_core import errors
-from umi_core.admission import check_set_importance
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.effects import Done, Failed, Outcome, Refused
 from umi_core.messages.requests import (
@@ -19,11 +18,12 @@ from umi_core.messages.requests import (
     SaveSession,
     SetBlock,
     SetImportance,
+    bad_request,
 )
-from umi_sim.judge.oracle.refusals import check_refusal
+from umi_sim.judge.oracle.promises import check_refusal
 
 WRONG = SetImportance(1, "human", -1)
-ERROR = check_set_importance(WRONG)
+ERROR = bad_request(WRONG)
 assert ERROR is not None
 FULL = errors.CoreFull(1, 2, 3)
 GONE = errors.BlockNotFound("human")

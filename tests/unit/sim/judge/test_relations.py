@@ -125,10 +125,10 @@ def test_a_model_is_asked_about_every_next_version() -> None:
         told = two_known()
         op_id = told.tell((ALICE, "naps"), embed=False)
         if degraded:
-            told.oracle.replied(op_id, Done(value, degraded), now_ms)
+            told.close(op_id, Done(value, degraded), now_ms)
         else:
             with broken("version-chain"):
-                told.oracle.replied(op_id, Done(value), now_ms)
+                told.close(op_id, Done(value), now_ms)
 
 
 def test_a_first_version_has_no_relation() -> None:
@@ -140,11 +140,11 @@ def test_a_first_version_has_no_relation() -> None:
 
 def test_a_second_plan_may_go_by_either_answer() -> None:
     told, op_id = next_alice(UPDATE)
-    told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", None)
     told.reply(op_id, second(extending(ALICE, 2)), Degraded("evolve:table", "unavailable"))
     told, op_id = next_alice(UPDATE)
-    told.oracle.answered(op_id, "commit", EffectFailed(0, "conflict"))
+    told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", stated("derive", (ALICE, 1), (ALICE, 2)))
     told.reply(op_id, second(extending(ALICE, 2, "derive", **BY_MODEL)))
 
@@ -205,7 +205,7 @@ def test_a_verdict_that_was_stated_is_told_or_dropped() -> None:
     with broken("relation-ends"):
         told.reply(op_id, clash(needs_resolution=False, relation_dropped_count=1))
     told, op_id = clashing()
-    told.oracle.stated_count = RELATION_COUNT_MAX
+    told.oracle.relations.stated_count = RELATION_COUNT_MAX
     told.reply(op_id, clash(needs_resolution=False, relation_dropped_count=1))
 
 
@@ -272,7 +272,7 @@ def test_a_verdict_counts_for_the_new_statements_of_this_text_alone(target: tupl
 def test_a_verdict_on_what_nobody_can_follow_need_not_be_told() -> None:
     told = History()
     told.store((ALICE, "likes tea"))
-    told.oracle.undecide(told.oracle.track(ALICE))
+    told.tracks.give_up(told.tracks.track(ALICE))
     told.reply(clashing(told)[1], clash(needs_resolution=False))
 
 
@@ -350,7 +350,7 @@ def test_a_new_link_is_told_or_dropped() -> None:
     with broken("relation-ends"):
         told.reply(linked(told, SAID), both())
     told = History()
-    told.oracle.stated_count = RELATION_COUNT_MAX
+    told.oracle.relations.stated_count = RELATION_COUNT_MAX
     told.reply(linked(told, SAID), both(relation_dropped_count=1))
 
 

@@ -33,8 +33,8 @@ from umi_core.messages.results import Hit
 from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Address, Row
 from umi_core.values import Turn
-from umi_sim.judge.oracle import searches
-from umi_sim.judge.oracle.searches import fused_ppm
+from umi_sim.judge.oracle.archive import searches
+from umi_sim.judge.oracle.archive.searches import fused_ppm
 from umi_sim.services.embedder import embed
 
 # Hits.
@@ -171,7 +171,7 @@ def test_a_time_that_was_read_is_the_time_of_the_hit() -> None:
     told = two_known()
     for row in (entity(ALICE, "likes tea"), entity(ACME, "sells tea")):
         told.get(row.id, row)
-    told.oracle.saw(NOW_MS + 5)
+    told.context.see(NOW_MS + 5)
     first, second = ranked(told)
     told.recall("tea", first, second)
     with broken("hits-ordered"):
@@ -415,7 +415,7 @@ def test_what_came_late_may_be_known_or_not() -> None:
     told = History()
     late_ms = NOW_MS + Config().model_timeout_ms
     op_id = told.seek(QUERY, **ASKED)
-    told.oracle.saw(late_ms)
+    told.context.see(late_ms)
     told.hear(op_id, "resolve", JOHN)
     told.end(op_id, found(QUERY, **RESOLVED), now_ms=late_ms)
     again(told, late_ms)
@@ -424,11 +424,11 @@ def test_what_came_late_may_be_known_or_not() -> None:
 
 def test_a_user_may_wait_until_a_rewrite_lapses() -> None:
     told = once_resolved()
-    assert told.oracle.lapses() == (NOW_MS + RESOLVE_CACHE_MS,)
-    told.oracle.saw(NOW_MS + RESOLVE_CACHE_MS)  # others may act in the same millisecond
-    assert told.oracle.lapses() == (NOW_MS + RESOLVE_CACHE_MS,)
-    told.oracle.saw(NOW_MS + RESOLVE_CACHE_MS + 1)
-    assert told.oracle.lapses() == ()
+    assert told.oracle.searches.lapses() == (NOW_MS + RESOLVE_CACHE_MS,)
+    told.context.see(NOW_MS + RESOLVE_CACHE_MS)  # others may act in the same millisecond
+    assert told.oracle.searches.lapses() == (NOW_MS + RESOLVE_CACHE_MS,)
+    told.context.see(NOW_MS + RESOLVE_CACHE_MS + 1)
+    assert told.oracle.searches.lapses() == ()
 
 
 # Variants.
@@ -536,7 +536,7 @@ def fused(**changes: tuple[int, int]) -> tuple[Hit, ...]:
 
 
 def test_lists_are_fused_by_the_rule() -> None:
-    judge = History().oracle.judge_fusion
+    judge = History().oracle.searches.judge_fusion
     judge(fused(), GOLDEN, 10)
     judge(fused()[:2], GOLDEN, 2)
     judge((), {A: (0, 0)}, 10)
@@ -553,7 +553,7 @@ def test_lists_are_fused_by_the_rule() -> None:
 
 def test_each_list_is_cut_at_twice_the_limit() -> None:
     relevances: dict[str, tuple[int, ...]] = {f"e{n}": (1_000_000 - n, 500_000 + n) for n in range(4)}
-    judge = History().oracle.judge_fusion
+    judge = History().oracle.searches.judge_fusion
     most = 2 * (10**12 // 60)
 
     def rank_ppm(first: int, second: int) -> int:
@@ -678,34 +678,34 @@ def test_hits_are_as_relevant_as_was_asked_for() -> None:
 @pytest.mark.parametrize(("lag_ms", "is_fair"), [(100, False), (101, True)])
 def test_a_hit_may_be_missing_only_while_it_is_younger_than_the_lag(lag_ms: int, is_fair: bool) -> None:
     told = History()
-    told.oracle.lag_since = lambda at_ms: lag_ms
-    told.oracle.world_ms = 50
+    told.surroundings.lag_since = lambda at_ms: lag_ms
+    told.at(50)
     told.store((ALICE, "likes tea"))
-    told.oracle.world_ms = 150
+    told.at(150)
     with nullcontext() if is_fair else broken("error-is-not-empty"):
         told.recall("tea")
 
 
 def test_what_landed_after_a_crash_is_young_until_the_next_life_replies() -> None:
     told = History()
-    told.oracle.lag_since = lambda at_ms: 100
-    told.oracle.world_ms = 50
+    told.surroundings.lag_since = lambda at_ms: 100
+    told.at(50)
     told.tell((ALICE, "likes tea"), embed=False)
     told.oracle.crashed()
-    told.oracle.world_ms = 1_000
+    told.at(1_000)
     told.get(ALICE, entity(ALICE, "likes tea"))
     told.recall("tea")
-    told.oracle.world_ms = 1_100
+    told.at(1_100)
     with broken("error-is-not-empty"):
         told.recall("tea")
 
 
 def test_what_a_write_in_flight_may_change_is_not_at_rest() -> None:
     told = History()
-    told.oracle.lag_since = lambda at_ms: 100
-    told.oracle.world_ms = 50
+    told.surroundings.lag_since = lambda at_ms: 100
+    told.at(50)
     told.store((ALICE, "likes tea"), embed=False)
-    told.oracle.world_ms = 1_000
+    told.at(1_000)
     told.tell((ALICE, "likes tea"), embed=False, importance_ppm=1)
     told.recall("tea")
 
@@ -720,7 +720,7 @@ def test_a_hit_that_came_damaged_may_be_missing_if_that_is_said_and_no_other_may
         op_id = told.seek("tea")
         told.hear(op_id, "embed", (embed("tea", DIMS),))
         rows = (Row(Address(SCOPE, "entity", lost.id), 1, None, 1_000_000),)
-        told.oracle.answered(op_id, "by_vector", ReadDone(0, rows))
+        told.answer(op_id, "by_vector", ReadDone(0, rows))
         with nullcontext() if is_fair else broken("filter-before-cut"):
             told.reply(op_id, found("tea", first), *said)
 

@@ -312,7 +312,7 @@ def test_who_loses_three_races_may_fail(others_count: int, rule: str | None) -> 
     """Without faults, too: each of three plans was overtaken by the batch of somebody else."""
     told = Told(Oracle(config("plain")))
     durable = iter((5, 5 + others_count))
-    told.oracle.durable_count = lambda: next(durable)
+    told.oracle.surroundings.durable_count = lambda: next(durable)
     with broken(rule) if rule else nullcontext():
         told.tell("a", SetBlock("", "human", "x"), FULL)
 

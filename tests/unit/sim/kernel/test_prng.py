@@ -1,34 +1,34 @@
 """Goal: chance is `umi-prng-1` to the last bit, unbiased, and moves only when its owner draws."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_sim.kernel.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, keyed, parse_seed, stream_key
+from tests.spec_tables import Row, maybe, rows, told, whole
+from umi_sim.kernel.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, highest, keyed, parse_seed, stream_key
 
 FAULT_KEY = stream_key(42, ("fault", "storage_lost", "storage.commit.remember.commit"))
 
 
-def words(stream: Stream, count: int) -> str:
-    return " ".join(f"{stream.word():016x}" for _ in range(count))
+DRAWS: dict[str, Callable[[Stream], list[object]]] = {
+    "below 10": lambda stream: [stream.below(10) for _ in range(12)],
+    "shuffle of 0 to 7": lambda stream: [*stream.shuffle(range(8))],
+}
 
 
-def test_golden_words() -> None:
-    assert words(Stream(42, "world"), 3) == "0bfdf23bc1f02047 f909ae27ef0b9840 8a7e3f0c53061dc4"
-    assert words(Stream(42, "agent", 0, "workload"), 2) == "e918c3c7fabc2204 6d5a5c18df8d1724"
-
-
-def test_golden_numbers_below_ten() -> None:
-    stream = Stream(42, "world")
-    assert [stream.below(10) for _ in range(12)] == [0, 9, 5, 2, 4, 6, 9, 3, 9, 2, 2, 8]
-
-
-def test_golden_shuffle() -> None:
-    assert Stream(42, "world").shuffle(range(8)) == [7, 5, 2, 4, 1, 3, 6, 0]
-
-
-def test_golden_keyed_draw() -> None:
-    assert f"{keyed(FAULT_KEY, 'o7/commit#1'):016x}" == "80b1f03a60919ac4"
+@pytest.mark.parametrize("row", rows("simulator", "prng"), ids=lambda row: row["draw"])
+def test_draws_are_those_of_the_table(row: Row) -> None:
+    seed, path, result = whole(row["seed"]), tuple(told(row["path"])), told(row["result"])
+    how, _, data = row["draw"].partition(" ")
+    if how == "words":
+        stream = Stream(seed, *path)
+        assert [f"{stream.word():016x}" for _ in result] == result
+    elif how == "keyed":
+        assert [f"{keyed(stream_key(seed, path), data):016x}"] == result
+    else:
+        assert DRAWS[row["draw"]](Stream(seed, *path)) == result
 
 
 def test_a_prepared_key_draws_the_same_in_any_order() -> None:
@@ -99,40 +99,24 @@ def test_log_between_takes_every_bit_length_alike() -> None:
     assert all(70 <= drawn.count(bits) <= 130 for bits in range(11))
 
 
-@pytest.mark.parametrize(
-    ("text", "seed"),
-    [
-        ("0", 0),
-        ("042", 42),
-        (str(SEED_MAX), SEED_MAX),
-        ("0x2a", 42),
-        ("0xFFFFFFFFFFFFFFFF", SEED_MAX),
-        ("00000000000000ff" + 24 * "9", 255),
-        (40 * "1", 0x1111111111111111),
-    ],
-)
-def test_a_seed_has_three_text_forms(text: str, seed: int) -> None:
-    assert parse_seed(text) == seed
+SEEDS = {told(row["text"]): maybe(row["seed"]) for row in rows("simulator", "seeds")}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "-1",
-        "1.0",
-        " 1",
-        "1\n",
-        "1_0",
-        "٣",
-        "0x",
-        "0x" + 17 * "0",
-        str(SEED_MAX + 1),
-        9999 * "9",
-        "g" * 40,
-    ],
-)
+@pytest.mark.parametrize("text", [text for text, seed in SEEDS.items() if seed is not None])
+def test_a_seed_has_three_text_forms(text: str) -> None:
+    assert parse_seed(text) == SEEDS[text]
+
+
+@pytest.mark.parametrize("text", [9999 * "9", *(text for text, seed in SEEDS.items() if seed is None)])
 def test_anything_else_is_refused_with_the_value_and_the_limit(text: str) -> None:
     with pytest.raises(ValueError, match=f"is not a seed: write 0 .. {SEED_MAX}") as refusal:
         parse_seed(text)
     assert ascii(text)[:40].rstrip("'") in str(refusal.value)
+
+
+def test_a_name_that_is_added_wins_its_share_and_moves_no_other_choice() -> None:
+    keys, names = [stream_key(seed, ("config", "faults")) for seed in range(400)], ["a", "b", "c"]
+    before, after = [highest(key, names) for key in keys], [highest(key, ["z", *names]) for key in keys]
+    assert {old for old, new in zip(before, after, strict=True) if new != old} == set(names)
+    assert {new for old, new in zip(before, after, strict=True) if new != old} == {"z"}
+    assert [70 < after.count(name) < 130 for name in ("z", *names)] == [True] * 4

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spec_tables import rows, whole
 from umi_sim.record.trace import KEPT_COUNT_MAX, Difference, Field, Tag, Trace, decode, first_difference, read
+from umi_sim.record.trace_fields import FIELDS
 
 PLAIN = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.binary(), st.text()),
@@ -30,8 +32,9 @@ def hash_of(records: list[bytes]) -> blake2b:
 
 
 def test_tags_are_frozen() -> None:
-    names = "RUN OP STEP EFFECT REPLY ANSWER FAULT CLOCK LIFE SCHEDULE PHASE MARK STATE SKIPPED END"
-    assert [(tag.name, int(tag)) for tag in Tag] == [(name, n) for n, name in enumerate(names.split(), 1)]
+    table = rows("simulator", "trace_tags")
+    told = [(whole(row["tag"]), row["name"], row["fields"].split(", ")) for row in table]
+    assert [(int(tag), tag.name.lower(), FIELDS[tag].split()) for tag in Tag] == told
 
 
 def test_golden_hash() -> None:

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.spec_tables import text as exact
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope, Turn
-from umi_sim.faults.content import KINDS as CONTENT_KINDS
+from umi_sim.faults.arguments import Argument
 from umi_sim.faults.kinds import KINDS
-from umi_sim.formats.strict_json import FILE_BYTES_MAX
+from umi_sim.formats.strict_json import FILE_BYTES_MAX, BadValue
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import AgentConfig
@@ -28,30 +29,7 @@ from umi_sim.seedfile import text as seed_text
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import BadSeedFile, Expect, Minimised, SeedFile, loads, text_of
 
-EXAMPLE = """{
-"format":"umi-seed",
-"version":1,
-"min_reader":1,
-"made_by":{"umi_sim":"0.1.0","python":"cpython 3.11.7","platform":"linux-x86_64","commit":"64aa92f6c0ffee0123456789abcdef0123456789","dirty":false,"hash_seed":"1"},
-"prng":{"id":"umi-prng-1","seed":"45"},
-"scenario":{"id":"storage_storm","version":1,"target":"umi_core"},
-"config":{"mode":"swarm","agents":[{"name":"a","scope":["u1","a1"],"skew_ms":0}],"latency":"instant","memory":{},"loss":false,"start_ms":1700000000000},
-"items":[
-  {"id":"o3","kind":"op","at_ms":0,"agent":"a","name":"remember","args":{"text":"Alice works at Acme."}},
-  {"id":"f1","kind":"fault","fault":"storage_lost","at":"o3/commit#1","args":{}}
-],
-"model":[
-  {"at":"o3/extract#1","task":"extract","prompt":"2f1b60c9d4e8a735","text":"{\\"entities\\":[{\\"name\\":\\"Alice\\",\\"type\\":\\"person\\",\\"content\\":\\"Alice works at Acme.\\",\\"confidence\\":0.70},{\\"name\\":\\"Acme\\",\\"type\\":\\"organization\\",\\"content\\":\\"Alice works at Acme.\\",\\"confidence\\":0.70}],\\"relations\\":[{\\"source\\":\\"Alice\\",\\"target\\":\\"Acme\\",\\"type\\":\\"works_at\\",\\"confidence\\":0.70}]}"}
-],
-"limits":{"steps_max":21000,"virtual_ms_max":34560000000,"wall_ms_max":60000},
-"failure":{"kind":"safety","rule":"STO-1","step":14,"item":"o3","message":"acknowledged by o3, absent in the audit: person \\"Alice\\"","normal":"acknowledged by <id>, absent in the audit: person <text>","frame":"","fingerprint":"8ad16dbbe2cc","before":"71c09a2b44e1d05f","after":"e22f7d10c3b8964a"},
-"expect":{"result":"fail","trace":"5f0c1d9be27a43f18c3ab29d6e0f7a51","every":16,"prefix":[],"steps":14,"state":"e22f7d10c3b8964a","marks":["commit: outcome unknown"]},
-"minimised":{"runs":57,"from":{"op":50,"fault":6,"schedule":3,"clock":2},"to":{"op":1,"fault":1,"schedule":0,"clock":0},"one_minimal":true,"needed":["f1"],"stopped":"fixpoint"},
-"repro":"umi-sim replay scenarios/seeds/acknowledged-is-durable-8ad16dbbe2cc.json",
-"history":{"hits":17,"first_seed":"45","fixed_in":"","ticket":"","notes":""},
-"checksum":"8e71805b6611e52a80b316b96e1f8c3e"
-}
-"""  # noqa: E501  # as the specification prints it
+EXAMPLE = exact("simulator", "seed_file") + "\n"
 
 # Items of every shape. Each argument is good for its field, or something else altogether.
 
@@ -63,7 +41,6 @@ ODD = (
 ANY = ODD | st.lists(ODD, max_size=3).map(tuple) | st.lists(st.tuples(ODD, ODD), max_size=2).map(tuple)
 EVENTS = st.sampled_from(["o3/commit#1", "a/wake#2", "a:recover:1/head#1/answer", "o1"])
 TIMES = st.integers(0, 2**52)
-CONTENT = {"path": "/entities/0", "json": "\ud800", "at": 3, "times": 1}
 
 
 @st.composite
@@ -79,15 +56,15 @@ def value_of(due: Any) -> st.SearchStrategy[object]:
 
 
 def args_of(fault: str) -> dict[str, object]:
-    if fault in CONTENT_KINDS:
-        return dict(CONTENT)
-    readers = item_json.FAULT_ARGS.get(fault, {})
-    return {
-        name: {"told": "unknown", "text": "\udfff", "latent": True, "masked": True, "clock": "runs"}.get(
-            name, 7
-        )
-        for name in readers
-    }
+    return {name: example_of(argument) for name, argument in KINDS[fault].arguments.items()}
+
+
+def example_of(argument: Argument) -> object:
+    """Something that this argument may be: one of its words, a flag, a number or a text."""
+    for value in (*argument.words[-1:], True, 7, "\udfff"):
+        with contextlib.suppress(BadValue):
+            return argument.read(value, "")
+    raise AssertionError(argument)
 
 
 FAULTS = st.builds(

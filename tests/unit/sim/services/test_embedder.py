@@ -2,9 +2,11 @@
 
 from hashlib import blake2b
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spec_tables import Row, rows, told
 from umi_sim.kernel.characters import tokens
 from umi_sim.services.embedder import embed, scaled
 
@@ -28,9 +30,9 @@ def dot(a: str, b: str) -> int:
     return sum(x * y for x, y in zip(embed(a, 64), embed(b, 64), strict=True))
 
 
-def test_golden_vector() -> None:
-    expected = (-31, -95, -31, 95, 31, 31, 127, 31, 0, 31, -31, 31, 31, -95, -31, 31)
-    assert embed("Alice works at Acme", 16) == expected
+@pytest.mark.parametrize("row", rows("simulator", "embedding"), ids=lambda row: row["text"])
+def test_a_vector_is_that_of_the_table(row: Row) -> None:
+    assert embed(told(row["text"]), 16) == tuple(told(row["vector of 16 components"]))
 
 
 @given(ANY_TEXT, st.integers(1, 96))

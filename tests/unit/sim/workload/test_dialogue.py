@@ -10,7 +10,7 @@ from umi_core.limits import TURN_COUNT_MAX
 from umi_sim.formats.transcripts import TurnLine
 from umi_sim.kernel.prng import Stream
 from umi_sim.workload.dialogue import ASKING, turns_of
-from umi_sim.workload.users import played
+from umi_sim.workload.workloads import played
 
 
 def recalls_of(*texts: str, speakers: str = "ab", count: int = 200) -> list[dict[str, Any]]:

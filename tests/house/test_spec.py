@@ -1,0 +1,162 @@
+"""Goal: the specification is one: each rule stands once, and what code, tests and docs cite stands there."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.spec_tables import SPEC, cells, marked, plain, rows
+from umi_sim.judge.invariants import ALIASES, RULES
+from umi_sim.mutants.registry import MUTANTS
+
+ROOT = SPEC.parent.parent
+PAGES = sorted(path.stem for path in SPEC.glob("*.md"))
+CITING = ("umi_core", "umi_sim", "tests", "tools", "docs", "scenarios", "examples")
+SUFFIXES = (".py", ".md", ".toml", ".txt")
+
+OF_PAGE = r"(?:M|EN|H|K|S|B|IV)[0-9]+\.[0-9]+"
+CHECKED = (
+    r"(?:TTL|CAP|REF|SER|SES|CORE|REN|ACC|SCO|PRO|EVI|ROU|EXT|RES|EVO|RET|STO|IDEM|DET|ISO|WF|KEL|MIG|LIVE|BND"
+    r"|ORA)-[0-9]+|I-[A-Z]+(?:-[A-Z]+)*|E-[A-Z]+"
+)
+ID = re.compile(rf"(?<![\w.-])(?:{OF_PAGE}|{CHECKED})(?![\w-]|\.[0-9])")
+RULE = re.compile(rf"^(?:- |\| )\*\*({OF_PAGE}|{CHECKED})\*\*", re.MULTILINE)
+LETTERS = {
+    "memory": "M", "engine": "EN", "hierarchy": "H", "kelpie": "K", "simulator": "S", "bugs": "B",
+    "invariants": "IV",
+}  # fmt: skip
+
+
+def page_text(page: str) -> str:
+    return (SPEC / f"{page}.md").read_text()
+
+
+def stated(page: str) -> list[str]:
+    """The ids of the rules of a page, in order."""
+    return RULE.findall(page_text(page))
+
+
+STATED = [rule_id for page in PAGES for rule_id in stated(page)]
+ALSO = {row["also called"]: row["is"] for row in rows("invariants", "aliases")}
+
+
+# Ids.
+
+
+def test_each_rule_stands_once() -> None:
+    assert [rule_id for rule_id, count in Counter(STATED).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("page", LETTERS)
+def test_a_rule_stands_in_the_section_that_its_id_names(page: str) -> None:
+    for section in re.split(r"^## (?=[0-9]+\. )", page_text(page), flags=re.MULTILINE)[1:]:
+        number = section.partition(".")[0]
+        own = [rule_id for rule_id in RULE.findall(section) if re.fullmatch(OF_PAGE, rule_id)]
+        assert [rule_id for rule_id in own if not rule_id.startswith(f"{LETTERS[page]}{number}.")] == []
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    paths = [path for folder in CITING for path in sorted((ROOT / folder).rglob("*"))]
+    for path in (*paths, *ROOT.glob("*.md")):
+        if path.suffix in SUFFIXES and path != Path(__file__):
+            yield str(path.relative_to(ROOT)), path.read_text()
+
+
+def test_every_id_that_is_cited_is_stated() -> None:
+    known = {*STATED, *ALSO}
+    missing = [(path, cited) for path, text in texts() for cited in ID.findall(text) if cited not in known]
+    assert missing == []
+
+
+def test_a_citation_is_found_and_what_only_looks_like_one_is_not() -> None:
+    line = "as M4.2 and (EN5.12), I-READ-SCOPE; E-JUMP. TTL-1's, not M4.2.1, x.M4.2, UTF-8, I-, BM4.2, E-mail"
+    assert ID.findall(line) == ["M4.2", "EN5.12", "I-READ-SCOPE", "E-JUMP", "TTL-1"]
+
+
+# The tables of the code.
+
+
+def told_rules() -> list[dict[str, str]]:
+    return [row for page in LETTERS if ("table", f"rules {page}") in marked("invariants")
+            for row in rows("invariants", f"rules {page}")]  # fmt: skip
+
+
+def test_every_rule_of_the_code_is_told_as_it_is_there() -> None:
+    told = [(plain(row["name"]), row["id"], row["in a few words"], row["seen by"]) for row in told_rules()]
+    assert told == [(rule.name, rule.id, rule.statement, rule.seen_by) for rule in RULES]
+    costs = [row["cost"].replace("–", "none") for row in told_rules()]
+    assert costs == [rule.cost for rule in RULES]
+
+
+def test_a_rule_has_an_owner_in_the_code_or_says_what_there_is_instead() -> None:
+    for row, rule in zip(told_rules(), RULES, strict=True):
+        kind, _, path = row["today"].partition(" ")
+        instead = ("harness",) if rule.seen_by == "harness" else ("planned", "test")
+        assert kind in (("checked",) if rule.is_checked else instead), row
+        assert (ROOT / plain(path)).exists(), row
+
+
+def test_every_rule_that_is_checked_has_an_owner_page() -> None:
+    assert [rule.id for rule in RULES if rule.id not in STATED] == []
+
+
+def test_rules_under_two_ids_are_those_of_the_code() -> None:
+    names = {rule.id: rule.name for rule in RULES}
+    assert {also: f"`{names[rule_id]}` ({rule_id})" for also, rule_id in ALIASES.items()} == ALSO
+
+
+def bug_rows() -> list[dict[str, str]]:
+    tables = [name for kind, name in marked("bugs") if kind == "table" and name.startswith("bugs ")]
+    return [row for name in tables for row in rows("bugs", name)]
+
+
+def test_the_planted_bugs_are_those_of_the_code_and_all_others_are_planned() -> None:
+    planted = [row["bug"] for row in bug_rows() if row["today"] == "planted"]
+    assert sorted(planted) == sorted(MUTANTS)
+    others = [row for row in bug_rows() if row["today"] != "planted"]
+    assert [row["bug"] for row in others if row["today"] != "planned"] == []
+    assert len({row["bug"] for row in bug_rows()}) == len(bug_rows())
+
+
+def test_the_rule_expected_to_find_a_bug_is_one_that_the_code_names() -> None:
+    for row in bug_rows():
+        if row["today"] == "planted":
+            assert plain(row["expected rule"].split(" ")[0]) in MUTANTS[row["bug"]].rules, row
+
+
+# Pages.
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_linked_from_the_start(page: str) -> None:
+    assert f"](spec/{page}.md)" in (SPEC.parent / "index.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_worked_table_can_be_read(page: str) -> None:
+    for kind, name in marked(page):
+        if kind == "table":
+            assert rows(page, name), name
+            for row in rows(page, name):
+                assert all(is_readable(cell) for cell in row.values()), (name, row)
+
+
+def is_readable(cell: str) -> bool:
+    """True for anything that does not look like JSON, and for JSON."""
+    if not re.fullmatch(r'(`+)["\[{].*\1', cell):
+        return True
+    try:
+        json.loads(plain(cell))
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_rows_of_all_tables_are_whole(page: str) -> None:
+    """A bar inside a cell would move everything behind it."""
+    for table in re.findall(r"^(\|.*\|\n\|[-|]+\|\n(?:\|.*\n)*)", page_text(page), re.MULTILINE):
+        assert {len(cells(line)) for line in table.splitlines()} == {len(cells(table.splitlines()[0]))}, table

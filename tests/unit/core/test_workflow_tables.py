@@ -1,0 +1,30 @@
+"""Goal: every operation is the workflow that its table promises: its rows, what they ask, how they fail."""
+
+import pytest
+
+from tests.spec_tables import rows
+from tools.tables import policy
+from umi_core.engine.workflow import Step, Workflow
+from umi_core.messages.effects import EFFECT_NAMES
+from umi_core.workflows import WORKFLOWS
+
+
+def as_told(step: Step) -> tuple[str, str, str]:
+    return step.id, EFFECT_NAMES[step.effect] if step.effect else "", policy(step.on_failure)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
+def test_the_rows_are_those_of_the_table(workflow: Workflow) -> None:
+    told = rows("memory", f"workflow {workflow.name}")
+    promised = [(row["row"], row["asks"], row["on failure"]) for row in told]
+    assert [as_told(step) for step in workflow.steps] == promised
+
+
+def test_what_a_policy_goes_on_without_has_the_name_of_the_table() -> None:
+    named = {
+        f"{step.id}:{step.on_failure.then.name}"
+        for workflow in WORKFLOWS
+        for step in workflow.steps
+        if step.on_failure and step.on_failure.then
+    }
+    assert named == {row["name"] for row in rows("memory", "degradations") if row["from"] == "policy"}

@@ -1,0 +1,43 @@
+"""Reads of the core tier and of the last decisions about it: answered at once, from the state alone."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from umi_core.declared import complete
+from umi_core.messages.effects import Done
+from umi_core.messages.requests import (
+    ALL,
+    Blocks,
+    CoreBytes,
+    CoreRead,
+    GetBlock,
+    InCore,
+    LastRoutingDecisions,
+    Render,
+)
+from umi_core.state import State
+from umi_core.tiers.rendering import render_markdown, render_xml
+
+
+def answer(request: CoreRead, state: State) -> Done:
+    """What the tier holds. The fields of the request are in their domains."""
+    return Done(ANSWERS[type(request)](request, state))
+
+
+def rendering(request: Render, state: State) -> str:
+    return (render_xml if request.form == "xml" else render_markdown)(state.tiers.core)
+
+
+ANSWERS: Final[Mapping[type, Callable[[Any, State], object]]] = complete(
+    "answer",
+    (cls for cls in ALL if issubclass(cls, CoreRead)),
+    {
+        GetBlock: lambda request, state: state.tiers.core.find(request.kind, request.label),
+        Blocks: lambda request, state: state.tiers.core.blocks,
+        CoreBytes: lambda request, state: state.tiers.core.used_bytes,
+        InCore: lambda request, state: state.tiers.core.home_of(request.entity_id) is not None,
+        Render: rendering,
+        LastRoutingDecisions: lambda request, state: state.tiers.decisions,
+    },
+    "umi_core/core_reads.py",
+)

@@ -1,0 +1,57 @@
+"""Declarations: a request, a row is one class, and a table that must know each of them says which it lacks.
+
+A class that can be encoded has a `tag`, its number in codec.py: given once, for ever. A table with a row for
+each class of a kind is checked once, when its module is imported:
+
+    ANSWERS = complete("answer", WORKING, {...}, "umi_core/tiers/working.py")
+    Incomplete: Rename has no answer: add one in umi_core/tiers/working.py
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
+
+Base = TypeVar("Base")
+Part = TypeVar("Part")
+
+
+class Incomplete(Exception):
+    """A declaration lacks a part; the sentence names the thing, the part, and the file where to add it."""
+
+
+class Tagged(Protocol):
+    tag: int
+
+
+def declared(namespace: Mapping[str, Any], base: type[Base]) -> tuple[type[Base], ...]:
+    """Every class of a module that is made of this base and has a tag, in the order of the file.
+
+    Raises Incomplete for a class without one, unless others are made of it.
+    """
+    found = [it for it in namespace.values() if isinstance(it, type) and issubclass(it, base)]
+    for cls in found:
+        if "tag" not in vars(cls) and not any(cls in other.__bases__ for other in found):
+            raise Incomplete(
+                f"{cls.__name__} has no tag: give it one that was never used, in {namespace['FILE']}"
+            )
+    return tuple(cls for cls in found if "tag" in vars(cls))
+
+
+def tagged(modules: Iterable[ModuleType]) -> Iterator[type[Tagged]]:
+    """Every class with a tag that these modules declare."""
+    for module in modules:
+        for cls in vars(module).values():
+            if isinstance(cls, type) and cls.__module__ == module.__name__ and "tag" in vars(cls):
+                yield cls
+
+
+def complete(part: str, wanted: Iterable[type], parts: Mapping[type, Part], file: str) -> Mapping[type, Part]:
+    """The parts, one for each wanted class. Raises Incomplete."""
+    wanted = tuple(wanted)
+    for cls in wanted:
+        if cls not in parts:
+            raise Incomplete(f"{cls.__name__} has no {part}: add one in {file}")
+    for cls in parts:
+        if cls not in wanted:
+            raise Incomplete(f"{cls.__name__} has a {part} in {file} and is not declared: take it out")
+    return parts

@@ -1,0 +1,281 @@
+"""Domains: what a field may hold, and the typed error for what it may not. Its type names its domain.
+
+    key: StoredKey                              a text of at most 256 bytes that does not begin with `__`
+    ttl_ms: Ttl | None = None                   1 ms to 7 days, or nothing
+
+From the domain follow the check at the door, and in umi_sim the values that users give, good and odd.
+
+Law 1. Pure: a name and a value in, an error value or None out.
+Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates.
+"""
+
+from collections.abc import Callable
+from functools import cache, reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+import attrs
+
+from umi_core import errors, limits
+from umi_core.data import Data
+from umi_core.declared import Incomplete
+from umi_core.errors import Error
+from umi_core.text import has_control, has_unwritable, is_text, shown, size, tidy
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Pairs, Scope, Turn
+
+ROLES: Final = ("user", "assistant", "system", "tool")
+FORMS: Final = ("xml", "markdown")
+
+
+@attrs.frozen
+class Domain(Data):
+    """`wrong(name of the field, value)` is the error, or None. `name` is what umi_sim calls the domain."""
+
+    name: str
+    wrong: Callable[[str, Any], Error | None]
+
+
+@cache
+def domain_of(annotation: Any) -> Domain:
+    """The domain that a field's type names. Raises Incomplete."""
+    for part in (annotation, *get_args(annotation)):
+        for each in getattr(part, "__metadata__", ()):
+            if isinstance(each, Domain):
+                return each
+    raise Incomplete(f"a field of type {annotation} has no domain: give it one in umi_core/domains.py")
+
+
+def plain_type(annotation: Any) -> Any:
+    """The type of the values, without the domain: `int`, or `int | None`."""
+    if get_origin(annotation) is Annotated:
+        return get_args(annotation)[0]
+    return (
+        reduce(or_, (plain_type(part) for part in get_args(annotation)))
+        if is_union(annotation)
+        else annotation
+    )
+
+
+def is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, UnionType)
+
+
+# Numbers and flags.
+
+
+def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX) -> bool:
+    return type(value) is int and low <= value <= high  # so no bool, and nothing that has no bytes
+
+
+def bad_op_id(name: str, value: object) -> Error | None:
+    size_max = limits.OP_ID_BYTES_MAX
+    if is_int(value) or (isinstance(value, str) and is_text(value) and size(value) <= size_max):
+        return None
+    return errors.BadOption(name, shown(value), f"a whole number, or text of at most {size_max} bytes")
+
+
+def bad_flag(name: str, value: object) -> Error | None:
+    return None if isinstance(value, bool) else errors.BadOption(name, shown(value), "true or false")
+
+
+def bad_ttl(name: str, value: object) -> Error | None:
+    return None if is_int(value, limits.TTL_MS_MIN, limits.TTL_MS_MAX) else errors.BadTtl(shown(value))
+
+
+def bad_delta(name: str, value: object) -> Error | None:
+    wanted = f"a whole number from {limits.I64_MIN} to {limits.I64_MAX}"
+    return None if is_int(value) else errors.BadDelta(name, shown(value), wanted)
+
+
+def bad_importance(name: str, value: object) -> Error | None:
+    return None if is_int(value, 0, limits.PPM) else errors.BadImportance(shown(value))
+
+
+def bad_score(name: str, value: object) -> Error | None:
+    return None if is_int(value, 0, limits.PPM) else errors.BadScore(name, shown(value), f"0 to {limits.PPM}")
+
+
+def bad_limit(name: str, value: object) -> Error | None:
+    return None if is_int(value, 1, limits.RECALL_LIMIT_MAX) else errors.BadLimit(shown(value))
+
+
+def bad_version(name: str, value: object) -> Error | None:
+    return (
+        None if is_int(value, 1) else errors.BadVersion(name, shown(value), "a whole number from 1, or none")
+    )
+
+
+def bad_time(name: str, value: object) -> Error | None:
+    return None if is_int(value, 0) else errors.BadTime(name, shown(value), "a whole number from 0 or none")
+
+
+def bad_range(name: str, value: object) -> Error | None:
+    """A pair of times, either of which may be open."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        return errors.BadTime(name, shown(value), "a pair (start_ms, end_ms)")
+    for part, time_ms in zip(("start_ms", "end_ms"), value, strict=True):
+        if time_ms is not None and (error := bad_time(part, time_ms)) is not None:
+            return error
+    start_ms, end_ms = value
+    is_reversed = start_ms is not None and end_ms is not None and start_ms > end_ms
+    return errors.BadTimeRange(start_ms, end_ms) if is_reversed else None
+
+
+# Names and ids.
+
+
+def bad_scope_part(name: str, value: object) -> Error | None:
+    good = isinstance(value, str) and is_text(value) and not has_control(value)
+    if good and 0 < size(str(value)) <= limits.SCOPE_PART_BYTES_MAX:
+        return None
+    wanted = f"1 to {limits.SCOPE_PART_BYTES_MAX} bytes without control characters"
+    return errors.BadScope(name, shown(value), wanted)
+
+
+def bad_scope(scope: Scope) -> Error | None:
+    return bad_scope_part("user", scope.user) or bad_scope_part("agent", scope.agent)
+
+
+def bad_members(name: str, value: object) -> Error | None:
+    if not isinstance(value, tuple):
+        return errors.BadScope(name, shown(value), "a tuple of agents")
+    return next((error for member in value if (error := bad_scope_part("member", member))), None)
+
+
+def bad_row_id(name: str, value: object) -> Error | None:
+    good = isinstance(value, str) and is_text(value) and 0 < len(value) <= limits.SCOPE_PART_BYTES_MAX
+    wanted = f"text of 1 to {limits.SCOPE_PART_BYTES_MAX} characters"
+    return None if good else errors.BadId(name, shown(value), wanted)
+
+
+def bad_request_key(name: str, value: object) -> Error | None:
+    good = isinstance(value, str) and is_text(value) and 1 <= size(value) <= limits.REQUEST_KEY_BYTES_MAX
+    wanted = f"1 to {limits.REQUEST_KEY_BYTES_MAX} bytes of text"
+    return None if good else errors.BadKey(name, shown(value), wanted)
+
+
+def bad_key(name: str, value: object) -> Error | None:
+    if not isinstance(value, str) or not is_text(value):
+        return errors.BadText(name, shown(value), "a text without lone surrogates")
+    size_bytes = size(value)
+    is_long = size_bytes > limits.WORKING_KEY_BYTES_MAX
+    return errors.KeyTooLong(size_bytes, limits.WORKING_KEY_BYTES_MAX) if is_long else None
+
+
+def bad_stored_key(name: str, value: object) -> Error | None:
+    """Keys that begin with `__` tell of the session; nobody stores under them."""
+    if isinstance(value, str) and value.startswith("__") and is_text(value):
+        return errors.ReservedKey(value)
+    return bad_key(name, value)
+
+
+def bad_types(name: str, value: object) -> Error | None:
+    if isinstance(value, tuple) and value and all(kind in ENTITY_TYPES for kind in value):
+        return None
+    return errors.BadType(name, shown(value), "none, or entity types: " + " ".join(ENTITY_TYPES))
+
+
+def bad_form(name: str, value: object) -> Error | None:
+    good = isinstance(value, str) and value in FORMS
+    return None if good else errors.BadOption(name, shown(value), " or ".join(FORMS))
+
+
+# Texts and values.
+
+
+def bad_value(name: str, value: object) -> Error | None:
+    return None if type(value) is bytes else errors.BadOption(name, shown(value), "bytes")
+
+
+def bad_body(
+    name: str, value: object, empty: Error, limit_bytes: int, too_long: Callable[[int, int], Error]
+) -> Error | None:
+    if not isinstance(value, str) or not is_text(value):
+        return errors.BadText(name, shown(value), "text without lone surrogates")
+    if not value.strip():
+        return empty
+    return too_long(size(value), limit_bytes) if size(value) > limit_bytes else None
+
+
+def bad_text(name: str, value: object) -> Error | None:
+    return bad_body(name, value, errors.EmptyText(), limits.TEXT_BYTES_MAX, errors.TextTooLong)
+
+
+def bad_query(name: str, value: object) -> Error | None:
+    return bad_body(name, value, errors.EmptyQuery(), limits.QUERY_BYTES_MAX, errors.QueryTooLong)
+
+
+def bad_metadata(name: str, value: object) -> Error | None:
+    count, size_bytes = limits.METADATA_COUNT_MAX, limits.METADATA_BYTES_MAX
+    if isinstance(value, tuple) and all(map(is_pair, value)) and len(dict(value)) == len(value) <= count:
+        return None
+    wanted = f"at most {count} pairs of texts of at most {size_bytes} bytes, keys unique"
+    return errors.BadMetadata(name, shown(value), wanted)
+
+
+def is_pair(pair: object) -> bool:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    return all(is_text(part) and size(part) <= limits.METADATA_BYTES_MAX for part in pair)
+
+
+def bad_turns(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and all(
+        isinstance(turn, Turn) and turn.role in ROLES and is_text(turn.text) for turn in value
+    )
+    return (
+        None if good else errors.BadTurn(name, shown(value), f"turns with role {', '.join(ROLES)} and text")
+    )
+
+
+# Blocks of core.
+
+
+def bad_block_kind(name: str, value: object) -> Error | None:
+    return None if type(value) is str and value in BLOCK_KINDS else errors.BadKind(shown(value))
+
+
+def bad_block_label(name: str, value: object) -> Error | None:
+    if not is_text(value) or has_control(tidy(value)) or has_unwritable(tidy(value)):
+        return errors.BadText(name, shown(value), "one line of text without control characters")
+    size_bytes = size(tidy(value))
+    is_long = size_bytes > limits.BLOCK_LABEL_BYTES_MAX
+    return errors.LabelTooLong(size_bytes, limits.BLOCK_LABEL_BYTES_MAX) if is_long else None
+
+
+def bad_block_text(name: str, value: object) -> Error | None:
+    good = is_text(value) and not has_unwritable(value)
+    return None if good else errors.BadText(name, shown(value), "text without control characters")
+
+
+# The types of fields.
+
+OpLabel = Annotated[int | str, Domain("op_id", bad_op_id)]
+Key = Annotated[str, Domain("key", bad_key)]
+StoredKey = Annotated[str, Domain("key", bad_stored_key)]
+Value = Annotated[bytes, Domain("value", bad_value)]
+Ttl = Annotated[int, Domain("ttl", bad_ttl)]
+Delta = Annotated[int, Domain("delta", bad_delta)]
+BlockKind = Annotated[str, Domain("block_kind", bad_block_kind)]
+BlockLabel = Annotated[str, Domain("block_label", bad_block_label)]
+BlockText = Annotated[str, Domain("block_text", bad_block_text)]
+Importance = Annotated[int, Domain("importance", bad_importance)]
+Form = Annotated[str, Domain("form", bad_form)]
+EntityId = Annotated[str, Domain("entity_id", bad_row_id)]
+SessionId = Annotated[str, Domain("session_id", bad_row_id)]
+Source = Annotated[str, Domain("source", bad_row_id)]
+Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
+Text = Annotated[str, Domain("text", bad_text)]
+Query = Annotated[str, Domain("query", bad_query)]
+Flag = Annotated[bool, Domain("flag", bad_flag)]
+Deep = Annotated[bool, Domain("deep", bad_flag)]
+EventTime = Annotated[int, Domain("time", bad_time)]
+Metadata = Annotated[Pairs, Domain("metadata", bad_metadata)]
+RequestKey = Annotated[str, Domain("request_key", bad_request_key)]
+Limit = Annotated[int, Domain("limit", bad_limit)]
+TimeRange = Annotated[tuple[int | None, int | None], Domain("time_range", bad_range)]
+Types = Annotated[tuple[str, ...], Domain("types", bad_types)]
+Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
+Score = Annotated[int, Domain("score", bad_score)]
+VersionNumber = Annotated[int, Domain("version", bad_version)]

@@ -1,0 +1,84 @@
+"""Degradations: each that a reply names has a cause among the answers, and what must have failed is named.
+
+A remember whose model was away stores the text as one note and says `extract:one_note`. Said without a cause
+it is a lie; a note without those words is a loss that nobody was told.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.language.evolution import parse_evolution
+from umi_core.language.replies import Unusable
+from umi_core.language.routing import parse_routes
+from umi_core.messages.answers import ModelReplied
+from umi_core.messages.requests import Recall, Remember
+from umi_core.rows import Entity
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
+from umi_sim.judge.oracle.archive.possible import Operation
+
+STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
+SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
+    Remember: {
+        "extract": "extract:one_note", "evolve": "evolve:table", "embed": "embed:no_vectors",
+        "route": "route:table",
+    },
+    Recall: {"resolve": "resolve:original", "expand": "expand:single", "embed": "embed:words_only"},
+}  # fmt: skip
+NAMES: Final = (
+    *(name for names in SUBSTITUTES.values() for name in names.values()),
+    "extract:partial", "evolve:partial", "route:partial", "candidates:none", "by_vector:words_only",
+    "settle:core_unread", *STORAGE_MADE,
+)  # fmt: skip
+
+
+@attrs.define
+class Degradations(Part):
+    """Judges the names of what an operation had to do without."""
+
+    evidence: Evidence
+
+    def judge_names(self, names: list[str]) -> None:
+        is_known = all(name in NAMES for name in names)
+        self.demand(is_known, "degradation-named", "there is no such degradation", NAMES, names)
+
+    def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
+        """Each substitute has a cause, and what failed is named; `count` vectors were asked for."""
+        for step, substitute in SUBSTITUTES[type(op.request)].items():
+            heard, is_named = op.answers_of(step), substitute in names
+            counts = [count] * len(heard) if self.evidence.is_exact(op) or step != "embed" else op.text_counts
+            bad = [not self.evidence.is_of_use(op, step, *one) for one in zip(heard, counts, strict=True)]
+            if self.evidence.is_exact(op):
+                is_due = bool(bad) and bad[-1]
+                self.demand(is_named == is_due, "degradation-named", substitute, is_due, names)
+            else:  # a second plan asks for other vectors, or for none
+                is_caused = any(bad) or self.evidence.is_late(op)
+                self.demand(is_caused or not is_named, "degradation-named", f"{substitute} without a cause")
+        if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
+            self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")
+        if count and not self.evidence.vectors(op, count):
+            is_named = any(name.startswith("embed:") for name in names)
+            self.demand(is_named, "degradation-named", "a failed embedding is not named")
+
+    def judge_partial(self, op: Operation, names: list[str], changed: tuple[Entity, ...]) -> None:
+        """What was malformed in a reply of use is named."""
+        for step in ("extract", "evolve", "route") if self.evidence.is_exact(op) else ():
+            name, last = f"{step}:partial", op.answers_of(step)[-1:]
+            lacks = [self.lacks(op, step, it.text, changed) for it in last if isinstance(it, ModelReplied)]
+            is_due = True in lacks
+            is_fair = (name in names) == is_due or None in lacks
+            self.demand(is_fair, "degradation-named", name, is_due, names)
+
+    def lacks(self, op: Operation, step: str, text: str, changed: tuple[Entity, ...]) -> bool | None:
+        """Whether something in a reply was malformed; None if that depends on what was asked."""
+        if step == "extract":
+            return op.extraction is not None and op.extraction.partial
+        if step == "evolve":
+            read, rows = parse_evolution(text, ANY, 0), parse_evolution(text, (), 0)
+            if isinstance(read, Unusable) or isinstance(rows, Unusable) or not rows.dropped:
+                return False
+            return bool(read.dropped) or None
+        routes = parse_routes(text, changed, self.context.config)
+        return not isinstance(routes, Unusable) and bool(routes.degraded)

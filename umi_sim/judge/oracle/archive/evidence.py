@@ -1,0 +1,93 @@
+"""Evidence: what model and embedder answered to an operation, and what may follow from it.
+
+Law 1. Of an operation that took less time than a model has, and that met no conflict, the last answer to each
+step is what it used. Of any other an answer may have come too late, or a second plan may have asked anew.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core.language.evolution import Evolution, parse_evolution
+from umi_core.language.extraction import parse_extraction
+from umi_core.language.replies import Unusable
+from umi_core.language.rewriting import judged, parse_variants, shown_turns
+from umi_core.language.routing import parse_routes
+from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
+from umi_core.messages.answers import Answer, Embedded, ModelReplied
+from umi_core.messages.requests import Recall
+from umi_core.policies.similarity import sound_vectors
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
+
+EXTEND: Final = "extend"
+
+Vectors = tuple[tuple[int, ...], ...]
+
+
+class Anything:
+    """Holds whatever is asked about."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+ANY: Final = Anything()
+
+
+@attrs.define
+class Evidence(Part):
+    """Reads the answers that an operation was given. It demands nothing."""
+
+    def is_late(self, op: Operation) -> bool:
+        """Whether it took so long that a model or an embedder may have timed out."""
+        return self.context.seen_ms - op.began_ms >= self.context.config.model_timeout_ms
+
+    def is_exact(self, op: Operation) -> bool:
+        """Whether the last answer to each step is the one that counted, and no answer is missing."""
+        return not self.is_late(op) and not op.is_replanned
+
+    def is_of_use(self, op: Operation, step: str, answer: Answer, count: int) -> bool:
+        """Whether the memory can go on with this answer; `count` is 0 if nobody knows how many vectors."""
+        if step == "embed":
+            return bool(self.sound(answer, count)) if count else isinstance(answer, Embedded)
+        if not isinstance(answer, ModelReplied):
+            return False
+        text, request = answer.text, op.request
+        if step == "extract":
+            return not isinstance(parse_extraction(text, "", self.context.config), Unusable)
+        if step == "resolve" and isinstance(request, Recall):
+            floor_ppm = self.context.config.resolve_confidence_min_ppm
+            found = judged(text, request.query, shown_turns(request.turns), floor_ppm)
+            return found.outcome != "rejected" or found.reason == "unresolved"
+        if step == "expand":
+            return not isinstance(parse_variants(text, ""), Unusable)
+        if step == "evolve":
+            return not isinstance(parse_evolution(text, (), 0), Unusable)
+        return not isinstance(parse_routes(text, (), self.context.config), Unusable)
+
+    def vectors(self, op: Operation, count: int) -> list[Vectors]:
+        """The sound answers of the embedder, of this many vectors each."""
+        return [found for answer in op.answers_of("embed") if (found := self.sound(answer, count))]
+
+    def sound(self, answer: Answer, count: int) -> Vectors:
+        """The vectors of an answer if there are that many, and all of them are sound."""
+        dims = self.context.config.embedding_dims
+        found = sound_vectors(answer.vectors, count, dims) if isinstance(answer, Embedded) else None
+        vectors = tuple(vector for vector in found or () if vector)
+        return vectors if len(vectors) == count else ()
+
+    def kinds(self, op: Operation, key: str, state: PossibleState) -> tuple[str, ...]:
+        """What a next version may do to the one before: as a model said, or extend it."""
+        pair = (f"{key}@{state.version + 1}", f"{key}@{state.version}")
+        floor_ppm = self.context.config.evolve_confidence_min_ppm
+        replies = [it.text for it in op.answers_of("evolve") if isinstance(it, ModelReplied)]
+        read = [parse_evolution(reply, (pair,), floor_ppm) for reply in replies]
+        told = [dict(it.verdicts).get(pair) for it in read if isinstance(it, Evolution)]
+        found = dict.fromkeys(verdict.kind if verdict else EXTEND for verdict in told)
+        is_sure = len(told) == len(op.answers_of("evolve")) and self.is_asked(op) and not self.is_late(op)
+        return tuple(found) if found and is_sure else (*(kind for kind in found if kind != EXTEND), EXTEND)
+
+    def is_asked(self, op: Operation) -> bool:
+        """Whether every version pair is among those that are asked, however many candidates there are."""
+        return len(op.mentions) * (1 + EVOLVE_CANDIDATE_COUNT_MAX) <= EVOLVE_PAIR_COUNT_MAX

@@ -1,0 +1,213 @@
+"""The archive's model: hears what happens to one memory's archive, and has each part judge what it knows.
+
+Law 1. A read must be explained by a state that was possible between issue and reply. A reply of a write is a
+claim: the states in which it is not true are not possible any more.
+Law 2. A refused or failed request changed nothing.
+"""
+
+from collections.abc import Container, Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core import errors, limits
+from umi_core.config import Config
+from umi_core.language.extraction import Extraction, parse_extraction
+from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
+from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
+from umi_core.messages.results import Forgotten, Recalled, Remembered
+from umi_core.rows import Entity, Version
+from umi_core.values import Scope
+from umi_sim.judge.oracle.archive.context import Context
+from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
+from umi_sim.judge.oracle.archive.reads import Reads
+from umi_sim.judge.oracle.archive.relations import Relations
+from umi_sim.judge.oracle.archive.searches import Searches
+from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.archive.writes import Writes
+from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.services.calls import Call
+
+AUDIT_VERSION_COUNT_MAX: Final = 8
+SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
+    Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
+    GetEntity: (Entity, Version, type(None)), Count: (int,),
+}  # fmt: skip
+
+
+class ArchiveModel(Model):
+    """What one memory must say about its archive. Raises Broken with the readable name of a rule.
+
+    `restless`: ids that may have changed since the last life ended.
+    """
+
+    judges = (Remember, Recall, Forget, GetEntity, Count)
+
+    def __init__(
+        self, scope: Scope, config: Config, surroundings: Surroundings, off: Container[str] = ()
+    ) -> None:
+        self.context = context = Context(scope, config, off, surroundings)
+        self.evidence = evidence = Evidence(context)
+        self.degradations = degradations = Degradations(context, evidence)
+        self.tracks = tracks = Tracks(context, evidence)
+        self.relations = relations = Relations(context, evidence, tracks)
+        self.writes = Writes(context, evidence, degradations, tracks, relations)
+        self.searches = Searches(context, evidence, degradations, tracks, relations)
+        self.reads = Reads(context, tracks, relations)
+        self.restless: dict[Track, None] = {}
+
+    # What happens.
+
+    def issued(self, op_id: str, request: ArchiveRequest, now_ms: int) -> None:
+        context = self.context
+        context.tick += 1
+        context.see(now_ms)
+        op = Operation(request, wrong(request), context.tick, now_ms, context.now_ms)
+        self.tracks.flying[op_id] = op
+        if op.error is None and isinstance(op.key, str):
+            self.tracks.by_key.setdefault(op.key, []).append(op)
+        if isinstance(request, Forget):
+            self.relations.hear_forget(request)
+        self.writes.offer(op)
+
+    def answered(self, call: Call, request: ArchiveRequest, answer: Answer, now_ms: int) -> None:
+        self.context.see(now_ms)  # a row may be made at this step, and its reply lost
+        op = self.tracks.flying[call.op_id]
+        op.answers.append((call.step, answer))
+        if call.step == "embed":
+            op.text_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
+        elif call.step == "resolve":
+            self.searches.hear_rewrite(op, answer)
+        elif call.step == "evolve":
+            self.relations.hear_verdicts(answer)
+        elif call.step == "extract" and isinstance(request, Remember):
+            reply = answer.text if isinstance(answer, ModelReplied) else ""
+            read = parse_extraction(reply, request.text, self.context.config)
+            op.extraction = read if isinstance(read, Extraction) else None
+            self.relations.hear_links(op)
+            self.writes.offer(op)
+
+    def replied(self, ending: Ending) -> None:
+        self.context.tick += 1
+        self.context.see(ending.now_ms)
+        for track in self.restless:
+            track.moved_ms = self.context.world_ms
+        self.restless.clear()
+        op = self.tracks.flying.pop(ending.op_id)
+        self.end(op)
+        outcome = ending.outcome if ending.is_sure else Unknown()
+        if isinstance(outcome, Refused | Failed):
+            self.judge_failure(op, outcome)
+        elif isinstance(outcome, Done):
+            self.judge_done(op, outcome)
+        else:
+            is_write = isinstance(op.request, Remember | Forget)
+            self.context.demand(is_write, "error-is-not-empty", "a read ended as Unknown")
+            self.doubt(op)
+
+    def crashed(self) -> None:
+        """Nothing in flight will reply; what has not taken effect before the next life never will."""
+        self.context.tick += 1
+        for op in self.tracks.flying.values():
+            self.end(op)
+            self.doubt(op)
+            if isinstance(op.request, Remember) and not self.context.world_ms:
+                self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
+        self.tracks.flying.clear()
+        self.searches.rewrites.clear()
+        self.context.seen_ms = 0  # the next life has a clock of its own
+        self.restless |= {track: None for track in self.tracks.tracks.values() if track.open}
+        for op in {op: None for track in self.restless for op in track.open}:
+            self.tracks.close(op)
+        for track in self.restless:
+            track.moved_ms = None  # what was on its way may land until the next life has recovered
+
+    def wiped(self) -> None:
+        """Nothing is there any more; what was known is asked about all the same."""
+        for table in (self.tracks.tracks, self.tracks.by_key, self.writes.replies_by_key, self.restless):
+            table.clear()
+        self.relations.wiped()
+
+    def end(self, op: Operation) -> None:
+        """It has ended, in whatever way."""
+        op.ended = self.context.tick
+        self.tracks.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
+        for track in [] if self.context.keeps_receipt(op.asked_ms) else self.tracks.tracks_of(op):
+            self.tracks.release(track)  # its own key may have been forgotten between two attempts
+
+    def doubt(self, op: Operation) -> None:
+        """It may have happened; perhaps as one note, if the answer of its model came too late."""
+        if op.extraction is not None and (self.evidence.is_late(op) or not self.context.world_ms):
+            twin = attrs.evolve(op, mentions={}, extraction=None, did={})
+            self.tracks.by_key.setdefault(op.key, [op]).append(twin)
+            self.writes.offer(twin)
+            self.tracks.known |= dict.fromkeys(twin.mentions)
+
+    # Judging.
+
+    def judge_failure(self, op: Operation, outcome: Refused | Failed) -> None:
+        """Nothing changed, and for a good reason."""
+        error, demand = outcome.error, self.context.demand
+        if isinstance(error, errors.ModelFailed | errors.EmbedFailed):
+            rule = "text-never-lost" if isinstance(op.request, Remember) else "degradation-named"
+            demand(False, rule, f"a failing model or embedder made it fail: {error}")
+        elif isinstance(error, errors.KeyReused) and op.error is None:
+            is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
+            demand(is_fair, "once-only", "the same request under one key was taken for another one")
+        elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
+            is_fair = is_same(op.error, error)
+            demand(is_fair, "reference-agrees", "refused without a reason", op.error, error)
+        op.is_refuted = True
+        self.tracks.withdraw(op)
+
+    def may_hold_key(self, op: Operation) -> list[Operation]:
+        """Who may have left a receipt under the key of this operation; a forget may even in doubt."""
+        others = self.tracks.by_key.get(op.key, ())
+        may_hold = [it for it in others if it.has_key or not (it.did or it.is_refuted)]
+        return [*may_hold, *(it for it in others if isinstance(it.request, Forget))]
+
+    def judge_done(self, op: Operation, outcome: Done) -> None:
+        demand, value, shapes = self.context.demand, outcome.value, SHAPES[type(op.request)]
+        is_shaped = isinstance(value, shapes) and not isinstance(value, bool)
+        demand(op.error is None, "reference-agrees", "done, and must be refused", op.error, outcome)
+        demand(is_shaped, "reference-agrees", "a value of another kind", shapes, value)
+        names = [item.name for item in outcome.degraded]
+        self.degradations.judge_names(names)
+        if op.error is None and is_shaped:
+            self.judge_value(op, value, names)
+
+    def judge_value(self, op: Operation, value: Any, names: list[str]) -> None:
+        match op.request:
+            case Remember():
+                self.writes.judge_remember(op, value, names)
+            case Forget():
+                self.writes.judge_forget(op, value)
+            case Recall():
+                self.searches.judge_recall(op, value, names)
+            case GetEntity():
+                self.reads.judge_entity(op, value)
+            case Count():
+                self.reads.judge_count(op, value)
+
+    # For the workload and the audit.
+
+    def known_ids(self) -> tuple[str, ...]:
+        """Every id that was ever stored, or may have been."""
+        return tuple(self.tracks.known)
+
+    def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
+        """The requests whose replies settle everything."""
+        reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
+        names: dict[str, None] = {}
+        for key in self.tracks.known:
+            states = self.tracks.states_of(self.tracks.track(key))
+            last = max((state.version for state in states), default=0)
+            reads.append(("get_entity", {"entity_id": key}))
+            for number in range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1):
+                reads.append(("get_entity", {"entity_id": key, "version": number}))
+            names |= {state.entity.name: None for state in states if state.entity}
+        return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in names))

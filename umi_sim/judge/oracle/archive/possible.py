@@ -1,0 +1,245 @@
+"""Possible states: what storage may hold of one id, and what a write makes of it.
+
+A write whose reply is unknown may have taken effect, or may still. So the judge does not know what storage
+holds; it knows the list of states that are possible. After `remember "Alice lives in Oslo"` ended as unknown
+there are two for Alice's id: nothing, and version 1 with that text. A later read shows which one it is.
+
+Law 1. Pure: states, operations and times in, states out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core import errors, limits
+from umi_core.data import Owner
+from umi_core.ids import entity_id, note_id
+from umi_core.language.extraction import Extraction, Mention
+from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
+from umi_core.policies.routing import BLOCK_OF_TYPE
+from umi_core.rows import Entity, Version
+from umi_core.text import size
+from umi_core.values import Scope
+
+CHANGES: Final = ("created", "updated", "forgot")
+UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
+
+ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
+Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
+
+
+@attrs.define
+class Operation(Owner):
+    """One request, what the world answered it, and what it would do to which ids.
+
+    `began` and `ended` count events; `began_ms` is the memory's clock, `asked_ms` the world's. `mentions`: by
+    id, what it would store there, or None if it would forget it. `is_closed`: it has taken effect by now or
+    never will. `did`: what it did to each id, once that is certain. `before`, of a read: states that were
+    possible since it was issued and are not any more.
+    """
+
+    request: ArchiveRequest
+    error: errors.Error | None
+    began: int
+    began_ms: int
+    asked_ms: int
+    mentions: Mapping[str, Mention | None] = {}
+    extraction: Extraction | None = None
+    answers: list[tuple[str, Answer]] = attrs.field(factory=list)
+    text_counts: list[int] = attrs.field(factory=list)
+    ended: int | None = None
+    is_closed: bool = False
+    is_refuted: bool = False
+    did: dict[str, tuple[Claim, ...]] = attrs.field(factory=dict)
+    before: dict["Track", dict["PossibleState", None]] = attrs.field(factory=dict)
+
+    @property
+    def key(self) -> str | int:
+        """Of operations with one key at most one takes effect; without a request key it is its own number."""
+        return getattr(self.request, "request_key", None) or self.began
+
+    @property
+    def has_key(self) -> bool:
+        """Whether storage knows its key for certain; without one, what changed nothing leaves no receipt."""
+        is_named = getattr(self.request, "request_key", None) is not None
+        return any(is_named or change != "absent" for claims in self.did.values() for _, change in claims)
+
+    def shares_key(self, other: "Operation") -> bool:
+        """Whether the receipt of one is still kept for the other."""
+        return self.key == other.key and abs(self.asked_ms - other.asked_ms) < limits.RECEIPT_MS_MAX
+
+    def is_like(self, other: "Operation") -> bool:
+        return attrs.evolve(self.request, op_id=0) == attrs.evolve(other.request, op_id=0)
+
+    def is_over(self, began: int) -> bool:
+        """Whether it had been answered before another one began."""
+        return self.ended is not None and self.ended < began
+
+    def answers_of(self, step: str) -> list[Answer]:
+        return [answer for name, answer in self.answers if name == step]
+
+    @property
+    def is_replanned(self) -> bool:
+        """Whether its commit met a conflict: then it looked up, and asked, anew."""
+        answers = self.answers_of("commit")
+        return any(isinstance(it, EffectFailed) and it.kind == "conflict" for it in answers)
+
+
+@attrs.frozen(cache_hash=True)
+class PossibleState:
+    """A state of one id that storage may hold, with the unsettled operations that led to it.
+
+    `rows`: the versions that are kept of it, the oldest first. `unsure`: fields of the entity that nobody has
+    told yet; times then hold their earliest value. `deeds`: what each unsettled operation did.
+    """
+
+    version: int = 0
+    entity: Entity | None = None
+    rows: tuple[Version, ...] = ()
+    vector: tuple[int, ...] | None = None
+    unsure: tuple[str, ...] = ()
+    deeds: tuple[tuple[Operation, Claim], ...] = ()
+
+    def claims(self, op: Operation) -> list[Claim]:
+        return [claim for doer, claim in self.deeds if doer is op]
+
+
+@attrs.define
+class Track(Owner):
+    """One id: its possible states, and who may still change it.
+
+    `base` holds the states before any open operation takes effect; none, if there were too many to follow.
+    `open`: operations that may still change it. `is_bound`: it was another id of the same write that narrowed
+    the states last. `acknowledged_at`: when each version was. `moved_ms`: the world's time by which its last
+    change was over; None until the next life of a memory replies.
+    """
+
+    id: str
+    base: tuple[PossibleState, ...] = (PossibleState(),)
+    open: dict[Operation, None] = attrs.field(factory=dict)
+    is_bound: bool = False
+    moved_ms: int | None = 0
+    acknowledged_at: dict[int, int] = attrs.field(factory=dict)
+
+
+# What a write makes of an id.
+
+
+def after(
+    op: Operation, state: PossibleState, key: str, kind: str, is_routed_by_model: bool
+) -> PossibleState:
+    """The state of this id once the operation has taken effect on it, too.
+
+    `kind`: what a next version does to the one before. `is_routed_by_model`: then nobody knows the block.
+    """
+    mention, request = op.mentions[key], op.request
+    if isinstance(request, Remember) and mention is not None:
+        later, change = after_remember(state, key, mention, request, op.began_ms, kind)
+        if is_routed_by_model and change != "unchanged":
+            later = attrs.evolve(later, unsure=(*later.unsure, "block"))
+    else:
+        later, change = PossibleState(state.version), "forgot" if state.entity else "absent"
+    deeds = sorted((*state.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
+    return attrs.evolve(later, deeds=tuple(deeds))
+
+
+def after_remember(
+    state: PossibleState, key: str, mention: Mention, request: Remember, at_ms: int, kind: str
+) -> tuple[PossibleState, str]:
+    """Nothing new; or the next version, which appends the lines that lack or begins anew; or a first one."""
+    old = state.entity
+    lines = old.content.split("\n") if old else []
+    if old is not None and all(line in lines for line in mention.content.split("\n")):
+        return attrs.evolve(state, entity=with_given_fields(old, request)), "unchanged"
+    entity = with_given_fields(old or first_entity(key, mention, at_ms), request)
+    appends = old is not None and kind in ("extend", "derive")
+    content = extend_lines(lines, mention.content) if appends else mention.content
+    entity = attrs.evolve(entity, content=content, version=state.version + 1, updated_ms=at_ms)
+    unsure = ("updated_ms",) if old and "created_ms" not in state.unsure else ("created_ms", "updated_ms")
+    row = version_of(entity, mention, kind if old else None)
+    rows = (*(state.rows if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
+    vector = UNKNOWN_VECTOR if request.embed else None
+    later = PossibleState(entity.version, entity, rows, vector, unsure, state.deeds)
+    return later, "updated" if old else "created"
+
+
+def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
+    """What a first mention is stored as: importance one half, and the block that goes with its type."""
+    block, ppm = BLOCK_OF_TYPE[mention.type], mention.confidence_ppm
+    return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
+
+
+def version_of(it: Entity, mention: Mention, kind: str | None) -> Version:
+    given = (it.event_time_ms, it.metadata, it.source)
+    return Version(it.id, it.version, mention.content, kind, it.content, *given, it.updated_ms)
+
+
+def with_given_fields(entity: Entity, request: Remember) -> Entity:
+    """Explicit values only; what is not given stays."""
+    names = ("importance_ppm", "event_time_ms", "source")
+    given = {name: value for name in names if (value := getattr(request, name)) is not None}
+    return attrs.evolve(entity, **given, metadata=tuple(sorted(request.metadata)) or entity.metadata)
+
+
+def extend_lines(lines: Sequence[str], mention: str) -> str:
+    """The lines that are lacking come last; while it is too long, the oldest goes that was not just told."""
+    new = mention.split("\n")
+    whole = [*lines, *(line for line in dict.fromkeys(new) if line not in lines)]
+    while size("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
+        old = next((n for n, line in enumerate(whole) if line not in new), None)
+        if old is None:
+            break
+        del whole[old]
+    return "\n".join(whole)
+
+
+def may_follow(op: Operation, state: PossibleState) -> bool:
+    """Whether an operation may still take effect: once per request key, and on the rows it planned on."""
+    is_void = state.entity is None and isinstance(op.request, Forget)  # changes nothing, so uses no key
+    return not any(
+        doer is op
+        or (op.shares_key(doer) and change != "absent" and not is_void)
+        or (change in CHANGES and op.is_over(doer.began))
+        for doer, (_, change) in state.deeds
+    )
+
+
+def without(state: PossibleState, op: Operation) -> PossibleState:
+    """The same state, without saying whether this operation led to it."""
+    return attrs.evolve(state, deeds=tuple(deed for deed in state.deeds if deed[0] is not op))
+
+
+def doers_of(states: Iterable[PossibleState]) -> dict[Operation, None]:
+    return {doer: None for state in states for doer, _ in state.deeds}
+
+
+def agrees(claim: Claim, did: Claim) -> bool:
+    """Whether what a reply claims is what was done."""
+    return claim[1] == did[1] and claim[0] in (0, did[0])
+
+
+def rule_at_stake(track: Track, states: Sequence[PossibleState], versions: Sequence[int]) -> str:
+    """What another version than the right one that was shown would have broken."""
+    if track.is_bound:
+        return "all-or-nothing"
+    if min(versions, default=0):
+        return "acknowledged-is-durable"
+    return "deleted-stays-deleted" if any(state.version for state in states) else "reference-agrees"
+
+
+def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], got: int) -> str:
+    """The rule that a version breaks: less than there must be, more than there can be, or not that one."""
+    low, high = min(versions, default=0), max(versions, default=0)
+    if track.is_bound:
+        return "all-or-nothing"
+    if got < low:
+        return "acknowledged-is-durable"
+    if got > high == 0 and any(state.version >= got for state in states):
+        return "deleted-stays-deleted"
+    return "once-only" if got > high and any(state.version for state in states) else "reference-agrees"
+
+
+def id_of(mention: Mention, scope: Scope) -> str:
+    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)

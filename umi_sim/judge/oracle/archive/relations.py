@@ -1,0 +1,249 @@
+"""Relations: what a remember says that its statements do to others, and what a read shows of it.
+
+Law 1. Each next version has one relation from the version before, of the kind that its content shows.
+Law 2. Every other relation was stated: a link by the extraction, the rest as a verdict on a pair of
+statements; and what was stated is told, or counted as dropped.
+Law 3. An acknowledged contradiction is shown at both ends.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core import limits
+from umi_core.ids import relation_id
+from umi_core.language.evolution import (
+    BY_TABLE,
+    NEEDS_RESOLUTION_MIN_PPM,
+    Evolution,
+    Verdict,
+    parse_evolution,
+)
+from umi_core.language.extraction import Link
+from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.requests import Forget, Remember
+from umi_core.messages.results import Remembered
+from umi_core.rows import Relation
+from umi_core.text import norm
+from umi_core.values import LINK_KINDS
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, id_of
+from umi_sim.judge.oracle.archive.tracks import Tracks
+
+End = tuple[str, int]
+Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it
+NO_VERSION: Final = 0
+
+
+@attrs.define
+class Relations(Part):
+    """Judges relations.
+
+    `forgotten`: ids that anybody ever wanted to forget. `linked`: which operations stated a link;
+    `acknowledged_links`: links that a reply told. `denied`: by reference, what a model said that it
+    contradicts; `acknowledged_denials`: what of it a reply told, and when. `stated_count`: how many relations
+    there may be.
+    """
+
+    evidence: Evidence
+    tracks: Tracks
+    forgotten: dict[str, None] = attrs.field(factory=dict)
+    linked: dict[tuple[End, End, str], dict[Operation, None]] = attrs.field(factory=dict)
+    acknowledged_links: dict[tuple[End, End, str], None] = attrs.field(factory=dict)
+    denied: dict[str, dict[str, None]] = attrs.field(factory=dict)
+    acknowledged_denials: dict[str, dict[str, int]] = attrs.field(factory=dict)
+    stated_count: int = 0
+
+    def wiped(self) -> None:
+        self.acknowledged_links.clear()
+        self.acknowledged_denials.clear()
+
+    # Hearing.
+
+    def hear_forget(self, request: Forget) -> None:
+        self.forgotten[request.entity_id] = None
+
+    def hear_links(self, op: Operation) -> None:
+        links = self.links(op)
+        self.stated_count += len(links)
+        for source, target, kind, _ in links:
+            self.linked.setdefault((source, target, kind), {})[op] = None
+
+    def hear_verdicts(self, answer: Answer) -> None:
+        read = parse_evolution(answer.text, ANY, 0) if isinstance(answer, ModelReplied) else None
+        if not isinstance(read, Evolution):
+            return
+        self.stated_count += len(read.verdicts)
+        for (new, old), verdict in read.verdicts:
+            if verdict.kind == "contradict":
+                self.denied.setdefault(new, {})[old] = None
+                self.denied.setdefault(old, {})[new] = None
+
+    def links(self, op: Operation) -> list[Stated]:
+        """The links of its extraction, between ids; of two mentions with one name the first is meant."""
+        extraction = op.extraction
+        if extraction is None:
+            return []
+        ids = {
+            norm(mention.name): id_of(mention, self.context.scope)
+            for mention in reversed(extraction.entities)
+        }
+        return [stated_link(link, ids) for link in extraction.links]
+
+    def verdicts(self, op: Operation) -> list[Stated]:
+        """What the model said about pairs of statements, all replies together, sure enough to count."""
+        floor_ppm = self.context.config.evolve_confidence_min_ppm
+        replies = [it.text for it in op.answers_of("evolve") if isinstance(it, ModelReplied)]
+        read = [parse_evolution(text, ANY, floor_ppm) for text in replies]
+        pairs = [pair for it in read if isinstance(it, Evolution) for pair in it.verdicts]
+        return [(end_of(old), end_of(new), verdict.kind, verdict) for (new, old), verdict in pairs]
+
+    # What a remember tells.
+
+    def judge_relations(self, op: Operation, value: Remembered, names: list[str], is_own: bool) -> None:
+        """`is_own`: no other attempt may have done it unheard."""
+        relations = value.relations
+        of_versions = [it for it in relations if it.source[0] == it.target[0]]
+        others = [it for it in relations if it.source[0] != it.target[0]]
+        for relation in relations:
+            self.judge_row(relation)
+        self.judge_chain(op, value, of_versions)
+        pool = self.tracks.alike(op)
+        stated = [it for one in pool for it in (*self.links(one), *self.verdicts(one))]
+        unsaid = [it for it in others if stated_by(it) not in stated]
+        self.demand(not unsaid, "relation-ends", "a relation that nobody stated", stated, unsaid)
+        self.judge_ends(value, others)
+        is_sure = [
+            it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in relations
+        ]
+        needed, got = any(is_sure), value.needs_resolution
+        self.demand(got == needed, "reference-agrees", "whether a contradiction needs an answer", needed, got)
+        count = value.relation_dropped_count
+        has_room = self.stated_count < limits.RELATION_COUNT_MAX
+        self.demand(count == 0 or not has_room, "relation-ends", "dropped, and there was room", 0, count)
+        if is_own:
+            self.judge_asked(op, value)
+            self.judge_complete(op, value, names, others)
+        for relation in relations if not value.repeated else ():
+            self.acknowledge(relation)
+
+    def judge_row(self, relation: Relation) -> None:
+        """Its id is that of its ends and its kind."""
+        wanted = relation_id(self.context.scope, relation.source, relation.target, relation.kind)
+        self.demand(
+            relation.id == wanted, "relation-ends", "a relation under another id", wanted, relation.id
+        )
+
+    def judge_chain(self, op: Operation, value: Remembered, relations: list[Relation]) -> None:
+        """Each next version has its relation, of the kind that its content shows, as it was said."""
+        told = {it.target: it for it in relations}
+        due = [
+            ((it.id, it.version - 1), (it.id, it.version)) for it in value.entities if it.change == "updated"
+        ]
+        got = [(it.source, it.target) for it in relations]
+        self.demand(sorted(got) == sorted(due), "version-chain", "relations of versions", due, got)
+        pool = self.tracks.alike(op)
+        stated = [it for one in pool for it in self.verdicts(one)]
+        for (key, version), relation in told.items():
+            track = self.tracks.track(key)
+            kept = tuple(state for state in track.base if has_kind(state, version, relation.kind))
+            self.tracks.must(track, kept, "version-chain", f"{version} is not {relation.kind}", (), relation)
+            if track.base and kept != track.base:
+                self.tracks.root(track, kept)
+            is_said = stated_by(relation) in stated or said(relation) == BY_TABLE
+            self.demand(is_said, "version-chain", "said otherwise", stated, relation)
+
+    def judge_asked(self, op: Operation, value: Remembered) -> None:
+        """A model is asked what a next version does to the one before, and nobody if that is off."""
+        assert isinstance(op.request, Remember)
+        answers, has_next = op.answers_of("evolve"), any(it.change == "updated" for it in value.entities)
+        if not op.request.evolve:
+            self.demand(not answers, "reference-agrees", "a model was asked to evolve", (), answers)
+        elif has_next and self.evidence.is_exact(op):
+            self.demand(answers, "version-chain", "no model was asked about a next version")
+
+    def judge_ends(self, value: Remembered, others: list[Relation]) -> None:
+        """A link leads between two entities of this text, a verdict from another one to a new version."""
+        told = {it.id: it for it in value.entities}
+        for relation in others:
+            (source, source_version), (target, version) = relation.source, relation.target
+            if source_version == version == NO_VERSION:
+                is_fair = source in told and target in told
+            else:
+                is_new = target in told and told[target].change != "unchanged"
+                is_fair = is_new and told[target].version == version and source not in told
+            self.demand(
+                is_fair, "relation-ends", "of statements that nobody asked about", list(told), relation
+            )
+
+    def judge_complete(
+        self, op: Operation, value: Remembered, names: list[str], others: list[Relation]
+    ) -> None:
+        """What was stated is told or dropped: new links, and verdicts if no row of the reply was refused."""
+        told = [stated_by(it) for it in others]
+        links = [it for it in self.links(op) if it[:3] not in self.acknowledged_links]
+        due = [it for it in links if list(self.linked.get(it[:3], ())) == [op]]
+        again = [it for it in others if (it.source, it.target, it.kind) in self.acknowledged_links]
+        again = [it for it in again if not {it.source[0], it.target[0]} & self.forgotten.keys()]
+        self.demand(not again, "once-only", "a link that was told before is new", "", again)
+        if self.evidence.is_exact(op) and not any(name.startswith("evolve:") for name in names):
+            due += [it for it in self.verdicts(op) if it[0][0] != it[1][0] and self.is_current(it[0])]
+        lacking = [it for it in due if it not in told]
+        count = value.relation_dropped_count
+        self.demand(len(lacking) <= count, "relation-ends", f"not told, and {count} dropped", due, lacking)
+
+    def is_current(self, end: End) -> bool:
+        """Whether an older statement must still be the one that its entity makes."""
+        states = self.tracks.states_of(self.tracks.track(end[0]))
+        return bool(states) and all(state.version == end[1] for state in states)
+
+    def acknowledge(self, relation: Relation) -> None:
+        source, target = (f"{key}@{version}" for key, version in (relation.source, relation.target))
+        if relation.kind in LINK_KINDS:
+            self.acknowledged_links[relation.source, relation.target, relation.kind] = None
+        elif relation.kind == "contradict":
+            self.acknowledged_denials.setdefault(source, {}).setdefault(target, self.context.tick)
+            self.acknowledged_denials.setdefault(target, {}).setdefault(source, self.context.tick)
+
+    # What a read shows.
+
+    def judge_contradicts(self, op: Operation, key: str, version: int, got: tuple[str, ...]) -> None:
+        """Of a row that a read shows: what it contradicts was said, and what was acknowledged is there."""
+        said = [other for n in range(version + 1) for other in self.denied.get(f"{key}@{n}", ())]
+        unsaid = [other for other in got if other not in said]
+        self.demand(not unsaid, "relation-ends", f"{key} contradicts what no model said", said, unsaid)
+        self.demand(len(got) == len(dict.fromkeys(got)), "relation-ends", f"{key} contradicts twice", "", got)
+        known = self.acknowledged_denials.get(f"{key}@{version}", {})
+        due = [other for other, tick in known.items() if tick < op.began]
+        due = [other for other in due if not {key, end_of(other)[0]} & self.forgotten.keys()]
+        lacking = [other for other in due if other not in got]
+        is_full = len(got) == limits.RELATION_COUNT_MAX
+        rule = "acknowledged-is-durable"
+        self.demand(is_full or not lacking, rule, f"{key} does not show what it contradicts", due, got)
+
+
+def stated_link(link: Link, ids: dict[str, str]) -> Stated:
+    source, target = ids[norm(link.source_name)], ids[norm(link.target_name)]
+    verdict = Verdict(link.kind, link.confidence_ppm)
+    return (source, NO_VERSION), (target, NO_VERSION), link.kind, verdict
+
+
+def stated_by(relation: Relation) -> Stated:
+    return relation.source, relation.target, relation.kind, said(relation)
+
+
+def said(relation: Relation) -> Verdict:
+    return Verdict(relation.kind, relation.confidence_ppm, relation.reason, relation.by)
+
+
+def end_of(ref: str) -> End:
+    """`id@version`, or whatever a model said in its place."""
+    key, _, number = ref.rpartition("@")
+    return key, int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else -1
+
+
+def has_kind(state: PossibleState, version: int, kind: str) -> bool:
+    """Whether that version came to be so; one that is not known any more may have."""
+    row = next((row for row in state.rows if row.version == version), None)
+    return row is None or row.kind == kind

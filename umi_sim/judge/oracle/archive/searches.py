@@ -1,0 +1,305 @@
+"""Searches: what a query was taken for, and which hits are due.
+
+Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
+for the same words after the same turns. Law 2. An id whose relevance is certain is among the hits if it is
+due. Law 3. One list keeps its scores; several are fused by the rule, which stands here a second time.
+Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core import limits
+from umi_core.data import Data
+from umi_core.language.pronouns import read
+from umi_core.language.rewriting import (
+    Variants,
+    detected,
+    heavy,
+    is_deep,
+    judged,
+    parse_variants,
+    shown_turns,
+)
+from umi_core.language.words import words
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.requests import Recall
+from umi_core.messages.results import Hit, Recalled, Resolution
+from umi_core.policies.similarity import sound_vectors
+from umi_core.values import Turn
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.possible import Operation, Track, rule_of
+from umi_sim.judge.oracle.archive.relations import Relations
+from umi_sim.judge.oracle.archive.showing import is_shown, relevance_of, shown, wants
+from umi_sim.judge.oracle.archive.tracks import Tracks
+
+Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
+Relevances = tuple[int, ...]  # of one id, for each variant
+KEPT: Final = ("resolved", "unchanged")
+CACHED_COUNT: Final = limits.RESOLVE_CACHE_COUNT_MAX
+Missable = tuple[tuple[int, ...] | None, ...]
+
+FOREIGN: Final = "read:foreign_rows"
+DAMAGED: Final = "read:damaged_rows"
+RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
+
+
+@attrs.frozen
+class Rewrite(Data):
+    """What an answer made of a question, and when; `tick` counts events. Surely kept unless it was late."""
+
+    resolution: Resolution
+    at_ms: int
+    tick: int
+    is_sure: bool
+
+    @property
+    def lapses_ms(self) -> int:
+        return self.at_ms + limits.RESOLVE_CACHE_MS
+
+    def is_alive(self, now_ms: int) -> bool:
+        return now_ms < self.lapses_ms
+
+
+@attrs.define
+class Searches(Part):
+    """Judges recalls. `rewrites`: what this life was told about each question, and when."""
+
+    evidence: Evidence
+    degradations: Degradations
+    tracks: Tracks
+    relations: Relations
+    rewrites: dict[Asked, list[Rewrite]] = attrs.field(factory=dict)
+
+    def judge_recall(self, op: Operation, value: Recalled, names: list[str]) -> None:
+        request, hits = op.request, value.hits
+        assert isinstance(request, Recall)
+        self.judge_resolution(op, request, value.resolution)
+        self.judge_variants(op, request, value)
+        limit = self.context.config.recall_limit_default if request.limit is None else request.limit
+        order = [(-hit.score_ppm, hit.id) for hit in hits]
+        is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
+        self.demand(is_once and order == sorted(order), "hits-ordered", "hits are out of order", limit, order)
+        for hit in hits:
+            self.judge_hit(op, request, hit, is_fused=len(value.variants) > 1)
+        self.degradations.judge_causes(op, names, len(value.variants))
+        self.judge_due(op, request, value, names, limit)
+
+    # What the query was taken for.
+
+    def judge_resolution(self, op: Operation, request: Recall, got: Resolution) -> None:
+        turns, answers = shown_turns(request.turns), op.answers_of("resolve")
+        unasked = detected(request.query, turns, request.resolve)
+        if unasked is not None:
+            self.demand(not answers, "rewrite-only-if-needed", "a model was asked to resolve", (), answers)
+            self.demand(got == unasked, "reference-agrees", "another resolution", unasked, got)
+            return
+        allowed = self.resolutions(op, request, turns)
+        self.judge_rewrite(request, got, turns)
+        rule = "reference-agrees" if answers else "cache-invisible"
+        self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
+
+    def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
+        """What the answers come to: the last one, if none can be missing; without any, what is known."""
+        terms = tuple(dict.fromkeys(read(request.query).terms))
+        answers, heard = op.answers_of("resolve"), list[Resolution]()
+        for it in answers:
+            kind = it.kind if isinstance(it, EffectFailed) else ""
+            failed = Resolution("failed", request.query, terms, kind)
+            heard.append(self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed)
+        if self.evidence.is_late(op):
+            heard.append(Resolution("failed", request.query, terms, "timeout"))
+        elif heard:
+            return heard[-1:]
+        return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
+
+    def judged(self, answer: ModelReplied, request: Recall, turns: tuple[Turn, ...]) -> Resolution:
+        return judged(answer.text, request.query, turns, self.context.config.resolve_confidence_min_ppm)
+
+    # What may be remembered of earlier questions.
+
+    def hear_rewrite(self, op: Operation, answer: Answer) -> None:
+        """A memory that knows the answer does not ask; what it hears now it may know for a while."""
+        request = op.request
+        if not isinstance(request, Recall) or not self.context.config.resolve_cache:
+            return
+        turns = shown_turns(request.turns)
+        known = [
+            it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.context.seen_ms)
+        ]
+        is_known = any(it.tick < op.began for it in known) and len(self.rewrites) <= CACHED_COUNT
+        self.demand(not is_known, "rewrite-only-if-needed", "resolved a short while ago", known, answer)
+        found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
+        if found is not None and found.outcome in KEPT:
+            rewrite = Rewrite(found, self.context.seen_ms, self.context.tick, not self.evidence.is_late(op))
+            self.rewrites.setdefault((request.query, turns), []).append(rewrite)
+
+    def lapses(self) -> tuple[int, ...]:
+        """When what may be remembered is so no more."""
+        found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
+        return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
+
+    def usable(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Rewrite]:
+        """What a memory may have known when it was asked: alive then, and not surely replaced."""
+        if not self.context.config.resolve_cache:
+            return []
+        alive = [it for it in self.rewrites.get((request.query, turns), []) if it.is_alive(op.began_ms)]
+        sure = [n for n, it in enumerate(alive) if it.is_sure and it.tick < op.began]
+        return alive[sure[-1] :] if sure else alive
+
+    def judge_rewrite(self, request: Recall, got: Resolution, turns: tuple[Turn, ...]) -> None:
+        """An adopted rewrite keeps what was asked and invents nothing."""
+        asked, before = words(request.query), read(request.query)
+        kept = [word for word in heavy(before.others, before.terms) if word not in words(got.query)]
+        known = dict.fromkeys((*asked, *(word for turn in turns for word in words(turn.text))))
+        new = [word for word in heavy(read(got.query).others, before.terms) if word not in known]
+        self.demand(not kept, "rewrite-gate", "the rewrite drops words of the query", (), kept)
+        self.demand(not new, "rewrite-gate", "the rewrite has words of nobody", (), new)
+        is_own = got.outcome == "resolved" or got.query == request.query
+        self.demand(is_own, "rewrite-gate", "a query that was not resolved", request.query, got.query)
+
+    def judge_variants(self, op: Operation, request: Recall, value: Recalled) -> None:
+        """The query first; more only for a deep search, as a model said."""
+        query, answers = value.resolution.query, op.answers_of("expand")
+        if not is_deep(query, request.deep):
+            self.demand(not answers, "deep-by-trigger", "a model was asked for variants", (), answers)
+            self.demand(value.variants == (query,), "deep-by-trigger", "variants", (query,), value.variants)
+            return
+        read = [parse_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
+        found = [it.texts if isinstance(it, Variants) else (query,) for it in read]
+        allowed = found[-1:] if not self.evidence.is_late(op) else [*found, (query,)]
+        self.demand(value.variants in allowed, "deep-by-trigger", "variants", allowed, value.variants)
+
+    # Hits.
+
+    def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> None:
+        is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
+        self.demand(is_ppm, "hits-ordered", f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm)
+        low, high = (fused_ppm(hit.relevance_ppm, rank_ppm) for rank_ppm in (0, limits.PPM))
+        is_fair = low <= hit.score_ppm <= high if is_fused else hit.score_ppm == hit.relevance_ppm
+        self.demand(is_fair, "fusion-rule", f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm)
+        is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
+        self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
+        track = self.tracks.track(hit.id)
+        states = self.tracks.states_since(track, op)
+        kept = tuple(state for state in states if is_shown(state, hit, self.context.latest_ms))
+        rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
+        rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
+        told = "is a hit that cannot be"
+        self.tracks.must(
+            track, kept or not self.context.is_elsewhere(hit.id), "scope-apart", told, states[:3], hit
+        )
+        self.tracks.must(track, kept, rule, told, states[:3], hit)
+        self.tracks.settle(track, op, kept)
+        self.relations.judge_contradicts(op, hit.id, hit.version, hit.contradicts)
+
+    def floor_of(self, request: Recall) -> int:
+        floor_ppm = self.context.config.recall_min_score_ppm
+        return max(1, floor_ppm if request.min_score_ppm is None else request.min_score_ppm)
+
+    def judge_due(
+        self, op: Operation, request: Recall, value: Recalled, names: list[str], limit: int
+    ) -> None:
+        """The hits are those that are due, as far as that is certain."""
+        count = len(value.variants)
+        if "by_vector:words_only" in names and count > 1:
+            return  # some variants have vectors and some have not
+        ways = self.ways(op, count, names) or [(None,) * count]
+        damaged = damaged_ids(op) if DAMAGED in names else {}
+        if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
+            return  # of two times the limit that storage is asked for, no more than the limit is missing
+        relevances = self.relevances(op, request, value.variants, ways[0])
+        relevances |= dict.fromkeys(damaged)
+        if count == 1:
+            self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
+            return
+        certain = {key: it for key, it in relevances.items() if it is not None}
+        self.judge_found(value.hits, certain, limit)
+        if len(certain) == len(relevances):
+            self.judge_fusion(value.hits, certain, limit)
+
+    def ways(self, op: Operation, count: int, names: list[str]) -> list[Missable]:
+        """The vectors that its searches may have gone by, one for each variant; None is a missing one."""
+        answers, dims = op.answers_of("embed"), self.context.config.embedding_dims
+        if "by_vector:words_only" in names:
+            return [(None,) * count]
+        if "embed:words_only" not in names:
+            return list(dict.fromkeys(self.evidence.vectors(op, count)))
+        heard = answers[-1:] if self.evidence.is_exact(op) else answers
+        read = [sound_vectors(it.vectors, count, dims) for it in heard if isinstance(it, Embedded)]
+        usable = dict.fromkeys(vectors for vectors in read if vectors is not None)
+        return [*usable] if usable and self.evidence.is_exact(op) else [*usable, (None,) * count]
+
+    def relevances(
+        self,
+        op: Operation,
+        request: Recall,
+        variants: tuple[str, ...],
+        vectors: Missable,
+    ) -> dict[str, Relevances | None]:
+        """How relevant each id is to each variant; None where that is not certain."""
+        pairs, floor_ppm = list(zip(variants, vectors, strict=True)), self.floor_of(request)
+        found: dict[str, Relevances | None] = {}
+        for track in list(self.tracks.tracks.values()):
+            told = {
+                tuple(relevance_of(state, request, text, vector, floor_ppm) for text, vector in pairs): None
+                for state in self.tracks.states_since(track, op)
+            }
+            only = next(iter(told)) if len(told) == 1 and self.is_indexed(track, op) else (None,)
+            found[track.id] = None if None in only else tuple(it or 0 for it in only)
+        return found
+
+    def is_indexed(self, track: Track, op: Operation) -> bool:
+        """Whether every search of this recall knows what this id was when it was asked."""
+        lag_ms = self.context.surroundings.lag_since(op.asked_ms)
+        is_at_rest = track.moved_ms is not None and not track.open
+        return not lag_ms or (is_at_rest and (track.moved_ms or 0) + lag_ms <= op.asked_ms)
+
+    def judge_cut(self, hits: tuple[Hit, ...], relevances: dict[str, int | None], limit: int) -> None:
+        """Of one list: each id that is certain is there with its relevance if due, and else it is not."""
+        found = {hit.id: hit.score_ppm for hit in hits}
+        last = (-hits[-1].score_ppm, hits[-1].id) if len(hits) == limit else (1, "")
+        for key, wanted in relevances.items():
+            got = found.get(key, 0)
+            if wanted is not None and (got or (wanted and (-wanted, key) <= last)):
+                rule = "filter-before-cut" if hits else "error-is-not-empty"
+                self.demand(got == wanted, rule, f"{key} was shown as {got}, not {wanted}", wanted, got)
+
+    def judge_found(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
+        """Of several lists: an id that is certain is there at its best if it must be, and else it is not."""
+        found = {hit.id: hit.relevance_ppm for hit in hits}
+        last_ppm = hits[-1].score_ppm if len(hits) == limit else -1
+        for key, each in relevances.items():
+            best, got = max(each, default=0), found.get(key, 0)
+            if got or (best and fused_ppm(best, 0) > last_ppm):
+                rule = "filter-before-cut" if hits else "error-is-not-empty"
+                self.demand(got == best, rule, f"{key} was shown as {got}, not {best}", best, got)
+
+    def judge_fusion(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
+        """Of several lists, all of them certain: exactly these hits, with these scores."""
+        best = {key: max(each) for key, each in relevances.items() if any(each)}
+        count = len(next(iter(relevances.values()), ()))
+        ranks: dict[str, int] = dict.fromkeys(best, 0)
+        for n in range(count):
+            order = sorted((-relevances[key][n], key) for key in best if relevances[key][n])
+            for rank, (_, key) in enumerate(order[: 2 * limit]):
+                ranks[key] += limits.RRF_SCALE // (limits.RRF_K + rank)
+        most = max(1, count * (limits.RRF_SCALE // limits.RRF_K))
+        scored = {key: fused_ppm(best[key], limits.PPM * ranks[key] // most) for key in best if ranks[key]}
+        expected = sorted((-score, key) for key, score in scored.items())[:limit]
+        got = [(-hit.score_ppm, hit.id) for hit in hits]
+        self.demand(got == expected, "fusion-rule", "the lists are fused otherwise", expected, got)
+
+
+def damaged_ids(op: Operation) -> dict[str, None]:
+    """Hits that came without a body, or with that of another, in any of its searches."""
+    answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
+    rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
+    return {row.address.id: None for row in rows if getattr(row.body, "id", None) != row.address.id}
+
+
+def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
+    return (RELEVANCE_TENTHS * relevance_ppm + (10 - RELEVANCE_TENTHS) * rank_ppm) // 10

@@ -1,0 +1,176 @@
+"""Writes: what a remember or a forget says that it did must be what one of those with its key may have done.
+
+Law 1. A reply of a write is a claim: the states in which it is not true are not possible any more.
+Law 2. Two replies under one request key claim the same.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from umi_core.language.extraction import Mention, fallback_note
+from umi_core.language.routing import Routes, parse_routes
+from umi_core.messages.answers import ModelReplied
+from umi_core.messages.requests import Forget, Remember
+from umi_core.messages.results import Forgotten, Remembered, Stored
+from umi_core.policies.routing import table_decision
+from umi_core.rows import Entity
+from umi_core.values import BLOCK_KINDS, RoutingDecision
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.possible import (
+    CHANGES,
+    UNKNOWN_VECTOR,
+    Claim,
+    Operation,
+    PossibleState,
+    Track,
+    first_entity,
+    id_of,
+)
+from umi_sim.judge.oracle.archive.relations import Relations
+from umi_sim.judge.oracle.archive.tracks import Tracks
+
+
+@attrs.define
+class Writes(Part):
+    """Judges remembers and forgets. `replies_by_key`: whose claim a reply told first, and that reply."""
+
+    evidence: Evidence
+    degradations: Degradations
+    tracks: Tracks
+    relations: Relations
+    replies_by_key: dict[str | int, tuple[Operation, object]] = attrs.field(factory=dict)
+
+    def intended(self, op: Operation) -> Mapping[str, Mention | None]:
+        """What a write would do to which ids, as far as its answers tell."""
+        request, others = op.request, self.tracks.by_key.get(op.key, ())
+        is_known = any(it.has_key and self.context.keeps_receipt(it.asked_ms) for it in others)
+        if op.error is not None or is_known or not isinstance(request, Remember | Forget):
+            return {}
+        if isinstance(request, Forget):
+            return {request.entity_id: None}
+        found = op.extraction.entities if op.extraction else (fallback_note(request.text),)
+        return {id_of(mention, self.context.scope): mention for mention in found}
+
+    def offer(self, op: Operation) -> None:
+        """From now on this operation may do what its answers tell."""
+        self.tracks.offer(op, self.intended(op))
+
+    def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
+        assert isinstance(op.request, Remember)
+        self.demand(value.entities, "text-never-lost", "a remember is done and stored nothing")
+        changed = [stored for stored in value.entities if stored.change in CHANGES]
+        if "extract:one_note" in names and op.extraction is not None:
+            self.degradations.judge_causes(op, names, 0)
+            op.extraction = None  # its answer came too late
+            self.offer(op)
+        claims = {stored.id: (stored.version, stored.change) for stored in value.entities}
+        doer = self.judge_claims(op, value, claims)
+        pool = self.tracks.alike(op)  # whose answers may be in it
+        dropped, got = [it.extraction.dropped if it.extraction else () for it in pool], value.dropped
+        self.demand(got in dropped, "reference-agrees", "other elements were dropped", dropped, got)
+        is_own = pool == [op] and not value.repeated
+        replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
+        self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
+        if is_own:
+            mentions = [(it.id, doer.mentions.get(it.id)) for it in changed]
+            entities = tuple(
+                first_entity(key, mention, 0) for key, mention in mentions if mention is not None
+            )
+            self.degradations.judge_partial(op, names, entities)
+        # Without its receipt an earlier attempt may have stored what is no news now.
+        self.relations.judge_relations(doer, value, names, is_own and self.context.keeps_receipt(op.asked_ms))
+        if is_own:
+            self.degradations.judge_causes(op, names, len(changed) if op.request.embed else 0)
+            self.fill(op, changed, value.routing, "embed:no_vectors" not in names)
+
+    def judge_forget(self, op: Operation, value: Forgotten) -> None:
+        assert isinstance(op.request, Forget)
+        self.judge_claims(op, value, {op.request.entity_id: (0, "forgot" if value.existed else "absent")})
+
+    def judge_claims(self, op: Operation, value: Any, claims: Mapping[str, Claim]) -> Operation:
+        """Whose effect it was: its own, or that of a request with the same key. The memory is held to it."""
+        plain, told = attrs.evolve(value, repeated=False), self.replies_by_key.get(op.key)
+        if told is not None:
+            is_first = not told[0].is_over(op.began)  # in flight together; it may have been gone just before
+            is_same = plain == told[1] and told[0].is_like(op) and (value.repeated or is_first)
+            if is_same or (is_first and value == Forgotten(False)):
+                return told[0]
+            self.demand(
+                not self.context.keeps_receipt(told[0].asked_ms),
+                "once-only",
+                "one key was told two things",
+                told[1],
+                value,
+            )
+        if not op.mentions and not value.repeated:  # its key was known when it was issued, and is no more
+            for key in claims:
+                self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+            return op
+        others = [it for it in self.tracks.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
+        doers = others if value.repeated else [op, *others]
+        self.demand(doers, "once-only", "called repeated, and nobody had asked before")
+        doer = next((it for it in doers if self.tracks.explains(it, claims)), op)
+        given, got = list(doer.mentions), list(claims)
+        is_lost = isinstance(op.request, Remember) and op.extraction is None
+        rule = "text-never-lost" if is_lost else "reference-agrees"
+        self.demand(given == got, rule, "other ids than the answers give", given, got)
+        self.tracks.hold(doer, claims if given == got else {})
+        if isinstance(op.key, str) and doer.has_key:
+            self.replies_by_key[op.key] = (op, plain)
+        return doer
+
+    def judge_routing(
+        self, mentions: Mapping[str, Mention | None], value: Remembered, replies: list[str], is_heard: bool
+    ) -> None:
+        """One decision per entity: of a sound row, of the table, or kept."""
+        decided, ids = [it.entity_id for it in value.routing], [stored.id for stored in value.entities]
+        self.demand(decided == ids, "route-per-entity", "not one decision per entity, in order", ids, decided)
+        entered = tuple(it.entity_id for it in value.routing if it.outcome == "promoted" and it.promote)
+        got = value.promoted
+        self.demand(got == entered, "route-known-only", "others were promoted than asked for", entered, got)
+        for stored, decision in zip(value.entities, value.routing, strict=False):
+            mention = mentions.get(stored.id)
+            if mention is not None:
+                entity = first_entity(stored.id, mention, 0)
+                is_kept = stored.change not in CHANGES
+                allowed = self.homes(entity) if is_kept else self.routes(entity, replies, is_heard)
+                self.judge_route(entity, attrs.evolve(decision, outcome="not_asked"), allowed)
+
+    def judge_route(self, entity: Entity, decision: RoutingDecision, allowed: list[RoutingDecision]) -> None:
+        block, what = decision.block, f"{entity.type} {entity.id} was routed to {decision.block}"
+        is_open = block in BLOCK_KINDS[1:] and (block != "persona" or entity.type == "self")
+        self.demand(is_open, "system-is-authored", what)
+        self.demand(decision in allowed, "route-per-entity", what, allowed, decision)
+
+    def routes(self, entity: Entity, replies: list[str], is_heard: bool) -> list[RoutingDecision]:
+        """What the model said about an entity, if it said something sound; else what the table says."""
+        read = [parse_routes(reply, (entity,), self.context.config) for reply in replies]
+        found = [routes.decisions[0] for routes in read if isinstance(routes, Routes)]
+        return found if found and is_heard else [*found, table_decision(entity)]
+
+    def homes(self, entity: Entity) -> list[RoutingDecision]:
+        """What did not change keeps its block, whichever that may be."""
+        states = self.tracks.states_of(self.tracks.track(entity.id))
+        known = [state.entity.block for state in states if state.entity and "block" not in state.unsure]
+        blocks = known if 0 < len(known) == len(states) else BLOCK_KINDS
+        return [RoutingDecision(entity.id, block, False, None, "", "kept", None) for block in blocks]
+
+    def fill(
+        self, op: Operation, changed: list[Stored], routing: tuple[RoutingDecision, ...], has_vectors: bool
+    ) -> None:
+        """Vector and block of what changed, where only one state is left."""
+        vectors, blocks = self.evidence.vectors(op, len(changed)), {it.entity_id: it.block for it in routing}
+        is_sure = has_vectors and len(vectors) == len(op.answers_of("embed")) > 0
+        is_sure = is_sure and vectors == vectors[:1] * len(vectors)
+        for n, stored in enumerate(changed):
+            track = self.tracks.track(stored.id)
+            state = track.base[0] if len(track.base) == 1 else PossibleState()
+            if state.entity is not None and state.version == stored.version:
+                entity = attrs.evolve(state.entity, block=blocks.get(stored.id, state.entity.block))
+                vector = vectors[0][n] if is_sure and state.vector == UNKNOWN_VECTOR else state.vector
+                unsure = tuple(name for name in state.unsure if name != "block")
+                track.base = (attrs.evolve(state, entity=entity, vector=vector, unsure=unsure),)

@@ -1,0 +1,221 @@
+"""Authored blocks as registers: what was acknowledged, what may have been written, and nothing else.
+
+Law 1. An acknowledged write is seen until a later one; a refused or failed write never is.
+Law 2. A write without an answer may be seen until a write that began after it was given up is acknowledged:
+       until then it may have been planned again, over what was acknowledged meanwhile.
+Law 3. Importance is a register of its own.
+"""
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.errors import CoreFull
+from umi_core.invariants.broken import demand
+from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.messages.effects import Done, Outcome, Refused, Unknown
+from umi_core.messages.requests import (
+    Blocks,
+    CoreBytes,
+    GetBlock,
+    InCore,
+    LastRoutingDecisions,
+    Rebalance,
+    RemoveBlock,
+    Render,
+    SetBlock,
+    SetImportance,
+)
+from umi_core.text import tidy
+from umi_core.tiers.rendering import parse_markdown, parse_xml
+from umi_core.values import Block
+from umi_sim.judge.oracle.model import Ending, Model
+
+BlockWrite = SetBlock | SetImportance | RemoveBlock
+Slot = tuple[str, str]
+SELF_SLOT = ("persona", "")
+DEFAULT_PPM = 500_000
+KEEP = object()
+
+
+@attrs.define
+class Register(Owner):
+    """Values that a slot may show: each with when it was acknowledged, and those of writes still open."""
+
+    settled: list[tuple[object, int]]
+    open: dict[str, tuple[object, int]] = attrs.field(factory=dict)
+
+    def allows(self, value: object) -> bool:
+        return any(value == known for known, _ in (*self.settled, *self.open.values()))
+
+    def acknowledge(self, op_id: str, now: int) -> None:
+        value, begun = self.open.pop(op_id)
+        self.settled = [(known, at) for known, at in self.settled if at > begun] + [(value, now)]
+        self.open = {
+            key: (known, at)
+            for key, (known, at) in self.open.items()
+            if at > begun or not key.startswith("~")
+        }
+
+    def __str__(self) -> str:
+        return " or ".join(repr(value)[:80] for value in self.values())
+
+    def values(self) -> list[object]:
+        return [value for value, _ in (*self.settled, *self.open.values())]
+
+
+class CoreModel(Model):
+    """What core memory of one memory must answer: its authored part.
+
+    `texts` and `importance` are registers by block. `beside`: of each write of a text in flight, the most
+    bytes that other texts may have had meanwhile. `clock` counts events.
+    """
+
+    judges = (
+        SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render,
+        InCore, LastRoutingDecisions, Rebalance,  # of these nothing is demanded but a fair refusal
+    )  # fmt: skip
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.beside: dict[str, tuple[Slot, int]] = {}
+        self.texts: dict[Slot, Register] = {}
+        self.importance: dict[Slot, Register] = {}
+        self.clock = 0
+
+    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+        if not isinstance(request, BlockWrite):
+            return
+        self.clock += 1
+        slot = slot_of(request)
+        if slot is None:
+            return
+        texts, ranks = self.registers(slot)
+        if isinstance(request, SetBlock):
+            self.beside[op_id] = (slot, 0)
+            texts.open[op_id] = (line_ends(request.text), self.clock)
+            if texts.allows(None):
+                ranks.settled.append((DEFAULT_PPM, self.clock))  # it may have ceased to exist, and forgot
+            if request.importance_ppm is not None:
+                ranks.open[op_id] = (request.importance_ppm, self.clock)
+        elif isinstance(request, RemoveBlock):
+            texts.open[op_id] = (None, self.clock)
+            ranks.open[op_id] = (DEFAULT_PPM, self.clock)
+        else:
+            ranks.open[op_id] = (request.importance_ppm, self.clock)
+        self.beside = {
+            key: (own, max(most, self.bytes_beside(own))) for key, (own, most) in self.beside.items()
+        }
+
+    def bytes_beside(self, slot: Slot) -> int:
+        others = [(other, register) for other, register in self.texts.items() if other != slot]
+        return sum(max(byte_size(it, value) for value in register.values()) for it, register in others)
+
+    def registers(self, slot: Slot) -> tuple[Register, Register]:
+        text = self.texts.setdefault(slot, Register([(None, 0)]))
+        return text, self.importance.setdefault(slot, Register([(DEFAULT_PPM, 0)]))
+
+    def replied(self, ending: Ending) -> None:
+        if isinstance(ending.request, BlockWrite):
+            self.judge_write(ending.op_id, ending.request, ending.outcome)
+        elif isinstance(ending.outcome, Done):
+            self.judge_read(ending.request, ending.outcome.value)
+
+    def judge_write(self, op_id: str, request: BlockWrite, outcome: Outcome) -> None:
+        self.clock += 1
+        slot = slot_of(request)
+        if slot is None:
+            return
+        _, most = self.beside.pop(op_id, (slot, 0))
+        if isinstance(outcome, Refused | Done):
+            self.must_be_fair(request, outcome, slot, most)
+        for register in self.registers(slot):
+            if op_id not in register.open:
+                continue
+            if isinstance(outcome, Done):
+                register.acknowledge(op_id, self.clock)
+            elif isinstance(outcome, Unknown):
+                register.open[f"~{op_id}"] = (register.open.pop(op_id)[0], self.clock)
+            else:
+                del register.open[op_id]
+
+    def crashed(self) -> None:
+        """What was open may have happened, and nobody will say."""
+        self.beside.clear()
+        for register in (*self.texts.values(), *self.importance.values()):
+            register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
+
+    def wiped(self) -> None:
+        for table in (self.beside, self.texts, self.importance):
+            table.clear()
+
+    def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
+        """What fits beside all authored text and the share of self, in its block too, is accepted."""
+        is_full = isinstance(outcome, Refused) and isinstance(outcome.error, CoreFull)
+        if not isinstance(request, SetBlock) or not (is_full or isinstance(outcome, Done)):
+            return
+        need, share = byte_size(slot, request.text), self.config.core_bytes_max // 4
+        has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
+        if has_room and most + need + share <= self.config.core_bytes_max:
+            told = f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text"
+            demand(not is_full, "no-spurious-refusal", told)
+
+    # Reads.
+
+    def judge_read(self, request: object, value: object) -> None:
+        if isinstance(request, GetBlock):
+            block = value if isinstance(value, Block) else None
+            self.judge_block((request.kind, tidy(request.label)), block, exact=True)
+        elif isinstance(request, Blocks):
+            assert isinstance(value, tuple)
+            self.judge_blocks(value, exact=True)
+        elif isinstance(request, CoreBytes):
+            assert isinstance(value, int)
+            message = f"{value} bytes in core, at most {self.config.core_bytes_max}"
+            demand(0 <= value <= self.config.core_bytes_max, "core-limits", message)
+        elif isinstance(request, Render):
+            assert isinstance(value, str)
+            blocks = parse_xml(value) if request.form == "xml" else parse_markdown(value)
+            self.judge_blocks(blocks, exact=False)
+
+    def judge_blocks(self, blocks: tuple[Block, ...], exact: bool) -> None:
+        shown = {(block.kind, block.label): block for block in blocks}
+        order = [block.order for block in blocks]
+        demand(order == sorted(order), "render-order", "blocks are not in the order of kind and label")
+        for slot in sorted({**self.texts, **dict.fromkeys(shown)}):
+            self.judge_block(slot, shown.get(slot), exact)
+
+    def judge_block(self, slot: Slot, block: Block | None, exact: bool) -> None:
+        texts, ranks = self.registers(slot)
+        text = block.text if block else None
+        rule = "authored-text-kept" if exact else "render-parse"
+        said = f"block {slot_name(slot)} shows another text than was written"
+        demand(texts.allows(text), rule, said, texts, repr(text)[:80])
+        if slot[0] == "system" and block:
+            demand(not block.entries, "system-is-authored", "the system block shows promoted entries")
+        if exact and block and block.text is not None:
+            said, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
+            demand(ranks.allows(got), "authored-text-kept", said, ranks, got)
+
+
+def slot_of(request: BlockWrite) -> Slot | None:
+    return as_slot(request.kind, request.label)
+
+
+def as_slot(kind: object, label: object) -> Slot | None:
+    """None if the caller gave anything but texts."""
+    return (kind, tidy(label)) if isinstance(kind, str) and isinstance(label, str) else None
+
+
+def slot_name(slot: Slot) -> str:
+    return f"{slot[0]}/{slot[1]}" if slot[1] else slot[0]
+
+
+def line_ends(text: object) -> object:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else text
+
+
+def byte_size(slot: Slot, text: object) -> int:
+    return (
+        sum(len(it.encode(errors="surrogatepass")) for it in (slot[1], text)) if isinstance(text, str) else 0
+    )

@@ -1,0 +1,110 @@
+"""What a model is: a part of the oracle that knows what one memory must answer to some kinds of request.
+
+A model is a second, simpler account of the truth. The working tier, for example, is a dict with a deadline
+for each key: whatever the memory replies to a `Get` must be what that dict holds. A model hears everything
+that happens to its memory: each request when it is issued, each answer that the world gives it, and how each
+request ended. When it ends, the model demands that the outcome is one of those that are possible now.
+
+Law 1. Each kind of request is judged by exactly one model. Other models may watch how it ends.
+Law 2. A model knows what users and services see, and nothing of the faults behind it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar, cast
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.declared import Incomplete
+from umi_core.invariants.broken import demand
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Done, Outcome
+from umi_core.messages.requests import Request
+from umi_sim.services.atlas import Atlas
+from umi_sim.services.calls import Call
+
+Value = TypeVar("Value")
+RequestTypes = tuple[type[Request], ...]
+
+
+def never(*_: object) -> int:
+    """What a world that nobody described says: its time is 0, nothing is durable, searches do not lag."""
+    return 0
+
+
+@attrs.define
+class Surroundings(Owner):
+    """What every model of a run may ask of the world.
+
+    `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: batches that are
+    durable, whoever sent them. `lag_since`: by how many milliseconds searches have lain behind since then.
+    `atlas`: what the world has destroyed.
+    """
+
+    world_ms: Callable[[], int] = never
+    durable_count: Callable[[], int] = never
+    lag_since: Callable[[int], int] = never
+    atlas: Atlas = attrs.field(factory=Atlas)
+
+
+@attrs.frozen
+class Ending(Data):
+    """How a request ended.
+
+    `now_ms` is the latest time that this life has seen, `reading_ms` what its clock shows: less, if the clock
+    went back. `is_sure`: a service told the truth about it; else what is done may not be durable.
+    """
+
+    op_id: str
+    request: Any
+    outcome: Outcome
+    now_ms: int
+    reading_ms: int
+    is_sure: bool = True
+
+    def value(self, shape: type[Value]) -> Value | None:
+        """What it was done with; None if it is not done. Raises Broken if that is a value of another kind."""
+        if not isinstance(self.outcome, Done):
+            return None
+        value = self.outcome.value
+        message = f"{type(self.request).__name__} is done with a value of another kind"
+        demand(isinstance(value, shape), "reference-agrees", message, shape.__name__, value)
+        return cast(Value, value)
+
+
+class Model:
+    """Knows what one memory must answer. A subclass says what it judges, and overrides what it has to hear.
+
+    `judges`: kinds of request that no other model judges. `watches`: kinds of which it wants to hear the end.
+    """
+
+    judges: ClassVar[RequestTypes] = ()
+    watches: ClassVar[RequestTypes] = ()
+
+    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
+        """A request of one of its kinds has been handed to the memory."""
+
+    def answered(self, call: Call, request: Any, answer: Answer, now_ms: int) -> None:
+        """The world has answered an effect of a request of one of its kinds."""
+
+    def replied(self, ending: Ending) -> None:
+        """A request of one of its kinds has ended. Raises Broken if it must not end so."""
+
+    def crashed(self) -> None:
+        """The life of the memory is over: nothing that is in flight will reply."""
+
+    def wiped(self) -> None:
+        """Storage has lost everything, after all lives have ended."""
+
+
+def check_models(models: Sequence[type[Model]], requests: Sequence[type[Request]]) -> None:
+    """Raises Incomplete unless every kind of request is judged by exactly one of these models."""
+    for request in requests:
+        judges = [model.__name__ for model in models if request in model.judges]
+        if not judges:
+            raise Incomplete(
+                f"no model of the oracle judges {request.__name__}: name it in `judges` of the one that knows"
+                " what it must answer (umi_sim/judge/oracle)"
+            )
+        if len(judges) > 1:
+            raise Incomplete(f"{request.__name__} is judged by {' and '.join(judges)}: one of them is enough")

@@ -1,0 +1,213 @@
+"""What is wrong with a request, whatever the memory holds: read from its fields, in their order.
+
+A domain that is unknown here says so when this module is imported; a request of known domains needs no row.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core import errors, limits
+from umi_core.declared import Incomplete
+from umi_core.errors import Error
+from umi_core.messages.requests import ALL, Request, SetBlock, arguments_of
+from umi_core.text import shown
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Turn
+from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, line_ends, tidy
+
+Wrong = Callable[[str, Any], Error | None]
+I64: Final = (-(2**63), 2**63 - 1)
+RESERVED: Final = "__"
+READING: Final = ("Get", "Exists")  # requests that only look at a key
+ROLES: Final = ("user", "assistant", "system", "tool")
+
+
+def is_number(value: object, low: int = I64[0], high: int = I64[1]) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def number(error: Callable[[str, str], Error], low: int = I64[0], high: int = I64[1]) -> Wrong:
+    """A whole number in this range, and no flag."""
+    return lambda name, value: None if is_number(value, low, high) else error(name, shown(value))
+
+
+def option(kind: type[errors.BadOption]) -> Callable[[str, str], Error]:
+    return lambda name, value: kind(name, value, "")
+
+
+def flag(name: str, value: object) -> Error | None:
+    return None if type(value) is bool else errors.BadOption(name, shown(value), "")
+
+
+def key(name: str, value: object) -> Error | None:
+    if not is_text(value) or not isinstance(value, str):
+        return errors.BadText(name, shown(value), "")
+    is_long = byte_count(value) > limits.WORKING_KEY_BYTES_MAX
+    return errors.KeyTooLong(byte_count(value), limits.WORKING_KEY_BYTES_MAX) if is_long else None
+
+
+def raw(name: str, value: object) -> Error | None:
+    return None if type(value) is bytes else errors.BadOption(name, shown(value), "")
+
+
+def body(limit_bytes: int, empty: type[Error], too_long: type[errors.TooLong]) -> Wrong:
+    """A text with something in it, of at most so many bytes."""
+
+    def wrong(name: str, value: object) -> Error | None:
+        if not is_text(value) or not isinstance(value, str):
+            return errors.BadText(name, shown(value), "")
+        if value.strip() == "":
+            return empty()
+        return too_long(byte_count(value), limit_bytes) if byte_count(value) > limit_bytes else None
+
+    return wrong
+
+
+def block_kind(name: str, value: object) -> Error | None:
+    return None if type(value) is str and value in BLOCK_KINDS else errors.BadKind(shown(value))
+
+
+def block_label(name: str, value: object) -> Error | None:
+    text = tidy(value) if is_text(value) and isinstance(value, str) else None
+    if text is None or has_any(text, CONTROLS) or has_any(text, UNWRITABLE):
+        return errors.BadText(name, shown(value), "")
+    is_long = byte_count(text) > limits.BLOCK_LABEL_BYTES_MAX
+    return errors.LabelTooLong(byte_count(text), limits.BLOCK_LABEL_BYTES_MAX) if is_long else None
+
+
+def block_text(name: str, value: object) -> Error | None:
+    good = is_text(value) and isinstance(value, str) and not has_any(value, UNWRITABLE)
+    return None if good else errors.BadText(name, shown(value), "")
+
+
+def short_text(kind: type[errors.BadOption], limit: int, count: Callable[[str], int]) -> Wrong:
+    def wrong(name: str, value: object) -> Error | None:
+        good = is_text(value) and isinstance(value, str) and 0 < count(value) <= limit
+        return None if good else kind(name, shown(value), "")
+
+    return wrong
+
+
+def scope_part(name: str, value: object) -> Error | None:
+    good = is_text(value) and isinstance(value, str) and not has_any(value, CONTROLS)
+    is_short = good and 0 < byte_count(str(value)) <= limits.SCOPE_PART_BYTES_MAX
+    return None if is_short else errors.BadScope(name, shown(value), "")
+
+
+def members(name: str, value: object) -> Error | None:
+    if not isinstance(value, tuple):
+        return errors.BadScope(name, shown(value), "")
+    found = [error for each in value if (error := scope_part("member", each))]
+    return found[0] if found else None
+
+
+def metadata(name: str, value: object) -> Error | None:
+    pairs = value if isinstance(value, tuple) else (None,)
+    are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs)
+    texts = [text for pair in pairs for text in pair] if are_pairs else [None]
+    are_texts = all(is_text(it) and byte_count(str(it)) <= limits.METADATA_BYTES_MAX for it in texts)
+    good = are_texts and len({pair[0]: None for pair in pairs}) == len(pairs) <= limits.METADATA_COUNT_MAX
+    return None if good else errors.BadMetadata(name, shown(value), "")
+
+
+def types(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and len(value) > 0 and all(each in ENTITY_TYPES for each in value)
+    return None if good else errors.BadType(name, shown(value), "")
+
+
+def time_range(name: str, value: object) -> Error | None:
+    if not isinstance(value, tuple) or len(value) != 2:
+        return errors.BadTime(name, shown(value), "")
+    for part, at_ms in (("start_ms", value[0]), ("end_ms", value[1])):
+        if at_ms is not None and not is_number(at_ms, 0):
+            return errors.BadTime(part, shown(at_ms), "")
+    start_ms, end_ms = value
+    is_backwards = start_ms is not None and end_ms is not None and end_ms < start_ms
+    return errors.BadTimeRange(start_ms, end_ms) if is_backwards else None
+
+
+def turns(name: str, value: object) -> Error | None:
+    given = value if isinstance(value, tuple) else (None,)
+    good = all(isinstance(it, Turn) and it.role in ROLES and is_text(it.text) for it in given)
+    return None if good else errors.BadTurn(name, shown(value), "")
+
+
+def form(name: str, value: object) -> Error | None:
+    return None if value in ("xml", "markdown") else errors.BadOption(name, shown(value), "")
+
+
+def op_id(value: object) -> Error | None:
+    good = is_number(value) or (is_text(value) and byte_count(str(value)) <= limits.OP_ID_BYTES_MAX)
+    return None if good else errors.BadOption("op_id", shown(value), "")
+
+
+PARTS: Final = limits.SCOPE_PART_BYTES_MAX
+WRONG: Final[Mapping[str, Wrong]] = {
+    "key": key,
+    "value": raw,
+    "ttl": number(lambda name, value: errors.BadTtl(value), 1, 7 * 24 * 60 * 60 * 1000),
+    "delta": number(option(errors.BadDelta)),
+    "block_kind": block_kind,
+    "block_label": block_label,
+    "block_text": block_text,
+    "importance": number(lambda name, value: errors.BadImportance(value), 0, 1_000_000),
+    "form": form,
+    **dict.fromkeys(("entity_id", "session_id", "source"), short_text(errors.BadId, PARTS, len)),
+    "members": members,
+    "text": body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong),
+    **dict.fromkeys(("flag", "deep"), flag),
+    "time": number(option(errors.BadTime), 0),
+    "metadata": metadata,
+    "request_key": short_text(errors.BadKey, limits.REQUEST_KEY_BYTES_MAX, byte_count),
+    "query": body(limits.QUERY_BYTES_MAX, errors.EmptyQuery, errors.QueryTooLong),
+    "limit": number(lambda name, value: errors.BadLimit(value), 1, limits.RECALL_LIMIT_MAX),
+    "time_range": time_range,
+    "types": types,
+    "turns": turns,
+    "score": number(option(errors.BadScore), 0, 1_000_000),
+    "version": number(option(errors.BadVersion), 1),
+}
+
+for cls in ALL:
+    for each in arguments_of(cls):
+        if each.domain not in WRONG:
+            told = f"the domain {each.domain} of {cls.__name__}.{each.name} is unknown to the judge"
+            raise Incomplete(f"{told}: add it to WRONG in umi_sim/judge/plain/requests.py")
+
+
+def wrong(request: Request) -> Error | None:
+    """The error that this request must be refused with; what it says is allowed is left open."""
+    if error := op_id(request.op_id):
+        return error
+    for argument in arguments_of(type(request)):
+        value = getattr(request, argument.name)
+        if value is None and argument.may_be_none:
+            continue
+        if error := wrong_in(request, argument.name, argument.domain, value):
+            return error
+    return wrong_together(request)
+
+
+def wrong_in(request: Request, name: str, domain: str, value: object) -> Error | None:
+    is_stored = domain == "key" and type(request).__name__ not in READING
+    if is_stored and is_text(value) and str(value).startswith(RESERVED):
+        return errors.ReservedKey(str(value))
+    return WRONG[domain](name, value)
+
+
+def wrong_together(request: Request) -> Error | None:
+    """Label and text share the space of a block."""
+    if not isinstance(request, SetBlock):
+        return None
+    size_bytes = byte_count(tidy(request.label)) + byte_count(line_ends(request.text))
+    limit_bytes = limits.BLOCK_BYTES_MAX
+    return errors.BlockTooLarge(size_bytes, limit_bytes) if size_bytes > limit_bytes else None
+
+
+def is_same(wanted: Error | None, got: Error | None) -> bool:
+    """Equal but for what an error says is allowed: that sentence is the memory's own."""
+    if type(wanted) is not type(got) or wanted is None or got is None:
+        return wanted is got
+    names = [field.name for field in attrs.fields(type(wanted)) if field.name != "allowed"]
+    return all(getattr(wanted, name) == getattr(got, name) for name in names)

@@ -1,0 +1,116 @@
+"""Arguments of requests: for each domain what users give, plain and hostile, and how often at all.
+
+Law 1. What an argument may be follows from its domain alone: a new request with known domains needs no row.
+Law 2. At most one argument of a request is hostile, so that none hides another.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.declared import Incomplete
+from umi_core.limits import PPM
+from umi_core.messages.requests import ALL, REQUESTS, Argument, arguments_of
+from umi_core.values import BLOCK_KINDS
+from umi_sim.kernel.prng import Ratio, Stream
+from umi_sim.workload import pools
+from umi_sim.workload.pools import Pool
+from umi_sim.workload.users import User
+
+Maker = Callable[[User, Stream], object]
+
+ALWAYS: Final[Ratio] = (1, 1)
+OFTEN: Final[Ratio] = (1, 2)
+SOMETIMES: Final[Ratio] = (1, 4)
+SELDOM: Final[Ratio] = (1, 8)
+FIRST: Final = 3  # the first argument is so many times as likely to be the hostile one
+
+
+def plain_maker(values: Maker | Sequence[object]) -> Maker:
+    return values if callable(values) else lambda user, stream: stream.pick(values)
+
+
+def hostile_maker(pool: Maker | Pool) -> Maker:
+    classes = () if callable(pool) else tuple(pool.values())
+    return pool if callable(pool) else lambda user, stream: stream.pick(stream.pick(classes))
+
+
+@attrs.frozen
+class Habit(Data):
+    """What users give where a domain is asked for; `share`: how often they give what may be left out."""
+
+    plain: Maker = attrs.field(converter=plain_maker)
+    hostile: Maker = attrs.field(converter=hostile_maker)
+    share: Ratio = ALWAYS
+
+
+HABITS: Final[dict[str, Habit]] = {
+    "key": Habit(User.key, pools.HOSTILE_KEYS),
+    "value": Habit(User.value, User.bad_value),
+    "ttl": Habit(pools.TTLS_MS, pools.HOSTILE_TTLS),
+    "delta": Habit(pools.DELTAS, pools.HOSTILE_DELTAS, OFTEN),
+    "block_kind": Habit(BLOCK_KINDS, pools.HOSTILE_KINDS),
+    "block_label": Habit(pools.LABELS, pools.HOSTILE_LABELS, SOMETIMES),
+    "block_text": Habit(User.block_text, User.bad_block_text),
+    "importance": Habit(User.importance, pools.HOSTILE_PPM, OFTEN),
+    "form": Habit(("xml", "markdown"), pools.HOSTILE_FORMS),
+    "entity_id": Habit(User.entity, pools.HOSTILE_IDS),
+    "session_id": Habit(User.session, pools.HOSTILE_IDS),
+    "members": Habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
+    "text": Habit(User.text, User.bad_text),
+    "flag": Habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
+    "time": Habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
+    "metadata": Habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
+    "source": Habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),
+    "request_key": Habit(User.request_key, pools.HOSTILE_REQUEST_KEYS, SOMETIMES),
+    "query": Habit(User.query, pools.HOSTILE_QUERIES),
+    "limit": Habit((1, 1, 1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, OFTEN),
+    "deep": Habit((True, False), pools.HOSTILE_FLAGS, OFTEN),
+    "time_range": Habit(User.time_range, pools.HOSTILE_RANGES, SELDOM),
+    "types": Habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
+    "turns": Habit(User.turns, pools.HOSTILE_TURNS),
+    "score": Habit((0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
+    "version": Habit((1, 2, 3), pools.HOSTILE_VERSIONS, SOMETIMES),
+}
+
+
+def must_cover(table: dict[str, Habit]) -> None:
+    """Every domain of every request has a habit. Raises Incomplete."""
+    for cls in ALL:
+        for argument in arguments_of(cls):
+            if argument.domain not in table:
+                told = f"the domain {argument.domain} of {cls.__name__}.{argument.name} has no habit"
+                raise Incomplete(f"{told}: add one to HABITS in umi_sim/workload/arguments.py")
+
+
+must_cover(HABITS)
+
+
+@cache
+def drawn(name: str) -> tuple[tuple[Argument, Habit], ...]:
+    """The arguments of a request, each with its habit."""
+    return tuple((argument, HABITS[argument.domain]) for argument in arguments_of(REQUESTS[name]))
+
+
+def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
+    """The arguments of a request by name; what is left out has its default."""
+    table = drawn(name)
+    struck = struck_argument(table, stream) if stream.chance(*user.adversarial) and table else None
+    args: dict[str, object] = {}
+    for argument, habit in table:
+        if argument is struck:
+            args[argument.name] = habit.hostile(user, stream)
+        elif argument.is_required or habit.share is ALWAYS or stream.chance(*habit.share):
+            value = habit.plain(user, stream)
+            if value is not None:
+                args[argument.name] = value
+    return args
+
+
+def struck_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
+    """The one that is hostile."""
+    at = stream.below(len(table) + FIRST - 1)
+    return table[at if at < len(table) else 0][0]

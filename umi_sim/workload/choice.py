@@ -1,0 +1,54 @@
+"""Which request comes next: a table of slots, of which each request has as many as its weight says.
+
+The hash of a slot with a request's name says whether the request takes it from those declared before. So
+one that is added takes a few slots from everybody, and any other slot has the same request as before:
+
+    slot          1    2    3    4    5    6    7    8
+    set, get      get  set  get  get  set  set  get  set
+    and touch     get  set  TOU  get  set  set  get  TOU
+
+Besides each request has some slots for itself, however rare it is: what is on has a share of 1/256 at least.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from struct import unpack
+from typing import Final
+
+from umi_core.messages.requests import REQUESTS
+
+SLOT_COUNT: Final = 512
+OWN_COUNT: Final = 2
+WORD_COUNT: Final = 2**16
+WORDS_PER_DIGEST: Final = 32
+
+BY_AGE: Final = tuple(sorted(REQUESTS, key=lambda name: REQUESTS[name].tag))  # a tag is never given again
+
+assert OWN_COUNT * len(REQUESTS) <= SLOT_COUNT
+
+
+def slots(weights: Mapping[str, int]) -> list[str]:
+    """The request of each slot."""
+    table, own, total = [""] * SLOT_COUNT, dict[int, str](), 0
+    for name in (name for name in BY_AGE if weights.get(name)):
+        total += weights[name]
+        words, order = order_of(name)
+        for slot in order[: bisect_left(words, -(-WORD_COUNT * weights[name] // total))]:
+            table[slot] = name
+        free = (slot for slot in order if slot not in own)
+        own |= {next(free): name for _ in range(OWN_COUNT)}
+    for slot, name in own.items():
+        table[slot] = name
+    return table
+
+
+@cache
+def order_of(name: str) -> tuple[list[int], list[int]]:
+    """The words of a request for all slots, least first, and the slots in that order."""
+    count = SLOT_COUNT // WORDS_PER_DIGEST
+    digests = b"".join(blake2b(f"slot/{name}/{n}".encode()).digest() for n in range(count))
+    words = unpack(f"<{SLOT_COUNT}H", digests)
+    order = sorted(range(SLOT_COUNT), key=words.__getitem__)
+    return [words[slot] for slot in order], order

@@ -1,0 +1,140 @@
+"""Workloads: what the user of one agent asks, request by request.
+
+Law 1. A request follows from seed, agent, its number and what is known; a draw more in one moves no other.
+Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from umi_sim.formats.transcripts import TurnLine, load
+from umi_sim.formats.values import op_args
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import RunConfig
+from umi_sim.workload.arguments import arguments
+from umi_sim.workload.choice import SLOT_COUNT, slots
+from umi_sim.workload.dialogue import recalled
+from umi_sim.workload.users import Known, User
+
+Drawn = tuple[str, dict[str, object]]
+Line = tuple[int | None, Drawn]  # when, if that is told, and what
+
+SECTION_BLOCKS: Final = 2**32
+GENERATED: Final = (1, 4)  # beside a transcript
+BATCH_COUNTS: Final = (1, 8)  # turns that are remembered together
+RECALL_EVERY: Final = 5
+
+
+class Workload:
+    """The requests of one agent.
+
+    `at_ms`: world time that script or transcript gives the last one drawn. `is_again`: its question was asked
+    before, so when it is asked matters.
+    """
+
+    def __init__(self, config: RunConfig, agent: str, known: Known) -> None:
+        self.at_ms: int | None = None
+        self.is_again = False
+        self._config = config
+        self._user = User(config, agent, known)
+        self._choice = slots(config.weights)
+        self._lines = LINES[config.workload](config, agent)
+        path = ("workload",) if config.alike else ("agent", agent, "workload")
+        self._stream = Sections(config.seed, *path)
+        self._count = 0
+        self._last: Drawn | None = None
+
+    def next(self) -> Drawn | None:
+        """The next request by name and arguments; None at the end, and ever after."""
+        if self._count == self._config.operations_max or (self._count and self._last is None):
+            return None
+        self._stream.begin(self._count)
+        self._count += 1
+        self._last = self._draw(self._stream)
+        return self._last
+
+    def _draw(self, stream: Stream) -> Drawn | None:
+        self.at_ms, self.is_again = None, False
+        kind = self._config.workload
+        if kind == "script":
+            return self._follow()
+        if stream.chance(*self._config.repeat) and self._last:
+            self.is_again = self._last[0] == "recall"
+            return self._last
+        if kind == "generated" or stream.chance(*GENERATED):
+            return self._invent(stream)
+        return self._follow()
+
+    def _follow(self) -> Drawn | None:
+        self.at_ms, drawn = next(self._lines, (None, None))
+        if drawn is not None and drawn[0] == "remember":
+            self._user.tell(drawn[1].get("text"))
+        return drawn
+
+    def _invent(self, stream: Stream) -> Drawn:
+        name = self._choice[stream.below(SLOT_COUNT)]
+        args = arguments(name, self._user, stream)
+        self.is_again = name == "recall" and self._user.has_asked(args)
+        return name, args
+
+
+class Sections(Stream):
+    """A stream with a section per request: how much one draws moves no other."""
+
+    __slots__ = ()
+
+    def begin(self, index: int) -> None:
+        """Go to where a section starts; cheaper than a stream of its own."""
+        self._block = index * SECTION_BLOCKS
+        self._words.clear()
+
+
+# Requests that a file gives, in order.
+
+
+def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
+    assert config.transcript is not None
+    return played(load(config.transcript), Stream(config.seed, "agent", agent, "transcript"))
+
+
+def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
+    """A conversation: told in batches, asked about every few turns, saved whenever its session ends."""
+    batch_count, untold = stream.pick(BATCH_COUNTS), list[TurnLine]()
+    yield None, ("create_session", {})
+    for number, turn in enumerate(spoken, 1):
+        is_end = number == len(spoken) or spoken[number].session != turn.session
+        untold.append(turn)
+        yield turn.at_ms, ("set", {"key": turn.speaker, "value": turn.text.encode()})
+        if is_end or len(untold) == batch_count:
+            yield None, ("remember", {"text": minutes(untold)})
+            untold.clear()
+        if number % RECALL_EVERY == 0:
+            yield None, ("recall", recalled(spoken[:number], stream))
+        if is_end:
+            yield None, ("save_session", {})
+
+
+def minutes(spoken: Sequence[TurnLine]) -> str:
+    """One turn as it is, several as lines with their speakers."""
+    lines = [f"{turn.speaker}: {turn.text}" for turn in spoken]
+    return "\n".join(lines) if len(lines) > 1 else spoken[0].text
+
+
+def script_lines(config: RunConfig, agent: str) -> Iterator[Line]:
+    """The ops of this agent, written as in a seed file."""
+    ours = [(at, op) for at, op in enumerate(config.script) if op["agent"] == agent]
+    return iter([script_line(op, f"script[{at}]") for at, op in ours])
+
+
+def script_line(op: Mapping[str, object], path: str) -> Line:
+    name, at_ms = op["name"], op.get("at_ms")
+    assert isinstance(name, str)
+    assert isinstance(at_ms, int | None)
+    return at_ms, (name, dict(op_args(name, op.get("args", {}), f"{path}.args")))
+
+
+LINES: Final[Mapping[str, Callable[[RunConfig, str], Iterator[Line]]]] = {
+    "generated": lambda config, agent: iter(()),
+    "transcript": transcript_lines,
+    "script": script_lines,
+}

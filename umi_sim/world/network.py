@@ -1,0 +1,276 @@
+"""The network: messages between agents and services, the links they travel over, what becomes of a call.
+
+Law 1. An effect has a name: its owner, the row that asks, and how often this owner asked there.
+Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
+Law 3. What happens to a message is decided as it sets out: it comes never, once or twice.
+Law 4. A window strikes all of one link. A copy and the answers to it meet no fault of their own.
+Law 5. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
+from heapq import heappop, heappush
+from typing import Any, Final, Protocol
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.memory import Memory
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Asked, Commit
+from umi_core.state import Operation
+from umi_sim.faults.network import Passage, Trip, Trips
+from umi_sim.faults.service import Arrival
+from umi_sim.faults.window import Window
+from umi_sim.kernel.prng import Keyed, stream_key
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.trace import Tag, Trace
+from umi_sim.record.trace_fields import effect_fields, short
+from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
+from umi_sim.world.agent import Agent, Message, Tally
+from umi_sim.world.source import At, Source, names_group
+
+UP: Final = "request"
+
+Entry = tuple[int, int, Message]  # due time, place in the order of that time, what is delivered
+Lane = tuple[str, str, bool]  # agent, service, up or down: which link
+Strike = Callable[[At, Callable[[], object]], tuple[Any] | None]
+
+
+class Around(Protocol):
+    """What the network, and who befalls an agent, needs of the world around."""
+
+    config: RunConfig
+    source: Source
+    trace: Trace
+    tally: Tally
+    services: Services
+    now_ms: int
+    is_healed: bool
+    keep_story: bool
+
+    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None: ...
+    def crash(self, agent: Agent, down_ms: int) -> None: ...
+    def tell(self, event: str, what: str) -> None: ...
+
+
+class Links:
+    """All links of a world, each one direction between one agent and one service."""
+
+    def __init__(self, config: RunConfig, strike: Strike, *, may_strike: bool) -> None:
+        self.delay_ms = latency_of(config)
+        self.may_strike = may_strike
+        self.copied: dict[str, str] = {}  # what became of requests that come twice
+        self._strike = strike
+        self._windows: defaultdict[Lane, Window] = defaultdict(Window)
+        self._order = Keyed(stream_key(config.seed, ("release",)))
+
+    def trips(self, message: Message, ready_ms: int, now_ms: int) -> Trips:
+        """What becomes of a message that sets out in `ready_ms` from now: its deliveries, none to two."""
+        event, usual_ms = message.event, self.delay_ms(message.event)
+        if not self.may_strike:
+            return (Trip(ready_ms + usual_ms),)
+        lane, was_copied = lane_of(message), message.call.event in self.copied
+        window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
+        passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
+        struck: tuple[Trips] | None = None
+        if window.is_open(now_ms):
+            struck = (window.fault.strike(passage),)
+        elif not message.is_copy:
+            struck = self._strike((verb, f"{verb}.{lane[1]}", event, event), lambda: passage)
+        return struck[0] if struck else (Trip(passage.delay_ms),)
+
+    def release_order(self, event: str) -> int:
+        """Where a message stands among those that are released with it."""
+        return self._order.draw(event) >> 40
+
+    def heal(self) -> None:
+        """From now on nothing is slow or struck."""
+        self.delay_ms = no_delay
+        self.may_strike = False
+
+
+def lane_of(message: Message) -> Lane:
+    return message.call.agent, message.call.service, message.leg == UP
+
+
+@attrs.define
+class Network(Owner):
+    """Messages in order of their due time."""
+
+    world: Around = attrs.field(repr=False)
+    queue: list[Entry] = attrs.field(init=False, factory=list)
+    links: Links = attrs.field(init=False)
+    sent_count: int = attrs.field(init=False, default=0)
+    names: Counter[str] = attrs.field(init=False, factory=Counter)  # how often a place asked, by name
+    owners: dict[tuple[str, int, int], str] = attrs.field(init=False, factory=dict)  # background operations
+    slow: dict[Lane, Entry] = attrs.field(init=False, factory=dict)  # to be overtaken by the next one
+
+    def __attrs_post_init__(self) -> None:
+        world = self.world
+        may_strike = names_group("link", world.config, world.source)
+        self.links = Links(world.config, world.strike, may_strike=may_strike)
+
+    # The queue.
+
+    def next_due(self) -> int | None:
+        return self.queue[0][0] if self.queue else None
+
+    def due(self, due_ms: int) -> Iterator[Entry]:
+        """All that is due by then, oldest first."""
+        return iter(sorted(entry for entry in self.queue if entry[0] <= due_ms))
+
+    def take_first(self) -> Message:
+        return heappop(self.queue)[2]
+
+    def take(self, entry: Entry) -> Message:
+        self.queue.remove(entry)
+        self.queue.sort()  # a sorted list is a heap
+        return entry[2]
+
+    def post(self, delay_ms: int, message: Message, before: int = 0) -> Entry:
+        """Due so much later, after all that is due then; `before` puts it before them, in order downwards."""
+        self.sent_count += 1
+        entry = (self.world.now_ms + delay_ms, self.sent_count - (before << 32), message)
+        heappush(self.queue, entry)
+        return entry
+
+    def heal(self) -> None:
+        """From now on nothing is slow; what a link held is due."""
+        self.links.heal()
+        now_ms = self.world.now_ms
+        self.queue = sorted(
+            (min(due_ms, now_ms) if place < 0 else due_ms, place, message)
+            for due_ms, place, message in self.queue
+        )
+
+    # Over a link.
+
+    def carry(self, message: Message, ready_ms: int = 0) -> None:
+        """The message sets out in `ready_ms` from now; it may come never, once or twice."""
+        trips = self.links.trips(message, ready_ms, self.world.now_ms)
+        for trip in trips:
+            self.travel(message, trip)
+        if not trips and self.world.keep_story:
+            self.world.tell(message.event, "lost on its way")
+
+    def travel(self, message: Message, trip: Trip) -> None:
+        if trip.is_copy:
+            message = message.copy()
+            if message.leg == UP:
+                self.links.copied[message.call.event] = "sent"
+        before = 1 + self.links.release_order(message.event) if trip.is_released else 0
+        entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
+        self.let_pass(lane, entry)
+        if trip.is_overtaken:
+            self.slow[lane] = entry
+
+    def let_pass(self, lane: Lane, entry: Entry) -> None:
+        """What waits on this link to be overtaken is due right behind this message, if that is sooner."""
+        slow = self.slow.pop(lane, None)
+        if slow is not None and slow[0] > entry[0] and slow in self.queue:
+            self.post(entry[0] - self.world.now_ms, self.take(slow))
+
+    # On the way up.
+
+    def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
+        """Name the effect and put it on its way."""
+        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
+        step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
+        owner = self.owner_of(agent, operation)
+        place = f"{owner}/{step}"
+        self.names[place] += 1
+        event = f"{place}#{self.names[place]}"
+        self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
+        if self.world.keep_story:
+            self.world.tell(event, short(effect))
+        call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.world.now_ms)
+        self.carry(Message(event, call, UP))
+
+    def owner_of(self, agent: Agent, operation: Operation) -> str:
+        """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
+        if operation.op_id is not None:
+            return str(operation.op_id)
+        key = (agent.name, agent.life, operation.number)
+        if key not in self.owners:
+            kind = f"{agent.name}:{operation.workflow}"
+            self.names[kind] += 1
+            self.owners[key] = f"{kind}:{self.names[kind]}"
+        return self.owners[key]
+
+    # At the service.
+
+    def arrive(self, message: Message) -> None:
+        """The call reaches its service, where a fault may be waiting."""
+        call = message.call
+        if self.links.copied.get(call.event, "sent") != "sent":
+            self.arrive_again(message)
+            return
+        world, services, struck = self.world, self.world.services, None
+        luck, here = services.arrived(call, world.now_ms), partial(Arrival, call, call.effect, services)
+        if not world.is_healed and not services.is_away(call, world.now_ms):
+            struck = world.strike((call.verb, call.site, call.event, luck), here)
+        handled = struck[0] if struck else services.handle(call, world.now_ms)
+        if call.event in self.links.copied:
+            self.links.copied[call.event] = "arrived"
+        self.handled(message, handled)
+
+    def arrive_again(self, message: Message) -> None:
+        """A service that failed the first copy for sure, or is away, does not even look at the second."""
+        call, services, now_ms = message.call, self.world.services, self.world.now_ms
+        services.turn_to(now_ms)
+        if self.links.copied[call.event] == "arrived" and not services.is_away(call, now_ms):
+            self.handled(message, services.handle(call, now_ms))
+
+    def handled(self, message: Message, handled: Handled) -> None:
+        if isinstance(handled, Flush):
+            self.post(self.world.config.flush_ms, message.next("flush", flush=handled))
+        else:
+            self.answer_later(message, handled)
+
+    def flush(self, message: Message, flush: Flush) -> None:
+        """A batch becomes durable."""
+        world, call = self.world, message.call
+        if self.links.copied.get(call.event) == "failed":
+            world.services.give_up(call, flush)
+        else:
+            self.answer_later(message, world.services.flush(call, flush, world.now_ms))
+
+    def answer_later(self, message: Message, later: Later | None) -> None:
+        if later is None:
+            return
+        event = message.call.event
+        if event in self.links.copied and is_definite(message.call, later):
+            self.links.copied[event] = "failed"
+        ready_ms = max(0, later.at_ms - self.world.now_ms)
+        self.carry(message.next("answer", answer=later.answer), ready_ms)
+
+
+def is_definite(call: Call, later: Later) -> bool:
+    """It says that nothing happened, and that nothing will."""
+    is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
+    return isinstance(later.answer, EffectFailed) and not is_in_doubt
+
+
+# Delays where no fault strikes, drawn by the name of a message, so that they stay with its operation.
+
+
+def latency_of(config: RunConfig) -> Callable[[str], int]:
+    """Delay of a message by its event name."""
+    if config.latency == "instant":
+        return no_delay
+    keyed = Keyed(stream_key(config.seed, ("latency",)))
+    if config.latency == "short":
+        return lambda event: keyed.draw(event) * 6 >> 64
+    return lambda event: spread(keyed.draw(event))
+
+
+def no_delay(event: str) -> int:
+    return 0
+
+
+def spread(word: int) -> int:
+    """1 .. 2047, every power of two as likely."""
+    bits = 1 + (word & 0xFFFF) * 11 // 65_536
+    return (1 << (bits - 1)) + (word >> 16) % (1 << (bits - 1))
