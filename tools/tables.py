@@ -4,9 +4,11 @@ import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tools.house import LAYERS
 from umi_core.config import OPTIONS, Config
+from umi_core.engine.facts import Fact
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
@@ -89,7 +91,7 @@ def workflows() -> str:
     parts = [
         "# Workflows\n\n"
         "Every operation that asks the world is one of these tables, read from top to bottom.\n"
-        "`retry n` means n attempts in all.\n"
+        "`retry n` means n attempts in all. All of it can be [changed from outside](extending.md).\n"
     ]
     head = ("row", "needs", "learns", "asks", "on failure")
     for workflow in WORKFLOWS:
@@ -100,8 +102,12 @@ def workflows() -> str:
 
 def workflow_row(row: Step) -> tuple[str, ...]:
     effect = EFFECT_NAMES[row.effect] if row.effect else ""
-    each = f", for each of {row.each}" if row.each else ""
-    return row.id, ", ".join(row.requires), ", ".join(row.produces), effect + each, policy(row.on_failure)
+    each = f", for each of {row.each.name}" if row.each else ""
+    return row.id, names(row.requires), names(row.produces), effect + each, policy(row.on_failure)
+
+
+def names(facts: Iterable[Fact[Any]]) -> str:
+    return ", ".join(fact.name for fact in facts)
 
 
 def policy(rule: OnFailure | None) -> str:
