@@ -117,7 +117,10 @@ SIM_ATTRIBUTES: Final = {
     "urandom": ("umi_sim.kernel.prng.Stream", CLOCK_FILES | FENCE_FILES),
     **dict.fromkeys(
         ("isalpha", "isalnum", "isupper", "islower", "istitle"),
-        ("the frozen tables of umi_sim.kernel.characters (rule R4)", {"umi_sim/kernel/characters.py"}),
+        (
+            "the frozen tables of umi_sim.kernel.characters (rule R4)",
+            {"umi_sim/kernel/characters.py", "umi_sim/judge/plain/text.py"},
+        ),
     ),
 }
 FLOAT_FILES: Final = {

@@ -33,7 +33,7 @@ PARTS = {
     "core: digests, and copies made from bytes": ("umi_core/memory.py", "digest restore"),
     "services: model, embedder, storage": ("umi_sim/services/calls.py", "handle flush"),
     "oracle": ("oracle/judge.py", "issued answered replied stepped"),
-    "answers read as parsers read them": ("oracle/readings.py", "check_reading"),
+    "answers read as parsers read them": ("invariants/readings.py", "check_reading"),
     "invariants after each step": ("umi_core/invariants/__init__.py", "check_cheap"),
     "invariants between two states": ("umi_core/invariants/steps.py", "before_step check_step"),
     "invariants over everything": ("umi_sim/judge/inspector.py", "check"),

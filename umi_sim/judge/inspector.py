@@ -25,8 +25,8 @@ from umi_core.messages.effects import AskModel, Effect, Reply
 from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_recovered, check_store
+from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.oracle.judge import Oracle
-from umi_sim.judge.oracle.readings import check_reading
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
@@ -65,7 +65,7 @@ class Inspector:
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         self.oracle.read_clock(call.agent, reading_ms)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
-            check_reading(call.effect.task, answer.text, self.oracle.memory)
+            check_reading(call.effect, answer.text, self.oracle.memory)
         self.oracle.answered(call, answer)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:

@@ -138,6 +138,10 @@ def best_at_once(original: Original) -> Original:
     return lambda count, first_ms, now_ms: PPM if now_ms <= first_ms else original(count, first_ms, now_ms)
 
 
+def twice_as_fast(original: Original) -> Original:
+    return lambda age_ms: original(2 * age_ms)
+
+
 def traceless(original: Original) -> Original:
     return lambda self, *rest: self
 
@@ -162,6 +166,8 @@ ACCESS: Final = (
     Mutant("score-drops-after-a-millisecond", "access",
            "a score falls one millisecond after the first access",
            ("score-shape",), "core", (Patch(promotion, "frequency_ppm", best_at_once),)),
+    Mutant("half-of-the-half-life", "access", "what is not used is forgotten twice as fast as it should be",
+           ("score-goldens",), "core", (Patch(promotion, "recency_ppm", twice_as_fast),)),
     Mutant("recall-leaves-no-trace", "access", "a recall records no access for its hits",
            ("access-truth",), "calm", (Patch(AccessTable, "recalled", traceless),)),
     Mutant("scan-counts-as-access", "access", "to be looked at as a candidate counts as an access",

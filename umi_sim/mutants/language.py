@@ -92,6 +92,16 @@ def system_obeyed(original: Original) -> Original:
     return refusal
 
 
+def obeyed_when_remembering(original: Original) -> Original:
+    """Only there, so that what is stored is seen, and not that the reply was read otherwise."""
+
+    def parse_routes(*args: Any) -> object:
+        with Patch(route_replies, "refusal", system_obeyed).plant():
+            return original(*args)
+
+    return parse_routes
+
+
 def read_any_block(row: Any) -> str:
     block = row.get("block")
     return block.strip().casefold() if isinstance(block, str) else ""
@@ -266,7 +276,7 @@ ROWS: Final = (
            ("text-never-lost",), "model_storm", tables=aborts_without_routes),
     Mutant("route-to-system-obeyed", "routing", "a route that names the system block is followed",
            ("system-is-authored", "route-per-entity"), "babble",
-           patches=(Patch(route_replies, "refusal", system_obeyed),)),
+           patches=(Patch(remember, "parse_routes", obeyed_when_remembering),)),
     Mutant("unknown-id-promoted", "routing", "a route for an id that was not asked about is followed",
            ("route-known-only", "route-per-entity"), "answers",
            patches=(Patch(remember, "parse_routes", stranger_followed),)),

@@ -207,7 +207,7 @@ KEPT: Final = (
     Mutant("random-ids", "storage", "remembering the same thing again makes a second entity",
            ("once-only", "reference-agrees"), "calm", (Patch(drafting, "entity_id", made_up_ids),)),
     Mutant("composed-name-twice", "storage", "one name, composed and decomposed, makes two entities",
-           ("once-only", "reference-agrees"), "languages",
+           ("once-only", "reference-agrees", "parser-total"), "languages",
            (Patch(extraction, "clean_name", trimmed), Patch(drafting, "entity_id", as_it_is_written))),
     Mutant("damage-is-absence", "storage", "a row that is reported as damaged is replied as not found",
            ("error-is-not-empty", "acknowledged-is-durable", "no-defaults-over-data"), "all_faults",

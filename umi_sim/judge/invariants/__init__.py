@@ -3,6 +3,8 @@
 rules.py      the one table of rules
 relations.py  versions and relations among themselves
 store.py      all rows, and against the core tier
+scores.py     what promotion and eviction go by
+readings.py   what parsers make of the replies of models
 """
 
 from umi_sim.faults.kinds import check_kinds

@@ -14,6 +14,7 @@ from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.rows import AccessRecord, Address, Core, Entity, Relation, Row, Tombstone, Vector, Version
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
+from umi_sim.judge.plain.ids import relation_id
 from umi_sim.services.storage import SimStorage
 
 APPENDING: Final = ("extend", "derive")
@@ -113,6 +114,9 @@ def check_relations(rows: Rows) -> None:
     for entity in rows.entities.values():
         check_count(entity, rows)
         check_contradicts(entity, rows)
+    for relation in rows.relations:
+        own, key = relation.id, relation_id(rows.scope, relation.source, relation.target, relation.kind)
+        demand(own == key, "unique-rows", "a relation under another id than its ends and kind give", key, own)
 
 
 def is_version(entity_id: str, number: int, rows: Rows) -> bool:

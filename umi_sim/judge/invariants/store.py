@@ -6,14 +6,11 @@ Law 3. Written a second time, and simpler: ids, texts and chains are worked out 
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
-from hashlib import blake2b, sha256
 from typing import Final
 from xml.etree import ElementTree
 
 from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
-from umi_core.ids import pack
 from umi_core.invariants.broken import Broken, demand
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import (
@@ -31,12 +28,15 @@ from umi_core.rows import (
     Version,
 )
 from umi_core.state import State
-from umi_core.text import core_text, norm
+from umi_core.text import core_text
 from umi_core.tiers import session
 from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
-from umi_core.tiers.rendering import importance_text, render_xml
+from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
+from umi_sim.judge.invariants.scores import check_scores
+from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
+from umi_sim.judge.plain.ids import entity_id, note_id
 from umi_sim.services.storage import SimStorage
 
 
@@ -60,6 +60,8 @@ def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> No
     check_vectors(rows, state.config.embedding_dims)
     check_core_rows(rows, state.tiers.core)
     check_xml(state.tiers.core)
+    check_renderings(state.tiers.core)
+    check_scores(state.tiers.access, state.seen_ms)
     check_sessions(storage, state)
 
 
@@ -124,27 +126,11 @@ def check_owned(rows: Rows, kind: str, rule: str, owner_ids: Iterable[str]) -> N
 
 def check_entity(entity: Entity, rows: Rows) -> None:
     mentions = [version.mention for version in rows.versions.get(entity.id, {}).values()]
-    ids = [id_by_content(rows.scope, mention) for mention in mentions]
-    ids.append(id_by_name(rows.scope, entity.type, entity.name))
+    ids = [note_id(rows.scope, mention) for mention in mentions]
+    ids.append(entity_id(rows.scope, entity.type, entity.name))
     demand(entity.id in ids, "equal-names-apart", f"the id of {entity.name!r}", ids[-1], entity.id)
     has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")
     demand(has_block, "system-is-authored", f"{entity.id} of type {entity.type} is routed", "", entity.block)
-
-
-@lru_cache(maxsize=4_096)
-def id_by_name(scope: Scope, entity_type: str, name: str) -> str:
-    return derived(scope, entity_type, "name", norm(name))
-
-
-@lru_cache(maxsize=4_096)
-def id_by_content(scope: Scope, content: str) -> str:
-    digest = sha256(f"knowledge:{norm(content)}".encode()).hexdigest()
-    return derived(scope, "content", "knowledge", digest[:16])
-
-
-def derived(scope: Scope, *parts: str) -> str:
-    """Written a second time: ids must not come from where they are judged."""
-    return "ent_" + blake2b(pack(["entity", scope.user, scope.agent, *parts]), digest_size=12).hexdigest()
 
 
 COMPONENTS: Final = frozenset(range(-127, 128))
@@ -206,24 +192,28 @@ def check_xml(core: CoreTier) -> None:
         root = ElementTree.fromstring(render_xml(core))
     except ElementTree.ParseError as error:
         raise Broken("render-standard-xml", f"the XML of core cannot be read: {error}") from None
-    expected = [told(block) for block in core.blocks]
+    expected = [shown_block(block) for block in core.blocks]
     got = [read(element) for element in root]
     demand(got == expected, "render-standard-xml", "the blocks of the XML", expected, got)
 
 
-Told = tuple[str, str, str, str | None, list[tuple[str, str, str]]]
-
-
-def told(block: Block) -> Told:
-    entries = [(entry.entity_id, entry.name, entry.text) for entry in block.entries]
-    return block.kind, block.label, importance_text(block.importance_ppm), block.text, entries
-
-
-def read(element: ElementTree.Element) -> Told:
-    entries = [(entry.get("id", ""), entry.get("name", ""), entry.text or "") for entry in element]
+def read(element: ElementTree.Element) -> ShownBlock:
+    entries = (ShownEntry(it.get("id", ""), it.get("name", ""), it.text or "") for it in element)
     body = (element.text or "").removeprefix("\n")
     text = body.removesuffix("\n") if body else None
-    return element.get("type", ""), element.get("label", ""), element.get("importance", ""), text, entries
+    kind, label, importance = (element.get(name, "") for name in ("type", "label", "importance"))
+    return ShownBlock(kind, label, importance, text, tuple(entries))
+
+
+def check_renderings(core: CoreTier) -> None:
+    """A plain reader reads the blocks in both forms."""
+    expected = tuple(map(shown_block, core.blocks))
+    for text, read_back in ((render_xml(core), read_xml), (render_markdown(core), read_markdown)):
+        try:
+            got = read_back(text)
+        except ValueError as error:
+            raise Broken("render-parse", f"a rendering of core cannot be read: {error}", "", text) from None
+        demand(got == expected, "render-parse", "the blocks that a rendering shows", expected, got)
 
 
 # Sessions.

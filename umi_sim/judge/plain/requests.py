@@ -12,9 +12,17 @@ from umi_core import errors, limits
 from umi_core.declared import Incomplete
 from umi_core.errors import Error
 from umi_core.messages.requests import ALL, Request, SetBlock, arguments_of
-from umi_core.text import shown
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Turn
-from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, line_ends, tidy
+from umi_sim.judge.plain.text import (
+    CONTROLS,
+    UNWRITABLE,
+    byte_count,
+    has_any,
+    is_text,
+    line_ends,
+    shown,
+    tidy,
+)
 
 Wrong = Callable[[str, Any], Error | None]
 I64: Final = (-(2**63), 2**63 - 1)
@@ -45,6 +53,11 @@ def key(name: str, value: object) -> Error | None:
         return errors.BadText(name, shown(value), "")
     is_long = byte_count(value) > limits.WORKING_KEY_BYTES_MAX
     return errors.KeyTooLong(byte_count(value), limits.WORKING_KEY_BYTES_MAX) if is_long else None
+
+
+def stored_key(name: str, value: object) -> Error | None:
+    is_reserved = is_text(value) and str(value).startswith(RESERVED)
+    return errors.ReservedKey(str(value)) if is_reserved else key(name, value)
 
 
 def raw(name: str, value: object) -> Error | None:
@@ -169,31 +182,32 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "version": number(option(errors.BadVersion), 1),
 }
 
-for cls in ALL:
-    for each in arguments_of(cls):
-        if each.domain not in WRONG:
-            told = f"the domain {each.domain} of {cls.__name__}.{each.name} is unknown to the judge"
-            raise Incomplete(f"{told}: add it to WRONG in umi_sim/judge/plain/requests.py")
+
+def wrong_of(cls: type[Request], name: str, domain: str) -> Wrong:
+    """What is wrong with a field. Raises Incomplete."""
+    if domain not in WRONG:
+        told = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
+        raise Incomplete(f"{told}: add it to WRONG in umi_sim/judge/plain/requests.py")
+    return stored_key if domain == "key" and cls.__name__ not in READING else WRONG[domain]
+
+
+FIELDS: Final = {
+    cls: [(it.name, it.may_be_none, wrong_of(cls, it.name, it.domain)) for it in arguments_of(cls)]
+    for cls in ALL
+}
 
 
 def wrong(request: Request) -> Error | None:
     """The error that this request must be refused with; what it says is allowed is left open."""
     if error := op_id(request.op_id):
         return error
-    for argument in arguments_of(type(request)):
-        value = getattr(request, argument.name)
-        if value is None and argument.may_be_none:
+    for name, may_be_none, wrong_with in FIELDS[type(request)]:
+        value = getattr(request, name)
+        if value is None and may_be_none:
             continue
-        if error := wrong_in(request, argument.name, argument.domain, value):
+        if error := wrong_with(name, value):
             return error
     return wrong_together(request)
-
-
-def wrong_in(request: Request, name: str, domain: str, value: object) -> Error | None:
-    is_stored = domain == "key" and type(request).__name__ not in READING
-    if is_stored and is_text(value) and str(value).startswith(RESERVED):
-        return errors.ReservedKey(str(value))
-    return WRONG[domain](name, value)
 
 
 def wrong_together(request: Request) -> Error | None:

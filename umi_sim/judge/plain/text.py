@@ -1,19 +1,31 @@
-"""Texts as the rules of docs/spec/memory.md say them: composed, folded, cut, and what no text may hold."""
+"""Texts as M0 (docs/spec/memory.md) says them: composed, folded, cut, their words, and what none may hold."""
 
+import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
-SURROGATES: Final = range(0xD800, 0xE000)
-CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0))
-UNWRITABLE: Final = (*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF)  # by XML
+SURROGATES: Final = frozenset(range(0xD800, 0xE000))
+CONTROLS: Final = frozenset((*range(0x20), *range(0x7F, 0xA0)))
+UNWRITABLE: Final = frozenset((*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF))  # by XML
+STRANGE: Final = "\ufffd"  # stands where a character may not stand
+APOSTROPHES: Final = "'’"
+DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # no spaces
+KEPT: Final = 8_192  # a text is looked through far more often than it changes
+SHOWN_CHARS: Final = 72  # of a value in a message
+STOP_WORDS: Final = tuple(
+    "a about am an and any are as at be been being but by can could did do does for from had has have how i "
+    "if in into is just me my no not of on or our should so some than the then to up us was we were what "
+    "when where which who whom whose why will with would you your".split()
+)
 
 
 def is_text(value: object) -> bool:
-    return type(value) is str and not any(ord(char) in SURROGATES for char in value)
+    return type(value) is str and not has_any(value, SURROGATES)
 
 
-def has_any(text: str, codes: tuple[int, ...]) -> bool:
-    return any(ord(char) in codes for char in text)
+def has_any(text: str, codes: frozenset[int]) -> bool:
+    return not codes.isdisjoint(map(ord, text))
 
 
 def byte_count(text: str) -> int:
@@ -38,3 +50,69 @@ def cut(text: str, limit_bytes: int) -> str:
     """As many whole characters as fit."""
     data = text.encode()[:limit_bytes]
     return data.decode(errors="ignore")
+
+
+def one_line(text: str) -> str:
+    """White space runs become one space, and none stands at an end."""
+    return " ".join(text.split())
+
+
+def made_whole(text: str) -> str:
+    """Half a surrogate pair, which no text may hold, becomes a character that says so."""
+    return re.sub("[\ud800-\udfff]", STRANGE, text)
+
+
+def without_controls(text: str) -> str:
+    return re.sub("[\x00-\x1f\x7f-\x9f]", STRANGE, text)
+
+
+# Case.
+
+
+def has_small(text: str) -> bool:
+    """Whether some letter is a small one."""
+    return any(char.islower() for char in text)
+
+
+def is_capital(text: str) -> bool:
+    """Whether all letters that have two forms are capitals, and there is one."""
+    return text.isupper()
+
+
+# Words.
+
+
+def written_words(text: str) -> list[str]:
+    """The words of a text as they stand there, with what follows an apostrophe: `Sheila's`.
+
+    A run of letters and digits is one; a character of a script without spaces is one by itself.
+    """
+    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", unicodedata.normalize("NFC", text))
+    apart = re.sub(f"([{DENSE}])(?![{APOSTROPHES}])", r" \1 ", apart)
+    apart = re.sub(f"([{DENSE}])", r" \1", apart)  # what follows its own apostrophe stays with it
+    runs = re.sub(f"[{APOSTROPHES}]{{2,}}", " ", apart).split()  # two in a row join nothing
+    return [bare for run in runs if (bare := run.strip(APOSTROPHES))]
+
+
+@lru_cache(maxsize=KEPT)
+def words(text: str) -> tuple[str, ...]:
+    """Small letters, each word as far as its first apostrophe."""
+    return tuple(re.split(f"[{APOSTROPHES}]", word)[0].casefold() for word in written_words(text))
+
+
+@lru_cache(maxsize=KEPT)
+def content_words(text: str) -> tuple[str, ...]:
+    """The words that say something by themselves."""
+    return tuple(word for word in words(text) if word not in STOP_WORDS)
+
+
+# Messages.
+
+
+def shown(value: object) -> str:
+    """A value in a message: short, and in one line."""
+    if type(value) is int and abs(value) >= 2**256:
+        return f"a number of {value.bit_length()} bits"
+    text = value if isinstance(value, str) else repr(value)
+    line = text if text.isprintable() else text.encode("unicode_escape").decode()
+    return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}..."

@@ -10,11 +10,13 @@ from typing import Any, Final
 import attrs
 import pytest
 
+from tests.histories import broken
 from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of
-from umi_core.ids import entity_id
+from umi_core.ids import entity_id, relation_id
 from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import CreateSession, Forget, Rebalance, Remember, SetBlock
+from umi_core.policies import promotion
 from umi_core.rows import (
     AccessRecord,
     Address,
@@ -28,6 +30,7 @@ from umi_core.rows import (
     Version,
 )
 from umi_core.tiers import session
+from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.values import Block, Entry, Scope
 from umi_sim.judge.invariants import (
@@ -38,8 +41,11 @@ from umi_sim.judge.invariants import (
     check_xml,
     id_of,
     rule_named,
+    store,
 )
 from umi_sim.judge.invariants.relations import Rows, is_left_behind, is_version
+from umi_sim.judge.invariants.scores import check_scores
+from umi_sim.judge.invariants.store import check_renderings
 
 EASY = attrs.evolve(QUIET, promote_score_min_ppm=0)
 ROOT = Path(__file__).resolve().parents[4]
@@ -176,6 +182,12 @@ CARL = entity_id(SCOPE, "person", "Carl")
 def put(pair: Pair, kind: str, row_id: str, body: Body | None, scope: Scope = SCOPE) -> None:
     """Write a row past the memory."""
     pair.land(Commit((Write(Address(scope, kind, row_id), body),), ()))
+
+
+def put_relation(pair: Pair, body: Relation) -> None:
+    """Under the id that its ends and its kind give."""
+    row_id = relation_id(SCOPE, body.source, body.target, body.kind)
+    put(pair, "relation", row_id, attrs.evolve(body, id=row_id))
 
 
 def change(row_kind: str, row_id: str, **changes: Any) -> Callable[[Pair], None]:
@@ -553,8 +565,7 @@ def contradicted_by_a_hundred() -> tuple[Pair, tuple[str, ...]]:
         body = attrs.evolve(entity_of(pair, BOB), id=other, name=f"p{n}", version=1, relation_count=1)
         put(pair, "entity", other, attrs.evolve(body, contradicts=(f"{ALICE}@2",), vector_missing=True))
         put(pair, "version", f"{other}@1", version(1, body.content, entity=other))
-        row = relation((ALICE, 2), (other, 1), "contradict")
-        put(pair, "relation", f"rel_{n}", attrs.evolve(row, id=f"rel_{n}"))
+        put_relation(pair, relation((ALICE, 2), (other, 1), "contradict"))
     refs = tuple(f"{entity_id(SCOPE, 'person', f'p{n}')}@1" for n in range(2, 102))
     change("entity", ALICE, relation_count=101, contradicts=refs)(pair)
     return pair, refs
@@ -564,8 +575,8 @@ def test_of_too_many_contradictions_the_newest_are_named() -> None:
     pair, refs = contradicted_by_a_hundred()
     with pytest.raises(Broken, match="tables-bounded: relations of"):
         check_store(pair.storage, pair.memory.state)
-    drop("relation", "rel_2")(pair)
     gone = entity_id(SCOPE, "person", "p2")
+    drop("relation", relation_id(SCOPE, (ALICE, 2), (gone, 1), "contradict"))(pair)
     change("entity", gone, relation_count=0, contradicts=())(pair)
     change("entity", ALICE, relation_count=100, contradicts=(f"{BOB}@1", *refs[1:]))(pair)
     check_store(pair.storage, pair.memory.state)
@@ -580,7 +591,8 @@ def test_of_its_own_contradictions_none_is_named_beyond_the_limit() -> None:
     for row in pair.rows("relation"):
         assert isinstance(row.body, Relation)
         if row.body.source[0] == row.body.target[0]:
-            change("relation", row.address.id, kind="contradict")(pair)
+            drop("relation", row.address.id)(pair)
+            put_relation(pair, attrs.evolve(row.body, kind="contradict"))
         elif BOB in (row.body.source[0], row.body.target[0]):
             drop("relation", row.address.id)(pair)
     change("version", f"{ALICE}@2", kind="contradict")(pair)
@@ -659,6 +671,46 @@ def test_a_tombstone_alone_is_no_fault() -> None:
     assert session_id is not None
     put(pair, "tombstone", "ent_y", Tombstone(3), Scope("u1", session_id))
     check_store(pair.storage, pair.memory.state)
+
+
+def test_a_relation_under_an_id_that_is_not_its_own_is_caught() -> None:
+    pair = spoken_of(*QUARREL)
+    row = next(row for row in pair.rows("relation") if isinstance(row.body, Relation))
+    assert isinstance(row.body, Relation)
+    drop("relation", row.address.id)(pair)
+    put(pair, "relation", "rel_x", attrs.evolve(row.body, id="rel_x"))
+    with broken("unique-rows"):
+        check_store(pair.storage, pair.memory.state)
+
+
+# What is worked out a second time.
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HALF_LIFE_MS", 302_400_000), ("DAY_MS", 43_200_000), ("TYPE_PPM", {"person": 700_010})],
+)
+def test_a_score_by_another_constant_is_caught(
+    name: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = AccessTable({"ent_a": AccessRecord("ent_a", "person", 500_000, 3, 0, 5)})
+    check_scores(access, 7_654_321)
+    monkeypatch.setattr(promotion, name, value)
+    with broken("score-goldens"):
+        check_scores(access, 304_800_000)
+
+
+@pytest.mark.parametrize("form", ["render_xml", "render_markdown"])
+@pytest.mark.parametrize(("old", "new"), [("likes", "loves"), ("tea\n", "tea"), ("0.50", "0.5")])
+def test_a_rendering_that_shows_something_else_is_caught(
+    form: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = CoreTier((Block("human", "", "likes tea"),))
+    check_renderings(core)
+    render = getattr(store, form)
+    monkeypatch.setattr(store, form, lambda core: render(core).replace(old, new))
+    with broken("render-parse"):
+        check_renderings(core)
 
 
 # A standard XML parser.

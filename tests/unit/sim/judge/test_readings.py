@@ -1,7 +1,7 @@
-"""Goal: a parser that raises, or does not see what stands in a reply, is noticed whatever it replied."""
+"""Goal: a parser that raises, sees too little, or reads what does not stand there is noticed by its reply."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 import attrs
 import pytest
@@ -9,20 +9,39 @@ import pytest
 from tests.histories import broken
 from umi_core.config import Config
 from umi_core.language import extraction, replies
-from umi_core.language.evolution import Evolution
+from umi_core.language.prompts import Statement, ask_evolve, ask_expand, ask_extract, ask_rewrite, ask_route
 from umi_core.limits import JSON_DEPTH_MAX, JSON_NUMBER_CHARS_MAX
-from umi_sim.judge.oracle import readings
-from umi_sim.judge.oracle.readings import READERS, check_elements, check_reading, payload_of
+from umi_core.messages.effects import AskModel
+from umi_core.values import Turn
+from umi_sim.judge.invariants import readings
+from umi_sim.judge.invariants.readings import BY_MEMORY, Question, check_reading, entity_of, question
+from umi_sim.judge.plain.replies import array_of, payload_of
+from umi_sim.services.model.prompts import inputs
 
-TWO = json.dumps(
-    {"entities": [{"name": name, "type": "person", "content": "naps"} for name in ("Bob", "Eve")]}
-)
-ROWS = {
-    "extract": TWO,
-    "route": "[{}]",
-    "evolve": "[{}]",
-    "expand": '["a", 5]',
-    "rewrite": "What did Bob say?",
+NEW, OLD = Statement("a@2", "Ann", "sings"), Statement("a@1", "Ann", "naps")
+SAID = (Turn("user", "Ann naps"),)
+PROMPTS = {
+    "extract": ask_extract("Bob naps."),
+    "route": ask_route((entity_of("ent_a", "person"),), "Bob naps."),
+    "evolve": ask_evolve((NEW,), (OLD,), ((NEW.ref, OLD.ref),)),
+    "expand": ask_expand("Who naps?"),
+    "rewrite": ask_rewrite("Does she nap?", SAID),
+}
+QUESTIONS = {
+    "extract": Question(text="Bob naps."),
+    "route": Question(entities=(("ent_a", "person"),)),
+    "evolve": Question(pairs=(("a@2", "a@1"),)),
+    "expand": Question(query="Who naps?"),
+    "rewrite": Question(query="Does she nap?", turns=SAID),
+}
+GOOD = {
+    "extract": json.dumps(
+        {"entities": [{"name": "Bob", "type": "person", "content": "naps"}, {"name": "Eve"}]}
+    ),
+    "route": '[{"entity_id": "ent_a", "block": "goals", "promote": true, "confidence": 0.9, "reason": "x"}]',
+    "evolve": '[{"new": "a@2", "old": "a@1", "type": "update", "confidence": 0.9, "reason": "x"}]',
+    "expand": '["Who is asleep?", 5]',
+    "rewrite": "Does Ann nap?",
 }
 WRAPPED = (
     "{}",
@@ -36,76 +55,102 @@ WRAPPED = (
     f"[{'9' * (JSON_NUMBER_CHARS_MAX + 1)}] {{}}",
     f'{{"entities": [], "n": {"9" * (JSON_NUMBER_CHARS_MAX + 1)}}} {{}}',
 )
+TASKS = pytest.mark.parametrize("task", PROMPTS)
 
 
-@pytest.mark.parametrize("task", READERS)
+def asked(task: str) -> AskModel:
+    return AskModel(task, PROMPTS[task])
+
+
+@TASKS
+def test_what_was_asked_is_read_from_the_prompt(task: str) -> None:
+    assert question(inputs(PROMPTS[task])) == QUESTIONS[task]
+
+
+def test_a_prompt_that_somebody_else_wrote_asks_about_nothing() -> None:
+    assert question(inputs('INPUT turns = 7\nINPUT query = x\nINPUT pairs = ["a"]')) == Question()
+
+
+@TASKS
 @pytest.mark.parametrize("wrap", WRAPPED)
-def test_the_parsers_of_the_memory_see_what_a_plain_reader_sees(task: str, wrap: str) -> None:
-    check_reading(task, wrap.replace("{}", ROWS[task]).replace("{{}}", "{}"), Config())
+def test_the_parsers_of_the_memory_read_what_a_plain_reader_reads(task: str, wrap: str) -> None:
+    check_reading(asked(task), wrap.replace("{}", GOOD[task]).replace("{{}}", "{}"), Config())
 
 
-@pytest.mark.parametrize(("depth", "is_read"), [(JSON_DEPTH_MAX, True), (JSON_DEPTH_MAX + 1, False)])
+@pytest.mark.parametrize("depth", [JSON_DEPTH_MAX, JSON_DEPTH_MAX + 1])
 @pytest.mark.parametrize("task", ["route", "evolve"])
-def test_a_reply_as_deep_as_allowed_is_read_and_no_deeper_one(task: str, depth: int, is_read: bool) -> None:
+def test_a_reply_as_deep_as_allowed_is_read_and_no_deeper_one(task: str, depth: int) -> None:
     reply = '[{"x": ' + "[" * (depth - 2) + "]" * (depth - 2) + "}]"
-    assert (payload_of(reply, task) == json.loads(reply)) == is_read
-    check_reading(task, reply, Config())
+    is_whole = payload_of(reply, "[", array_of(dict)) == json.loads(reply)  # else it is the innermost array
+    assert is_whole == (depth == JSON_DEPTH_MAX)
+    check_reading(asked(task), reply, Config())
 
 
-def test_every_pair_counts_as_asked_about_so_every_row_is_read() -> None:
-    row = {"new": "a", "old": "b", "type": "update", "confidence": 0.9, "reason": "x"}
-    read = READERS["evolve"](json.dumps([row]), Config())
-    assert isinstance(read, Evolution)
-    assert [pair for pair, _ in read.verdicts] == [("a", "b")]
-
-
-@pytest.mark.parametrize("task", READERS)
+@TASKS
 def test_a_parser_that_raises_is_not_total(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(readings.READERS, task, lambda reply, config: reply.index("\ue000"))
+    monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: reply.index("\ue000"))
     with broken("parser-total"):
-        check_reading(task, ROWS[task], Config())
+        check_reading(asked(task), GOOD[task], Config())
 
 
 @pytest.mark.parametrize("task", ["extract", "route", "evolve", "expand"])
 def test_a_payload_that_is_not_seen_or_not_there_is_noticed(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = READERS[task](ROWS[task], Config())
-    monkeypatch.setitem(readings.READERS, task, lambda reply, config: found)
+    found = BY_MEMORY[task](GOOD[task], QUESTIONS[task], Config())
+    monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: found)
     with broken("parser-keeps-the-good"):
-        check_reading(task, "no", Config())
+        check_reading(asked(task), "no", Config())
     lost = replies.Unusable("no_json")
-    monkeypatch.setitem(readings.READERS, task, lambda reply, config: lost)
+    monkeypatch.setitem(readings.BY_MEMORY, task, lambda reply, asked, config: lost)
     with broken("parser-keeps-the-good"):
-        check_reading(task, f"so: {ROWS[task]}", Config())
+        check_reading(asked(task), f"so: {GOOD[task]}", Config())
 
 
-@pytest.mark.parametrize("lost", ["an element", "all of them"])
-def test_an_element_that_is_neither_kept_nor_dropped_is_noticed(
-    lost: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    note = extraction.Extraction((extraction.fallback_note("text"),), (), ((0, "no_name"),), True)
-    none = extraction.Extraction((), (), (), False)
-    read = note if lost == "an element" else none
-    monkeypatch.setitem(readings.READERS, "extract", lambda reply, config: read)
+def test_why_a_reply_cannot_be_used_is_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = replies.Unusable("too_long")
+    monkeypatch.setitem(readings.BY_MEMORY, "expand", lambda reply, asked, config: lost)
     with broken("parser-total"):
-        check_reading("extract", TWO, Config())
+        check_reading(asked("expand"), "no", Config())
 
 
-MENTION = extraction.fallback_note("text")
-NAMED = attrs.evolve(MENTION, name="Bob", named=True)
+OTHERS = {
+    "extract": '{"entities": []}',
+    "route": GOOD["route"].replace("goals", "facts"),
+    "evolve": GOOD["evolve"].replace("0.9", "0.90001"),
+    "expand": '["Who is Asleep?"]',
+    "rewrite": "Does Bob nap?",
+}
 
 
-@pytest.mark.parametrize(
-    ("kept", "elements"),
-    [
-        ((NAMED, attrs.evolve(NAMED, name="Eve")), [{"name": "Bob"}]),  # more than there were
-        ((NAMED,), [{"name": "Bob"}, "Eve"]),  # one that is no object, and not dropped
-    ],
-)
-def test_of_what_is_kept_there_are_no_more_than_were_told_and_the_rest_is_dropped(
-    kept: tuple[extraction.Mention, ...], elements: list[Any]
-) -> None:
-    check_elements(extraction.Extraction((NAMED,), (), (), False), [{"name": "Bob"}])
+@TASKS
+def test_whatever_is_read_otherwise_is_noticed(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = BY_MEMORY[task]
+    monkeypatch.setitem(
+        readings.BY_MEMORY, task, lambda reply, asked, config: read(OTHERS[task], asked, config)
+    )
     with broken("parser-total"):
-        check_elements(extraction.Extraction(kept, (), (), False), elements)
+        check_reading(asked(task), GOOD[task], Config())
+
+
+NAMED = extraction.Mention("person", "Bob", "naps", 500_000)
+EDITS: Mapping[str, Mapping[str, object]] = {
+    "an element that is lost": {"entities": (NAMED,)},
+    "one that nobody told": {"entities": (NAMED, NAMED, NAMED)},
+    "a link that nobody told": {"links": (extraction.Link("Bob", "Eve", "knows", 1),)},
+    "a reason that does not hold": {"dropped": ((1, "pronoun"),)},
+    "a link dropped that is none": {"dropped_links": ((0, "self_link"),)},
+    "a fault that is none": {"partial": True},
+}
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=list(EDITS))
+def test_every_part_of_an_extraction_is_compared(
+    edit: Mapping[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = BY_MEMORY["extract"](GOOD["extract"], QUESTIONS["extract"], Config())
+    assert isinstance(read, extraction.Extraction)
+    other = attrs.evolve(read, **edit)  # type: ignore[arg-type]  # a field and a value of it
+    monkeypatch.setitem(readings.BY_MEMORY, "extract", lambda reply, asked, config: other)
+    with broken("parser-total"):
+        check_reading(asked("extract"), GOOD["extract"], Config())

@@ -1,0 +1,179 @@
+"""Goal: a reply to `extract` is read as M10.7 to M10.16 say, and the memory reads it so too."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row, told
+from tests.spec_tables import rows as table_rows
+from tests.spec_tables import words as listed
+from tests.unit.sim.judge.plain.drawn import (
+    ANY_TEXT,
+    FEW_NAMES,
+    HALF_TEXT,
+    NAMES,
+    NUMBERS,
+    TEXTS,
+    answers,
+    framed,
+    quoted,
+    rows,
+)
+from umi_core.config import Config
+from umi_core.language.extraction import parse_extraction
+from umi_core.language.prompts import ask_extract
+from umi_core.language.words import auto_name
+from umi_core.values import ENTITY_TYPES, LINK_KINDS
+from umi_sim.judge.invariants.readings import as_plain
+from umi_sim.judge.plain.extraction import (
+    FAULTS,
+    PRONOUNS,
+    Extracted,
+    Mention,
+    name_of_note,
+    read_extraction,
+)
+from umi_sim.judge.plain.replies import why_unusable
+
+FLOOR_PPM = 300_000
+TEXT = "Alice works at Acme."
+
+
+def read(*elements: object, relations: object = ()) -> Extracted:
+    found = read_extraction(json.dumps({"entities": elements, "relations": relations}), TEXT, FLOOR_PPM)
+    assert found is not None
+    return found
+
+
+def person(name: str, content: str = "naps", confidence: object = 0.9) -> dict[str, object]:
+    return {"name": name, "type": "person", "content": content, "confidence": confidence}
+
+
+# The tables, row by row.
+
+
+@pytest.mark.parametrize(
+    ("element", "reason"),
+    [
+        (7, "not_object"),
+        ({"type": "person"}, "no_name"),
+        (person(" \n"), "no_name"),
+        (person("He"), "pronoun"),
+        (person("you and me"), None),  # `and` is no pronoun
+        (person("you, me"), "pronoun"),
+        (person("👍"), None),
+        (person("Alice", confidence=0.2999999), "low_confidence"),
+    ],
+)
+def test_an_element_is_kept_or_dropped_for_a_reason(element: object, reason: str | None) -> None:
+    found = read(element)
+    assert found.dropped == (((0, reason),) if reason else ())
+    assert found.mentions[0].named == (reason is None)
+    assert found.partial == (reason in ("not_object", "no_name"))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [
+        ("type", "ORG", "organization"),
+        ("type", "place", "location"),
+        ("type", "robot", "note"),
+        ("type", "self", "note"),  # not sure enough
+        ("content", " ", TEXT),
+        ("content", "é" * 501, "é" * 500),
+        ("name", "Bob\x07", "Bob\ufffd"),
+        ("name", "日" * 86, "日" * 85),
+    ],
+)
+def test_a_field_that_is_not_as_it_should_be_is_put_right(field: str, value: str, wanted: str) -> None:
+    mention = read(person("Alice", confidence=0.79) | {field: value}).mentions[0]
+    assert getattr(mention, field) == wanted
+
+
+def test_equal_names_are_one_mention() -> None:
+    found = read(person("Alice", "naps", 0.4), person("ALICE ", "sings", 0.9), person("alice", "naps", 0.5))
+    assert found.mentions == (Mention("Alice", "person", "naps\nsings", 900_000),)
+
+
+def test_nothing_is_kept_beyond_fifty_elements() -> None:
+    found = read(*(person(f"n{n}") for n in range(51)))
+    assert (len(found.mentions), found.dropped, found.partial) == (50, ((50, "too_many"),), True)
+
+
+def test_links_lead_from_mention_to_mention_once() -> None:
+    ends = {"source": "ALICE", "target": "Bob", "confidence": 0.7}
+    linked = [ends | {"type": "knows"}, ends | {"type": "likes"}, ends | {"type": "knows"}, {}, 7]
+    linked += [{"source": "Bob", "target": "bob", "type": "knows"}]
+    found = read(person("Alice"), person("Bob"), relations=linked)
+    assert [(it.source, it.target, it.kind) for it in found.links] == [
+        ("Alice", "Bob", "knows"), ("Alice", "Bob", "relates_to"),
+    ]  # fmt: skip
+    assert found.dropped_links == ((3, "unknown_endpoint"), (4, "unknown_endpoint"), (5, "self_link"))
+    assert not found.partial
+
+
+@pytest.mark.parametrize("row", table_rows("memory", "auto_names"), ids=lambda row: row["text"][:40])
+def test_a_note_is_called_after_its_first_line(row: Row) -> None:
+    assert name_of_note(told(row["text"])) == told(row["name"])
+
+
+def test_pronouns_are_those_of_the_table() -> None:
+    assert list(PRONOUNS) == listed("memory", "name_pronouns")
+
+
+def test_what_degrades_is_what_the_table_marks() -> None:
+    table = table_rows("memory", "extraction_drops")
+    assert sorted(FAULTS) == sorted(row["reason"] for row in table if row["degrades"] == "yes")
+
+
+# Against the memory.
+
+ENTITIES = rows(
+    {
+        "name": NAMES.map(json.dumps),
+        "type": quoted("person", "self") | quoted(*ENTITY_TYPES, "ORG", "place", "Meeting", "ſelf"),
+        "content": quoted("naps", "sings", " ") | (TEXTS | ANY_TEXT).map(json.dumps),
+        "confidence": NUMBERS,
+    },
+    times=(1, 1, 1, 11, 21),
+)
+RELATIONS = rows(
+    {
+        "source": quoted(*FEW_NAMES) | NAMES.map(json.dumps),
+        "target": quoted(*FEW_NAMES) | NAMES.map(json.dumps),
+        "type": quoted(*LINK_KINDS, "KNOWS", "likes"),
+        "confidence": NUMBERS,
+    },
+    times=(1, 1, 1, 21, 41),
+)
+PAYLOADS = st.builds('{{"entities": {}, "relations": {}}}'.format, ENTITIES, RELATIONS)
+ASKED = TEXTS.flatmap(lambda text: st.tuples(st.just(text), answers("extract", ask_extract(text))))
+
+
+def check(text: str, reply: str, floor_ppm: int) -> None:
+    wanted = read_extraction(reply, text, floor_ppm)
+    got = as_plain(parse_extraction(reply, text, Config(extract_confidence_min_ppm=floor_ppm)))
+    assert got == (why_unusable(reply) if wanted is None else wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@settings(max_examples=400)
+@given(ASKED | st.tuples(TEXTS, HALF_TEXT), st.sampled_from([0, FLOOR_PPM, 1_000_000]))
+def test_the_memory_reads_spoiled_answers_alike(asked: tuple[str, str], floor_ppm: int) -> None:
+    check(*asked, floor_ppm)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@settings(max_examples=400)
+@given(TEXTS, framed(PAYLOADS))
+def test_the_memory_reads_anything_alike(text: str, reply: str) -> None:
+    check(text, reply, FLOOR_PPM)
+
+
+@given(TEXTS | ANY_TEXT)
+def test_the_memory_calls_a_note_alike(text: str) -> None:
+    assert name_of_note(text) == auto_name(text)

@@ -1,0 +1,61 @@
+"""Goal: references are found as M13.2 to M13.4 say, and the memory finds the same."""
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row, rows, told
+from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES
+from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
+from umi_sim.judge.plain.references import TERMS, phrases, references
+
+
+@pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
+def test_the_references_of_a_query(row: Row) -> None:
+    assert ", ".join(references(told(row["query"])).terms) == told(row["terms"])
+
+
+def test_the_terms_of_english_are_those_of_the_table() -> None:
+    assert TERMS["en"] == ", ".join(told(row["terms"]) for row in rows("memory", "english_terms"))
+
+
+def test_what_is_no_reference_is_left_with_the_words_of_no_term() -> None:
+    found = references("Ist die IT dort, wo es there is sagt?")
+    assert found.others == ("ist", "die", "it", "wo", "es", "there", "is", "sagt")
+    assert (found.terms, found.languages) == (("dort",), ("de",))
+
+
+def test_a_term_stands_in_one_language_only() -> None:
+    terms = [term for row in TERMS.values() for term in row.split(", ")]
+    assert len(terms) == len(dict.fromkeys(terms))
+
+
+# Against the memory.
+
+
+def test_the_memory_has_the_same_terms_and_no_others() -> None:
+    found = {term.text: term.language for term in phrases().values() if term is not None}
+    assert found == LANGUAGES
+    assert len(phrases()) == len(LANGUAGES) + len(IDIOMS)
+
+
+PIECES = [word for term in (*LANGUAGES, *IDIOMS) for word in term.split()]
+WORDS = st.sampled_from([*LANGUAGES, *IDIOMS, *PIECES, "is", "was", "budget", "Ann", "one", "东", "Ⅷ", "ß"])
+FORMS = st.sampled_from(
+    [str.lower, str.lower, str.capitalize, str.upper, lambda it: f"{it}'s", lambda it: f"{it}’ll"]
+)
+GAPS = st.sampled_from([" ", " ", " ", ", ", "? ", "", "-", "/", "\n", "'", "''", "_"])
+TALK = st.lists(st.builds(lambda word, form, gap: form(word) + gap, WORDS, FORMS, GAPS), max_size=8).map(
+    "".join
+)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@settings(max_examples=200)
+@given(TALK | QUERIES | ANY_TEXT)
+@example("there was there")
+@example("東's 東京’s a'東'b")
+def test_the_memory_finds_the_same_references(text: str) -> None:
+    found, got = references(text), read(text)
+    assert (found.terms, found.others) == (got.terms, got.others)

@@ -1,0 +1,154 @@
+"""Goal: a reply to `route` is read as M9 says, and the memory reads it so too."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.spec_tables import rows as table_rows
+from tests.unit.sim.judge.plain.drawn import HALF_TEXT, NUMBERS, TEXTS, answers, framed, quoted, rows
+from umi_core.config import Config
+from umi_core.language.prompts import ask_route
+from umi_core.language.routing import parse_routes
+from umi_core.policies.routing import table_decision
+from umi_core.rows import Entity
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES
+from umi_sim.judge.invariants.readings import as_plain, entity_of
+from umi_sim.judge.plain.replies import why_unusable
+from umi_sim.judge.plain.routes import BLOCK_OF, CHOICES, Asked, Routes, by_table, read_routes
+
+ASKED: Sequence[Asked] = (("ent_a", "person"), ("ent_u", "self"))
+CONFIG = Config()
+
+
+def read(*told: object) -> Routes:
+    found = read_routes(json.dumps(told), ASKED, CONFIG)
+    assert found is not None
+    return found
+
+
+def row(**fields: object) -> dict[str, object]:
+    return {
+        "entity_id": "ent_a",
+        "block": "Goals",
+        "promote": False,
+        "confidence": 0.9,
+        "reason": "x",
+    } | fields
+
+
+# The tables, row by row.
+
+
+def test_the_blocks_of_types_and_the_causes_that_degrade_are_those_of_the_tables() -> None:
+    assert {row["type"]: row["block"] for row in table_rows("memory", "types")} == BLOCK_OF
+    choices = [row["cause"] for row in table_rows("memory", "route_causes") if row["degrades"] == "no"]
+    assert choices == [*CHOICES, "promote_low", "promote_scratch"]
+
+
+@pytest.mark.parametrize(
+    ("told", "cause", "is_fault"),
+    [
+        (row(block=7), "bad_block", True),
+        (row(block="attic"), "bad_block", True),
+        (row(block="System"), "system_block", True),
+        (row(promote=1), "bad_promote", True),
+        (row(confidence="0.9"), "bad_confidence", True),
+        (row(confidence=0.59), "low_confidence", False),
+        (row(block="persona"), "persona_not_self", False),
+    ],
+)
+def test_a_row_that_cannot_be_followed_leaves_its_entity_to_the_table(
+    told: dict[str, object], cause: str, is_fault: bool
+) -> None:
+    found = read(told, row(entity_id="ent_u"))
+    assert found.decisions == (by_table("ent_a", "person", cause), by_table("ent_u", "self", "self_is_fixed"))
+    assert found.faults == ((cause,) if is_fault else ())
+
+
+@pytest.mark.parametrize(
+    ("told", "promote", "cause"),
+    [
+        (row(promote=True), True, None),
+        (row(promote=True, confidence=0.79), False, "promote_low"),
+        (row(promote=True, block="scratch"), False, "promote_scratch"),
+        (row(promote=True, block="scratch", confidence=0.7), False, "promote_low"),
+    ],
+)
+def test_a_row_is_followed_as_far_as_it_is_sure(
+    told: dict[str, object], promote: bool, cause: str | None
+) -> None:
+    decision = read(told).decisions[0]
+    assert (decision.routed_by, decision.promote, decision.cause) == ("model", promote, cause)
+
+
+def test_a_row_about_nobody_who_was_asked_about_is_a_fault_and_so_is_no_row() -> None:
+    found = read(7, {}, row(entity_id="ent_z"), row(), row(block="facts"))
+    assert found.faults == ("not_object", "bad_id", "unknown_id", "duplicate_id", "missing")
+    assert [it.cause for it in found.decisions] == ["duplicate_id", "missing"]
+
+
+@pytest.mark.parametrize(("told", "reason"), [(7, ""), ("é" * 101, "é" * 100)])
+def test_a_reason_is_a_short_text(told: object, reason: str) -> None:
+    assert read(row(reason=told)).decisions[0].reason == reason
+
+
+# Against the memory.
+
+
+def test_the_table_of_the_memory_is_this_one() -> None:
+    for kind in ENTITY_TYPES:
+        assert table_decision(entity_of("ent_a", kind)) == by_table("ent_a", kind)
+
+
+IDS = ("ent_a", "ent_u", "ent_b", "ent_z")
+ENTITIES = st.lists(
+    st.tuples(st.sampled_from(IDS[:3]), st.sampled_from(ENTITY_TYPES)), unique_by=lambda it: it[0], max_size=3
+)
+PAYLOADS = rows(
+    {
+        "entity_id": quoted(*IDS),
+        "block": quoted(*BLOCK_KINDS, "Persona", " GOALS\n", "attic"),
+        "promote": st.sampled_from(["true", "false"]),
+        "confidence": NUMBERS,
+        "reason": TEXTS.map(json.dumps),
+    }
+)
+CONFIGS = st.sampled_from(
+    [CONFIG, Config(route_confidence_min_ppm=0), Config(promote_confidence_min_ppm=1_000_000)]
+)
+
+
+def asked_about(asked: Sequence[Asked]) -> tuple[Entity, ...]:
+    return tuple(entity_of(*it) for it in asked)
+
+
+def check(asked: Sequence[Asked], reply: str, config: Config) -> None:
+    wanted = read_routes(reply, asked, config)
+    got = as_plain(parse_routes(reply, asked_about(asked), config))
+    assert got == (why_unusable(reply) if wanted is None else wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@settings(max_examples=400)
+@given(ENTITIES.flatmap(lambda asked: st.tuples(st.just(asked), framed(PAYLOADS) | HALF_TEXT)), CONFIGS)
+def test_the_memory_reads_anything_alike(asked: tuple[list[Asked], str], config: Config) -> None:
+    check(*asked, config)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@settings(max_examples=400)
+@given(
+    ENTITIES.flatmap(
+        lambda asked: st.tuples(
+            st.just(asked), answers("route", ask_route(asked_about(asked), "Alice naps."))
+        )
+    ),
+    CONFIGS,
+)
+def test_the_memory_reads_spoiled_answers_alike(asked: tuple[list[Asked], str], config: Config) -> None:
+    check(*asked, config)

@@ -1,0 +1,119 @@
+"""Goal: scores are those of M6 and M12, and the memory's are the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row as Worked
+from tests.spec_tables import rows, told, whole
+from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES, TEXTS
+from umi_core.policies import promotion, ranking, similarity
+from umi_core.rows import AccessRecord, Address, Entity, Row
+from umi_core.values import ENTITY_TYPES, Scope
+from umi_sim.judge.plain import scores
+
+PERSON = AccessRecord("ent_a", "person", 500_000, 1, 0, 0)
+
+
+@pytest.mark.parametrize("row", rows("memory", "scores"), ids=lambda row: row["age"])
+def test_one_access_fades_as_the_table_says(row: Worked) -> None:
+    age_ms = whole(row["age"])
+    assert scores.recency_ppm(age_ms) == whole(row["recency"])
+    assert scores.frequency_ppm(1, age_ms) == whole(row["frequency"])
+    assert scores.promotion_ppm(PERSON, age_ms) == whole(row["score"])
+
+
+def test_a_clock_that_went_back_makes_nothing_older() -> None:
+    assert scores.promotion_ppm(PERSON, -1) == scores.promotion_ppm(PERSON, 0)
+
+
+def test_roots_and_parts_of_types_are_those_of_the_tables() -> None:
+    for row in rows("memory", "roots"):
+        assert scores.ROOTS[whole(row["k"]) - 1] == whole(row["c"])
+    parts = {row["type"]: whole(row["part of the score"]) for row in rows("memory", "types")}
+    assert parts == scores.TYPE_PPM
+
+
+@pytest.mark.parametrize("row", rows("memory", "words_relevance"), ids=lambda row: row["query"])
+def test_a_row_is_as_relevant_as_it_shares_words(row: Worked) -> None:
+    texts = (told(row[name]) for name in ("query", "name", "content"))
+    assert scores.shared_ppm(*texts) == whole(row["relevance"])
+
+
+@pytest.mark.parametrize("row", rows("memory", "vector_relevance"), ids=lambda row: row["row"])
+def test_a_row_is_as_relevant_as_it_points_the_same_way(row: Worked) -> None:
+    assert scores.vector_ppm(told(row["query"]), told(row["row"])) == whole(row["relevance"])
+
+
+def test_two_lists_are_fused_as_in_the_table() -> None:
+    lists = [[("A", 900_000), ("B", 800_000)], [("B", 850_000), ("C", 700_000)]]
+    fused = [(row["id"], whole(row["score"]), whole(row["relevance"])) for row in rows("memory", "fusion")]
+    assert scores.fused(lists, 9) == fused
+    assert scores.fused(lists[:1], 1) == [("A", 900_000, 900_000)]
+
+
+def test_of_two_hits_of_one_id_the_better_one_counts() -> None:
+    assert scores.ranked([("A", 2), ("B", 3), ("A", 4), ("C", 3)], 1) == [("A", 4), ("B", 3)]
+
+
+@pytest.mark.parametrize("bad", [(0, 0), (1,), (128, 0), (True, 0), None, "ab"])
+def test_an_unsound_vector_counts_as_missing_and_takes_no_other(bad: object) -> None:
+    assert scores.sound_vectors(((1, -127), bad), 2, 2) == ((1, -127), None)
+    assert scores.sound_vectors(((1, 2),), 2, 2) is None
+
+
+# Against the memory.
+
+TIMES = st.integers(0, 2**40) | st.integers(0, 10**9) | st.sampled_from([0, 1, 604_800_000, 86_400_000])
+RECORDS = st.builds(
+    AccessRecord,
+    st.just("ent_a"),
+    st.sampled_from(ENTITY_TYPES),
+    st.integers(0, 1_000_000),
+    st.integers(1, 100),
+    TIMES,
+    TIMES,
+)
+SMALL = st.integers(-3, 3) | st.integers(-127, 127)
+VECTORS = st.integers(2, 4).flatmap(lambda dims: st.tuples(*[st.tuples(*[SMALL] * dims)] * 2))
+LISTS = st.lists(
+    st.lists(st.tuples(st.sampled_from(["A", "B", "C", "D", "E"]), st.integers(1, 4)), max_size=8),
+    min_size=1,
+    max_size=3,
+)
+SCOPE = Scope("u", "a")
+ENTITY = Entity("ent_a", "note", "", "", 1, 0, 0, "scratch", 0, 0)
+
+
+@given(RECORDS, TIMES)
+def test_the_memory_scores_alike(record: AccessRecord, now_ms: int) -> None:
+    assert promotion.score_ppm(record, now_ms) == scores.promotion_ppm(record, now_ms)
+
+
+@given(QUERIES | ANY_TEXT, TEXTS | ANY_TEXT, TEXTS | ANY_TEXT)
+def test_the_memory_finds_words_as_relevant(query: str, name: str, content: str) -> None:
+    wanted = scores.shared_ppm(query, name, content)
+    assert similarity.words_relevance_ppm(query, name, content) == wanted
+
+
+@given(VECTORS)
+def test_the_memory_finds_vectors_as_relevant(vectors: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    assert similarity.vector_relevance_ppm(*vectors) == scores.vector_ppm(*vectors)
+
+
+@given(
+    st.tuples(*[st.lists(SMALL | st.sampled_from([128, True, None, "1"]), max_size=3)] * 2), st.integers(1, 2)
+)
+def test_the_memory_finds_the_same_vectors_sound(vectors: tuple[list[object], ...], dims: int) -> None:
+    for given_vectors in (vectors, [*vectors], tuple(tuple(it) for it in vectors), None, 7, vectors[:1]):
+        wanted = scores.sound_vectors(given_vectors, 2, dims)
+        assert similarity.sound_vectors(given_vectors, 2, dims) == wanted
+
+
+@given(LISTS, st.integers(1, 4))
+def test_the_memory_fuses_alike(lists: list[list[tuple[str, int]]], limit: int) -> None:
+    rows = [[Row(Address(SCOPE, "entity", key), 1, ENTITY, ppm) for key, ppm in each] for each in lists]
+    merged = [ranking.merged(each, 2 * limit) for each in rows]
+    wanted = scores.fused([scores.ranked(each, limit) for each in lists], limit)
+    got = ranking.fused(merged, limit)
+    assert [(it.row.address.id, it.score_ppm, it.relevance_ppm) for it in got] == wanted

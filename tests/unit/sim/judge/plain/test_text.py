@@ -1,0 +1,62 @@
+"""Goal: texts are cut, folded and split as M0 says, and the memory does so too."""
+
+import pytest
+from hypothesis import example, given
+
+from tests.spec_tables import Row, rows, told, whole
+from tests.spec_tables import words as listed
+from tests.unit.sim.judge.plain.drawn import ANY_TEXT, HALF_TEXT, NAMES, TEXTS
+from umi_core import text as memory
+from umi_core.language import replies
+from umi_core.language import words as memory_words
+from umi_sim.judge.plain import text as plain
+
+
+@pytest.mark.parametrize("row", rows("memory", "cut"), ids=lambda row: f"{row['text']} {row['bytes']}")
+def test_a_cut_falls_between_code_points(row: Row) -> None:
+    assert plain.cut(told(row["text"]), whole(row["bytes"])) == told(row["result"])
+
+
+@pytest.mark.parametrize("row", rows("memory", "words"), ids=lambda row: row["text"])
+def test_the_words_of_a_text(row: Row) -> None:
+    assert plain.words(told(row["text"])) == tuple(told(row["words"]).split())
+
+
+def test_stop_words_say_nothing() -> None:
+    assert list(plain.STOP_WORDS) == listed("memory", "stop_words")
+    assert plain.content_words("What is the Name of it?") == ("name", "it")
+
+
+@pytest.mark.uncounted
+@given(TEXTS | NAMES | ANY_TEXT)
+@example("a'b''c'’d 東''s 東'京 'x _y_ ー・")
+def test_the_memory_reads_texts_alike(text: str) -> None:
+    assert memory.tidy(text) == plain.tidy(text)
+    assert memory.norm(text) == plain.folded(text)
+    assert memory.line_ends(text) == plain.line_ends(text)
+    assert memory.has_control(text) == plain.has_any(text, plain.CONTROLS)
+    assert memory.has_unwritable(text) == plain.has_any(text, plain.UNWRITABLE)
+    assert memory.size(text) == plain.byte_count(text)
+    assert memory_words.clean_name(text) == plain.without_controls(plain.tidy(text))
+    for limit in (0, 1, 7, 50):
+        assert memory.cut(text, limit) == plain.cut(text, limit)
+
+
+@pytest.mark.uncounted
+@given(TEXTS | NAMES | ANY_TEXT)
+@example("a'b''c'’d 東''s 東'京 'x _y_ ー・")
+def test_the_memory_finds_the_same_words(text: str) -> None:
+    assert tuple(memory_words.words(text)) == plain.words(text)
+    assert tuple(memory_words.content(memory_words.words(text))) == plain.content_words(text)
+
+
+@given(HALF_TEXT)
+def test_the_memory_takes_the_same_for_a_text(text: str) -> None:
+    assert memory.is_text(text) == plain.is_text(text)
+    assert replies.whole(text) == plain.made_whole(text)
+
+
+@given(ANY_TEXT | HALF_TEXT)
+def test_the_memory_shows_values_alike(text: str) -> None:
+    for value in (text, text.encode(errors="surrogatepass"), (text, 7)):
+        assert memory.shown(value) == plain.shown(value)

@@ -1,0 +1,134 @@
+"""Readings: what the memory reads in a reply of a model is what a plain reader reads in it.
+
+Law 1. Whatever the model said, the memory's parsers read it: no exception, and each element is kept, merged
+or dropped with a reason. Law 2. A payload is found wherever it stands, in fences, prose or quotation.
+Law 3. Of one reply both readers make equal values, all of them; the plain one shares no decision with the
+memory, so a parser that decides otherwise is seen by the first reply that it decides.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Data
+from umi_core.invariants.broken import Broken, demand
+from umi_core.language import evolution, extraction, rewriting, routing
+from umi_core.language.replies import Unusable
+from umi_core.messages.effects import AskModel
+from umi_core.rows import Entity
+from umi_core.values import Turn
+from umi_sim.judge.plain.extraction import Extracted, Link, Mention, read_extraction
+from umi_sim.judge.plain.replies import why_unusable
+from umi_sim.judge.plain.rewrites import read_rewrite, read_variants
+from umi_sim.judge.plain.routes import Asked, Routes, read_routes
+from umi_sim.judge.plain.verdicts import Pair, Verdict, Verdicts, read_verdicts
+from umi_sim.services.model.prompts import Inputs, inputs
+
+
+@attrs.frozen
+class Question(Data):
+    """What a reply is about, as far as its prompt shows it; what other tasks ask about is empty."""
+
+    text: str = ""
+    query: str = ""
+    turns: tuple[Turn, ...] = ()
+    entities: tuple[Asked, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+
+
+Reader = Callable[[str, Question, Config], object]
+BY_MEMORY: Final[Mapping[str, Reader]] = {
+    "extract": lambda reply, asked, config: extraction.parse_extraction(reply, asked.text, config),
+    "route": lambda reply, asked, config: routing.parse_routes(
+        reply, tuple(entity_of(*it) for it in asked.entities), config
+    ),
+    "evolve": lambda reply, asked, config: evolution.parse_evolution(
+        reply, asked.pairs, config.evolve_confidence_min_ppm
+    ),
+    "expand": lambda reply, asked, config: rewriting.parse_variants(reply, asked.query),
+    "rewrite": lambda reply, asked, config: rewriting.judged(
+        reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
+    ),
+}
+PLAINLY: Final[Mapping[str, Reader]] = {
+    "extract": lambda reply, asked, config: read_extraction(
+        reply, asked.text, config.extract_confidence_min_ppm
+    ),
+    "route": lambda reply, asked, config: read_routes(reply, asked.entities, config),
+    "evolve": lambda reply, asked, config: read_verdicts(
+        reply, asked.pairs, config.evolve_confidence_min_ppm
+    ),
+    "expand": lambda reply, asked, config: read_variants(reply, asked.query),
+    "rewrite": lambda reply, asked, config: read_rewrite(
+        reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
+    ),
+}
+
+
+def check_reading(effect: AskModel, reply: str, config: Config) -> None:
+    """Raises Broken if a parser fails on this reply, or reads in it what does not stand there."""
+    task, asked = effect.task, question(inputs(effect.prompt))
+    try:
+        got = as_plain(BY_MEMORY[task](reply, asked, config))
+    except Exception as error:
+        raise Broken("parser-total", f"the answer to {task} cannot be read: {error!r}", "", reply) from None
+    wanted = PLAINLY[task](reply, asked, config)
+    wanted = why_unusable(reply) if wanted is None else wanted
+    is_seen = isinstance(wanted, str) == isinstance(got, str)
+    demand(is_seen, "parser-keeps-the-good", f"the payload of {task}", wanted, got)
+    demand(wanted == got, "parser-total", f"the answer to {task} is read otherwise", wanted, got)
+
+
+def as_plain(read: object) -> object:
+    """What the memory read, in the words of the plain readers; why it read nothing."""
+    match read:
+        case Unusable(reason=reason):
+            return reason
+        case extraction.Extraction(entities, links, dropped, partial, dropped_links):
+            return Extracted(
+                tuple(Mention(it.name, it.type, it.content, it.confidence_ppm, it.named) for it in entities),
+                tuple(Link(it.source_name, it.target_name, it.kind, it.confidence_ppm) for it in links),
+                dropped,
+                dropped_links,
+                partial,
+            )
+        case routing.Routes(decisions, degraded):
+            return Routes(decisions, degraded)
+        case evolution.Evolution(verdicts, dropped_rows):
+            return Verdicts(tuple((pair, verdict_of(it)) for pair, it in verdicts), dropped_rows)
+        case rewriting.Variants(texts):
+            return texts
+    return read
+
+
+def verdict_of(it: evolution.Verdict) -> Verdict:
+    return Verdict(it.kind, it.confidence_ppm, it.reason, it.by)
+
+
+def entity_of(entity_id: str, entity_type: str) -> Entity:
+    """An entity that was asked about; no more of it counts."""
+    return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
+
+
+# What was asked.
+
+
+def question(asked: Inputs) -> Question:
+    """The inputs of a prompt, as far as they have the form that the memory gives them."""
+    turns = tuple(Turn(*said) for said in rows_of(asked, "turns", "role", "text"))
+    entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
+    return Question(text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs)
+
+
+def text_of(asked: Inputs, name: str) -> str:
+    text = asked.get(name)
+    return text if isinstance(text, str) else ""
+
+
+def rows_of(asked: Inputs, name: str, first: str, second: str) -> tuple[tuple[str, str], ...]:
+    """Two texts of each row of a list."""
+    rows = asked.get(name)
+    objects = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return tuple((text_of(row, first), text_of(row, second)) for row in objects)

@@ -1,0 +1,16 @@
+"""Scores: what promotion and eviction go by is the number that the rule gives, for every access record.
+
+Law 1. The number is worked out a second time, from constants that the memory does not know: a half
+life, a weight or a type that is worth something else there is seen by the first record that it changes.
+"""
+
+from umi_core.invariants.broken import demand
+from umi_core.policies.promotion import score_ppm
+from umi_core.tiers.archive import AccessTable
+from umi_sim.judge.plain.scores import promotion_ppm
+
+
+def check_scores(access: AccessTable, now_ms: int) -> None:
+    for key, record in access.records.items():
+        wanted, got = promotion_ppm(record, now_ms), score_ppm(record, now_ms)
+        demand(wanted == got, "score-goldens", f"the score of {key} at {now_ms} ms", wanted, got)

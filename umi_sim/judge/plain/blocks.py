@@ -1,0 +1,135 @@
+"""What a rendering of the core tier shows, read back as M3.18 to M3.23 say, in both forms.
+
+A rendering shows importance in hundredths, and of entries id, name and text; the rest is not in it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.values import Block
+
+KEPT: Final = 16  # renderings are looked at far more often than blocks change
+
+
+@attrs.frozen
+class ShownEntry(Data):
+    entity_id: str
+    name: str
+    text: str
+
+
+@attrs.frozen
+class ShownBlock(Data):
+    kind: str
+    label: str
+    importance: str
+    text: str | None
+    entries: tuple[ShownEntry, ...]
+
+
+def shown_block(block: Block) -> ShownBlock:
+    """What every rendering of this block must show."""
+    hundredths = (block.importance_ppm + 5_000) // 10_000
+    entries = tuple(ShownEntry(it.entity_id, it.name, it.text) for it in block.entries)
+    importance = f"{hundredths // 100}.{hundredths % 100:02}"
+    return ShownBlock(block.kind, block.label, importance, block.text, entries)
+
+
+# XML.
+
+XML_BLOCK: Final = (
+    r'<block type="(\w+)"(?: label="([^"<>]*)")? importance="(\d\.\d\d)">\n((?:[^<>]*\n)?)'
+    r"((?:<entry [^<>]*>[^<>]*</entry>\n)*)</block>\n"
+)
+XML_ENTRY: Final = r'<entry id="([^"<>]*)" name="([^"<>]*)">([^<>]*)</entry>\n'
+MARKUP: Final = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
+
+
+@lru_cache(maxsize=KEPT)
+def read_xml(text: str) -> tuple[ShownBlock, ...]:
+    """Raises ValueError for what is no rendering."""
+    inside = text.removeprefix("<core_memory>\n").removesuffix("</core_memory>")
+    return tuple(xml_block(match) for match in every(XML_BLOCK, inside))
+
+
+def xml_block(match: re.Match[str]) -> ShownBlock:
+    kind, label, importance, text, entries = match.groups(default="")
+    authored = unmarked(text.removesuffix("\n")) if text else None
+    shown = (ShownEntry(*map(unmarked, it.groups())) for it in every(XML_ENTRY, entries))
+    return ShownBlock(kind, unmarked(label), importance, authored, tuple(shown))
+
+
+def every(pattern: str, text: str) -> Iterator[re.Match[str]]:
+    """One match after the other, with nothing between them."""
+    at = 0
+    while at < len(text):
+        match = re.compile(pattern).match(text, at)
+        if match is None:
+            raise ValueError(f"no rendering from here on: {text[at : at + 80]!r}")
+        yield match
+        at = match.end()
+
+
+def unmarked(text: str) -> str:
+    return re.sub("&(?:lt|gt|quot|amp);", lambda match: MARKUP[match[0]], text) if "&" in text else text
+
+
+# Markdown.
+
+MD_HEAD: Final = "# Core Memory\n\n"
+MD_BLOCK: Final = r"## ([A-Z][a-z]+)(?: - (.*))? \(importance: (\d\.\d\d)\)"
+MD_ENTRY: Final = r"### (.*) \{(.{28})\}"
+
+
+@lru_cache(maxsize=KEPT)
+def read_markdown(text: str) -> tuple[ShownBlock, ...]:
+    """Raises ValueError for what is no rendering."""
+    *lines, end = text.removeprefix(MD_HEAD).split("\n")
+    before, *blocks = parts(lines, "## ")
+    if before or end:
+        raise ValueError(f"no rendering: {before or end}")
+    return tuple(markdown_block(block) for block in blocks)
+
+
+def parts(lines: list[str], mark: str) -> list[list[str]]:
+    """The lines before the first that begins with the mark, and then those from each of these on."""
+    found: list[list[str]] = [[]]
+    for line in lines:
+        if line.startswith(mark):
+            found.append([])
+        found[-1].append(line)
+    return found
+
+
+def markdown_block(lines: list[str]) -> ShownBlock:
+    head = re.fullmatch(MD_BLOCK, lines[0])
+    if head is None or lines[-1] != "":
+        raise ValueError(f"no block of a rendering: {lines}")
+    authored, *entries = parts(lines[1:-1], "### ")
+    kind, label, importance = head.groups(default="")
+    text = joined(authored) if authored else None
+    return ShownBlock(kind.lower(), label, importance, text, tuple(map(markdown_entry, entries)))
+
+
+def markdown_entry(lines: list[str]) -> ShownEntry:
+    head = re.fullmatch(MD_ENTRY, lines[0])
+    if head is None:
+        raise ValueError(f"no entry of a rendering: {lines}")
+    return ShownEntry(head[2], head[1], joined(lines[1:]))
+
+
+def joined(lines: list[str]) -> str:
+    """Without the backslash that kept a line from being structure."""
+    text = "\n".join(lines)
+    return re.sub(r"(?m)^([ \t]*)\\", r"\1", text) if "\\" in text else text
+
+
+READERS: Final[Mapping[str, Callable[[str], tuple[ShownBlock, ...]]]] = {
+    "xml": read_xml,
+    "markdown": read_markdown,
+}

@@ -1,0 +1,163 @@
+"""What a reply makes of a query: the gate of rewrites, other ways to ask, and when either is asked for.
+
+As M12.9 and M13.5 to M13.9 have it, and H4.12 for cleaning.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from umi_core.messages.results import Resolution
+from umi_core.values import Turn
+from umi_sim.judge.plain.references import References, references
+from umi_sim.judge.plain.replies import array_of, payload_of
+from umi_sim.judge.plain.text import STOP_WORDS, byte_count, folded, made_whole, one_line, words
+
+QUERY_BYTES: Final = 10_000
+TURNS_SHOWN: Final = 10
+TURN_CHARS: Final = 500
+VARIANTS: Final = 3
+ONE: Final = 1_000_000
+
+# Articles and prepositions that come and go with a name; those of English are stop words.
+LIGHT_WORDS: Final = {
+    "en": "",
+    "de": "der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf "
+    "aus bei für gegen in mit nach über um von zu und",
+    "es": "el la los las un una unos unas a al de del e en con por para que sobre y",
+    "zh": "的 在 和 了 是",
+}
+
+
+# When a model is asked.
+
+
+def shown_turns(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The last ones of which something is seen, newest first, each as far as it is shown."""
+    shown = [Turn(turn.role, turn.text[:TURN_CHARS]) for turn in turns]
+    return tuple([turn for turn in shown if turn.text.strip() != ""][: -TURNS_SHOWN - 1 : -1])
+
+
+def without_model(query: str, turns: Sequence[Turn], wanted: bool) -> Resolution | None:
+    """The resolution of a query about which no model is asked; None if one is."""
+    terms = terms_of(references(query))
+    if not wanted:
+        return Resolution("disabled", query)
+    if not terms:
+        return Resolution("clear", query)
+    return None if shown_turns(turns) else Resolution("no_context", query, terms)
+
+
+def terms_of(found: References) -> tuple[str, ...]:
+    """Each once, by its first occurrence."""
+    return tuple(dict.fromkeys(found.terms))
+
+
+# The gate.
+
+
+def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) -> Resolution:
+    """What comes of a reply, after these turns as they were shown."""
+    asked = references(query)
+    rewrite, terms = one_line(clean_line(made_whole(reply))), terms_of(asked)
+    is_same = rewrite != "" and rewrite == one_line(clean_line(query))
+    if is_same or one_line(made_whole(reply)) == one_line(query):
+        return Resolution("unchanged", query, terms)
+    reason = why_refused(rewrite, query, asked, turns)
+    if reason is not None:
+        return Resolution("rejected", query, terms, reason)
+    gone = len(asked.terms) - len(references(rewrite).terms)
+    gone_ppm = ONE * gone // len(asked.terms) if asked.terms else 0
+    if gone_ppm < floor_ppm:
+        return Resolution("rejected", query, terms, "unresolved")
+    return Resolution("resolved", rewrite, terms, "", gone_ppm)
+
+
+def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Turn]) -> str | None:
+    """The first reason against a rewrite."""
+    given, light = references(rewrite), light_words(asked)
+    in_query, in_rewrite = words(query), words(rewrite)
+    in_turns = [word for turn in turns for word in words(turn.text)]
+    kept = [word for word in asked.others if word not in light]
+    added = [word for word in given.others if word not in light]
+    if rewrite == "":
+        return "empty_reply"
+    if byte_count(rewrite) > QUERY_BYTES:
+        return "too_long"
+    if any(word not in in_rewrite for word in kept):
+        return "dropped_words"
+    if any(given.terms.count(term) > asked.terms.count(term) for term in given.terms):
+        return "new_reference"
+    if any(word not in in_query and word not in in_turns for word in added):
+        return "foreign_word"
+    return "nothing_added" if all(word in in_query for word in added) else None
+
+
+def light_words(asked: References) -> list[str]:
+    """Words that say nothing by themselves, in English and in the languages of the references."""
+    return [*STOP_WORDS, *" ".join(LIGHT_WORDS[language] for language in asked.languages).split()]
+
+
+# Cleaning.
+
+FENCE: Final = "```"
+LABEL: Final = r"(?i)(?:(?:(?:expanded|rewritten|resolved)\s+)?query|name)\s*:"
+QUOTES: Final = ('""', "''", "“”", "„“", "«»", "「」", "``")
+
+
+def clean_line(text: str) -> str:
+    """The line that was asked for, without fence, label and quotes, in whatever order they stand."""
+    before = None
+    while text != before:
+        before = text
+        text = without_quotes(without_label(first_line(without_fence(text.strip()))))
+    return text
+
+
+def without_fence(text: str) -> str:
+    head, line_end, rest = text.partition("\n")
+    is_fenced = head.startswith(FENCE) and line_end and rest.endswith(FENCE) and "`" not in head[len(FENCE) :]
+    return rest.removesuffix(FENCE) if is_fenced else text
+
+
+def first_line(text: str) -> str:
+    return next((line.strip() for line in text.split("\n") if line.strip()), "")
+
+
+def without_label(text: str) -> str:
+    found = re.match(LABEL, text)
+    return text[found.end() :].strip() if found else text
+
+
+def without_quotes(text: str) -> str:
+    inside = text[1:-1]
+    is_quoted = len(text) > 1 and text[0] + text[-1] in QUOTES
+    return text if not is_quoted or text[0] in inside or text[-1] in inside else inside
+
+
+# Other ways to ask.
+
+TRIGGERS: Final = (
+    "who what when where why how "
+    "yesterday today last recent before after week month year "
+    "similar like connections associated linked related about regarding involving connected"
+).split()
+
+
+def is_deep(query: str, deep: bool | None) -> bool:
+    """Whether other ways to ask are wanted: as the caller says, else by the words of the query."""
+    return any(word in TRIGGERS for word in words(query)) if deep is None else deep
+
+
+def read_variants(reply: str, query: str) -> tuple[str, ...] | None:
+    """The query, and what else a model would ask; None if there is no payload."""
+    elements = payload_of(reply, "[", array_of(str))
+    if elements is None:
+        return None
+    texts = [query]
+    for element in elements:
+        text = one_line(element) if isinstance(element, str) else ""
+        is_new = folded(text) not in [folded(it) for it in texts]
+        if text != "" and byte_count(text) <= QUERY_BYTES and is_new:
+            texts.append(text)
+    return tuple(texts[:VARIANTS])

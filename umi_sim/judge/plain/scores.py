@@ -1,0 +1,140 @@
+"""Scores as M6.8 to M6.10 and M12.3 to M12.8 write them, in whole millionths.
+
+Law 1. Constants stand here as numbers, not as names of the memory's: what is wrong there must differ here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isqrt
+from operator import mul
+from typing import Any, Final
+
+from umi_core.rows import AccessRecord
+from umi_sim.judge.plain.text import content_words, words
+
+ONE: Final = 1_000_000
+DAY_MS: Final = 24 * 60 * 60 * 1000
+WEEK_MS: Final = 7 * DAY_MS
+
+# Promotion.
+
+TYPE_PPM: Final[Mapping[str, int]] = {
+    "self": 1_000_000,
+    "project": 900_000,
+    "task": 850_000,
+    "organization": 800_000,
+    "event": 750_000,
+    "person": 700_000,
+    "preference": 700_000,
+    "location": 650_000,
+    "topic": 600_000,
+    "note": 400_000,
+}
+BITS: Final = 20  # to which a part of a week is known
+UNIT: Final = 2**62  # what stands for one
+
+
+def roots() -> list[int]:
+    """2**-(1/2), 2**-(1/4), ... in units, one for each bit of a part of a week."""
+    found = [isqrt(2**123)]
+    while len(found) < BITS:
+        found.append(isqrt(found[-1] * UNIT))
+    return found
+
+
+ROOTS: Final = roots()
+
+
+def recency_ppm(age_ms: int) -> int:
+    """One at first, half of it after a week, and so on."""
+    weeks, rest_ms = divmod(max(0, age_ms), WEEK_MS)
+    part = rest_ms * 2**BITS // WEEK_MS
+    left = UNIT
+    for bit, root in zip(reversed(range(BITS)), ROOTS, strict=True):
+        if part >> bit & 1:
+            left = left * root // UNIT
+    return ONE * left // UNIT >> weeks
+
+
+def frequency_ppm(count: int, age_ms: int) -> int:
+    """A tenth for each access a day, of the days since the first one."""
+    return min(ONE, count * 100_000 * DAY_MS // max(age_ms, DAY_MS))
+
+
+def promotion_ppm(record: AccessRecord, now_ms: int) -> int:
+    """How much an entity belongs into core."""
+    recency = recency_ppm(now_ms - record.last_ms)
+    frequency = frequency_ppm(record.count, now_ms - record.first_ms)
+    tenths = 4 * record.importance_ppm + 3 * recency + 2 * frequency + TYPE_PPM[record.type]
+    return tenths // 10
+
+
+# Search.
+
+
+def shared_ppm(query: str, name: str, content: str) -> int:
+    """How many of the words of a query a row has; at least 0.6 if the query has its whole name."""
+    asked, named = words(query), words(name)
+    wanted = frozenset(content_words(query) or asked)
+    share = ONE * len(wanted.intersection(named + words(content))) // len(wanted) if wanted else 0
+    is_named = named != () and all(word in asked for word in named)
+    return max(share, 600_000) if is_named else share
+
+
+def vector_ppm(query: Sequence[int], row: Sequence[int]) -> int:
+    """The cosine of the angle between two vectors, 0 from a right angle on and for two of other lengths."""
+    product = dot(query, row) if len(query) == len(row) else 0
+    return isqrt(product**2 * ONE**2 // (dot(query, query) * dot(row, row))) if product > 0 else 0
+
+
+def dot(one: Sequence[int], other: Sequence[int]) -> int:
+    return sum(map(mul, one, other))
+
+
+def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...] | None:
+    """The vectors of an embedder, None for each that is unfit; None if they are too few or too many."""
+    if not isinstance(vectors, tuple | list) or len(vectors) != count:
+        return None
+    return tuple(tuple(vector) if is_sound(vector, dims) else None for vector in vectors)
+
+
+def is_sound(vector: Any, dims: int) -> bool:
+    """Whole numbers in -127..127, so many, and not all of them 0."""
+    if not isinstance(vector, tuple | list) or len(vector) != dims:
+        return False
+    return all(type(it) is int and -127 <= it <= 127 for it in vector) and any(vector)
+
+
+# Lists of hits.
+
+Found = tuple[str, int]  # an id and how relevant it is
+
+
+def ranked(found: Iterable[Found], limit: int) -> list[Found]:
+    """What one variant of a query found, each id once at its best, twice as many as are wanted."""
+    best: dict[str, int] = {}
+    for key, relevance_ppm in found:
+        best[key] = max(relevance_ppm, best.get(key, 0))
+    return sorted(best.items(), key=lambda it: (-it[1], it[0]))[: 2 * limit]
+
+
+def fused(lists: Sequence[Sequence[Found]], limit: int) -> list[tuple[str, int, int]]:
+    """The best (id, score, relevance) of the ranked lists of all variants.
+
+    One list keeps its relevances as scores; of several, seven tenths are the best one, the rest is rank.
+    """
+    shown = []
+    for key in dict.fromkeys(key for each in lists for key, _ in each):
+        best_ppm = max(relevance_ppm for each in lists for found, relevance_ppm in each if found == key)
+        score_ppm = best_ppm if len(lists) == 1 else fused_ppm(best_ppm, rank_ppm(key, lists))
+        shown.append((key, score_ppm, best_ppm))
+    return sorted(shown, key=lambda it: (-it[1], it[0]))[:limit]
+
+
+def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
+    return (7 * relevance_ppm + 3 * rank_ppm) // 10
+
+
+def rank_ppm(key: str, lists: Sequence[Sequence[Found]]) -> int:
+    """How far in front an id stands, in all lists: one if it is the first of each."""
+    places = [rank for each in lists for rank, (found, _) in enumerate(each) if found == key]
+    return ONE * sum(10**12 // (60 + rank) for rank in places) // (len(lists) * (10**12 // 60))
