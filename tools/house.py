@@ -4,6 +4,7 @@ One parse and one walk per file of umi_core and umi_sim; every message names the
 exception, change the table that forbids it, with a reason on the same line.
 
   direction   both packages import downwards through LAYERS, and umi_core nothing impure
+  judges      who judges the memory imports nothing of it that decides
   banned      calls, modules, methods and floats that make two runs differ
   sets        nothing ordered comes from a set
   asserts     one claim per assert
@@ -52,6 +53,25 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ).split()
     ),
 }
+# judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody
+JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
+SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
+    "umi_core.config",
+    "umi_core.data",
+    "umi_core.declared",
+    "umi_core.errors",
+    "umi_core.invariants.broken",  # how a judge says so
+    "umi_core.limits",
+    "umi_core.messages",
+    "umi_core.rows",
+    "umi_core.values",
+    "umi_sim.judge.oracle",
+    "umi_sim.judge.plain",
+    "umi_sim.record",
+    "umi_sim.services.atlas",  # what the world owns up to have lost
+    "umi_sim.services.calls",
+)
+REFUSALS: Final = ("bad_request", "contradiction", "wrong")  # what messages say about themselves
 CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy"}
 CORE_STDLIB: Final = set(
     "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
@@ -267,6 +287,7 @@ class Walk(ast.NodeVisitor):
             module = f"{source}.{name}" if name and is_whole else source
             if top == "umi_sim" and module != top:
                 self.check_direction(node, module)
+            self.check_judge(node, module, name)
         elif top in SIM_MODULES and self.path not in SIM_MODULES[top][1]:
             self.find(node, f"{top} is banned in umi_sim, use {SIM_MODULES[top][0]}")
         elif name in SIM_ATTRIBUTES and self.path not in SIM_ATTRIBUTES[name][1]:
@@ -295,6 +316,15 @@ class Walk(ast.NodeVisitor):
         elif there > here:
             self.find(node, f"{module} is a layer above this file, move what both need down (LAYERS in {ME})")
 
+    def check_judge(self, node: ast.expr | ast.stmt, module: str, name: str) -> None:
+        if not self.path.startswith(JUDGES):
+            return
+        is_known = any(f"{module}.".startswith(f"{spoken}.") for spoken in SPOKEN_OF)
+        is_refusal = name in REFUSALS and not module.startswith("umi_sim.judge.plain")
+        if is_refusal or not is_known:
+            what = f"{module}.{name}" if is_refusal else module
+            self.find(node, f"{what} decides what is judged here, use a reader of umi_sim/judge/plain")
+
     # banned calls, methods, numbers
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -315,6 +345,8 @@ class Walk(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if not self.is_core and node.attr in SIM_ATTRIBUTES and self.path not in SIM_ATTRIBUTES[node.attr][1]:
             self.find(node, f".{node.attr} is banned in umi_sim, use {SIM_ATTRIBUTES[node.attr][0]}")
+        if node.attr in REFUSALS:
+            self.check_judge(node, "umi_core.messages.requests", node.attr)
         if isinstance(node.value, ast.Name) and node.value.id == "math" and node.attr not in MATH_EXACT:
             self.find(node, f"math.{node.attr} rounds per machine, use whole numbers (MATH_EXACT in {ME})")
         self.generic_visit(node)

@@ -8,6 +8,8 @@ from tools import house
 
 CORE = "umi_core/state.py"
 SIM = "umi_sim/world/world.py"
+PLAIN = "umi_sim/judge/plain/extraction.py"
+ORACLE = "umi_sim/judge/oracle/archive/reads.py"
 
 
 def found(path: str, text: str) -> list[str]:
@@ -48,6 +50,28 @@ def test_every_exported_name_can_be_imported(package: str) -> None:
         (CORE, "def f[T](x: T) -> T: ...", "not Python 3.11"),
         (SIM, "from tests.unit import world", "tests is not shipped"),
         (SIM, "from tools.house import main", "tools is not shipped"),
+        # judges
+        (PLAIN, "from umi_core.text import norm", "umi_core.text decides what is judged here"),
+        (PLAIN, "from umi_core import ids", "umi_core.ids decides what is judged here"),
+        (PLAIN, "import umi_core.policies.promotion", "umi_core.policies.promotion decides"),
+        (PLAIN, "def f() -> None:\n    from umi_core.language import words", "umi_core.language decides"),
+        (PLAIN, "from umi_core import Memory", "umi_core.Memory decides"),
+        *[
+            (ORACLE, f"from umi_core.{room} import x", f"umi_core.{room} decides what is judged here")
+            for room in "language policies workflows tiers engine text ids domains invariants codec".split()
+        ],
+        (
+            ORACLE,
+            "from umi_core.messages.requests import bad_request",
+            "umi_core.messages.requests.bad_request",
+        ),
+        (
+            ORACLE,
+            "from umi_core.messages import requests\nx = requests.bad_request(y)",
+            "bad_request decides",
+        ),
+        (ORACLE, "x = request.contradiction()", "contradiction decides what is judged here"),
+        (ORACLE, "from umi_sim.services.stored_rows import words_of", "umi_sim.services.stored_rows decides"),
         # banned in umi_core
         *[(CORE, f"x = {name}(y)", f"{name}() is banned") for name in house.CORE_CALLS],
         *[(CORE, f"import {name}", f"{name} is banned in umi_core") for name in house.CORE_MODULES],
@@ -144,6 +168,12 @@ def test_a_bad_snippet_is_found(path: str, text: str, message: str) -> None:
         ("umi_sim/sweep/outside.py", "import time"),
         ("umi_sim/cli/root.py", "import os\nimport time\nx = os.urandom(8)"),
         ("umi_sim/kernel/characters.py", "x = y.isalpha()"),
+        (PLAIN, "from umi_core import limits\nfrom umi_core.messages.results import Resolution"),
+        (PLAIN, "import umi_core.rows\nfrom umi_sim.judge.plain.text import words"),
+        (ORACLE, "from umi_core.messages.requests import Recall\nfrom umi_core.rows import Entity"),
+        (ORACLE, "from umi_core.invariants.broken import demand\nfrom umi_sim.services.calls import Call"),
+        (ORACLE, "from umi_sim.judge.plain.requests import wrong\nx = wrong(y)"),
+        ("umi_sim/judge/inspector.py", "from umi_core.memory import Memory\nx = requests.bad_request(y)"),
         (SIM, "for x in sorted({1, 2}):\n    y(x)"),
         (SIM, "z = sorted(f(x) for x in set(y))\nok = all(x for x in {1, 2})\nu = {f(x) for x in set(y)}"),
         (SIM, "seen = set()\nseen.update(x for x in seen)\nz = [x for x in y if x in seen]"),

@@ -6,12 +6,14 @@ Law 2. A write without an answer may be seen until a write that began after it w
 Law 3. Importance is a register of its own.
 """
 
+from collections.abc import Sequence
+
 import attrs
 
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.errors import CoreFull
-from umi_core.invariants.broken import demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
@@ -26,10 +28,10 @@ from umi_core.messages.requests import (
     SetBlock,
     SetImportance,
 )
-from umi_core.text import tidy
-from umi_core.tiers.rendering import parse_markdown, parse_xml
-from umi_core.values import Block
+from umi_core.values import BLOCK_KINDS, Block
 from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.judge.plain.blocks import READERS, ShownBlock
+from umi_sim.judge.plain.text import byte_count, line_ends, tidy
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]
@@ -93,7 +95,7 @@ class CoreModel(Model):
         texts, ranks = self.registers(slot)
         if isinstance(request, SetBlock):
             self.beside[op_id] = (slot, 0)
-            texts.open[op_id] = (line_ends(request.text), self.clock)
+            texts.open[op_id] = (kept(request.text), self.clock)
             if texts.allows(None):
                 ranks.settled.append((DEFAULT_PPM, self.clock))  # it may have ceased to exist, and forgot
             if request.importance_ppm is not None:
@@ -175,17 +177,16 @@ class CoreModel(Model):
             demand(0 <= value <= self.config.core_bytes_max, "core-limits", message)
         elif isinstance(request, Render):
             assert isinstance(value, str)
-            blocks = parse_xml(value) if request.form == "xml" else parse_markdown(value)
-            self.judge_blocks(blocks, exact=False)
+            self.judge_blocks(blocks_of(request.form, value), exact=False)
 
-    def judge_blocks(self, blocks: tuple[Block, ...], exact: bool) -> None:
+    def judge_blocks(self, blocks: Sequence[Block | ShownBlock], exact: bool) -> None:
         shown = {(block.kind, block.label): block for block in blocks}
-        order = [block.order for block in blocks]
+        order = [(BLOCK_KINDS.index(block.kind), block.label.encode()) for block in blocks]
         demand(order == sorted(order), "render-order", "blocks are not in the order of kind and label")
         for slot in sorted({**self.texts, **dict.fromkeys(shown)}):
             self.judge_block(slot, shown.get(slot), exact)
 
-    def judge_block(self, slot: Slot, block: Block | None, exact: bool) -> None:
+    def judge_block(self, slot: Slot, block: Block | ShownBlock | None, exact: bool) -> None:
         texts, ranks = self.registers(slot)
         text = block.text if block else None
         rule = "authored-text-kept" if exact else "render-parse"
@@ -193,7 +194,7 @@ class CoreModel(Model):
         demand(texts.allows(text), rule, said, texts, repr(text)[:80])
         if slot[0] == "system" and block:
             demand(not block.entries, "system-is-authored", "the system block shows promoted entries")
-        if exact and block and block.text is not None:
+        if isinstance(block, Block) and block.text is not None:
             said, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
             demand(ranks.allows(got), "authored-text-kept", said, ranks, got)
 
@@ -211,11 +212,18 @@ def slot_name(slot: Slot) -> str:
     return f"{slot[0]}/{slot[1]}" if slot[1] else slot[0]
 
 
-def line_ends(text: object) -> object:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else text
+def kept(text: object) -> object:
+    """A text as a block keeps it."""
+    return line_ends(text) if isinstance(text, str) else text
 
 
 def byte_size(slot: Slot, text: object) -> int:
-    return (
-        sum(len(it.encode(errors="surrogatepass")) for it in (slot[1], text)) if isinstance(text, str) else 0
-    )
+    return byte_count(slot[1]) + byte_count(text) if isinstance(text, str) else 0
+
+
+def blocks_of(form: str, rendering: str) -> tuple[ShownBlock, ...]:
+    """What a rendering shows. Raises Broken for what is none."""
+    try:
+        return READERS[form](rendering)
+    except ValueError as error:
+        raise Broken("render-parse", f"a rendering of core cannot be read: {error}", "", rendering) from None

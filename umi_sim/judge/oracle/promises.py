@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from umi_core import errors
-from umi_core.ids import session_id
 from umi_core.invariants.broken import demand
 from umi_core.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     ALL,
+    CoreRead,
     CreateSession,
     LoadSession,
     Rebalance,
@@ -31,11 +31,13 @@ from umi_core.messages.requests import (
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.sessions import Sessions
+from umi_sim.judge.plain.ids import session_id
 from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.record.run_config import RunConfig
 
 PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
+    **dict.fromkeys((cls for cls in ALL if issubclass(cls, CoreRead)), ()),
     Rebalance: (),
     SetBlock: (errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull),
     SetImportance: (errors.BlockNotFound,),

@@ -114,11 +114,11 @@ def is_whole(value: object, low: int, high: int) -> bool:
 def on_set(twin: Twin, request: requests.Set, now_ms: int) -> Answered:
     if problem := bad_key(request.key, True):
         return problem, None
+    if type(request.value) is not bytes:
+        return "BadOption", None
     ttl_ms = twin.config.working_ttl_ms_default if request.ttl_ms is None else request.ttl_ms
     if not is_whole(ttl_ms, 1, TTL_MS_MAX):
         return "BadTtl", None
-    if type(request.value) is not bytes:
-        return "BadOption", None
     return twin.put(request.key, request.value, now_ms + ttl_ms)
 
 

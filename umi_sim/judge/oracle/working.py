@@ -9,16 +9,18 @@ their batches became durable.
 from typing import Final
 
 from umi_core.config import Config
+from umi_core.errors import Error
 from umi_core.invariants.broken import demand
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, Committed
 from umi_core.messages.effects import Commit, Done, Outcome, Refused
 from umi_core.messages.results import Remembered
 from umi_core.rows import Receipt
-from umi_core.text import cut
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.oracle.sessions import Saved, Sessions
 from umi_sim.judge.oracle.twin import ANY_TEXT, DONE, Answered, Twin
+from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.judge.plain.text import cut
 from umi_sim.services.calls import Call
 
 SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
@@ -71,6 +73,8 @@ class WorkingModel(Model):
 
     def judge(self, request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int) -> None:
         """Keep the twins that explain the reply; so others who loaded the same session learn it, too."""
+        if isinstance(outcome, Refused):
+            check_refusal(request, outcome.error)
         if len(self.twins) == 1:
             self.twins = explaining(self.twins, request, outcome, now_ms, reading_ms)
             return
@@ -137,6 +141,13 @@ def explaining(
     wanted, given = f"{what}: {describe(expected[0])}", f"{what}: {describe(got)}"
     demand(False, rule, f"{what} answered {describe(got)}", wanted, given)
     return []
+
+
+def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
+    """What is wrong with the request alone is told whole; twins know only the names of errors."""
+    wanted = wrong(request)
+    is_fair = wanted is None or is_same(wanted, error)
+    demand(is_fair, "reference-agrees", f"{type(request).__name__} is refused otherwise", wanted, error)
 
 
 def answer_of(outcome: Outcome) -> Answered:

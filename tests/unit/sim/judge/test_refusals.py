@@ -42,8 +42,10 @@ CASES: list[tuple[Request, Outcome, bool]] = [
     (SaveSession(1), Refused(errors.NoSession()), True),
     (LoadSession(1, "ses_1"), Refused(errors.NoSession()), False),
     (Rebalance(1), Refused(errors.NoSession()), False),
-    (GetBlock(1, "nothing"), Refused(GONE), True),  # reads and the archive are judged elsewhere
-    (Recall(1, ""), Done(None), True),
+    (GetBlock(1, "nothing"), Refused(errors.BadKind("nothing")), True),
+    (GetBlock(1, "nothing"), Done(None), False),
+    (GetBlock(1, "human"), Refused(GONE), False),
+    (Recall(1, ""), Done(None), True),  # the archive is judged elsewhere
 ]
 
 

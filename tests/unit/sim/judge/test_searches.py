@@ -34,7 +34,7 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Address, Row
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive import searches
-from umi_sim.judge.oracle.archive.searches import fused_ppm
+from umi_sim.judge.plain.scores import fused_ppm
 from umi_sim.services.embedder import embed
 
 # Hits.
@@ -300,7 +300,7 @@ def test_what_any_parser_lets_pass_is_weighed_again(
 ) -> None:
     query = "What did he say about that plan?"
     value = found(query, **(RESOLVED | {"query": "What did John say about that plan?"} | lie))
-    monkeypatch.setattr(searches, "judged", lambda *_: value.resolution)
+    monkeypatch.setattr(searches, "read_rewrite", lambda *_: value.resolution)
     told = History()
     with broken("rewrite-gate"):
         told.end(told.seek(query, ("resolve", "x"), **ASKED), value)

@@ -9,15 +9,14 @@ from typing import Final
 
 import attrs
 
-from umi_core.language.evolution import parse_evolution
-from umi_core.language.replies import Unusable
-from umi_core.language.routing import parse_routes
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.requests import Recall, Remember
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation
+from umi_sim.judge.plain.routes import read_routes
+from umi_sim.judge.plain.verdicts import read_verdicts
 
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
@@ -76,9 +75,9 @@ class Degradations(Part):
         if step == "extract":
             return op.extraction is not None and op.extraction.partial
         if step == "evolve":
-            read, rows = parse_evolution(text, ANY, 0), parse_evolution(text, (), 0)
-            if isinstance(read, Unusable) or isinstance(rows, Unusable) or not rows.dropped:
+            read, rows = read_verdicts(text, ANY, 0), read_verdicts(text, (), 0)
+            if read is None or rows is None or not rows.dropped:
                 return False
             return bool(read.dropped) or None
-        routes = parse_routes(text, changed, self.context.config)
-        return not isinstance(routes, Unusable) and bool(routes.degraded)
+        routes = read_routes(text, [(it.id, it.type) for it in changed], self.context.config)
+        return routes is not None and bool(routes.faults)

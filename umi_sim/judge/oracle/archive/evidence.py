@@ -8,17 +8,16 @@ from typing import Final
 
 import attrs
 
-from umi_core.language.evolution import Evolution, parse_evolution
-from umi_core.language.extraction import parse_extraction
-from umi_core.language.replies import Unusable
-from umi_core.language.rewriting import judged, parse_variants, shown_turns
-from umi_core.language.routing import parse_routes
 from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
 from umi_core.messages.requests import Recall
-from umi_core.policies.similarity import sound_vectors
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
+from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.plain.rewrites import read_rewrite, read_variants, shown_turns
+from umi_sim.judge.plain.routes import read_routes
+from umi_sim.judge.plain.scores import sound_vectors
+from umi_sim.judge.plain.verdicts import read_verdicts
 
 EXTEND: Final = "extend"
 
@@ -55,16 +54,16 @@ class Evidence(Part):
             return False
         text, request = answer.text, op.request
         if step == "extract":
-            return not isinstance(parse_extraction(text, "", self.context.config), Unusable)
+            return read_extraction(text, "", 0) is not None
         if step == "resolve" and isinstance(request, Recall):
             floor_ppm = self.context.config.resolve_confidence_min_ppm
-            found = judged(text, request.query, shown_turns(request.turns), floor_ppm)
+            found = read_rewrite(text, request.query, shown_turns(request.turns), floor_ppm)
             return found.outcome != "rejected" or found.reason == "unresolved"
         if step == "expand":
-            return not isinstance(parse_variants(text, ""), Unusable)
+            return read_variants(text, "") is not None
         if step == "evolve":
-            return not isinstance(parse_evolution(text, (), 0), Unusable)
-        return not isinstance(parse_routes(text, (), self.context.config), Unusable)
+            return read_verdicts(text, (), 0) is not None
+        return read_routes(text, (), self.context.config) is not None
 
     def vectors(self, op: Operation, count: int) -> list[Vectors]:
         """The sound answers of the embedder, of this many vectors each."""
@@ -82,8 +81,8 @@ class Evidence(Part):
         pair = (f"{key}@{state.version + 1}", f"{key}@{state.version}")
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         replies = [it.text for it in op.answers_of("evolve") if isinstance(it, ModelReplied)]
-        read = [parse_evolution(reply, (pair,), floor_ppm) for reply in replies]
-        told = [dict(it.verdicts).get(pair) for it in read if isinstance(it, Evolution)]
+        read = [read_verdicts(reply, (pair,), floor_ppm) for reply in replies]
+        told = [dict(it.by_pair).get(pair) for it in read if it is not None]
         found = dict.fromkeys(verdict.kind if verdict else EXTEND for verdict in told)
         is_sure = len(told) == len(op.answers_of("evolve")) and self.is_asked(op) and not self.is_late(op)
         return tuple(found) if found and is_sure else (*(kind for kind in found if kind != EXTEND), EXTEND)

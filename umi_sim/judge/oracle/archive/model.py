@@ -12,7 +12,6 @@ import attrs
 
 from umi_core import errors, limits
 from umi_core.config import Config
-from umi_core.language.extraction import Extraction, parse_extraction
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
@@ -29,6 +28,7 @@ from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.services.calls import Call
 
@@ -86,8 +86,9 @@ class ArchiveModel(Model):
             self.relations.hear_verdicts(answer)
         elif call.step == "extract" and isinstance(request, Remember):
             reply = answer.text if isinstance(answer, ModelReplied) else ""
-            read = parse_extraction(reply, request.text, self.context.config)
-            op.extraction = read if isinstance(read, Extraction) else None
+            op.extraction = read_extraction(
+                reply, request.text, self.context.config.extract_confidence_min_ppm
+            )
             self.relations.hear_links(op)
             self.writes.offer(op)
 

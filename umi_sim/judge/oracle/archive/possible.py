@@ -14,14 +14,14 @@ import attrs
 
 from umi_core import errors, limits
 from umi_core.data import Owner
-from umi_core.ids import entity_id, note_id
-from umi_core.language.extraction import Extraction, Mention
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
-from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity, Version
-from umi_core.text import size
 from umi_core.values import Scope
+from umi_sim.judge.plain.extraction import Extracted, Mention
+from umi_sim.judge.plain.ids import entity_id, note_id
+from umi_sim.judge.plain.routes import BLOCK_OF
+from umi_sim.judge.plain.text import byte_count
 
 CHANGES: Final = ("created", "updated", "forgot")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
@@ -46,7 +46,7 @@ class Operation(Owner):
     began_ms: int
     asked_ms: int
     mentions: Mapping[str, Mention | None] = {}
-    extraction: Extraction | None = None
+    extraction: Extracted | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
     text_counts: list[int] = attrs.field(factory=list)
     ended: int | None = None
@@ -167,7 +167,7 @@ def after_remember(
 
 def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
     """What a first mention is stored as: importance one half, and the block that goes with its type."""
-    block, ppm = BLOCK_OF_TYPE[mention.type], mention.confidence_ppm
+    block, ppm = BLOCK_OF[mention.type], mention.confidence_ppm
     return Entity(key, mention.type, mention.name, mention.content, 1, 500_000, ppm, block, at_ms, at_ms)
 
 
@@ -187,7 +187,7 @@ def extend_lines(lines: Sequence[str], mention: str) -> str:
     """The lines that are lacking come last; while it is too long, the oldest goes that was not just told."""
     new = mention.split("\n")
     whole = [*lines, *(line for line in dict.fromkeys(new) if line not in lines)]
-    while size("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
+    while byte_count("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
         old = next((n for n, line in enumerate(whole) if line not in new), None)
         if old is None:
             break

@@ -11,27 +11,20 @@ from typing import Final
 import attrs
 
 from umi_core import limits
-from umi_core.ids import relation_id
-from umi_core.language.evolution import (
-    BY_TABLE,
-    NEEDS_RESOLUTION_MIN_PPM,
-    Evolution,
-    Verdict,
-    parse_evolution,
-)
-from umi_core.language.extraction import Link
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Remembered
 from umi_core.rows import Relation
-from umi_core.text import norm
 from umi_core.values import LINK_KINDS
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, id_of
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.plain.extraction import Link
+from umi_sim.judge.plain.ids import End, relation_id
+from umi_sim.judge.plain.text import folded
+from umi_sim.judge.plain.verdicts import BY_TABLE, NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
 
-End = tuple[str, int]
 Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it
 NO_VERSION: Final = 0
 
@@ -71,11 +64,11 @@ class Relations(Part):
             self.linked.setdefault((source, target, kind), {})[op] = None
 
     def hear_verdicts(self, answer: Answer) -> None:
-        read = parse_evolution(answer.text, ANY, 0) if isinstance(answer, ModelReplied) else None
-        if not isinstance(read, Evolution):
+        read = read_verdicts(answer.text, ANY, 0) if isinstance(answer, ModelReplied) else None
+        if read is None:
             return
-        self.stated_count += len(read.verdicts)
-        for (new, old), verdict in read.verdicts:
+        self.stated_count += len(read.by_pair)
+        for (new, old), verdict in read.by_pair:
             if verdict.kind == "contradict":
                 self.denied.setdefault(new, {})[old] = None
                 self.denied.setdefault(old, {})[new] = None
@@ -86,8 +79,8 @@ class Relations(Part):
         if extraction is None:
             return []
         ids = {
-            norm(mention.name): id_of(mention, self.context.scope)
-            for mention in reversed(extraction.entities)
+            folded(mention.name): id_of(mention, self.context.scope)
+            for mention in reversed(extraction.mentions)
         }
         return [stated_link(link, ids) for link in extraction.links]
 
@@ -95,8 +88,8 @@ class Relations(Part):
         """What the model said about pairs of statements, all replies together, sure enough to count."""
         floor_ppm = self.context.config.evolve_confidence_min_ppm
         replies = [it.text for it in op.answers_of("evolve") if isinstance(it, ModelReplied)]
-        read = [parse_evolution(text, ANY, floor_ppm) for text in replies]
-        pairs = [pair for it in read if isinstance(it, Evolution) for pair in it.verdicts]
+        read = [read_verdicts(text, ANY, floor_ppm) for text in replies]
+        pairs = [pair for it in read if it is not None for pair in it.by_pair]
         return [(end_of(old), end_of(new), verdict.kind, verdict) for (new, old), verdict in pairs]
 
     # What a remember tells.
@@ -224,8 +217,8 @@ class Relations(Part):
 
 
 def stated_link(link: Link, ids: dict[str, str]) -> Stated:
-    source, target = ids[norm(link.source_name)], ids[norm(link.target_name)]
-    verdict = Verdict(link.kind, link.confidence_ppm)
+    source, target = ids[folded(link.source)], ids[folded(link.target)]
+    verdict = Verdict(link.kind, link.confidence_ppm, "", "model")
     return (source, NO_VERSION), (target, NO_VERSION), link.kind, verdict
 
 

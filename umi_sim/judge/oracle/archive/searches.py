@@ -2,7 +2,7 @@
 
 Law 1. A query is searched as it was given unless a model's rewrite passed the gate, now or a short while ago
 for the same words after the same turns. Law 2. An id whose relevance is certain is among the hits if it is
-due. Law 3. One list keeps its scores; several are fused by the rule, which stands here a second time.
+due. Law 3. One list keeps its scores; several are fused by the rule.
 Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
@@ -12,21 +12,9 @@ import attrs
 
 from umi_core import limits
 from umi_core.data import Data
-from umi_core.language.pronouns import read
-from umi_core.language.rewriting import (
-    Variants,
-    detected,
-    heavy,
-    is_deep,
-    judged,
-    parse_variants,
-    shown_turns,
-)
-from umi_core.language.words import words
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
-from umi_core.policies.similarity import sound_vectors
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.degradations import Degradations
@@ -35,6 +23,18 @@ from umi_sim.judge.oracle.archive.possible import Operation, Track, rule_of
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.showing import is_shown, relevance_of, shown, wants
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.plain.references import references
+from umi_sim.judge.plain.rewrites import (
+    is_deep,
+    light_words,
+    read_rewrite,
+    read_variants,
+    shown_turns,
+    terms_of,
+    without_model,
+)
+from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, sound_vectors
+from umi_sim.judge.plain.text import words
 
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
@@ -44,7 +44,6 @@ Missable = tuple[tuple[int, ...] | None, ...]
 
 FOREIGN: Final = "read:foreign_rows"
 DAMAGED: Final = "read:damaged_rows"
-RELEVANCE_TENTHS: Final = 7  # of a fused score; the rest is by rank
 
 
 @attrs.frozen
@@ -92,7 +91,7 @@ class Searches(Part):
 
     def judge_resolution(self, op: Operation, request: Recall, got: Resolution) -> None:
         turns, answers = shown_turns(request.turns), op.answers_of("resolve")
-        unasked = detected(request.query, turns, request.resolve)
+        unasked = without_model(request.query, request.turns, request.resolve)
         if unasked is not None:
             self.demand(not answers, "rewrite-only-if-needed", "a model was asked to resolve", (), answers)
             self.demand(got == unasked, "reference-agrees", "another resolution", unasked, got)
@@ -104,7 +103,7 @@ class Searches(Part):
 
     def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
-        terms = tuple(dict.fromkeys(read(request.query).terms))
+        terms = terms_of(references(request.query))
         answers, heard = op.answers_of("resolve"), list[Resolution]()
         for it in answers:
             kind = it.kind if isinstance(it, EffectFailed) else ""
@@ -117,7 +116,8 @@ class Searches(Part):
         return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
 
     def judged(self, answer: ModelReplied, request: Recall, turns: tuple[Turn, ...]) -> Resolution:
-        return judged(answer.text, request.query, turns, self.context.config.resolve_confidence_min_ppm)
+        floor_ppm = self.context.config.resolve_confidence_min_ppm
+        return read_rewrite(answer.text, request.query, turns, floor_ppm)
 
     # What may be remembered of earlier questions.
 
@@ -152,10 +152,12 @@ class Searches(Part):
 
     def judge_rewrite(self, request: Recall, got: Resolution, turns: tuple[Turn, ...]) -> None:
         """An adopted rewrite keeps what was asked and invents nothing."""
-        asked, before = words(request.query), read(request.query)
-        kept = [word for word in heavy(before.others, before.terms) if word not in words(got.query)]
-        known = dict.fromkeys((*asked, *(word for turn in turns for word in words(turn.text))))
-        new = [word for word in heavy(read(got.query).others, before.terms) if word not in known]
+        before, after = references(request.query), references(got.query)
+        light, there = light_words(before), words(got.query)
+        kept = [word for word in before.others if word not in light and word not in there]
+        texts = (request.query, *(turn.text for turn in turns))
+        known = [*light, *(word for text in texts for word in words(text))]
+        new = [word for word in after.others if word not in known]
         self.demand(not kept, "rewrite-gate", "the rewrite drops words of the query", (), kept)
         self.demand(not new, "rewrite-gate", "the rewrite has words of nobody", (), new)
         is_own = got.outcome == "resolved" or got.query == request.query
@@ -168,8 +170,8 @@ class Searches(Part):
             self.demand(not answers, "deep-by-trigger", "a model was asked for variants", (), answers)
             self.demand(value.variants == (query,), "deep-by-trigger", "variants", (query,), value.variants)
             return
-        read = [parse_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
-        found = [it.texts if isinstance(it, Variants) else (query,) for it in read]
+        read = [read_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
+        found = [it or (query,) for it in read]
         allowed = found[-1:] if not self.evidence.is_late(op) else [*found, (query,)]
         self.demand(value.variants in allowed, "deep-by-trigger", "variants", allowed, value.variants)
 
@@ -280,17 +282,10 @@ class Searches(Part):
 
     def judge_fusion(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
         """Of several lists, all of them certain: exactly these hits, with these scores."""
-        best = {key: max(each) for key, each in relevances.items() if any(each)}
-        count = len(next(iter(relevances.values()), ()))
-        ranks: dict[str, int] = dict.fromkeys(best, 0)
-        for n in range(count):
-            order = sorted((-relevances[key][n], key) for key in best if relevances[key][n])
-            for rank, (_, key) in enumerate(order[: 2 * limit]):
-                ranks[key] += limits.RRF_SCALE // (limits.RRF_K + rank)
-        most = max(1, count * (limits.RRF_SCALE // limits.RRF_K))
-        scored = {key: fused_ppm(best[key], limits.PPM * ranks[key] // most) for key in best if ranks[key]}
-        expected = sorted((-score, key) for key, score in scored.items())[:limit]
-        got = [(-hit.score_ppm, hit.id) for hit in hits]
+        columns = zip(*relevances.values(), strict=True)  # one for each variant
+        found = ([it for it in zip(relevances, column, strict=True) if it[1]] for column in columns)
+        expected = fused([ranked(it, limit) for it in found], limit)
+        got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
         self.demand(got == expected, "fusion-rule", "the lists are fused otherwise", expected, got)
 
 
@@ -299,7 +294,3 @@ def damaged_ids(op: Operation) -> dict[str, None]:
     answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
     rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
     return {row.address.id: None for row in rows if getattr(row.body, "id", None) != row.address.id}
-
-
-def fused_ppm(relevance_ppm: int, rank_ppm: int) -> int:
-    return (RELEVANCE_TENTHS * relevance_ppm + (10 - RELEVANCE_TENTHS) * rank_ppm) // 10

@@ -9,10 +9,9 @@ import attrs
 
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit
-from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
 from umi_core.rows import Entity, Version
 from umi_sim.judge.oracle.archive.possible import UNKNOWN_VECTOR, PossibleState
-from umi_sim.services.stored_rows import words_of
+from umi_sim.judge.plain.scores import shared_ppm, vector_ppm
 
 FREE: Final = (
     "confidence_ppm",
@@ -77,8 +76,7 @@ def relevance_of(
         query is not None and state.vector == UNKNOWN_VECTOR
     ):
         return None
-    name = words_of(entity.name)
-    score = shared_ppm(words_of(variant), name, (*name, *words_of(entity.content)))
+    score = shared_ppm(variant, entity.name, entity.content)
     if query is not None and state.vector:
-        score = max(score, vector_relevance_ppm(query, state.vector))
+        score = max(score, vector_ppm(query, state.vector))
     return score if score >= floor_ppm and wants(request, entity.type, entity.time_ms) else 0

@@ -11,7 +11,6 @@ from typing import Final
 
 import attrs
 
-from umi_core.language.extraction import Mention
 from umi_core.messages.requests import Count, GetEntity, Recall
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
@@ -28,6 +27,7 @@ from umi_sim.judge.oracle.archive.possible import (
     rule_of,
     without,
 )
+from umi_sim.judge.plain.extraction import Mention
 
 STATE_COUNT_MAX: Final = 128
 

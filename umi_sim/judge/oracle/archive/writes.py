@@ -9,12 +9,9 @@ from typing import Any
 
 import attrs
 
-from umi_core.language.extraction import Mention, fallback_note
-from umi_core.language.routing import Routes, parse_routes
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Forgotten, Remembered, Stored
-from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
 from umi_core.values import BLOCK_KINDS, RoutingDecision
 from umi_sim.judge.oracle.archive.context import Part
@@ -32,6 +29,8 @@ from umi_sim.judge.oracle.archive.possible import (
 )
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.plain.extraction import Mention, whole_note
+from umi_sim.judge.plain.routes import by_table, read_routes
 
 
 @attrs.define
@@ -52,7 +51,7 @@ class Writes(Part):
             return {}
         if isinstance(request, Forget):
             return {request.entity_id: None}
-        found = op.extraction.entities if op.extraction else (fallback_note(request.text),)
+        found = op.extraction.mentions if op.extraction else (whole_note(request.text),)
         return {id_of(mention, self.context.scope): mention for mention in found}
 
     def offer(self, op: Operation) -> None:
@@ -148,9 +147,10 @@ class Writes(Part):
 
     def routes(self, entity: Entity, replies: list[str], is_heard: bool) -> list[RoutingDecision]:
         """What the model said about an entity, if it said something sound; else what the table says."""
-        read = [parse_routes(reply, (entity,), self.context.config) for reply in replies]
-        found = [routes.decisions[0] for routes in read if isinstance(routes, Routes)]
-        return found if found and is_heard else [*found, table_decision(entity)]
+        asked = (entity.id, entity.type)
+        read = [read_routes(reply, (asked,), self.context.config) for reply in replies]
+        found = [routes.decisions[0] for routes in read if routes is not None]
+        return found if found and is_heard else [*found, by_table(*asked)]
 
     def homes(self, entity: Entity) -> list[RoutingDecision]:
         """What did not change keeps its block, whichever that may be."""
