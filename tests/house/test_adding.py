@@ -37,19 +37,141 @@ def apply(diff: str, folder: Path) -> list[str]:
 
 
 def copy_with(section: str, folder: Path) -> list[str]:
-    for package in ("umi_core", "umi_sim"):
-        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "scenarios").symlink_to(ROOT / "scenarios")
+    copy_packages(folder)
     return apply(diff_of(section), folder)
 
 
-def told(folder: Path, program: str) -> Any:
-    """What a program prints as JSON that finds the packages in this folder."""
+def copy_packages(folder: Path) -> None:
+    for package in ("umi_core", "umi_sim"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "scenarios").symlink_to(ROOT / "scenarios")
+
+
+def ran(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """A program that finds the packages in this folder."""
     command = [sys.executable, "-c", program]
     surroundings = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True)
+
+
+def told(folder: Path, program: str) -> Any:
+    """What it prints as JSON."""
+    done = ran(folder, program)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+ITEMS = """
+import json
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile import item_json
+
+verdicts = [run_once(draw(find("storm"), seed))[0] for seed in range(4)]
+print(json.dumps([[item_json.to_json(item) for item in verdict.items] for verdict in verdicts]))
+"""
+
+OTHERS = """
+import json
+from umi_sim.scenario.files import draw, find
+
+faults = [dict(draw(find("storm"), seed).faults) for seed in range(40)]
+for each in faults:
+    each.pop("embed_mirrored", None)
+print(json.dumps(faults))
+"""
+
+
+TAKE = """
+import json
+from umi_core.messages.requests import Take
+from umi_sim.record.items import Op
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.seedfile import item_json
+from umi_sim.seedfile.schema import text
+from umi_sim.testing.hypothesis_machine import machine
+
+verdict = run_once(draw(find("working"), 3, {"workload.weights.take": "8"}))[0]
+item = next(it for it in verdict.items if isinstance(it, Op) and it.name == "take")
+print(json.dumps({
+    "asked": verdict.operations["take"] > 0,
+    "failure": verdict.failure,
+    "kept": item_json.from_json(item_json.to_json(item), "") == item,
+    "schema": '"take"' in text(),
+    "rule": hasattr(machine("storm"), "take"),
+    "hashes": [run_once(draw(find(name), 3))[0].trace_hash for name in ("working", "storm")],
+}))
+"""
+
+HASHES = """
+import json
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+
+print(json.dumps([run_once(draw(find(name), 3))[0].trace_hash for name in ("working", "storm")]))
+"""
+
+
+@pytest.mark.slow
+def test_a_working_operation_is_added_as_the_page_says_and_moves_no_other(tmp_path: Path) -> None:
+    paths = copy_with("A working operation", tmp_path)
+    assert len(paths) == 3
+    assert told(tmp_path, TAKE) == {
+        "asked": True, "failure": None, "kept": True, "schema": True, "rule": True,
+        "hashes": told(ROOT, HASHES),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("forgotten", "sentence"),
+    [
+        ("umi_core/tiers/working.py", "Take has no answer: add one in umi_core/tiers/working.py"),
+        (
+            "umi_sim/judge/oracle/twin.py",
+            "Take has no answer of the twin: add one in umi_sim/judge/oracle/twin.py",
+        ),
+    ],
+)
+def test_a_part_that_is_forgotten_is_a_sentence_at_import(
+    tmp_path: Path, forgotten: str, sentence: str
+) -> None:
+    copy_with("A working operation", tmp_path)
+    shutil.copy(ROOT / forgotten, tmp_path / forgotten)
+    assert ran(tmp_path, "import umi_sim.runs.runner").stderr.strip().endswith(sentence)
+
+
+@pytest.mark.slow
+def test_a_setting_that_is_added_moves_no_item(tmp_path: Path) -> None:
+    copy_packages(tmp_path)
+    path = tmp_path / "umi_core" / "config.py"
+    first = "    core_bytes_max: int"
+    path.write_text(path.read_text().replace(first, f"    echo_count_max: int = option(3, 1, 9)\n{first}"))
+    assert told(tmp_path, ITEMS) == told(ROOT, ITEMS)
+
+
+PICTURE = """
+import json
+import attrs
+from umi_core.answer_checks import is_body_of
+from umi_core.codec import decode, encode
+from umi_core.rows import Address, Picture
+from umi_core.values import Scope
+
+picture = Picture("p1", "Alice at the sea", "file:sea.png", 5)
+address = Address(Scope("u1", "a1"), "picture", "p1")
+others = attrs.evolve(picture, id="p2"), attrs.evolve(picture, shown_ms=-1)
+print(json.dumps([
+    decode(encode(picture)) == picture, *(is_body_of(address, body) for body in (picture, *others)),
+]))
+"""
+
+
+@pytest.mark.slow
+def test_a_row_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
+    assert copy_with("A row kind", tmp_path) == ["umi_core/rows.py"]
+    assert told(tmp_path, PICTURE) == [True, True, False, False]
 
 
 FAULT = """
@@ -90,6 +212,11 @@ def test_a_fault_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
         "schema": True, "page": "embed_mirrored: One vector of a batch comes back to front.", "needed": True,
         "drawn": True,
     }  # fmt: skip
+    others, before = told(tmp_path, OTHERS), told(ROOT, OTHERS)
+    moved = [seed for seed in range(40) if others[seed] != before[seed]]
+    assert [
+        seed for seed in moved if others[seed]
+    ] == []  # but where it is the only kind, others have their rates
 
 
 def test_the_way_of_a_fault_is_eight_files_that_there_are() -> None:
