@@ -67,7 +67,9 @@ def find(name_or_path: str) -> "Scenario":
     """A shipped scenario by its id, or the file at a path that ends in .toml."""
     known = shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
-        raise BadScenario(f"{shown(name_or_path)}: no such scenario{near(name_or_path, list(known), 99)}")
+        raise BadScenario(
+            f"{shown(name_or_path)}: no such scenario{near(name_or_path, known)}; umi-sim scenarios lists them"
+        )
     return load(known.get(name_or_path) or Path(name_or_path))
 
 
