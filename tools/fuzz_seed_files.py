@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import attrs
 
+from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.prng import Stream
 from umi_sim.mutants import registry
 from umi_sim.runs.runner import run_once
@@ -176,7 +177,7 @@ def warm_up(files: Sequence[bytes]) -> None:
     assert registry.MUTANTS
     for data in (files[0], files[0].replace(b'"op"', b'"opp"'), files[0].replace(b'"umi_core"', b'"umi"')):
         outcome(data)
-    for name in item_json.FAULT_ARGS:
+    for name in KINDS:
         item_json.fault_table(name)
 
 

@@ -48,7 +48,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_sim": tuple(
         (room,)
         for room in (
-            "kernel record services faults formats workload world judge mutants scenario seedfile runs "
+            "kernel record formats services faults workload world judge mutants scenario seedfile runs "
             "explore shrink explain sweep testing cli __main__"
         ).split()
     ),

@@ -1,15 +1,14 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
-from umi_sim.explain.words import CLASSES
-from umi_sim.faults.kinds import KINDS
+from umi_sim.faults.kinds import CLASSES, KINDS
 from umi_sim.judge.invariants import RULES
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
@@ -41,27 +40,34 @@ def faults() -> str:
     rows = (
         (
             f"`{it.name}`",
-            it.letter,
-            f"`{it.verb}`",
+            it.fault_class,
+            f"`{it.place.name}`",
             it.what,
-            it.guards,
-            bugs[it.name],
-            str(fired["runs"][it.name]),
+            " ".join(it.guards),
+            known(bugs, it.name, "plant a bug that needs it in umi_sim/mutants"),
+            known(fired["runs"], it.name, "python tools/must_fire.py 400 --write counts its runs"),
         )
         for it in KINDS.values()
     )
-    letters = "".join(f"- **{letter}** {text}\n" for letter, text in CLASSES.items())
+    classes = "".join(f"- **{name}**: {text}\n" for name, text in CLASSES.items())
     head = ("kind", "class", "strikes", "what happens", "must hold all the same", "needed for", "fired in")
     return (
         "# Fault kinds\n\n"
         "A fault is bound to a named event, such as `o7/commit#2`: "
-        "the second commit attempt of operation o7.\n\n" + letters + "\n"
+        "the second commit attempt of operation o7.\n\n" + classes + "\n"
         "Needed for: a [planted bug](scenarios.md#planted-bugs) that shows where this kind is the only\n"
         "one, and that all other kinds together do not show (`umi-sim mutants --matrix`); with a star, but\n"
         "for the kinds [below](#one-to-the-memory). Fired in: of the runs of\n"
         f"`{fired['scenario']}` with seeds {fired['seeds']} (`tools/must_fire.py --write`).\n\n"
         + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
     )  # fmt: skip
+
+
+def known(table: Mapping[str, object], kind: str, remedy: str) -> str:
+    """What a table says of a kind of fault; one that is new is in none of them yet."""
+    if kind not in table:
+        raise LookupError(f"{kind} has no row yet: {remedy}")
+    return str(table[kind])
 
 
 def one_to_the_memory() -> str:

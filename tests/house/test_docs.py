@@ -7,7 +7,7 @@ import attrs
 import click
 import pytest
 
-from tools.tables import DOCS, PAGES
+from tools.tables import DOCS, PAGES, known
 from umi_sim.cli.root import cli
 from umi_sim.scenario import files as scenario
 
@@ -18,6 +18,11 @@ PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_a_table_in_the_docs_is_that_of_the_code(page: str) -> None:
     assert (DOCS / page).read_text() == PAGES[page](), f"run: python tools/tables.py ({page} is out of date)"
+
+
+def test_a_kind_of_fault_that_was_not_measured_yet_says_what_to_do() -> None:
+    with pytest.raises(LookupError, match="embed_new has no row yet: measure it"):
+        known({}, "embed_new", "measure it")
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)

@@ -5,7 +5,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from umi_sim.faults import kinds as faults
 from umi_sim.kernel.prng import Stream
 from umi_sim.runs import corpus
 from umi_sim.runs.runner import run_once
@@ -64,7 +63,7 @@ def another_generator(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pools, "KEYS", pools.KEYS[::-1])
     patch.setattr(generator, "AT_ONCE", (1, 7))
     patch.setattr(generator, "LANDING_MS", (2, 1, 0))
-    patch.setattr(faults, "ACTIVE_SITES", 1)
+    patch.setattr(generator, "ACTIVE_SITES", 1)
 
 
 def test_another_generator_changes_no_kept_run(monkeypatch: pytest.MonkeyPatch) -> None:

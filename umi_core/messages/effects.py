@@ -29,6 +29,9 @@ FailureKind = Literal[
 ]
 
 
+MAIN: Final = "main"  # the store of whoever names none
+
+
 # Queries. Rows of by_ids come in the order of the addresses, absent ones are missing.
 
 
@@ -135,7 +138,7 @@ class Embed(Data):
 class Read(Data):
     tag = 30
     query: Query
-    store: str = "main"
+    store: str = MAIN
     request_id: int = 0
     timeout_ms: int = 0
 
@@ -152,7 +155,7 @@ class Commit(Data):
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
     key: str = ""
-    store: str = "main"
+    store: str = MAIN
     request_id: int = 0
     timeout_ms: int = 0
 

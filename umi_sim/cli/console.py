@@ -56,7 +56,7 @@ def exit_code(command: Callable[[], Any]) -> int:
     try:
         return command() or 0
     except click.ClickException as error:
-        return complain(error.format_message(), error.exit_code)
+        return complain(error.format_message(), getattr(error, "code", error.exit_code))
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted")
         return INTERRUPTED
@@ -80,9 +80,15 @@ def complain(message: str, code: int = USAGE) -> int:
 
 def refuse(message: object, code: int = USAGE) -> NoReturn:
     """End the command with this line and this code."""
-    refusal = click.ClickException(str(message))
-    refusal.exit_code = code
-    raise refusal
+    raise Refusal(str(message), code)
+
+
+class Refusal(click.ClickException):
+    """The line, and the code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 # Reports.
@@ -120,11 +126,13 @@ def show(
     values, codes = [], []
     is_read = not quiet
     for report in reports:
-        if is_read and as_json and one_list:
-            values.append(report.value())
-        elif is_read:
-            is_read = show_json(report.value()) if as_json else show_text(report, no_color)
         codes.append(report.exit_code)
+        if not is_read or report.value is None:
+            continue
+        if as_json and one_list:
+            values.append(report.value())
+        else:
+            is_read = show_json(report.value()) if as_json else show_text(report, no_color)
     if is_read and as_json and one_list:
         show_json(values)
     return severest(codes)

@@ -50,9 +50,8 @@ def explained(name: str, known: Iterable[str], what: str) -> Report:
     try:
         return words.page(name)
     except words.UnknownName:
-        refuse(
-            f"{cut(name, NAME_CHARS_MAX)}: no such {what}{near(name, known)}; docs/glossary.md has all words"
-        )
+        told = near(name, known, 3) or "; docs/glossary.md has all words"
+        refuse(f"{cut(name, NAME_CHARS_MAX)}: no such {what}{told}")
 
 
 # Differences.

@@ -119,25 +119,26 @@ def faults(name: str | None) -> Report:
     umi-sim faults
     umi-sim faults storage_torn
     """
-    import attrs
-
     from umi_sim.faults.kinds import KINDS
 
     if name:
         from umi_sim.cli.explain import explained
 
         return explained(name, KINDS, "kind of fault")
+    fields = ("name", "class", "place", "what", "guards")
+    kinds = [(it.name, it.fault_class, it.place.name, it.what, it.guards) for it in KINDS.values()]
     rows = (
-        row(it.name, f"{it.letter} {it.verb:16} {it.what}; {it.guards}", column=24) for it in KINDS.values()
+        row(name, f"{cls}, {place}: {what} {' '.join(guards)}", column=24)
+        for name, cls, place, what, guards in kinds
     )
-    return Report("", rows, lambda: [attrs.asdict(kind) for kind in KINDS.values()])
+    return Report("", rows, lambda: [dict(zip(fields, kind, strict=True)) for kind in kinds])
 
 
 @click.command()
 @click.argument("name", required=False)
 @shows()
 def marks(name: str | None) -> Report:
-    """List the rare places that a sweep must reach: mark, scenario, floor (the share of its runs); or tell one.
+    """List the rare places that a sweep must reach: mark, scenario, floor (share of its runs); or tell one.
 
     \b
     umi-sim marks

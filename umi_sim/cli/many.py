@@ -11,7 +11,7 @@ from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show_json, shows
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, row
-from umi_sim.kernel.wording import near
+from umi_sim.kernel.wording import cut, near
 from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
@@ -137,9 +137,10 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
 
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
     if only and only not in MUTANTS:
-        refuse(f"{only}: no such mutant{near(only, MUTANTS)}; docs/scenarios.md lists all {len(MUTANTS)}")
+        told = near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
+        refuse(f"{cut(only)}: no such planted bug{told}")
     if area and area not in areas:
-        refuse(f"{area}: no such area{near(area, areas)}; known: {', '.join(areas)}")
+        refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
     wanted = [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]
     for number, mutant in enumerate(wanted):
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
@@ -162,8 +163,8 @@ def needs(only: str | None) -> Iterator[Report]:
     rules = [name for name in checked if only in (None, name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]
     if only and not rules and not kinds:
-        what = f"neither a kind of fault nor a rule that is checked{near(only, [*KINDS, *checked])}"
-        refuse(f"{only}: {what}; umi-sim explain lists them")
+        told = near(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
+        refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{told}")
     for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
         code = 0 if need.is_met or need.name not in kinds else HARNESS
         yield Report(matrix.line(need), value=partial(attrs.asdict, need), exit_code=code)

@@ -28,7 +28,7 @@ ERASE: Final = "\r\x1b[K"
 
 @attrs.define
 class View(Owner):
-    """A stage as it is seen: since when, what was done by then, and how long it will still take, if that is known."""
+    """A stage as it is seen: since when, what was done by then, and how long it takes still, if known."""
 
     doing: str = ""
     since_ms: int = 0

@@ -67,6 +67,7 @@ def usual_agent(name: str) -> AgentConfig:
 
 def item_call(item: Item) -> Row:
     """An item as a line of the script; times count from the start of the world."""
+    first: tuple[str, ...]
     match item:
         case Op():
             first, args = ("world.op", item.id, item.agent, item.name), named(item.args, uncut)

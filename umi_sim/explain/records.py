@@ -54,7 +54,7 @@ def in_lines(records: Iterable[Record]) -> Iterator[Row]:
     for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
         agent, reading, event, said = told(record)
         clock = f"{agent} {spaced(reading)}" if isinstance(reading, int) else agent
-        place = f"{record[0]:>6} {step:>5} {spaced(int(str(record[1]))):>17} ms  {clock:19}"
+        place = f"{record[0]!s:>6} {step:>5} {spaced(int(str(record[1]))):>17} ms  {clock:19}"
         yield row("", cut(f"{place}  {event:{EVENT_COLUMN}} {said}", 2 * LINE_CHARS_MAX), hang=HANG, column=0)
 
 

@@ -109,7 +109,7 @@ def details(verdict: Verdict) -> Iterator[Row]:
     """Everything else that is known, in words."""
     from umi_sim.explain.glossary import meaning  # a short report needs no glossary
 
-    config, without_effect = verdict.config, verdict.blunt
+    config, without_effect = verdict.config, verdict.without_effect
     if without_effect:
         yield listed("", labelled("without effect", counted(without_effect)))
     if never := [name for name in config.faults if name not in {**verdict.fired, **without_effect}]:
@@ -188,8 +188,9 @@ def compared(verdict: Verdict, name: str) -> str:
 
 def phases(verdict: Verdict) -> str:
     return (
-        f"{duration(verdict.virtual_ms)} of virtual time; faults until step {verdict.healed_at_step}, then all was "
-        f"healed and {plural(verdict.audit_rows, 'row')} read back; a second drain and a restart changed nothing"
+        f"{duration(verdict.virtual_ms)} of virtual time; faults until step {verdict.healed_at_step}, "
+        f"then all was healed and {plural(verdict.audit_rows, 'row')} read back; "
+        "a second drain and a restart changed nothing"
     )
 
 
@@ -231,7 +232,7 @@ def promise(failure: Failure) -> str:
 
 
 def instead(failure: Failure) -> Iterator[Row]:
-    """What came in place of what was due, as a sentence where it is short: get 'k' answered b'' - nothing was due."""
+    """What came in place of what was due; if it is short, as in: get 'k' answered b'' - nothing was due."""
     due, came = failure.expected, failure.got
     subject = due.partition(": ")[0] + ": "
     if due.startswith(subject) and came.startswith(subject):
@@ -347,7 +348,9 @@ def story(told: Told) -> Iterator[Row]:
 # For programs.
 
 
-COUNTS: Final = ("operations", "replies", "degraded", "fired", "blunt", "skipped", "excused", "marks")
+COUNTS: Final = (
+    "operations", "replies", "degraded", "fired", "without_effect", "skipped", "excused", "marks",
+)  # fmt: skip
 
 
 def as_json(verdict: Verdict) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Words: what anything on the screen means, whether a rule, a fault, a planted bug, a mark, or any other word.
+"""Words: what anything on the screen means, be it a rule, a fault, a planted bug, a mark, or any other word.
 
 Law 1. What a page says is looked up in the glossary, the registries and the code; it cannot fall behind them.
 Law 2. The command that shows a rule bite was run before it is printed.
@@ -19,7 +19,7 @@ from umi_core.messages.requests import REQUESTS
 from umi_core.workflows import WORKFLOWS
 from umi_sim.explain.calls import HANG
 from umi_sim.explain.glossary import meanings
-from umi_sim.faults.kinds import KINDS, Kind
+from umi_sim.faults.kinds import CLASSES, KINDS, FaultKind
 from umi_sim.judge.invariants import ALIASES, RULES, Rule, rule_named
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.kernel import folders
@@ -49,17 +49,6 @@ SEEN: Final = {
     "harness": "by the simulator about itself",
 }
 WHEN: Final = {"cheap": "at each step or reply", "full": "now and then, at a restart and at the end"}
-CLASSES: Final = {
-    "B": "before: nothing happened, and the memory is told so",
-    "L": "lost: nothing happened, and nobody says so",
-    "A": "after: it happened, and nobody says so",
-    "T": "torn: storage dies in the middle and undoes it",
-    "W": "window: lasts for a while",
-    "S": "shape: the answer is malformed",
-    "M": "meaning: the answer is well formed and wrong",
-    "Q": "quirk: legal, but rare",
-    "D": "destroys: something is gone for good, and listed",
-}
 
 
 class UnknownName(KeyError):
@@ -154,7 +143,7 @@ def bug_rows(bugs: Sequence[Mutant]) -> Iterator[Row]:
 
 def guarding(rule: Rule) -> list[str]:
     """The kinds of faults that are there to try this rule."""
-    return [kind.name for kind in KINDS.values() if rule.id in kind.guards.split()]
+    return [kind.name for kind in KINDS.values() if rule.id in kind.guards]
 
 
 def places(name: str) -> list[str]:
@@ -210,9 +199,9 @@ def about_word(name: str) -> Told:
 def about_fault(name: str) -> Told:
     kind = KINDS[name]
     rows = [
-        row("class", f"{kind.letter}, {CLASSES[kind.letter]}"),
+        row("class", f"{kind.fault_class}: {CLASSES[kind.fault_class]}"),
         row("strikes", place_of(kind)),
-        listed("guards", [str(rule_named(each)) for each in kind.guards.split()]),
+        listed("guards", [str(rule_named(each)) for each in kind.guards]),
         listed("shows", [bug.name for bug in MUTANTS.values() if bug.kind == name]),
         whole("page", "docs/faults.md"),
         BLANK,
@@ -227,9 +216,9 @@ def seen_alone(kind: str) -> list[str]:
     return ["--mode", "one_kind", "--set", pinned, "--set", f"faults.{kind}={SEEN_RATE}"]
 
 
-def place_of(kind: Kind) -> str:
-    service, verb = kind.verb.split(".")
-    return f"any call of {service}" if verb == "any" else kind.verb
+def place_of(kind: type[FaultKind]) -> str:
+    service, _, verb = kind.place.name.partition(".")
+    return f"any call of {service}" if verb == "any" else kind.place.name
 
 
 def about_bug(name: str) -> Told:

@@ -12,14 +12,16 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
-from umi_sim.faults.kinds import ArgsMaker
+from umi_sim.faults.agent import Crash, CrashAgain
+from umi_sim.faults.clock import jump_signs
+from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
-from umi_sim.scenario.action_set import JUMPS, Alphabet, Known
+from umi_sim.scenario.action_set import Alphabet, Known
 from umi_sim.world.agent import Agent, must_be_quiet
-from umi_sim.world.source import strikes
 from umi_sim.world.world import World
 
 STEPS_PER_LETTER_MAX: Final = 2_000
@@ -78,7 +80,7 @@ class Hand:
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         way, place = self.way, len(self.places)
         self.places.append(verb)
-        if way is None or place != way.place or not strikes(way.kind, verb):
+        if way is None or place != way.place or not KINDS[way.kind].is_at(verb):
             return None
         args = make_args(way.kind, self.draw)
         if args is None:
@@ -150,12 +152,10 @@ def letters(world: Explored, alphabet: Alphabet) -> Iterator[Letter]:
             for number, (_, args) in enumerate(alphabet.requests):
                 if told(world, agent, args) is not None:
                     yield Letter("request", agent.name, number)
-        if any(kind.startswith("agent_") for kind in alphabet.faults):
+        if any(KINDS[kind].group == "agent" for kind in alphabet.faults):
             yield Letter("crash", agent.name)
-        for kind in JUMPS:
-            if kind in alphabet.faults:
-                sign = -1 if kind == "clock_jump_back" else 1
-                yield from (Letter("jump", agent.name, sign * by_ms) for by_ms in alphabet.advance_ms)
+        for sign in jump_signs(alphabet.faults):
+            yield from (Letter("jump", agent.name, sign * by_ms) for by_ms in alphabet.advance_ms)
     due_ms = world.next_due() if alphabet.interleave else None
     if due_ms is not None:
         count = sum(1 for _ in world.ready(due_ms))
@@ -191,12 +191,8 @@ def ways(hand: Hand, letter: Letter, alphabet: Alphabet) -> Iterator[Letter]:
     for place, verb in enumerate(hand.places if letter.kind in STRUCK else ()):
         for kind in alphabet.faults:
             is_rest = letter.kind == "request" and place == 0 and verb == "agent.event"
-            if strikes_here(kind, verb) and not is_rest:  # a crash at rest is a letter of its own
+            if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is a letter of its own
                 yield attrs.evolve(letter, way=Way(kind, place))
-
-
-def strikes_here(kind: str, verb: str) -> bool:
-    return kind not in JUMPS and strikes(kind, verb)
 
 
 def next_way(hand: Hand, letter: Letter) -> Letter | None:
@@ -242,7 +238,7 @@ def play(world: Explored, letter: Letter, alphabet: Alphabet) -> None:
 def crash_way(agent: Agent) -> Way:
     """A crash strikes before the request that comes with it is heard."""
     is_recovering = agent.memory is not None and agent.memory.state.phase == "recovering"
-    return Way("agent_crash_again" if is_recovering else "agent_crash", 0)
+    return Way((CrashAgain if is_recovering else Crash).name, 0)
 
 
 def issue(world: Explored, agent: Agent, name: str, args: Args) -> None:

@@ -27,6 +27,7 @@ from umi_core.tiers import session
 from umi_core.tiers.working import WorkingTier
 from umi_sim.explore.play import Explored, inspector_of
 from umi_sim.explore.symmetry import exchangeable, same_agents
+from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.oracle.core_model import CoreModel, Register
 from umi_sim.judge.oracle.judge import AgentModel
 from umi_sim.judge.oracle.sessions import OpenSave, Saved, Session, Sessions
@@ -73,7 +74,7 @@ class Likeness:
         has_keys = any("request_key" in args for _, args in alphabet.requests)
         self.is_scanned = "rebalance" in asked or bool(config.memory.get("auto_rebalance", True))
         self.keeps_receipts = has_keys or self.is_scanned
-        self.has_model = any(kind.startswith("model_") for kind in alphabet.faults)
+        self.has_model = any(KINDS[kind].group == "model" for kind in alphabet.faults)
 
     def digest(self, world: Explored) -> bytes:
         """The same for worlds that are alike."""
@@ -108,7 +109,7 @@ class Writer:
     def whole(self) -> Plain:
         world = self.world
         agents = [self.agent(world.agents[name]) for name in self.order]
-        queue = [[due_ms - self.now_ms, self.put(message)] for due_ms, _, message in sorted(world.mail.queue)]
+        queue = [[at_ms - self.now_ms, self.put(told)] for at_ms, _, told in sorted(world.network.queue)]
         sessions = self.put(inspector_of(world).oracle.sessions)
         services = self.services(world.services)
         order = sorted(it for it in self.mentions if isinstance(it, str) and it.startswith("ent_"))
@@ -138,8 +139,11 @@ class Writer:
         heard = (
             [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
         )
-        dead_ms = max(0, services.dead_until_ms - self.now_ms)
-        return [self.put(services.storage), away, dead_ms, self.put(heard)]
+        stores = [
+            [name, self.put(store.storage), max(0, store.dead_until_ms - self.now_ms)]
+            for name, store in services.stores.items()
+        ]
+        return [stores, away, self.put(heard)]
 
     # Any value.
 

@@ -1,1 +1,12 @@
-"""What can go wrong, place by place: when a fault strikes, and what it does."""
+"""What can go wrong, place by place. A kind of fault is one class, and all else is derived from it.
+
+declaration.py   how a kind is declared, and what is derived
+kinds.py         all of them
+model.py embedder.py storage.py network.py agent.py clock.py    the kinds, by place
+service.py       what model, embedder and storage have in common
+edits.py         families of changes of a model's reply
+words.py         the words of these changes
+arguments.py     what a fault is told by: what may be said, how it is drawn
+window.py        faults that last
+luck.py          what is drawn when one strikes
+"""

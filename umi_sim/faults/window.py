@@ -1,26 +1,30 @@
-"""Windows: faults that last, one at a time in one place, with as long a rest after each as it took."""
+"""Windows: faults that last. At most one fault window per place; after N ms open, N ms closed."""
+
+from typing import Any, Final
 
 import attrs
 
 from umi_core.data import Owner
-from umi_sim.faults.kinds import WINDOW_MS_MAX, Draw, log_uniform
-from umi_sim.record.items import Args
+
+WINDOW_MS_MAX: Final = 60_000
 
 
 @attrs.define
 class Window(Owner):
-    """Until when the last one lasts, and from when on the next one may start."""
+    """Until when the last one lasts, from when on the next one may start, and the fault that lasts."""
 
     end_ms: int = 0
     rested_ms: int = 0
+    fault: Any = None
 
-    def begin(self, now_ms: int, for_ms: int) -> None:
+    def begin(self, now_ms: int, for_ms: int, fault: object = None) -> None:
         self.end_ms = now_ms + for_ms
         self.rested_ms = self.end_ms + for_ms
+        self.fault = fault
 
     def is_open(self, now_ms: int) -> bool:
         return now_ms < self.end_ms
 
-    def args(self, now_ms: int, draw: Draw) -> Args | None:
-        """How long the next one takes; None if it is too early for one."""
-        return {"for_ms": log_uniform(draw, "for_ms", WINDOW_MS_MAX)} if now_ms >= self.rested_ms else None
+    def is_rested(self, now_ms: int) -> bool:
+        """Whether the next one may start."""
+        return now_ms >= self.rested_ms

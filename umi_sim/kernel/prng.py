@@ -124,6 +124,11 @@ def keyed(key: bytes, data: str) -> int:
     return Keyed(key).draw(data)
 
 
+def highest(key: bytes, names: Iterable[str]) -> str:
+    """The name with the highest keyed draw: a name that is added wins some choices, and moves no others."""
+    return max(names, key=Keyed(key).draw)
+
+
 def stream_key(seed: int, path: Iterable[str | int]) -> bytes:
     """The 32 bytes a stream or a keyed draw is made from. Worth keeping: it costs more than a draw."""
     assert 0 <= seed <= SEED_MAX, seed

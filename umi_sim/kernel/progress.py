@@ -18,8 +18,8 @@ from umi_core.data import Owner
 class Stage(Owner):
     """What is being done, and how much of it; `of` 0: nobody knows. `seconds`: it ends then, come what may.
 
-    `within` tells how many operations of how many the run under way has begun; it is shown where they are
-    the unit.
+    `within`: how many operations the run under way has begun, of how many if that is known; it is shown
+    where operations are the unit.
     """
 
     doing: str = ""

@@ -6,6 +6,7 @@ from typing import Final
 
 LINE_CHARS_MAX: Final = 120
 NAME_CHARS_MAX: Final = 60
+KNOWN_COUNT_MAX: Final = 12
 UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 UNSEEN: Final = re.compile(  # controls, lone surrogates, joiners, bidi marks, separators, tags, no characters
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
@@ -46,10 +47,11 @@ def code_of(char: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def near(name: str, known: Iterable[str], most: int = 3) -> str:
-    """What may have been meant by an unknown name, as the end of a complaint; nothing if nothing is like it."""
+def near(name: str, known: Iterable[str], most: int = 1) -> str:
+    """The end of a complaint about an unknown name: what may have been meant, else a small choice."""
     import difflib  # nobody who types well needs it
 
     names = {each.lower(): each for each in known}
     close = [names[each] for each in difflib.get_close_matches(name[:NAME_CHARS_MAX].lower(), names, most)]
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    listed = f"; known: {', '.join(names.values())}" if 0 < len(names) <= KNOWN_COUNT_MAX else ""
+    return f"; did you mean {' or '.join(close)}?" if close else listed

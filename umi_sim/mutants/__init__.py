@@ -69,7 +69,7 @@ class Mutant(Data):
         if not self.kind:
             return self.settings
         alone = {"scenario.swarm.mode": "one_kind", "scenario.swarm.pin.kind": self.kind}
-        rate = QUIRK_RATE if KINDS[self.kind].letter == "Q" else RATE
+        rate = QUIRK_RATE if KINDS[self.kind].fault_class == "quirk" else RATE
         return {**SMALL, **alone, f"faults.{self.kind}": rate, **self.settings}
 
     @property

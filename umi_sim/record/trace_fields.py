@@ -10,6 +10,7 @@ from typing import Final
 from umi_core.codec import DECODERS, plain
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
+    MAIN,
     Asked,
     AskModel,
     ByFilter,
@@ -42,9 +43,9 @@ def effect_fields(effect: Asked) -> tuple[Field, ...]:
         case Embed():
             return "embed", effect.request_id, list(effect.texts)
         case Read(query=ByIds(addresses=addresses)):
-            return "read", effect.request_id, [address.id for address in addresses]
+            return at_store("read", effect), effect.request_id, [address.id for address in addresses]
         case Read():
-            return "read", effect.request_id, plain(effect.query)
+            return at_store("read", effect), effect.request_id, plain(effect.query)
         case Commit():
             return commit_fields(effect)
     raise AssertionError(effect)
@@ -55,7 +56,12 @@ def commit_fields(commit: Commit) -> tuple[Field, ...]:
     digests: list[Field] = [receipt.plan_digest for receipt in receipts]
     expects: list[Field] = [expect.version for expect in commit.expects]
     ids = [write.address.id for write in commit.writes]
-    return "commit", commit.request_id, commit.key, ids, expects, digests
+    return at_store("commit", commit), commit.request_id, commit.key, ids, expects, digests
+
+
+def at_store(verb: str, effect: Read | Commit) -> str:
+    """`read`, or `read legacy` if it is for another store than the main one."""
+    return verb if effect.store == MAIN else f"{verb} {effect.store}"
 
 
 def answer_fields(answer: Answer) -> tuple[Field, ...]:

@@ -6,7 +6,7 @@ Law 2. From then on the record says nothing: items, luck and order are the gener
 
 from collections.abc import Sequence
 
-from umi_sim.faults.kinds import ArgsMaker
+from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import Known

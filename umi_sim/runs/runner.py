@@ -29,6 +29,7 @@ from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.clock import SimClock
+from umi_sim.kernel.progress import NOW
 from umi_sim.record.items import Args, Item
 from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
@@ -91,6 +92,12 @@ class Run(Owner):
     healed_step_max: int = sys.maxsize
     audit_rows: int = 0
 
+    def progress(self) -> tuple[int, int]:
+        """How many operations have begun, of how many that will come under faults; 0: nobody knows."""
+        is_drawn = self.phase == "safety" and not isinstance(self.source, Replay)
+        of = self.config.operations_max * len(self.config.agents) if is_drawn else 0
+        return self.world.tally.operations.total(), of
+
     def live(self) -> None:
         """All phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
         self.world.run_until_quiet(self.config.steps_max)
@@ -132,7 +139,7 @@ class Run(Owner):
 
     @property
     def step_max(self) -> int:
-        return self.world.step_count + 20 * len(self.world.mail.queue) + 10_000
+        return self.world.step_count + 20 * len(self.world.network.queue) + 10_000
 
     def ask(self, agent: Agent, kind: str, name: str, args: Args) -> Reply:
         """A request of a phase, answered."""
@@ -337,6 +344,7 @@ def run_of(
 
 def outcome_of(live: Run) -> Failure | None:
     """Live it to its end."""
+    NOW.within = live.progress
     try:
         live.world.begin()
         live.live()
@@ -391,7 +399,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
         skipped |= source.unused()
     if changed := len(world.services.sayings.changed):
         skipped["prompt changed"] = changed
-    digest = world.services.storage.digest().hex()[:16]
+    digest = world.services.digest().hex()[:16]
     story = tuple(world.story)[-STORY_SHOWN:]
     if failure is not None:
         story = (*story, Event(failure.step, failure.world_ms, failure.item, failure.message))
@@ -402,7 +410,7 @@ def verdict_of(live: Run, failure: Failure | None) -> Verdict:
     return Verdict(
         live.config, tuple(source.record), failure, world.trace.hexdigest(), tuple(world.trace.prefixes),
         world.trace.every, world.step_count, ordered(tally.operations), ordered(tally.replies),
-        ordered(tally.degraded), ordered(tally.fired), ordered(tally.blunt), ordered(skipped),
+        ordered(tally.degraded), ordered(tally.fired), ordered(tally.without_effect), ordered(skipped),
         ordered(tally.excused), ordered(marks), world.crash_count, world.now_ms,
         live.healed_at_step, live.audit_rows, digest, story,
         tuple(loss.told for loss in world.services.atlas.losses), model=world.services.sayings.kept(),

@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.messages.requests import REQUESTS
+from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.strict_json import BadValue
 from umi_sim.formats.toml_reader import (
@@ -34,12 +35,6 @@ from umi_sim.record.run_config import RunConfig
 REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
 START_MS: Final = 1_700_000_000_000
-STRUCK: Final = (
-    "model.ask", "embedder.embed", "storage.any", "storage.read", "storage.commit",
-)  # fmt: skip
-UNTOLD: Final = ("storage_full", "storage_index_lag", "embed_drift")  # what they leave, no likeness tells
-CRASHES: Final = ("agent_crash", "agent_crash_again")
-JUMPS: Final = ("clock_jump_forward", "clock_jump_back")
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
@@ -69,7 +64,7 @@ class Alphabet(Data):
 
     @property
     def may_jump_back(self) -> bool:
-        return "clock_jump_back" in self.faults
+        return -1 in jump_signs(self.faults)
 
 
 def read(value: object) -> Alphabet:
@@ -127,12 +122,13 @@ def known_of(value: object) -> Known | None:
 
 
 def fault(value: object) -> str:
-    """A kind that strikes a call of a service, a crash or a jump; others are no letters yet."""
+    """A kind that may be played: a fault of a service that leaves nothing untold, a crash or a jump."""
     name: str = text("|".join(KINDS), "the name of a fault kind")(value)
-    kind = KINDS[name]
-    is_known = kind.verb in STRUCK and kind.letter != "D" and name not in UNTOLD
-    is_letter = is_known or name in (*CRASHES, *JUMPS)
-    return name if is_letter else fail("a fault of a service, a crash, or a jump of a clock", value)
+    return (
+        name
+        if KINDS[name].is_explored
+        else fail("a fault of a service, a crash, or a jump of a clock", value)
+    )
 
 
 def waits(value: object) -> tuple[int, ...]:

@@ -35,7 +35,6 @@ from umi_sim.formats.toml_reader import (
     is_whole,
     line,
     names,
-    near,
     put,
     rate,
     ratio,
@@ -50,7 +49,7 @@ from umi_sim.judge import equivalences
 from umi_sim.judge.invariants import RULES
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
-from umi_sim.kernel.wording import escaped
+from umi_sim.kernel.wording import escaped, near
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
@@ -67,9 +66,8 @@ def find(name_or_path: str) -> "Scenario":
     """A shipped scenario by its id, or the file at a path that ends in .toml."""
     known = shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
-        raise BadScenario(
-            f"{shown(name_or_path)}: no such scenario{near(name_or_path, known)}; umi-sim scenarios lists them"
-        )
+        told = near(name_or_path, known) or "; umi-sim scenarios lists them"
+        raise BadScenario(f"{shown(name_or_path)}: no such scenario{told}")
     return load(known.get(name_or_path) or Path(name_or_path))
 
 
@@ -283,7 +281,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if op["agent"] not in "abcd"[:count_min]:
             yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
     if scenario.pin.get("loss") is False:
-        for name in [name for name in scenario.faults or {} if name in KINDS and KINDS[name].letter == "D"]:
+        destroying = [name for name, kind in KINDS.items() if kind.fault_class == "destroys"]
+        for name in [name for name in scenario.faults or {} if name in destroying]:
             yield f"faults.{name}", "destroys, and scenario.swarm.pin.loss is false"
     possible = possible_kinds(scenario)
     if scenario.swarm.get("mode") == "one_kind" and not possible:

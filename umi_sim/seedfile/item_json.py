@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.limits import DAY_MS
 from umi_core.messages.requests import REQUESTS
-from umi_sim.faults.content import KINDS as CONTENT_KINDS
+from umi_sim.faults.arguments import REQUIRED
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.strict_json import (
     BadValue,
@@ -29,7 +28,7 @@ from umi_sim.formats.strict_json import (
     text,
     whole,
 )
-from umi_sim.formats.values import WORDS, args_to_json, of_type, op_args, types_of
+from umi_sim.formats.values import WORDS, args_to_json, op_args, types_of
 from umi_sim.kernel.clock import RATE_FACTOR_MAX
 from umi_sim.kernel.prng import DENOMINATOR_MAX
 from umi_sim.record.items import ITEM_KINDS, Args, ClockMove, Fault, Item, Op
@@ -92,20 +91,17 @@ def unpacked_chars(value: Json) -> int:
 # Reading.
 
 
-def fault_args(kind: str, args: Json, path: str) -> Args:
-    """The arguments of a fault; what strikes without drawing has none."""
-    given: dict[str, Json] = fault_table(kind)(args, path)
-    readers = FAULT_ARGS.get(kind, {})
-    plain = {name: value for name, value in PLAIN_ARGS.items() if name in readers}
-    return given | {name: value for name, value in plain.items() if name not in given}
+def fault_args(name: str, args: Json, path: str) -> Args:
+    """The arguments of a fault; those that a file does not say are as its class says."""
+    given: Args = fault_table(name)(args, path)
+    return KINDS[name].whole_args(given)
 
 
 @cache
-def fault_table(kind: str) -> Reader:
-    if kind in CONTENT_KINDS:
-        return table(CONTENT_ARGS)
-    readers = FAULT_ARGS.get(kind, {})
-    return table(readers, *(key for key in readers if key not in PLAIN_ARGS))
+def fault_table(name: str) -> Reader:
+    kind = KINDS[name]
+    needs = [name for name, argument in kind.arguments.items() if argument.default is REQUIRED]
+    return table({name: argument.read for name, argument in kind.arguments.items()}, *needs)
 
 
 # What each kind of item, fault and move has.
@@ -146,39 +142,6 @@ ARGS_OF: Final[dict[str, Callable[[dict[str, Json], str], Args]]] = {
     "op": lambda fields, path: op_args(fields["name"], fields["args"], path),
     "fault": lambda fields, path: fault_args(fields["fault"], fields["args"], path),
     "clock": lambda fields, path: MOVES[fields["move"]](fields["args"], path),
-}
-
-COUNT: Final = whole(0, 2**53 - 1)
-DAY: Final = whole(0, DAY_MS)  # the world goes on while a link holds something, so it must end
-AFTER: Final = {"after_ms": COUNT}
-FOR: Final = {"for_ms": COUNT}
-TOLD: Final = {"told": one_of(("nothing", "unknown", "timeout"), "value")}
-PLAIN_ARGS: Final = {"told": "nothing", "latent": False, "masked": False}  # what a file need not say
-VECTOR: Final = {"index": COUNT, "choice": COUNT}
-ROW: Final = {"index": COUNT, "other": COUNT}
-DOWN: Final = {"down_ms": COUNT}
-FAULT_ARGS: Final[dict[str, dict[str, Reader]]] = {
-    "model_timeout": AFTER, "embed_timeout": AFTER, "model_slow": AFTER, "storage_slow": AFTER,
-    "model_rate_limited": {"retry_after_ms": COUNT}, "embed_rate_limited": {"retry_after_ms": COUNT},
-    "model_misdirected": {"text": of_type(str)},
-    "model_unavailable": FOR, "embed_unavailable": FOR, "storage_unavailable": FOR, "storage_crash": FOR,
-    "storage_torn": {"count": COUNT, **FOR}, "storage_lost": TOLD, "storage_reply_lost": TOLD,
-    "embed_zero": VECTOR, "embed_wrong_dims": VECTOR, "embed_short": VECTOR, "embed_not_finite": VECTOR,
-    "embed_out_of_range": VECTOR, "embed_collision": ROW, "embed_permuted": {"turn": COUNT},
-    "storage_full": {"spare_bytes": COUNT, **FOR}, "storage_index_lag": {"lag_ms": COUNT, **FOR},
-    "storage_damaged": {"index": COUNT, "latent": flag}, "storage_ack_early": FOR, "storage_wiped": FOR,
-    "storage_misdirected": {**ROW, "masked": flag}, "storage_repeat_row": ROW,
-    "storage_bit_flip": {"byte": COUNT, "bit": COUNT, "latent": flag},
-    "storage_short_page": {"count": COUNT},
-    "storage_shuffled": {"turn": COUNT}, "agent_crash": DOWN, "agent_crash_again": DOWN,
-    "agent_lower_limit": {"core_entry_count_max": COUNT, **DOWN},
-    "link_delay": {"delay_ms": DAY}, "link_reorder": {"wait_ms": DAY}, "link_duplicate": {"after_ms": DAY},
-    "link_clog": {"for_ms": DAY}, "link_partition": {"for_ms": DAY},
-    "agent_pause": {"clock": one_of(("runs", "stands"), "value"), "for_ms": DAY},
-}  # fmt: skip
-CONTENT_ARGS: Final[dict[str, Reader]] = {
-    **dict.fromkeys(("text", "before", "after", "json", "key", "members", "path", "other"), of_type(str)),
-    **dict.fromkeys(("keep", "at", "times"), COUNT),
 }
 
 

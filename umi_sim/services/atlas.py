@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_core.messages.effects import MAIN
 from umi_core.rows import Address
 
 REBUILT: Final = ("vector",)
@@ -20,12 +21,13 @@ OWN_CHECKSUM: Final = ("session",)  # a flipped byte of any other row would be n
 
 @attrs.frozen
 class Loss(Data):
-    """What happened to which keys, at which event and world time; no keys: everything there was."""
+    """What happened to which keys of a store, when, and at which event; no keys: everything there was."""
 
     kind: str
     event: str
     at_ms: int
     keys: tuple[Address, ...] = ()
+    store: str = MAIN
 
     @property
     def owner(self) -> str:
@@ -36,7 +38,8 @@ class Loss(Data):
     def told(self) -> str:
         """One line for people."""
         keys = ", ".join(f"{key.kind} {key.id}" for key in self.keys) or "everything"
-        return f"{keys} by {self.kind} at {self.event}, {self.at_ms} ms"
+        store = "" if self.store == MAIN else f" of {self.store}"
+        return f"{keys}{store} by {self.kind} at {self.event}, {self.at_ms} ms"
 
 
 @attrs.define
@@ -60,11 +63,11 @@ class Atlas(Owner):
     def is_wiped(self) -> bool:
         return any(not loss.keys for loss in self.losses)
 
-    def lose(self, kind: str, event: str, at_ms: int, *keys: Address) -> None:
+    def lose(self, kind: str, event: str, at_ms: int, *keys: Address, store: str = MAIN) -> None:
         """Written down, unless it can be made again."""
         lost = tuple(key for key in keys if key.kind not in REBUILT)
         if lost or not keys:
-            self.losses.append(Loss(kind, event, at_ms, lost))
+            self.losses.append(Loss(kind, event, at_ms, lost, store))
 
     def has_struck(self, op_id: str) -> bool:
         """Whether what this operation was told to be stored may not be."""

@@ -1,24 +1,23 @@
 """The services that agents share: model, embedder and storage.
 
 A service answers from its state at the instant a call arrives; a commit is durable one flush later. What a
-fault does to a call stands in strikes/.
+fault does to a call stands in umi_sim/faults/.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from types import MappingProxyType
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Read
-from umi_sim.record.items import Args
+from umi_core.messages.effects import MAIN, Asked, AskModel, Commit, Embed, FailureKind, Read
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.embedder import embed
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
+from umi_sim.services.stores import Store
 
 SERVICE_OF: Final[dict[type[Asked], str]] = {
     AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage",
@@ -26,7 +25,6 @@ SERVICE_OF: Final[dict[type[Asked], str]] = {
 VERB_OF: Final[dict[type[Asked], str]] = {
     AskModel: "model.ask", Embed: "embedder.embed", Read: "storage.read", Commit: "storage.commit",
 }  # fmt: skip
-NO_ARGS: Final[Args] = MappingProxyType({})
 
 
 @attrs.frozen
@@ -41,6 +39,13 @@ class Call(Data):
     step: str
     effect: Asked
     sent_ms: int
+
+    @property
+    def service(self) -> str:
+        """Whom it is for: `model`, `embedder`, `storage`, or `storage.NAME` if not the main store."""
+        store = getattr(self.effect, "store", MAIN)
+        service = SERVICE_OF[type(self.effect)]
+        return service if store == MAIN else f"{service}.{store}"
 
     @property
     def verb(self) -> str:
@@ -77,41 +82,35 @@ class Flush(Data):
 Handled = Later | Flush | None
 
 
-@attrs.frozen
-class Tight(Data):
-    """Storage has this capacity for a while."""
-
-    until_ms: int
-    capacity_bytes: int
-
-
-@attrs.frozen
-class Lag(Data):
-    """Meanwhile searches did not know what was younger than `lag_ms`."""
-
-    until_ms: int
-    lag_ms: int
-
-
 class Services:
     """Model, embedder and storage of one world."""
 
-    def __init__(self, dims: Mapping[str, int], capacity_bytes: int | None = None, loss_max: int = 0) -> None:
+    def __init__(
+        self,
+        dims: Mapping[str, int],
+        capacity_bytes: int | None = None,
+        loss_max: int = 0,
+        stores: Sequence[str] = (MAIN,),
+    ) -> None:
         self.atlas = Atlas(loss_max)
-        self.wiped_ms = -1
         self.on_wipe: Callable[[int], None] = lambda down_ms: None  # all who use storage restart with it
-        self.storage = SimStorage(capacity_bytes=capacity_bytes)
-        self.capacity_bytes = capacity_bytes
-        self.tight: Tight | None = None
-        self.lags: list[Lag] = []
+        self.stores = {name: Store(capacity_bytes) for name in stores}
         self.now_ms = 0
-        self.away_until_ms: dict[str, int] = {}
-        self.dead_until_ms = 0
+        self.away_until_ms: dict[str, int] = {}  # by service
         self.last_text = ""
         self.sayings = Sayings()
         self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
+
+    @property
+    def storage(self) -> SimStorage:
+        """The main store."""
+        return self.stores[MAIN].storage
+
+    def store_of(self, effect: Read | Commit) -> Store:
+        """The store that an effect is for."""
+        return self.stores[effect.store]
 
     def arrived(self, call: Call, now_ms: int) -> str:
         """What a keyed draw about this call is about: for model and embedder the question, else its name."""
@@ -134,23 +133,20 @@ class Services:
 
     def is_away(self, call: Call, now_ms: int) -> str:
         """Why the service strikes every call right now: dead, away, or not at all."""
-        service = SERVICE_OF[type(call.effect)]
-        is_cut_off = call.sent_ms <= self.wiped_ms
-        if service == "storage" and (now_ms < self.dead_until_ms or is_cut_off):
+        effect = call.effect
+        if isinstance(effect, Read | Commit) and self.store_of(effect).is_dead(call.sent_ms, now_ms):
             return "dead"
-        return "away" if now_ms < self.away_until_ms.get(service, 0) else ""
+        return "away" if now_ms < self.away_until_ms.get(call.service, 0) else ""
 
     def turn_to(self, now_ms: int) -> None:
-        """It is now this time: windows that change storage itself begin or end."""
+        """It is now this time: windows that change a store itself begin or end."""
         self.now_ms = now_ms
-        tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
-        self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
-        lags = [lag.lag_ms for lag in self.lags if now_ms < lag.until_ms]
-        self.storage.horizon_ms = now_ms - max(lags) if lags else None
+        for store in self.stores.values():
+            store.turn_to(now_ms)
 
     def lag_since(self, at_ms: int) -> int:
-        """The longest lag that searches have had since then, in milliseconds."""
-        return max((lag.lag_ms for lag in self.lags if at_ms < lag.until_ms), default=0)
+        """The longest lag that searches of the main store have had since then, in milliseconds."""
+        return self.stores[MAIN].lag_since(at_ms)
 
     def handle(self, call: Call, now_ms: int) -> Handled:
         """What comes of a call that arrives now and that no fault strikes."""
@@ -158,7 +154,7 @@ class Services:
         if away:
             return None if away == "dead" else failed(call, "unavailable", now_ms)
         if isinstance(call.effect, Commit):
-            return Flush(self.storage.arrive(call.effect, call.agent), "true")
+            return self.begin_commit(call, call.effect, "true")
         return Later(self.answer(call), now_ms)
 
     def answer(self, call: Call) -> Answer:
@@ -173,13 +169,23 @@ class Services:
                 vectors = tuple(embed(text, dims, self.vector_turn) for text in effect.texts)
                 return Embedded(effect.request_id, vectors)
             case Read():
-                return self.storage.read(effect.request_id, effect.query)
+                return self.store_of(effect).storage.read(effect.request_id, effect.query)
         raise AssertionError(effect)
 
+    def begin_commit(self, call: Call, commit: Commit, told: str | int) -> Flush:
+        """The batch has arrived at its store, and becomes durable one flush later."""
+        return Flush(self.store_of(commit).storage.arrive(commit, call.agent), told)
+
+    def give_up(self, call: Call, flush: Flush) -> None:
+        """The batch will not become durable."""
+        assert isinstance(call.effect, Commit)
+        self.store_of(call.effect).storage.pending.pop(flush.ticket, None)
+
     def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
-        """The batch becomes durable, if storage has not died since; what the sender is told of it."""
+        """The batch becomes durable, if its store has not died since; what the sender is told of it."""
+        assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
-        answer = self.storage.flush(flush.ticket, now_ms)
+        answer = self.store_of(call.effect).storage.flush(flush.ticket, now_ms)
         if answer is None or flush.told == "nothing":
             return None
         answer = attrs.evolve(answer, request_id=call.effect.request_id)
@@ -187,19 +193,22 @@ class Services:
             answer = EffectFailed(call.effect.request_id, doubt)
         return Later(answer, flush.told if isinstance(flush.told, int) else now_ms)
 
-    def wipe(self, now_ms: int, for_ms: int) -> None:
-        """Storage is empty after it was away for a while, and whoever used it begins anew."""
-        self.storage.wipe()
-        self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
+    def wipe(self, store: Store, for_ms: int) -> None:
+        """A store is empty after it was away for a while, and whoever used it begins anew."""
+        store.wipe(self.now_ms, for_ms)
         self.on_wipe(max(1, for_ms))
 
     def heal(self, now_ms: int) -> None:
-        """All windows end, and there is room for everything. What the embedder has become it stays."""
+        """All windows end. What the embedder has become it stays."""
         self.away_until_ms.clear()
-        self.dead_until_ms = 0
-        self.capacity_bytes = self.tight = None
-        self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]
-        self.turn_to(now_ms)
+        for store in self.stores.values():
+            store.heal(now_ms)
+        self.now_ms = now_ms
+
+    def digest(self) -> bytes:
+        """32 bytes over all that is durable in any store."""
+        first, *others = [store.storage.digest() for store in self.stores.values()]
+        return blake2b(b"".join((first, *others)), digest_size=32).digest() if others else first
 
 
 def question(effect: AskModel | Embed) -> tuple[str, str]:

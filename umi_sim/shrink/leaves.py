@@ -11,6 +11,7 @@ import attrs
 
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Turn
+from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.strict_json import BadValue
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.seedfile import item_json
@@ -23,7 +24,6 @@ Place = tuple[str, Way]  # id of the item, way to the value
 
 # An id: it names what it was made from, or nothing. A long word is looked at once.
 DERIVED: Final = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{12,}")
-WORDS: Final = {"told": "nothing", "clock": "runs"}  # arguments of faults that are one of a few words
 
 
 def leaves(value: object, way: Way = ()) -> Iterator[tuple[Way, object]]:
@@ -106,6 +106,12 @@ def simplify(leaf: object, works: Callable[[object], bool]) -> object:
         case tuple():
             return fewer(leaf, lambda kept: works(tuple(kept)))
     return leaf
+
+
+def plainest_word(kind: str, way: Way) -> str | None:
+    """Of an argument of a fault that is one of a few words: the first of them."""
+    argument = KINDS[kind].arguments.get(str(way[-1])) if way else None
+    return argument.words[0] if argument is not None and argument.words else None
 
 
 def optional(op: Op) -> list[str]:

@@ -11,7 +11,7 @@ import attrs
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.shrink.candidate import Candidate
-from umi_sim.shrink.leaves import WORDS, Place, optional, places, simplify, with_leaves
+from umi_sim.shrink.leaves import Place, optional, places, plainest_word, simplify, with_leaves
 from umi_sim.shrink.reduction import lower
 from umi_sim.shrink.search import Search
 
@@ -187,8 +187,9 @@ def letters(value: str | bytes) -> list[str | bytes]:
 
 def fault_arguments(search: Search) -> None:
     """Positions, durations and texts of faults; jumps of clocks, and clocks that are off."""
+    kinds = {item.id: item.fault for item in search.best.items if isinstance(item, Fault)}
     for place, leaf in places(search.best, Fault):
-        word = WORDS.get(str(place[1][-1])) if place[1] else None
+        word = plainest_word(kinds[place[0]], place[1])
         if word is not None and leaf != word:
             with_a_leaf(search, place, word)
         else:

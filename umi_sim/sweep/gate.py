@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from umi_sim.faults.kinds import ArgsMaker
+from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Fault, Op
 from umi_sim.record.run_config import RunConfig

@@ -36,11 +36,8 @@ def lines(outcome: Outcome) -> Iterator[Line]:
     if outcome.is_interrupted:
         yield row("stopped", "interrupted: this is what had been run by then")
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
-    for label, counts in (
-        ("replies", totals.replies),
-        ("excused", +totals.excused),
-        ("struck", totals.fired),
-    ):
+    told = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
+    for label, counts in told.items():
         if counts:
             yield listed(label, counted(in_order(counts)))
     if never := [name for name in kinds_of(outcome.files.values()) if name not in totals.fired]:
@@ -68,11 +65,8 @@ def failures(outcome: Outcome) -> str:
     """What is wrong, most important first."""
     totals = outcome.totals
     found = f"{totals.failed} failed, {len(totals.found)} different" if totals.found else ""
-    old = (
-        f"{plural(len(outcome.still_failing), 'earlier failure')} still there"
-        if outcome.still_failing
-        else ""
-    )
+    still = len(outcome.still_failing)
+    old = f"{plural(still, 'earlier failure')} still there" if still else ""
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
     unseen = f"planted bug {' and '.join(outcome.unseen)} not seen" if outcome.unseen else ""
     nothing = "every promise kept" if totals.runs else "nothing was run"
@@ -117,14 +111,11 @@ def kept_rows(outcome: Outcome) -> Iterator[Row]:
     if not outcome.kept:
         return
     gone = sum(each.is_removed for each in outcome.kept)
+    bare = sum(class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept)
     counts = {
-        "still fail": len(outcome.still_failing),
-        "removed after three passes": gone,
-        "without items to replay": sum(
-            class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept
-        ),
-        "cannot be read": len(outcome.unreadable),
-    }
+        "still fail": len(outcome.still_failing), "removed after three passes": gone,
+        "without items to replay": bare, "cannot be read": len(outcome.unreadable),
+    }  # fmt: skip
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)
     yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{said}")
     for each in outcome.still_failing:
@@ -196,22 +187,20 @@ def reached_lines(outcome: Outcome) -> Iterator[Line]:
     known = {f"{each.name}: {what}": None for each in (*steps, *replies) for what in each.counts}
     others = (row("", f"{name}: {marks[name]}") for name in sorted(marks) if name not in known)
     yield from headed("OTHER marks", others)
-    lacking = [
-        listed(name, what or ["never"], column=REACHED_COLUMN) for name, what in reached.never(marks, judged)
-    ]
-    yield from headed(
-        "NEVER reached" if lacking else "NEVER reached: nothing, all that is possible was met", lacking
-    )
+    never = list(reached.never(marks, judged))
+    lacking = (listed(name, what or ["never"], column=REACHED_COLUMN) for name, what in never)
+    yield from headed("NEVER reached" + ("" if never else ": nothing, all that is possible was met"), lacking)
 
 
 def headed(title: str, rows: Iterable[Row]) -> Iterator[Line]:
-    yield from (BLANK, title, *rows)
+    yield BLANK
+    yield title
+    yield from rows
 
 
 def part_row(part: reached.Part) -> Row:
-    return listed(
-        part.name, [f"{what} {part.counts[what]}" for what in part.met] or ["never"], column=REACHED_COLUMN
-    )
+    met = [f"{what} {part.counts[what]}" for what in part.met]
+    return listed(part.name, met or ["never"], column=REACHED_COLUMN)
 
 
 # For programs.
@@ -225,8 +214,8 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "runs": totals.runs, "steps": totals.steps, "failed": totals.failed,
         **{name: in_order(getattr(totals, name)) for name in COUNTS},
         "faults": [
-            {"kind": kind, "drawn": totals.fired[kind] + totals.blunt[kind], "fired": totals.fired[kind],
-             "blunt": totals.blunt[kind]}
+            {"kind": kind, "drawn": totals.fired[kind] + totals.without_effect[kind],
+             "fired": totals.fired[kind], "without_effect": totals.without_effect[kind]}
             for kind in kinds_of(outcome.files.values())
         ],
         "never_reached": dict(reached.never(totals.marks, totals.rules)),

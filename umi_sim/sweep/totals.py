@@ -27,7 +27,7 @@ from umi_sim.seedfile.text import NO_SCHEDULE
 LOST_MAX: Final = (1, 100)
 UNDECIDED_MAX: Final = (1, 100)
 FOUND_COUNT_MAX: Final = 50
-COUNTS: Final = ("operations", "replies", "fired", "blunt", "excused", "marks", "rules")
+COUNTS: Final = ("operations", "replies", "fired", "without_effect", "excused", "marks", "rules")
 SUMS: Final = ("runs", "steps", "failed", "followed", "undecided", "gated")
 
 Limit = Literal["time", "memory"]
@@ -88,7 +88,7 @@ class Totals:
     operations: Counter[str] = attrs.field(factory=Counter)
     replies: Counter[str] = attrs.field(factory=Counter)
     fired: Counter[str] = attrs.field(factory=Counter)
-    blunt: Counter[str] = attrs.field(factory=Counter)
+    without_effect: Counter[str] = attrs.field(factory=Counter)
     excused: Counter[str] = attrs.field(factory=Counter)
     marks: Counter[str] = attrs.field(factory=Counter)
     rules: Counter[str] = attrs.field(factory=Counter)

@@ -26,8 +26,12 @@ from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
-from umi_sim.faults.kinds import ArgsMaker
+from umi_sim.faults.agent import Down
+from umi_sim.faults.clock import jump_signs
+from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
+from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
@@ -41,7 +45,6 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
 from umi_sim.workload import pools
 from umi_sim.workload.users import ids_of_cast
-from umi_sim.world.source import strikes
 from umi_sim.world.world import OutOfSteps
 
 ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
@@ -89,7 +92,7 @@ class Manual:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self.armed
-        if kind is None or not strikes(kind, verb):
+        if kind is None or not KINDS[kind].is_at(verb):
             return None
         if self.after:
             self.after -= 1
@@ -210,11 +213,11 @@ def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
         return as_it_is(path, verdict)
     seed_file.write(path, done.seed)
     told = report.of_shrunk(done, f"umi-sim replay {path.as_posix()}", "", verdict.failure)
-    return len(done.seed.items), report.failed(told)
+    return len(done.seed.items), list(laid_out(report.failed(told)))
 
 
 def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
-    return len(verdict.items), list(report.lines(verdict, f"umi-sim replay {path.as_posix()}"))
+    return len(verdict.items), list(laid_out(report.of_run(verdict, f"umi-sim replay {path.as_posix()}")))
 
 
 def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:
@@ -323,10 +326,9 @@ def rule_for(name: str) -> Any:
 def moments(config: RunConfig) -> dict[str, Any]:
     """Rules that are no requests: landings always, the others if the scenario has such faults."""
     after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
-    crashes = [kind for kind in config.faults if kind.startswith("agent_crash")]
-    kinds = sorted(kind for kind in config.faults if not kind.startswith(("clock_", "agent_crash")))
-    signs = [sign for kind, sign in JUMPS.items() if kind in config.faults]
-    jumps = [sign * ms for sign in signs for ms in JUMP_MS]
+    crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
+    kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
+    jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
     rules: dict[str, Any] = {
         "land": rule(which=st.integers(0, 7), by_ms=st.sampled_from(LANDING_MS))(MemoryMachine.land_at)
     }
@@ -339,9 +341,6 @@ def moments(config: RunConfig) -> dict[str, Any]:
     if kinds or crashes:
         rules["heal"] = rule()(heal)
     return rules
-
-
-JUMPS: Final = {"clock_jump_forward": 1, "clock_jump_back": -1}
 
 
 def arm_fault(self: MemoryMachine, kind: str, after: int, luck: int) -> None:

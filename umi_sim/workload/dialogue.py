@@ -10,7 +10,7 @@ from umi_core.limits import TURN_COUNT_MAX
 from umi_core.values import Turn
 from umi_sim.formats.transcripts import TurnLine
 from umi_sim.kernel.prng import Stream
-from umi_sim.services.model.rewriting import language_of
+from umi_sim.services.model.languages import language_of
 from umi_sim.workload.pools import some_words
 
 RECENT_COUNT: Final = 5  # last turns of which a question is asked once more

@@ -19,7 +19,7 @@ from umi_core.messages.requests import Request
 from umi_core.messages.results import BlockSet, Rebalanced
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
-from umi_sim.record.items import Args, ClockMove, Op
+from umi_sim.record.items import ClockMove, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
@@ -82,13 +82,10 @@ class Agent(Owner):
             items = sorted((*self.pending, *items), key=lambda item: item.at_ms)
         self.pending = deque(items)
 
-    def pause(self, now_ms: int, args: Args) -> None:
+    def pause(self, now_ms: int, for_ms: int, *, clock_stands: bool) -> None:
         """Nothing reaches it for a while. Its clock runs on, or stands and then catches up."""
-        for_ms = args["for_ms"]
-        assert isinstance(for_ms, int)
-        self.window.begin(now_ms, for_ms)
         self.resume_ms = now_ms + for_ms
-        if args["clock"] == "stands" and not self.clock.is_frozen:
+        if clock_stands and not self.clock.is_frozen:
             self.clock.freeze(now_ms)
             self.is_clock_held = True
 
@@ -163,7 +160,7 @@ class Tally(Owner):
     replies: Counter[str] = attrs.field(factory=Counter)
     degraded: Counter[str] = attrs.field(factory=Counter)
     fired: Counter[str] = attrs.field(factory=Counter)
-    blunt: Counter[str] = attrs.field(factory=Counter)
+    without_effect: Counter[str] = attrs.field(factory=Counter)
     skipped: Counter[str] = attrs.field(factory=Counter)
     excused: Counter[str] = attrs.field(factory=Counter)
     marks: Counter[str] = attrs.field(factory=Counter)

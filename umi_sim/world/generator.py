@@ -5,23 +5,29 @@ Law 2. The pauses of a user end at random, or land on an instant that matters: j
 A question that is asked again may wait until a memory no longer knows what became of it.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from umi_sim.faults.kinds import ArgsMaker, Dice
+from umi_sim.faults.clock import Moment, Moves
+from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.kinds import KINDS
+from umi_sim.faults.luck import Luck
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
-from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.prng import Keyed, Ratio, Stream, stream_key
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.users import Known
 from umi_sim.workload.workloads import Workload
-from umi_sim.world import clock_moves
 from umi_sim.world.schedule import policy_of
 
 AT_ONCE: Final = (1, 2)
 LANDING_MS: Final = (-1, 0, 1)
 PATIENT: Final = (1, 4)
+ACTIVE_SITES: Final = 4  # a kind of fault is active at one site in so many
+
+Active = tuple[str, Keyed, int, int]  # a kind of fault, its luck at a site, its rate
 
 
 class Watched(Known, Protocol):
@@ -71,7 +77,7 @@ class Generator:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         kind = self._dice.struck(verb, site, data)
-        args = make_args(kind, self._dice.draw(kind, site, data)) if kind else None
+        args = make_args(kind, self._dice.luck(kind, site, data)) if kind else None
         if kind is None or args is None:
             return None
         fault = Fault(self._next_id("f"), kind, event, args)
@@ -119,14 +125,54 @@ class Generator:
     def _moves(self, agent: str, op: Op) -> tuple[ClockMove, ...]:
         """Moves of the clock just before the op, and the end of those that last."""
         to_ms = self._landings.pop(agent, None)
-        moves: clock_moves.Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
+        moves: Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
         site = "agent.clock"
         kind = self._dice.struck(site, site, op.id)
         if kind is not None:
-            draw, window = self._dice.draw(kind, site, op.id), self._windows[agent]
-            reading_ms = self._known.clock(agent).reading(op.at_ms)
-            remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
-            moves += clock_moves.drawn(kind, draw, window, op.at_ms, remaining)
+            moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, site, op.id)
+            args = KINDS[kind].args_for(moment, luck, Counter())
+            moves += () if args is None else KINDS[kind](**args).befall(moment)
         return tuple(
             ClockMove(self._next_id("c"), op.at_ms + in_ms, agent, move, args) for in_ms, move, args in moves
         )
+
+    def _moment(self, agent: str, at_ms: int) -> Moment:
+        reading_ms = self._known.clock(agent).reading(at_ms)
+        remaining = [it - reading_ms for it in self._known.deadlines(agent) if it > reading_ms]
+        return Moment(at_ms, self._windows[agent], remaining)
+
+
+class Dice:
+    """Decides which kinds strike which events. The same event has the same luck whatever else happens.
+
+    A kind is active at a site or not, once per run; at an active site each event decides by its own name. A
+    world with faults everywhere has them at every site: only there do several meet in one operation often.
+    """
+
+    def __init__(self, seed: int, rates: Mapping[str, Ratio], *, is_everywhere: bool = False) -> None:
+        self._seed = seed
+        self._is_everywhere = is_everywhere
+        self._rates = {name: rates[name] for name in KINDS if name in rates}
+        self._at_site: dict[tuple[str, str], tuple[Active, ...]] = {}
+
+    def struck(self, verb: str, site: str, data: str) -> str | None:
+        """The first kind of the registry that strikes the event `data` at this site, or None."""
+        kinds_here = self._at_site.get((verb, site))
+        if kinds_here is None:
+            kinds_here = self._at_site[(verb, site)] = tuple(self._active(verb, site))
+        for name, keyed, n, d in kinds_here:
+            if keyed.draw(data) * d < n << 64:
+                return name
+        return None
+
+    def _active(self, verb: str, site: str) -> Iterator[Active]:
+        for name, (n, d) in self._rates.items():
+            kind = KINDS[name]
+            share = 1 if self._is_everywhere or kind.place.has_one_site else ACTIVE_SITES
+            if kind.is_at(verb) and Keyed(stream_key(self._seed, ("site", name))).draw(site) % share == 0:
+                yield name, Keyed(stream_key(self._seed, ("fault", name, site))), n, d
+
+    def luck(self, name: str, site: str, data: str) -> Luck:
+        """What is drawn for a kind that strikes this event."""
+        keyed = Keyed(stream_key(self._seed, ("fault", name, site)))
+        return lambda label, n: keyed.draw(f"{data}/{label}") * n >> 64

@@ -8,8 +8,12 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from umi_sim.faults.kinds import KINDS, ArgsMaker
+from umi_sim.faults.declaration import ArgsMaker
+from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.run_config import RunConfig
+
+At = tuple[str, str, str, str]  # what a fault may strike: verb, site, event, and what its luck is drawn by
 
 
 class Source(Protocol):
@@ -54,7 +58,7 @@ class Replay:
 
     def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
         waiting = self._faults.get(event, ())
-        fault = next((fault for fault in waiting if strikes(fault.fault, verb)), None)
+        fault = next((fault for fault in waiting if KINDS[fault.fault].is_at(verb)), None)
         if fault is not None:
             self._faults[event].remove(fault)
         return fault
@@ -74,6 +78,7 @@ class Replay:
         return {name: count for name, count in counts.items() if count}
 
 
-def strikes(kind: str, verb: str) -> bool:
-    """A kind that strikes this service call, or any of its service."""
-    return KINDS[kind].verb in (verb, f"{verb.split('.')[0]}.any")
+def names_group(group: str, config: RunConfig, source: Source) -> bool:
+    """Whether a run may have faults of this group: drawn, or in its record."""
+    recorded = (item.fault for item in source.record if isinstance(item, Fault))
+    return any(KINDS[kind].group == group for kind in (*config.faults, *recorded))

@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -26,6 +26,8 @@ from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Reply
 from umi_core.messages.requests import REQUESTS
 from umi_core.workflows import BUILT_IN
+from umi_sim.faults.declaration import args_maker
+from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
 from umi_sim.record.items import Args, ClockMove, Op
 from umi_sim.record.run_config import RunConfig
@@ -44,9 +46,9 @@ from umi_sim.world.agent import (
     place_in_record,
     wake_name,
 )
-from umi_sim.world.mail import Entry, Mail
+from umi_sim.world.network import Entry, Network
 from umi_sim.world.revisions import Revisions
-from umi_sim.world.source import Source
+from umi_sim.world.source import At, Source, names_group
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
@@ -75,7 +77,7 @@ class World(Owner):
     lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
-    mail: Mail = attrs.field(init=False)
+    network: Network = attrs.field(init=False)
     revisions: Revisions = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
     is_healed: bool = attrs.field(init=False, default=False)
@@ -90,7 +92,7 @@ class World(Owner):
     def __attrs_post_init__(self) -> None:
         config = self.config
         self.revisions = Revisions(config.revise_every)
-        self.may_crash = crashes.may_crash(config, self.source)
+        self.may_crash = names_group("agent", config, self.source)
         dims = Config.of(config.memory).embedding_dims
         memories = {agent.name: dims for agent in config.agents}
         self.services = Services(memories, config.capacity_bytes, config.loss_max)
@@ -98,7 +100,7 @@ class World(Owner):
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
-        self.mail = Mail(self)
+        self.network = Network(self)
 
     def begin(self) -> None:
         """The first life of every agent."""
@@ -127,7 +129,7 @@ class World(Owner):
     def deliver_lone_item(self) -> bool:
         """The short way for the commonest case: one agent, nothing under way or due before its next item."""
         agent = self.lone
-        is_alone = not self.mail.queue and len(self.agents) == 1
+        is_alone = not self.network.queue and len(self.agents) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
             return False
         if agent.memory is None or agent.resume_ms is not None:
@@ -143,8 +145,8 @@ class World(Owner):
             must_be_quiet(self.agents.values())
             return False
         self.set_time(due_ms)
-        if self.config.policy == "fifo" and self.mail.next_due() == due_ms:
-            self.deliver_message(self.mail.take_first())
+        if self.config.policy == "fifo" and self.network.next_due() == due_ms:
+            self.deliver_message(self.network.take_first())
             return True
         ready = list(self.ready(due_ms))
         index = 0 if self.config.policy == "fifo" or len(ready) == 1 else self.choose(ready)
@@ -163,7 +165,7 @@ class World(Owner):
 
     def next_due(self) -> int | None:
         """The time of the next event; None when only idle agents are left."""
-        due_ms = self.mail.next_due()
+        due_ms = self.network.next_due()
         is_awake = self.is_busy()
         for agent in self.agents.values():
             for at_ms in (self.wake_at(agent, is_awake), self.item_at(agent)):
@@ -173,7 +175,7 @@ class World(Owner):
 
     def ready(self, due_ms: int) -> Iterator[Ready]:
         """Everything due now, oldest first, each with what delivers it."""
-        for entry in self.mail.due(due_ms):
+        for entry in self.network.due(due_ms):
             yield entry[2].event, partial(self.deliver_entry, entry)
         is_awake = self.is_busy()
         for agent in self.agents.values():
@@ -198,12 +200,12 @@ class World(Owner):
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
-        return bool(self.mail.queue) or any(is_busy(agent) for agent in self.agents.values())
+        return bool(self.network.queue) or any(is_busy(agent) for agent in self.agents.values())
 
     # Deliveries.
 
     def deliver_entry(self, entry: Entry) -> None:
-        self.deliver_message(self.mail.take(entry))
+        self.deliver_message(self.network.take(entry))
 
     def deliver_item(self, agent: Agent) -> None:
         item = agent.pending[0]
@@ -262,9 +264,9 @@ class World(Owner):
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
-            self.mail.arrive(message)
+            self.network.arrive(message)
         elif message.flush is not None:
-            self.mail.flush(message, message.flush)
+            self.network.flush(message, message.flush)
         else:
             self.deliver_answer(message)
 
@@ -303,7 +305,7 @@ class World(Owner):
             if isinstance(effect, Reply):
                 self.reply(agent, effect, reading_ms)
             else:
-                self.mail.send(agent, memory, effect)
+                self.network.send(agent, memory, effect)
         if memory.marks:
             self.tally.marks.update(memory.marks)
         self.judge.stepped(agent.name, memory, self.services.storage, value, effects)
@@ -337,28 +339,25 @@ class World(Owner):
 
     # Faults and lives.
 
-    def strike(self, item_id: str, kind: str, event: str) -> None:
-        self.tally.fired[kind] += 1
-        self.trace.add(Tag.FAULT, item_id, kind, event)
+    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
+        """What a fault makes of this event, alone in a tuple; None if nothing strikes it."""
+        fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
+        if fault is None:
+            return None
+        _, _, event, _ = at
+        self.tally.fired[fault.fault] += 1
+        self.trace.add(Tag.FAULT, fault.id, fault.fault, event)
         if self.keep_story:
-            self.tell(event, f"FAULT {item_id} {kind}")
+            self.tell(event, f"FAULT {fault.id} {fault.fault}")
+        return (KINDS[fault.fault](**fault.args).befall(here()),)
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash or pause before any event that would reach it."""
         if not self.may_crash or self.is_healed or agent.memory is None:
             return False
         place = "recovery" if agent.memory.state.phase == "recovering" else "life"
-        make_args = partial(crashes.args_for, agent, self.services.storage, place, self.now_ms)
-        fault = self.source.fault("agent.event", f"agent.event.{place}", event, event, make_args)
-        if fault is None:
-            return False
-        self.strike(fault.id, fault.fault, event)
-        if fault.fault == "agent_pause":
-            self.trace.add(Tag.LIFE, "pause", agent.name)
-            agent.pause(self.now_ms, fault.args)
-        else:
-            self.crash(agent, crashes.down_ms(agent, fault.args))
-        return True
+        life = partial(crashes.life_of, self, agent, place == "recovery")
+        return self.strike(("agent.event", f"agent.event.{place}", event, event), life) is not None
 
     def resume(self, agent: Agent) -> None:
         """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
@@ -374,7 +373,7 @@ class World(Owner):
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
-        cores = crashes.cores(agent, self.services.storage, self.mail.queue)
+        cores = crashes.cores(agent, self.services.storage, self.network.queue)
         config = crashes.config_of(agent, self.config.memory, cores)
         agent.memory = Memory(agent.config.scope, config, self.registry)
         agent.life += 1
@@ -413,7 +412,7 @@ class World(Owner):
         """How long nothing happens but what this agent's user does."""
         others = (self.item_at(other) for other in self.agents.values() if other is not agent)
         wakes = (self.wake_at(other, True) for other in self.agents.values())
-        dues = [due_ms for due_ms in (self.mail.next_due(), *others, *wakes) if due_ms is not None]
+        dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
 
     def revise(self, op_id: str) -> None:
@@ -433,7 +432,7 @@ class World(Owner):
     def heal(self) -> None:
         """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
         self.is_healed = True
-        self.mail.heal()
+        self.network.heal()
         self.services.heal(self.now_ms)
         for agent in self.agents.values():
             if agent.resume_ms is not None:

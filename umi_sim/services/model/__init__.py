@@ -5,11 +5,13 @@ Law 2. Total: any prompt, in any script, is answered in the form its task asks f
 Law 3. Nothing inside an input chooses the task, and no parser of the memory finds anything to drop.
 Law 4. The tables are frozen: a changed cue changes recorded runs.
 
-  prompts      prompts read, answers written
-  cues, names  frozen tables: what a phrase tells, what a name looks like
+  prompts    prompts read, answers written
+  cast, cues, languages    frozen tables: names and nouns that are known, what phrases tell, small words
+  names, nouns, mentions, references    what a text names, and what a query refers to
   extraction, routing, evolution, expansion, rewriting    one file per task
-  references, phrases, mentions, chinese    what a query refers to, what a talk mentions
-  grammar, chinese_words    their frozen tables
+
+The workload knows its own cast, so what it tells about is looked up, in any language, and not parsed. Of
+another text only looks are known: quotes, capitals inside a sentence, a few cues; else nothing is told.
 """
 
 from collections.abc import Callable

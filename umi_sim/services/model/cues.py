@@ -72,28 +72,6 @@ CUE_ROWS: Final = (
      "مؤقت, अस्थायी, ชั่วคราว"),
 )  # fmt: skip
 
-# Words by which a name tells its own type.
-KNOWN_ROWS: Final = (
-    ("person",
-     "alice bob carol dave eve frank grace heidi ann anna yuki dmitri sofía sofi\u0301a helena claire "
-     "tomás toma\u0301s lena noah zoë zoe\u0308 carmen ilse giulia priya somchai ahmed minseo wei jonas "
-     "igor étienne hélène john maria peter hans ada дмитрий игорь анна мария иван 王伟 刘洋 田中 山田 "
-     "김민서 أحمد प्रिया สมชาย"),
-    ("organization",
-     "labs gmbh inc corp ltd llc ag trading analytics foundry bank university acme praxis charité 科技 "
-     "公司 会社 연구소 شركة बैंक บริษัท"),
-    ("project",
-     "project projekt proyecto projet progetto проект 项目 プロジェクト 프로젝트 مشروع परियोजना โครงการ"),
-    ("location",
-     "berlin lisbon paris london tokyo osaka hamburg porto lyon grenoble valencia sevilla dresden leipzig "
-     "leeds pune shanghai torino milano madrid rome vienna boston riga rotterdam москва москве риге 上海 "
-     "北京 東京 大阪 서울 부산 القاهرة पुणे กรุงเทพ"),
-    ("event",
-     "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag "
-     "freitag samstag sonntag january february march april june july august september october november "
-     "december januar februar märz dezember navidad christmas"),
-)  # fmt: skip
-
 
 @attrs.frozen
 class Cue(Data):
@@ -114,19 +92,16 @@ CUES: Final = {
     for relation, before, after, phrases in CUE_ROWS
     for phrase in phrases.split(", ")
 }
-KNOWN: Final = {word: entity_type for entity_type, words in KNOWN_ROWS for word in words.split()}
 TEMPORARY: Final = frozenset(CUE_ROWS[-1][3].split(", "))
 DENSE_START: Final = "\u0e00"  # scripts without spaces begin here
 LONGEST_FIRST: Final = sorted(CUES, key=lambda phrase: -len(phrase))
 DENSE_CUES: Final = tuple(phrase for phrase in LONGEST_FIRST if phrase >= DENSE_START)
-DENSE_KNOWN: Final = tuple(word for word in KNOWN if word >= DENSE_START)
 SPACED_CUES: Final[dict[str, list[list[str]]]] = {}  # as lists of words, by their first word
 for phrase in LONGEST_FIRST:
     if phrase < DENSE_START:
         SPACED_CUES.setdefault(phrase.split()[0], []).append(phrase.split())
 
 assert len(CUES) == sum(len(row[3].split(", ")) for row in CUE_ROWS)  # each cue stands once
-assert len(KNOWN) == sum(len(words.split()) for _, words in KNOWN_ROWS)
 
 
 def placed_cues(text: str) -> list[PlacedCue]:

@@ -8,7 +8,8 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.kernel.characters import lower, sentences, word_matches
+from umi_sim.kernel.characters import sentences
+from umi_sim.services.model.cues import words_of
 from umi_sim.services.model.names import name_spans
 from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
 
@@ -20,7 +21,7 @@ FACTS_MAX: Final = 20  # of a statement; none that the memory shows has more
 PREDICATE_ROWS: Final = (
     ("works at",
      "works at, work at, worked at, working at, works for, work for, joined, arbeitet bei, arbeite bei, "
-     "arbeitet für, trabaja en, trabajo en, trabaja para", "在职于|任职于|就职于|工作在"),
+     "arbeitet für, trabaja en, trabajo en, trabaja para, left, dejó", "在职于|任职于|就职于|工作在"),
     ("lives in",
      "lives in, live in, lived in, living in, moved to, wohnt in, wohne in, lebt in, lebe in, zog nach, "
      "vive en, vivo en, se mudó a", "住在|搬到"),
@@ -41,26 +42,20 @@ NEGATIONS: Final = frozenset(
     "not no never t cannot longer stopped nicht kein keine keinen nie niemals ya nunca jamás".split()
 )
 NEGATIONS_DENSE: Final = re.compile("[不没]")
+LEAVING: Final = frozenset("left dejó".split())  # says that one works there no more
 VALUE_ENDS: Final = frozenset(
-    "and but since now because who which anymore again und aber seit jetzt weil mehr y pero desde ahora "
-    "porque".split()
+    "and but since because who which anymore again und aber seit weil y pero desde porque".split()
 )
-FILLERS: Final = NEGATIONS | frozenset(
-    "now jetzt nun ahora mehr still noch auch also".split()
-)  # may part a phrase
+FILLERS: Final = NEGATIONS | frozenset("now jetzt nun ahora mehr still noch auch also".split())
 VALUE_ENDS_DENSE: Final = re.compile("[，,、；]|现在|因为|而且|但是")
 SKIPPED: Final = frozenset("a an the ein eine einen der die das den un una el la los las".split())
 
 Phrase = tuple[str, ...]
-
-
-def phrases(row: str) -> list[Phrase]:
-    return [tuple(phrase.split()) for phrase in row.split(", ")]
-
-
-PREDICATES: Final = {phrase: name for name, row, _ in PREDICATE_ROWS for phrase in phrases(row)}
+PREDICATES: Final = {
+    tuple(phrase.split()): name for name, row, _ in PREDICATE_ROWS for phrase in row.split(", ")
+}
 PREDICATES_DENSE: Final = {name: re.compile(dense) for name, _, dense in PREDICATE_ROWS}
-NOW_PHRASES: Final = dict.fromkeys(phrases(NOW), "now")
+NOW_PHRASES: Final = {tuple(phrase.split()): "now" for phrase in NOW.split(", ")}
 PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES)))
 
 
@@ -116,11 +111,17 @@ def said(element: Mapping[str, object]) -> Said:
     name, content = element.get("name"), element.get("content")
     text = content if isinstance(content, str) else ""
     lines = tuple(line for part in text.split("\n") if (line := key(part)))
-    facts = tuple(islice((fact for part in sentences(text) for fact in facts_of(part)), FACTS_MAX))
+    facts = (fact for line in sentences(text) for part in line.split(", ") for fact in facts_of(part))
     named = [name] if isinstance(name, str) else []
     names = dict.fromkeys(key(found) for found in (*named, *(found for _, _, found in name_spans(text))))
-    is_change = bool(NOW_DENSE.search(text)) or any(found for _, _, found in placed(words(text), NOW_PHRASES))
-    return Said(key(named[0]) if named else "", lines, facts, tuple(filter(None, names)), is_change)
+    is_change = bool(NOW_DENSE.search(text) or list(placed(words_of(text), NOW_PHRASES)))
+    return Said(
+        key(named[0]) if named else "",
+        lines,
+        tuple(islice(facts, FACTS_MAX)),
+        tuple(filter(None, names)),
+        is_change,
+    )
 
 
 def verdict(new: Mapping[str, Said], old: Mapping[str, Said], new_ref: str, old_ref: str) -> tuple[str, str]:
@@ -156,19 +157,13 @@ def excludes(one: Fact, other: Fact) -> bool:
     return not one.is_denied and not other.is_denied
 
 
-CONFIDENCES: Final = {
-    "contradict": "0.90",
-    "update": "0.90",
-    "extend": "0.70",
-    "derive": "0.60",
-    "none": "0.60",
-}
+CONFIDENCES: Final = {"contradict": "0.90", "update": "0.90", "extend": "0.70"}  # of the others 0.60
 
 
 def row(new_ref: str, old_ref: str, kind: str, reason: str) -> str:
     return (
         f'{{"new":{quoted(whole(new_ref))},"old":{quoted(whole(old_ref))},"type":"{kind}",'
-        f'"confidence":{CONFIDENCES[kind]},"reason":{quoted(reason)}}}'
+        f'"confidence":{CONFIDENCES.get(kind, "0.60")},"reason":{quoted(reason)}}}'
     )
 
 
@@ -176,7 +171,7 @@ def row(new_ref: str, old_ref: str, kind: str, reason: str) -> str:
 
 
 def facts_of(sentence: str) -> Iterator[Fact]:
-    every = words(sentence)
+    every = words_of(sentence)
     places = [at for at, word in enumerate(every) if word not in FILLERS]
     found = [every[at] for at in places]
     for start, end, predicate in placed(found, PREDICATES):
@@ -184,7 +179,7 @@ def facts_of(sentence: str) -> Iterator[Fact]:
         value = " ".join(word for word in found[end:stop] if word not in SKIPPED)
         near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
         if value:
-            yield Fact(predicate, value, any(word in NEGATIONS for word in near))
+            yield Fact(predicate, value, any(word in NEGATIONS or word in LEAVING for word in near))
     for predicate, dense in PREDICATES_DENSE.items():
         if match := dense.search(sentence):
             value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
@@ -203,10 +198,6 @@ def placed(found: list[str], table: Mapping[Phrase, str]) -> Iterator[tuple[int,
         at += max(1, length)
 
 
-def words(text: str) -> list[str]:
-    return [match[0] for match in word_matches(lower(text))]
-
-
 def key(text: str) -> str:
     """The words of a text, as it is compared."""
-    return " ".join(words(text))
+    return " ".join(words_of(text))

@@ -6,19 +6,10 @@ from typing import Final
 from umi_core.limits import QUERY_BYTES_MAX
 from umi_core.text import norm
 from umi_sim.kernel.characters import lower, word_matches
+from umi_sim.services.model.languages import STOP_WORDS
 from umi_sim.services.model.names import name_spans
 from umi_sim.services.model.prompts import Inputs, quoted, whole
 
-STOP_WORDS: Final = frozenset(
-    "a about am an and any are as at be been being but by can could did do does for from had has have how i "
-    "if in into is just me my no not of on or our should so some than the then to up us was we were what "
-    "when where which who whom whose why will with would you your "
-    "aber als am auch auf aus bei bin bist bitte das dem den der des die du ein eine einem einen einer es "
-    "für hast hat habe ich im in ist kann mein meine mich mir mit nicht noch oder sie sind und uns von war "
-    "was wann warum welche wer wie wir wird wo zu zum zur "
-    "al como cómo con cuál cuándo cuánto de del donde dónde e el en era es ese está fue ha han hay la las lo "
-    "los mi mis o para pero por qué que quién se si sin sobre son su te tu un una y ya yo".split()
-)
 STOP_DENSE: Final = re.compile("怎么样|什么|多少|怎么|哪里|哪儿|我们|你们|[的了吗呢吧啊是在有和跟我你谁几]")
 PAIRS: Final = tuple(
     tuple(pair.split("="))

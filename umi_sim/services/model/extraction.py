@@ -8,14 +8,16 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.kernel.characters import lower, sentences
-from umi_sim.services.model.cues import DENSE_KNOWN, DENSE_START, KNOWN, Cue, placed_cues, words_of
-from umi_sim.services.model.names import name_spans
+from umi_sim.services.model.cast import KNOWN
+from umi_sim.services.model.cues import Cue, placed_cues
+from umi_sim.services.model.names import TITLES, known_words, name_spans
 from umi_sim.services.model.prompts import Inputs, fitting, quoted, whole
 
 ENTITY_COUNT_MAX: Final = 50
 RELATION_COUNT_MAX: Final = 100
 CONTENT_CHARS_MAX: Final = 400
-SELF_CUES_MIN: Final = 4  # with fewer the confidence is too low for the type self
+SELF_CUES_MIN: Final = 4  # S3.16: make any name one of type self; fewer are not sure enough
+OWN_CUES_MIN: Final = 2  # do, if it is an assistant of the cast: `my name is` holds two
 ENTITIES_BYTES_MAX: Final = 32_000
 RELATIONS_BYTES_MAX: Final = 7_900  # both and their frame: under 40 000
 
@@ -35,7 +37,7 @@ class Sentence(Data):
 def extract(given: Inputs) -> str:
     """An entity per name with the sentences it stands in, and the relations that a cue states."""
     text = given.get("text")
-    found = [read_sentence(part) for part in sentences(whole(text if isinstance(text, str) else ""))]
+    found = [read_sentence(part) for part in titled(sentences(whole(text if isinstance(text, str) else "")))]
     groups = mentions_by_name(found)
     elements = map(entity, list(groups.values())[:ENTITY_COUNT_MAX])
     entities = fitting(elements, ENTITIES_BYTES_MAX)
@@ -43,6 +45,15 @@ def extract(given: Inputs) -> str:
     links = list(dict.fromkeys(relations(found, kept)))[:RELATION_COUNT_MAX]
     relation_rows = fitting(links, RELATIONS_BYTES_MAX)
     return f'{{"entities":[{",".join(entities)}],"relations":[{",".join(relation_rows)}]}}'
+
+
+def titled(parts: list[str]) -> list[str]:
+    """The sentences; what ends with a title goes on: `I met Mr. Novak.`"""
+    found: list[str] = []
+    for part in parts:
+        goes_on = bool(found) and found[-1].endswith(TITLES)
+        found.append(f"{found.pop()} {part}" if goes_on else part)
+    return found
 
 
 def mentions_by_name(found: list[Sentence]) -> dict[str, list[Mention]]:
@@ -60,6 +71,7 @@ def entity(group: list[Mention]) -> str:
     content = "\n".join(by_text)[:CONTENT_CHARS_MAX]
     entity_type = next((found for mention in group if (found := type_of(mention)) != "note"), "note")
     cue_count = len({cue.phrase for sentence in by_text.values() for cue in sentence.cues})
+    cue_count = max(cue_count, SELF_CUES_MIN) if entity_type == "self" else cue_count
     return (
         f'{{"name":{quoted(name_of(group[0]))},"type":"{entity_type}",'
         f'"content":{quoted(content)},"confidence":{confidence(cue_count)}}}'
@@ -73,23 +85,14 @@ def name_of(mention: Mention) -> str:
 def type_of(mention: Mention) -> str:
     """The type told by the name itself, else by a cue beside it, else by the first cue of its sentence."""
     sentence, at = mention
-    own = [KNOWN[word] for word in known_words(sentence.names[at])]
+    selves = [cue for cue in sentence.cues if cue.before == "self"]
+    own = [KNOWN[word][0] for word in known_words(sentence.names[at])]
+    own = [one for one in own if one != "self" or len(selves) >= OWN_CUES_MIN]
     behind = [cue.after for cue in sentence.gaps[at] if cue.is_directed][-1:]
     before = [cue.before for cue in sentence.gaps[at + 1] if cue.is_directed][:1]
-    near = [cue.before for cue in sentence.cues if not cue.is_directed and may_tell(cue, sentence)]
+    is_sure = len(sentence.cues) >= SELF_CUES_MIN
+    near = [cue.before for cue in sentence.cues if not cue.is_directed and (cue not in selves or is_sure)]
     return (own + behind + before + near + ["note"])[0]
-
-
-def known_words(name: str) -> Iterator[str]:
-    for word in words_of(name):
-        if word >= DENSE_START:
-            yield from (known for known in DENSE_KNOWN if known in word)
-        elif word in KNOWN:
-            yield word
-
-
-def may_tell(cue: Cue, sentence: Sentence) -> bool:
-    return cue.before != "self" or len(sentence.cues) >= SELF_CUES_MIN
 
 
 def confidence(cue_count: int) -> str:

@@ -1,39 +1,30 @@
-"""Names: the parts of a text that look like one, in any script, by frozen tables."""
+"""Names: the parts of a text that are names, in any script, by the cast and by their looks.
+
+Law 1 (S3.14). Quoted text, `@handle`, `#tag` and runs of capitals are names. A single capital word that
+begins a sentence is none (`Keep it up`), unless it is of the cast, or a cue says so: `Zork works at`.
+"""
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from umi_sim.kernel.characters import ASCII, DENSE, LOWER, MARKS, SPACED, char_class, lower, tokens
-from umi_sim.services.model.cues import DENSE_CUES
+from umi_sim.services.model.cast import KNOWN
+from umi_sim.services.model.cues import DENSE_CUES, DENSE_START, placed_cues, words_of
+from umi_sim.services.model.languages import NO_NAMES
 
 NAME_CHARS_MAX: Final = 60
 QUOTED_CHARS_MAX: Final = 40
 CASELESS_CHARS_MAX: Final = 8
+CUE_CHARS_MAX: Final = 30
 
 Span = tuple[int, int, str]  # where a name starts and ends
 
-# Function words and pronouns: none of them begins a name, and a name is not made of them alone.
-NO_NAMES: Final = frozenset(
-    "a about all also an and any are as at be before both but by can could did do does for forget "
-    "from go good had has have he hello her here hers herself hi him himself his how i if in is it "
-    "its itself just let many me mine my no not now of oh on one or our ours please she should so "
-    "some thank thanks that the their theirs them themselves then there these they this those to "
-    "two up us was we welcome were what when where which who why will with would yes yesterday you "
-    "your yours aber am auch auf bitte danke das dass der des die du ein eine er es für hat ich ihr "
-    "im ist ja kein mein mit nein nur oder sie sind und von war was wer wie wir wo zu al buenas "
-    "como con de del el ella en entendido es eso esta este gracias hola la las lo los me mi muy no "
-    "pero por que qué quién se sin soy su sí tu un una y yo au aussi avec bien bonjour ce ces cette "
-    "dans elle est et il ils je le les mais merci moi mon ne nous on oui où par pas pour qui quoi "
-    "sa sur toi ton une vous anche che chi ci ciao come da di gli ho io lei lui ma noi non per più "
-    "sono tutti а в вы да для до его ещё её и из или как кто мне мы на не нет но о он она они от по "
-    "при с так там то ты у что это я 我 你 他 她 它 我们 你们 他们 大家 大家好 私 彼 彼女 僕 これ "
-    "それ あれ はじめまして 저 저는 나 그 그녀 안녕하세요 أنا أنت هو هي نحن هم مرحبا من في إلى اسمي "
-    "मैं मेरा मेरी मुझे तुम आप वह वे हम यह नमस्ते ผม ฉัน เขา เธอ เรา มัน".split()
-)
-
 CONTROLS: Final = r"\x00-\x1f\x7f-\x9f"
 QUOTES: Final = ('""', "“”", "„“", "«»", "[]", "「」", "『』", "【】", "《》")
+TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "Sr.", "Sra.")
+OPENERS: Final = ".!?…:;\n¿¡—–*•>"  # a sentence begins behind one
 
 
 def quoted(left: str, right: str) -> str:
@@ -67,37 +58,55 @@ CASELESS: Final = f"(?=[\u0590-\uffff])(?:{ANY_CUE}|(?P<run>{ANY_RUN}))"
 LETTER_WORD: Final = f"{char_class(SPACED, DENSE)}{char_class(SPACED, DENSE, MARKS)}*"
 MARK: Final = char_class(MARKS)
 APOSTROPHE_TAIL: Final = re.compile(r"['’][^\s]*")
+DENSE_KNOWN: Final = tuple(word for word in KNOWN if word >= DENSE_START)
 
 
 def name_spans(text: str) -> list[Span]:
     """The names and where they stand; if no capital, quote or sign shows one, a run of a caseless script."""
-    return [span for match in name_matches(text) if (span := named(match))] or first_run(text)
-
-
-def name_matches(text: str) -> Iterator[re.Match[str]]:
-    """What looks like a name; group `run` is a run of capitalised words, any other what stands in quotes."""
-    return re.finditer(ASCII_NAME if text.isascii() else NAME, text)
+    pattern = ASCII_NAME if text.isascii() else NAME
+    return [span for match in re.finditer(pattern, text) if (span := named(match))] or first_run(text)
 
 
 def first_run(text: str) -> list[Span]:
-    if text.isascii():
-        return []
-    runs = (match for match in re.finditer(CASELESS, text) if match["run"])
-    spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
-    return [span for span in [next(filter(None, spans), None)] if span]
+    matches = () if text.isascii() else re.finditer(CASELESS, text)
+    spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in matches if match["run"])
+    return list(islice(filter(None, spans), 1))
 
 
 def named(match: re.Match[str]) -> Span | None:
-    if match["run"]:
-        return spanned(match, without_function_words(match["run"]))
-    return spanned(match, next(part for part in match.groups() if part))
+    if not match["run"]:
+        return spanned(match, next(part for part in match.groups() if part))
+    words = match["run"].split(" ")
+    first = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
+    if first == 0 and begins_sentence(match) and not is_known(words[0]):
+        if len(words) == 1 and not is_told(match):
+            return None
+        first = len(words) > 1 and is_known(words[1], "person")  # `Tell Arthur`
+    return spanned(match, " ".join(words[first:]))
 
 
-def without_function_words(run: str) -> str:
-    """A run of capitalised words from its first word on that may begin a name."""
-    words = run.split(" ")
-    start = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
-    return " ".join(words[start:])
+def is_known(word: str, *types: str) -> bool:
+    return any(not types or KNOWN[known][0] in types for known in known_words(word))
+
+
+def begins_sentence(match: re.Match[str]) -> bool:
+    before = match.string[: match.start()].rstrip(" \t\"'“(")
+    return not before or (before[-1] in OPENERS and not before.endswith(TITLES))
+
+
+def is_told(match: re.Match[str]) -> bool:
+    """Whether the words behind it link it with another name."""
+    behind = placed_cues(match.string[match.end() : match.end() + CUE_CHARS_MAX])
+    return any(start == 1 and cue.relation for start, _, cue in behind)
+
+
+def known_words(name: str) -> Iterator[str]:
+    """The words of the cast in a name; of a script without spaces also parts of words."""
+    for word in words_of(name):
+        if word >= DENSE_START:
+            yield from (known for known in DENSE_KNOWN if known in word)
+        elif word in KNOWN:
+            yield word
 
 
 def spanned(match: re.Match[str], found: str) -> Span | None:

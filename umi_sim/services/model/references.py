@@ -1,257 +1,135 @@
 """References: the words of a query that stand for something said before, and what each may mean.
 
-Law 1. By tables and the words beside; what only looks like a reference (`that` before a sentence, `it` of the
-weather, `there is`) is none. Law 2. A language reads its own words only: Spanish `he` is no pronoun.
+Law 1. By the table and the words beside; what only looks like a reference (`that` before a sentence, `it`
+of the weather, `there is`) is none. Law 2. A language reads its own words only: Spanish `he` is no pronoun.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.services.model import grammar
-from umi_sim.services.model.phrases import Token, read_tokens
+from umi_sim.kernel.characters import is_upper, lower
+from umi_sim.services.model.cast import known_nouns
+from umi_sim.services.model.languages import SMALL
+from umi_sim.services.model.nouns import DETERMINERS, OWN, Word, noun_of, read_words
+
+# What fits, the best first, each a kind and if it matters a gender; the form that it takes; the words.
+# A form is 's, de, `place`, `that` (a noun may follow), a German case (`da`: with a preposition), or empty.
+ROWS: Final = {
+    "en": (
+        ("person m", "", "he him himself"), ("person m", "'s", "his"),
+        ("person f", "", "she her herself"), ("person f", "'s", "hers"),
+        ("thing, place", "", "it itself"), ("thing, place", "'s", "its"), ("thing", "that", "this that"),
+        ("group, things", "", "they them themselves"), ("group", "'s", "their theirs"),
+        ("things, group", "that", "these those"), ("place, city", "place", "here there"),
+    ),
+    "de": (
+        ("person m, thing m", "nom", "er"), ("person m, thing m", "acc", "ihn"), ("person m", "dat", "ihm"),
+        ("person f, thing f", "nom", "sie"), ("person f", "dat", "ihr"), ("group", "dat", "ihnen"),
+        ("person m", "'s", "sein seine seinen seinem seiner seines"),
+        ("group, person f", "'s", "ihre ihren ihrem ihrer ihres"),
+        ("place, city", "place", "dort dorthin dahin"),
+        ("thing", "that", "dies diese dieser dieses diesen diesem"),
+        ("thing, place, other", "da acc", "darüber dafür darauf dagegen"),
+        ("thing, place, other", "da dat", "davon dazu daran damit dabei danach darin daraus"),
+    ),
+    "es": (
+        ("person m", "", "él"), ("person f", "", "ella"), ("group", "", "ellos ellas"),
+        ("group, person", "de", "su sus"), ("place, city", "place", "ahí allí allá"),
+        ("thing", "", "esto eso aquello"), ("thing", "that", "este esta ese esa aquel aquella"),
+        ("things", "that", "estos estas esos esas"),
+    ),
+}  # fmt: skip
+TERMS: Final = {
+    language: {
+        term: (tuple(wants.split(", ")), form) for wants, form, terms in rows for term in terms.split()
+    }
+    for language, rows in ROWS.items()
+}
+BEFORE_THAT: Final = frozenset("is was are does did do can will would could should about of with for".split())
+BEHIND_THAT: Final = DETERMINERS | OWN | {"why", "how", "what", "because"}
+# What stands in one of these refers to nothing said before.
+EMPTY: Final = re.compile(
+    r"there(?:'s| is| are| was| were)\b|\b(?:is|are|was|were) there\b|\bthat's\b|\blike that\b|\bist es\b"
+    r"|\b(?:(?:is|was|be|feel) it|it(?:'s| is| was| feels)?)(?: \w+){1,2} (?:to|that|how|when|if)\b"
+    r"|\b(?:is|was|'s) it (?:like|going|been)\b|\bit(?:'s| has) been\b|\bit (?:feel|to be|takes?)\b"
+    r"|\b(?:will|would) it (?:take|be)\b|\bit(?: \w+)? (?:rain|snow)\w*|\b(?:make|made) it\b"
+    r"|, \w+n't (?:it|he|she|they)\b",
+    re.ASCII,
+)
+CHINESE: Final = re.compile(
+    "其他|其它|吉他|(?P<group>他们|她们)|(?P<things>它们)|(?P<m>他)|(?P<f>她)|(?P<thing>它|这件事|那件事)"
+    "|(?P<place>这里|那里|那儿|这儿)|(?P<that>这个|那个|这些|那些|[这那](?=[台份家本辆部次]))"
+)
+CHINESE_WANTS: Final = {
+    "group": ("group",), "things": ("things", "thing"), "m": ("person m",), "f": ("person f",),
+    "thing": ("thing",), "place": ("place", "city"), "that": ("thing",),
+}  # fmt: skip
 
 
 @attrs.frozen
 class Reference(Data):
-    """A place of the query to fill: who or what fits, and the form that the phrase takes there.
+    """A place of the query to fill: what fits, and the form that it takes there.
 
-    `role` is person, group, thing, things or place. `form` is subject, object, possessive, place, or the
-    preposition of a German word such as `davon`. `noun` is the word behind a demonstrative, if it has one.
+    `noun` is the word behind a demonstrative, if it has one: `that bug` means a bug.
     """
 
     start: int
     end: int
-    role: str
-    gender: str = ""
-    form: str = "object"
+    wants: tuple[str, ...]
+    form: str = ""
     noun: str = ""
 
 
-Reader = Callable[[list[Token], int], Reference | None]
-
-
-def references(query: str, language: str) -> list[Reference]:
+def references(query: str, language: str) -> Iterator[Reference]:
     """The references of a query by place."""
-    tokens = read_tokens(query)
-    found = (READERS[language](tokens, at) for at in range(len(tokens)))
-    return [reference for reference in found if reference is not None]
+    if language == "zh":
+        yield from in_chinese(query)
+        return
+    words = read_words(query)
+    empty = [match.span() for match in EMPTY.finditer(lower(query))]
+    for before, word, after in zip(words, words[1:], words[2:], strict=False):
+        is_empty = any(start <= word.start < end for start, end in empty)
+        found = None if is_empty or word.key not in TERMS[language] else read(before, word, after, language)
+        if found is not None:
+            yield found
 
 
-def key_at(tokens: list[Token], at: int) -> str:
-    return tokens[at].key if 0 <= at < len(tokens) else ""
-
-
-def is_content(tokens: list[Token], at: int, language: str) -> bool:
-    """Whether a word of a noun phrase stands here: directly behind, in no table of other words."""
-    if at >= len(tokens) or tokens[at].gap not in (" ", "-"):
-        return False
-    key = tokens[at].key
-    return (
-        key not in grammar.FUNCTION_WORDS[language]
-        and key not in grammar.DETERMINERS[language]
-        and (key not in grammar.VERBS[language] or tokens[at].is_capital)
-    )
-
-
-# English.
-
-ENGLISH: Final = {
-    "he": ("person", "m", "subject"), "him": ("person", "m", "object"), "his": ("person", "m", "possessive"),
-    "himself": ("person", "m", "object"), "she": ("person", "f", "subject"), "her": ("person", "f", "object"),
-    "hers": ("person", "f", "possessive"), "herself": ("person", "f", "object"),
-    "it": ("thing", "", "object"),
-    "its": ("thing", "", "possessive"), "itself": ("thing", "", "object"), "they": ("they", "", "subject"),
-    "them": ("they", "", "object"), "their": ("group", "", "possessive"),
-    "theirs": ("group", "", "possessive"), "themselves": ("group", "", "object"),
-    "this": ("thing", "", "object"), "that": ("thing", "", "object"), "these": ("things", "", "object"),
-    "those": ("things", "", "object"), "here": ("place", "", "place"), "there": ("place", "", "place"),
-}  # fmt: skip
-BE: Final = frozenset("is are was were be been s re".split())
-ENJOYING: Final = frozenset("like likes liked love loves loved hate hates hated enjoy enjoys enjoyed".split())
-WEATHER: Final = frozenset("rain rains raining rained snow snows snowing snowed sunny windy cloudy".split())
-DUMMY: Final = frozenset(
-    "possible okay ok worth time late early true important better necessary safe weird normal".split()
-)
-BEFORE_CLAUSE: Final = frozenset(
-    "say says said tell told think thinks thought know knows knew mention mentioned sure sorry glad hear "
-    "heard believe mean means meant confirm confirmed promise promised agree agreed notice noticed hope "
-    "happy afraid him her them me us you it so now".split()
-)
-OPENS_CLAUSE: Final = frozenset("i you he she it we they there my your our his her their the a an".split())
-TIMES: Final = frozenset(
-    "week weeks month year day days morning afternoon evening night weekend time way much many far long "
-    "summer winter spring autumn fall minute moment".split()
-)
-
-
-def read_english(tokens: list[Token], at: int) -> Reference | None:
-    token, before, after = tokens[at], key_at(tokens, at - 1), key_at(tokens, at + 1)
-    if token.key not in ENGLISH or (
-        token.text == "IT" and any(other.text != other.text.upper() for other in tokens)
-    ):
+def read(before: Word, word: Word, after: Word, language: str) -> Reference | None:
+    """What a term means between its neighbours."""
+    wants, form = TERMS[language][word.key]
+    is_noun = bool(after.key) and after.key not in SMALL[language]
+    is_noun = is_noun and (language != "de" or is_upper(after.text[0]))
+    if form == "that" and is_noun and noun_of(after.text, language):
+        return Reference(word.start, after.end, wants, form, after.key)
+    if form == "that" and not points(before.key, word.key, after.key, is_noun):
         return None
-    role, gender, form = ENGLISH[token.key]
-    if token.key in ("here", "there") and (before in BE or after in BE or before == "over"):
-        return None
-    if token.key == "it" and is_dummy(tokens, at):
-        return None
-    noun = ""
-    if token.key in ("this", "that", "these", "those"):
-        if after in TIMES or (token.key == "that" and is_conjunction(tokens, at)):
-            return None
-        noun = after if before not in grammar.FINITE["en"] and is_content(tokens, at + 1, "en") else ""
-        if before == "is" and key_at(tokens, at - 2) == "who":
-            role = "person"
-    if token.key == "her" and is_content(tokens, at + 1, "en"):
-        form = "possessive"
-    if (
-        token.key == "his"
-        and before not in BE
-        and not is_content(tokens, at + 1, "en")
-        and after not in grammar.COUNTING
-    ):
-        form = "possessive"
-    return Reference(token.start, token.end, role, gender, form, noun)
-
-
-def is_dummy(tokens: list[Token], at: int) -> bool:
-    """`it` of the weather, of the time, of `is it possible to`, of `is it cold there`."""
-    near = [token.key for token in tokens[max(0, at - 3) : at + 5]]
-    before, after = key_at(tokens, at - 1), key_at(tokens, at + 1)
-    if any(word in WEATHER for word in near) or "time" in near[:2]:
-        return True
-    if (after in ("here", "there") and before in ENJOYING) or (before in BE and is_cold_there(tokens, at)):
-        return True
-    if before in BE:
-        is_state = any(word in DUMMY for word in near) and any(
-            word in ("to", "that", "if") for word in near[3:]
-        )
-        return is_state or after == "going"
-    return after in BE and key_at(tokens, at + 2) in DUMMY
-
-
-def is_cold_there(tokens: list[Token], at: int) -> bool:
-    """Whether a word of content stands between `it` and a `there`."""
-    near = [token.key for token in tokens[at + 1 : at + 5]]
-    place = next((n for n, word in enumerate(near) if word in ("here", "there")), 0)
-    return any(word not in grammar.FUNCTION_WORDS["en"] for word in near[:place])
-
-
-def is_conjunction(tokens: list[Token], at: int) -> bool:
-    """`that` between a verb of saying and a sentence, or between a noun and what is said of it."""
-    before, after = key_at(tokens, at - 1), key_at(tokens, at + 1)
-    if not after:
-        return False
-    opens = after in OPENS_CLAUSE or tokens[at + 1].is_capital
-    is_noun = (
-        at > 1 and is_content(tokens, at - 1, "en") and key_at(tokens, at - 2) in grammar.DETERMINERS["en"]
-    )
-    return (before in BEFORE_CLAUSE and opens) or (is_noun and tokens[at].gap == " ")
-
-
-# German.
-
-GERMAN: Final = {
-    "er": ("person", "m", "subject"), "ihn": ("person", "m", "object"), "ihm": ("person", "m", "dative"),
-    "sie": ("person", "f", "subject"), "ihr": ("person", "f", "dative"), "ihnen": ("group", "", "dative"),
-    "dort": ("place", "", "place"), "dorthin": ("place", "", "zu"), "dies": ("thing", "", "object"),
-    **dict.fromkeys(("ihre", "ihren", "ihrem", "ihrer", "ihres"), ("person", "f", "possessive")),
-    **dict.fromkeys(("sein", "seine", "seinen", "seinem", "seiner", "seines"), ("person", "m", "possessive")),
-    **dict.fromkeys(("diese", "dieser", "dieses", "diesen", "diesem"), ("thing", "", "object")),
-    "darüber": ("thing", "", "über"), "davon": ("thing", "", "von"), "dazu": ("thing", "", "zu"),
-    "daran": ("thing", "", "an"), "dafür": ("thing", "", "für"), "damit": ("thing", "", "mit"),
-    "darauf": ("thing", "", "auf"), "dabei": ("thing", "", "bei"), "danach": ("thing", "", "nach"),
-    "darin": ("thing", "", "in"), "daraus": ("thing", "", "aus"), "dagegen": ("thing", "", "gegen"),
-}  # fmt: skip
-
-
-def read_german(tokens: list[Token], at: int) -> Reference | None:
-    token, after = tokens[at], at + 1
-    if token.key not in GERMAN:
-        return None
-    role, gender, form = GERMAN[token.key]
-    if token.is_capital and not token.is_first and token.key in ("sie", "ihnen", "ihr", *IHRE):
+    if language == "de" and before.key and is_upper(word.text[0]):
         return None  # the polite form
-    if form == "possessive" and not has_noun(tokens, after):
-        return None
-    if token.key == "ihr" and has_noun(tokens, after):
-        form = "possessive"
-    if token.key in ("sie", "ihr", *IHRE):
-        role = "either"
-        if token.key == "sie" and (is_plural_verb(tokens, at) or has_singular_verb(tokens, at)):
-            role = "person" if has_singular_verb(tokens, at) else "group"
-    noun = ""
-    if token.key.startswith("dies"):
-        noun = next((other.key for other in tokens[after : after + 3] if other.is_capital), "")
-        if noun in TIMES_GERMAN:
-            return None
-    return Reference(token.start, token.end, role, gender, form, noun)
+    if form == "de":
+        return Reference(word.start, after.end, wants, form) if is_noun else None
+    if word.key in ("her", "ihr") and is_noun:
+        wants, form = wants if word.key == "her" else ("group", *wants), "'s"
+    elif word.key == "sie" and before.key.endswith("en"):
+        wants = ("group", "things")
+    preposition = word.key[2:].lstrip("r")  # `darauf`: `auf` it
+    return Reference(word.start, word.end, wants, form.replace("da ", f"{preposition} "))
 
 
-TIMES_GERMAN: Final = frozenset(
-    "woche wochen monat jahr tag tage abend morgen nacht zeit mal wochenende sommer winter art weise "
-    "fall".split()
-)
-IHRE: Final = ("ihre", "ihren", "ihrem", "ihrer", "ihres")
+def points(before: str, key: str, after: str, is_noun: bool) -> bool:
+    """Whether a demonstrative without a noun of the cast means something: at an end, or behind `about`."""
+    if key == "that" and before in BEFORE_THAT:
+        return is_noun or after not in BEHIND_THAT
+    return not after or (before in BEFORE_THAT and not is_noun)
 
 
-def has_noun(tokens: list[Token], at: int) -> bool:
-    """Whether a noun stands here, small words that are inflected like one before it."""
-    while at < len(tokens) and not tokens[at].is_capital and tokens[at].key.endswith(grammar.INFLECTED):
-        at += 1
-    return at < len(tokens) and tokens[at].is_capital and tokens[at].gap == " "
-
-
-def is_plural_verb(tokens: list[Token], at: int) -> bool:
-    beside = (key_at(tokens, at - 1), key_at(tokens, at + 1))
-    return any(
-        word in grammar.PLURAL_VERBS
-        or (word in grammar.VERBS["de"] and word.endswith("en") and "ge" not in word[:5])  # no participle
-        for word in beside
-    )
-
-
-def has_singular_verb(tokens: list[Token], at: int) -> bool:
-    beside = (key_at(tokens, at - 1), key_at(tokens, at + 1))
-    return any(
-        (word in grammar.FINITE["de"] and word not in grammar.PLURAL_VERBS)
-        or (word in grammar.VERBS["de"] and not word.endswith(("en", "st")))
-        or (word.endswith("t") and not word.startswith("ge") and word not in grammar.FUNCTION_WORDS["de"])
-        for word in beside
-    )
-
-
-# Spanish.
-
-SPANISH: Final = {
-    "él": ("person", "m", "subject"), "ella": ("person", "f", "subject"), "ellos": ("group", "", "subject"),
-    "ellas": ("group", "", "subject"), "su": ("either", "", "possessive"),
-    "sus": ("either", "", "possessive"),
-    **dict.fromkeys(("esto", "eso", "aquello"), ("thing", "", "object")),
-    **dict.fromkeys(("este", "esta", "ese", "esa", "aquel", "aquella"), ("thing", "", "object")),
-    **dict.fromkeys(("estos", "estas", "esos", "esas"), ("things", "", "object")),
-    **dict.fromkeys(("ahí", "allí", "allá"), ("place", "", "place")),
-}  # fmt: skip
-TIMES_SPANISH: Final = frozenset(
-    "semana mes año día noche tarde mañana vez fin momento verano manera".split()
-)
-
-
-def read_spanish(tokens: list[Token], at: int) -> Reference | None:
-    token = tokens[at]
-    if token.key not in SPANISH:
-        return None
-    role, gender, form = SPANISH[token.key]
-    has_noun = is_content(tokens, at + 1, "es")
-    if form == "possessive" and not has_noun and key_at(tokens, at + 1) not in grammar.COUNTING:
-        return None
-    if role.startswith("thing") and key_at(tokens, at + 1) in TIMES_SPANISH:
-        return None
-    noun = key_at(tokens, at + 1) if has_noun and role.startswith("thing") else ""
-    return Reference(token.start, token.end, role, gender, form, noun)
-
-
-READERS: Final[dict[str, Reader]] = {"en": read_english, "de": read_german, "es": read_spanish}
+def in_chinese(query: str) -> Iterator[Reference]:
+    for match in CHINESE.finditer(query):
+        kind, end = match.lastgroup, match.end()
+        if kind is not None:
+            nouns = known_nouns("zh") if kind == "that" else ()
+            noun = next((noun for noun in nouns if query.startswith(noun, end)), "")
+            yield Reference(match.start(), end + len(noun), CHINESE_WANTS[kind], noun=noun)

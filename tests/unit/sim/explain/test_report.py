@@ -66,7 +66,7 @@ def test_a_run_that_passed() -> None:
         "  config   swarm; 2 agents, 1 user, 4 keys, latency spread, schedule random",
         "           not plain: working_entry_count_max 4, semantic_routing true, land 3/8, clock b -1 d",
         "  faults   fired storage_lost 3",
-        "           silent storage_full; blunt model_truncated 1",
+        "           silent storage_full; without effect model_truncated 1",
         "  replies  52 done, 2 refused, 4 degradations (extract:one_note 4), 1 excused (crashed)",
         "  phases   33 min of virtual time, healed at step 371, audit 19 rows, "
         "second drain empty, restart equal",
@@ -77,7 +77,7 @@ def test_a_run_that_passed() -> None:
 def test_of_many_kinds_that_did_not_fire_the_number_is_enough() -> None:
     rates = dict.fromkeys(list(KINDS)[: report.SILENT_COUNT_MAX + 1], (1, 4))
     config = attrs.evolve(CONFIG, faults=rates)
-    told = report.lines(verdict(config=config, fired={}, blunt={}), "umi-sim run storm --seed 1")
+    told = report.lines(verdict(config=config, fired={}, without_effect={}), "umi-sim run storm --seed 1")
     assert "           silent 9 kinds" in told
 
 

@@ -1,37 +1,112 @@
-"""Goal: a kind of fault is active at one of four sites, or at all of them where it is the only one."""
+"""Goal: one kind of fault more moves nothing of what the seeds of all others draw."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from tests.spec_tables import rows
-from umi_sim.faults.kinds import KINDS, Dice
+import attrs
+import pytest
 
-SITES: Final = [f"storage.commit.remember.row{number}" for number in range(200)]
+from tests.spec_tables import rows
+from umi_sim.faults.arguments import below
+from umi_sim.faults.embedder import OtherVectors, Vectors
+from umi_sim.faults.kinds import KINDS
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+
+ADDED: Final = "embed_mirrored"
+SCENARIOS: Final = ("smoke", "storm", "all_faults", "link_storm", "clock_storm", "embedder_storm", "loss")
+ONE_KIND: Final = {"scenario.swarm.mode": "one_kind"}
+
+
 WHAT: Final = "what happens, and what the memory sees"
-RATES: Final = {"storage_refused": (1, 2)}
 
 
 def test_the_kinds_are_those_of_the_table_but_the_planned_ones() -> None:
     table = rows("simulator", "fault_kinds")
     today = [row for row in table if not row[WHAT].startswith("planned")]
-    told = [(row["kind"], row["class"], row["guards"]) for row in today]
-    assert [(kind.name, kind.letter, kind.guards) for kind in KINDS.values()] == told
+    listed = sorted((row["kind"], row["class"], row["guards"]) for row in today)
+    assert sorted((it.name, it.fault_class, " ".join(it.guards)) for it in KINDS.values()) == listed
 
 
-def struck(dice: Dice, site: str) -> int:
-    """Of forty events at a site."""
-    return sum(dice.struck("storage.commit", site, f"o{number}/commit#1") is not None for number in range(40))
+@contextmanager
+def one_kind_more() -> Iterator[None]:
+    """Another kind of fault, before all others."""
+    known = dict(KINDS)
+    KINDS.clear()
+
+    class Mirrored(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
+        """One vector of a batch comes back to front."""
+
+        index: int = below(lambda call: len(call.effect.texts))
+
+        def change(self, vectors: Vectors) -> None:
+            at = self.index % len(vectors)
+            vectors[at] = vectors[at][::-1]
+
+    KINDS.update(known)
+    try:
+        yield
+    finally:
+        KINDS.clear()
+        KINDS.update(known)
 
 
-def test_a_kind_is_active_at_one_site_of_four() -> None:
-    active = [site for site in SITES if struck(Dice(7, RATES), site)]
-    assert 30 < len(active) < 70
+def configs(scenario: str, seeds: range, **overrides: str) -> list[RunConfig]:
+    return [draw(find(scenario), seed, overrides) for seed in seeds]
 
 
-def test_the_only_kind_is_active_everywhere() -> None:
-    counts = [struck(Dice(7, RATES, is_everywhere=True), site) for site in SITES]
-    assert all(8 < count < 32 for count in counts)
+def without(config: RunConfig) -> RunConfig:
+    return attrs.evolve(config, faults={name: rate for name, rate in config.faults.items() if name != ADDED})
 
 
-def test_where_a_kind_is_active_it_strikes_the_same_events_as_ever() -> None:
-    some, all_of_them = Dice(7, RATES), Dice(7, RATES, is_everywhere=True)
-    assert {struck(some, site) - struck(all_of_them, site) for site in SITES if struck(some, site)} == {0}
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_configuration_of_all_else_is_as_it_was(scenario: str) -> None:
+    before = configs(scenario, range(40), **{"scenario.swarm.mode": "swarm"})
+    with one_kind_more():
+        after = configs(scenario, range(40), **{"scenario.swarm.mode": "swarm"})
+    assert [without(config) for config in after] == before
+
+
+@pytest.mark.slow
+def test_a_run_with_one_kind_has_the_kind_it_had_unless_the_new_one_takes_it() -> None:
+    before = configs("all_faults", range(400), **ONE_KIND)
+    with one_kind_more():
+        after = configs("all_faults", range(400), **ONE_KIND)
+    taken = [at for at, config in enumerate(after) if ADDED in config.faults]
+    assert 1 <= len(taken) <= 20
+    assert [after[at] for at in range(400) if at not in taken] == [
+        before[at] for at in range(400) if at not in taken
+    ]
+    for at in taken:
+        faults, loss_max = before[at].faults, before[at].loss_max
+        assert attrs.evolve(after[at], faults=faults, loss_max=loss_max) == before[at]
+
+
+def lived(config: RunConfig) -> Verdict:
+    return run_once(config)[0]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_run_in_which_it_is_off_is_the_same(scenario: str) -> None:
+    config = draw(find(scenario), 3, {"workload.operations": "20"})
+    before = lived(config)
+    with one_kind_more():
+        after = lived(config)
+    assert (after.items, after.trace_hash, after.fired) == (before.items, before.trace_hash, before.fired)
+
+
+def test_it_strikes_where_it_is_on() -> None:
+    config = draw(find("embedder_storm"), 3, {"workload.operations": "20"})
+    with one_kind_more():
+        verdict = lived(attrs.evolve(config, faults={ADDED: (1, 1)}, everywhere=True))
+    assert list(verdict.fired) == [ADDED]
+    assert verdict.failure is None
+
+
+def test_kinds_stand_in_the_order_of_their_places() -> None:
+    groups = [kind.group for kind in KINDS.values()]
+    assert list(dict.fromkeys(groups)) == ["model", "embed", "storage", "link", "agent", "clock"]
+    assert len([at for at in range(1, len(groups)) if groups[at] != groups[at - 1]]) == 5

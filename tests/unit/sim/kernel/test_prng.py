@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, maybe, rows, told, whole
-from umi_sim.kernel.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, keyed, parse_seed, stream_key
+from umi_sim.kernel.prng import SEED_MAX, WORD_COUNT, Keyed, Stream, highest, keyed, parse_seed, stream_key
 
 FAULT_KEY = stream_key(42, ("fault", "storage_lost", "storage.commit.remember.commit"))
 
@@ -112,3 +112,11 @@ def test_anything_else_is_refused_with_the_value_and_the_limit(text: str) -> Non
     with pytest.raises(ValueError, match=f"is not a seed: write 0 .. {SEED_MAX}") as refusal:
         parse_seed(text)
     assert ascii(text)[:40].rstrip("'") in str(refusal.value)
+
+
+def test_a_name_that_is_added_wins_its_share_and_moves_no_other_choice() -> None:
+    keys, names = [stream_key(seed, ("config", "faults")) for seed in range(400)], ["a", "b", "c"]
+    before, after = [highest(key, names) for key in keys], [highest(key, ["z", *names]) for key in keys]
+    assert {old for old, new in zip(before, after, strict=True) if new != old} == set(names)
+    assert {new for old, new in zip(before, after, strict=True) if new != old} == {"z"}
+    assert [70 < after.count(name) < 130 for name in ("z", *names)] == [True] * 4

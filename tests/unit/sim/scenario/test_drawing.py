@@ -388,7 +388,7 @@ def test_sizes_are_drawn_by_their_logarithm() -> None:
 
 @pytest.mark.slow
 def test_half_of_all_kinds_and_requests_are_on() -> None:
-    harmless = [name for name, kind in KINDS.items() if kind.letter != "D"]
+    harmless = [name for name, kind in KINDS.items() if kind.fault_class != "destroys"]
     must_halve([config.faults for config in configs("swarm")], harmless)
     must_halve([config.weights for config in configs("swarm")], REQUESTS)
 
@@ -400,7 +400,7 @@ def test_an_eighth_of_the_swarm_loses_up_to_three_keys_and_nothing_else_destroys
     assert total // 16 <= total - counts[0] <= total // 4
     assert sorted(counts) == [0, 1, 2, 3]
     for config in configs("swarm"):
-        destroying = [name for name in config.faults if KINDS[name].letter == "D"]
+        destroying = [name for name in config.faults if KINDS[name].fault_class == "destroys"]
         assert config.loss_max or not destroying
 
 

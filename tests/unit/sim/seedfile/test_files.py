@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.spec_tables import text as exact
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Scope, Turn
-from umi_sim.faults.content import KINDS as CONTENT_KINDS
+from umi_sim.faults.arguments import Argument
 from umi_sim.faults.kinds import KINDS
-from umi_sim.formats.strict_json import FILE_BYTES_MAX
+from umi_sim.formats.strict_json import FILE_BYTES_MAX, BadValue
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import AgentConfig
@@ -41,7 +41,6 @@ ODD = (
 ANY = ODD | st.lists(ODD, max_size=3).map(tuple) | st.lists(st.tuples(ODD, ODD), max_size=2).map(tuple)
 EVENTS = st.sampled_from(["o3/commit#1", "a/wake#2", "a:recover:1/head#1/answer", "o1"])
 TIMES = st.integers(0, 2**52)
-CONTENT = {"path": "/entities/0", "json": "\ud800", "at": 3, "times": 1}
 
 
 @st.composite
@@ -57,15 +56,15 @@ def value_of(due: Any) -> st.SearchStrategy[object]:
 
 
 def args_of(fault: str) -> dict[str, object]:
-    if fault in CONTENT_KINDS:
-        return dict(CONTENT)
-    readers = item_json.FAULT_ARGS.get(fault, {})
-    return {
-        name: {"told": "unknown", "text": "\udfff", "latent": True, "masked": True, "clock": "runs"}.get(
-            name, 7
-        )
-        for name in readers
-    }
+    return {name: example_of(argument) for name, argument in KINDS[fault].arguments.items()}
+
+
+def example_of(argument: Argument) -> object:
+    """Something that this argument may be: one of its words, a flag, a number or a text."""
+    for value in (*argument.words[-1:], True, 7, "\udfff"):
+        with contextlib.suppress(BadValue):
+            return argument.read(value, "")
+    raise AssertionError(argument)
 
 
 FAULTS = st.builds(

@@ -60,6 +60,7 @@ def evolved(new: str, old: str, new_name: str = "Alice", old_name: str = "Alice"
         ("Alice arbeitet nicht bei Acme.", "Alice arbeitet bei Acme.", "contradict"),
         ("Ana ya no vive en Lima.", "Ana vive en Lima.", "update"),
         ("Ana vive en Madrid.", "Ana vive en Lima.", "contradict"),
+        ("Alice left Acme, now at StartupX.", "Alice works at Acme.", "update"),
         ("王伟现在住在北京。", "王伟住在上海。", "update"),
         ("王伟不喜欢茶。", "王伟喜欢茶。", "contradict"),
     ],

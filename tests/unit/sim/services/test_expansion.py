@@ -10,7 +10,8 @@ from umi_core.language.prompts import ask_expand
 from umi_core.language.rewriting import Variants, parse_variants
 from umi_core.text import norm
 from umi_sim.services.model import truth
-from umi_sim.services.model.expansion import PAIRS, STOP_WORDS, SYNONYMS
+from umi_sim.services.model.expansion import PAIRS, SYNONYMS
+from umi_sim.services.model.languages import STOP_WORDS
 
 
 def variants(query: str) -> list[str]:

@@ -15,7 +15,7 @@ from umi_core.limits import EXTRACT_ENTITY_COUNT_MAX
 from umi_core.policies.routing import BLOCK_OF_TYPE
 from umi_core.rows import Entity
 from umi_core.values import ENTITY_TYPES
-from umi_sim.services.model import cues, names, routing, truth
+from umi_sim.services.model import cast, cues, languages, names, nouns, references, routing, truth
 from umi_sim.services.model.cues import CUES
 from umi_sim.services.model.prompts import inputs
 
@@ -80,8 +80,12 @@ def test_the_answer_of_the_example_is_frozen() -> None:
 
 
 def test_the_tables_are_frozen() -> None:
-    tables = (cues.CUE_ROWS, cues.KNOWN_ROWS, sorted(names.NO_NAMES), names.QUOTES, names.CASELESS_SCRIPTS)
-    assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "c8274299a8463205faccef2f5581a884"
+    tables = (
+        (cast.NAME_ROWS, cast.NOUN_ROWS, cues.CUE_ROWS, languages.SMALL_WORDS, references.ROWS),
+        (names.QUOTES, names.OPENERS, names.CASELESS_SCRIPTS, references.EMPTY.pattern),
+        (sorted(nouns.DETERMINERS), sorted(nouns.OWN)),
+    )
+    assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "250527255d5bf7203b23be0c05ffd706"
 
 
 # Law 3: nothing to drop.
@@ -165,7 +169,7 @@ def test_a_prompt_without_inputs_is_its_own_text() -> None:
 
 
 def test_an_input_inside_an_input_is_text() -> None:
-    assert types('x\nINPUT text = "Mallory"\nINPUT entities = []') == {"INPUT": "note", "Mallory": "note"}
+    assert types('x\nINPUT text = "Mallory"\nINPUT entities = []') == {"Mallory": "note"}
 
 
 # Names.
@@ -177,7 +181,12 @@ def test_an_input_inside_an_input_is_text() -> None:
         ("The Beta Foundry team", "Beta Foundry"),
         ("Yesterday I met Ann Park and Bob's dog", "Ann Park|Bob"),
         ("North East South West Gate", "North East South West|Gate"),
-        ("O'Brien of Grün-Weiß Lichtenberg", "O'Brien|Grün-Weiß Lichtenberg"),
+        ("ask O'Brien of Grün-Weiß Lichtenberg", "O'Brien|Grün-Weiß Lichtenberg"),
+        ("Wow, keep it up. Sounds good! Definitely.", ""),
+        ("Blorb came. So did Zork: Blorb is back", "Zork"),
+        ("Blorb knows Zork", "Blorb|Zork"),
+        ("I met Mr. Blorb and Dr. Zork.", "Blorb|Zork"),
+        ("Tell Arthur that Hey Caroline is a song", "Arthur|Caroline"),
         ('call it "find it" or «Premiers pas»', "find it|Premiers pas"),
         ("ask @bob_x about #travel", "@bob_x|#travel"),
         ("alice, ALICE, Alice", "ALICE"),
@@ -211,10 +220,13 @@ def test_names_are_capitals_quotes_signs_or_a_caseless_run(text: str, expected: 
         ("Я работаю в Гримбл.", {"Гримбл": "organization"}),
         ("Projekt Blorb must end", {"Projekt Blorb": "project"}),
         ("the deadline of Blorb", {"Blorb": "task"}),
-        ("Blorb is a city", {"Blorb": "location"}),
+        ("they say Blorb is a city", {"Blorb": "location"}),
         ("Tuesday with Blorb", {"Tuesday": "event", "Blorb": "note"}),
-        ("Your name is Umi", {"Umi": "note"}),
-        ("Your name is Umi, you are my assistant, call yourself Umi", {"Umi": "self"}),
+        ("My name is Umi and I help with memory management", {"Umi": "self"}),
+        ("Umi, remember the milk", {"Umi": "note"}),
+        ("You are right, Hana", {"Hana": "note"}),
+        ("Your name is Blorb", {"Blorb": "note"}),
+        ("Your name is Blorb, you are my assistant, call yourself Blorb", {"Blorb": "self"}),
     ],
 )
 def test_types_follow_the_cues(text: str, expected: dict[str, str]) -> None:

@@ -1,7 +1,6 @@
 """Goal: SimLLM fills references with the last fitting names, and whatever it says passes the gate."""
 
 import json
-from hashlib import blake2b
 
 import pytest
 from hypothesis import given
@@ -10,9 +9,9 @@ from hypothesis import strategies as st
 from umi_core.language.prompts import ask_rewrite
 from umi_core.language.rewriting import judged, shown_turns
 from umi_core.values import Turn
-from umi_sim.services.model import chinese_words, grammar, truth
-from umi_sim.services.model.chinese import pieces
-from umi_sim.services.model.rewriting import language_of, mentions_in
+from umi_sim.services.model import truth
+from umi_sim.services.model.languages import language_of
+from umi_sim.services.model.mentions import mentions
 
 HALF_PPM = 500_000
 
@@ -121,30 +120,27 @@ def test_any_prompt_has_an_answer(text: str) -> None:
     ("text", "expected"),
     [
         ("Ask John about the database migration", "John person|database migration thing"),
-        ("The hotel in Porto has a pool.", "Porto place|pool thing|hotel place"),
-        ("My friend Jack is a nurse.", "nurse person|my friend Jack person|Jack person".replace("my", "My")),
-        ("Mr. Novak and his wife Eva", "Mr. Novak person|wife Eva person|Eva person|Mr. Novak and Eva group"),
-        ("I have two tickets for 80 euros", "tickets thing"),
-        ("Der neue Drucker steht im Büro", "Büro place|Drucker thing"),
-        ("El coche de Raquel", "Raquel person|coche de Raquel thing"),
-        ("我妈妈在上海买了自行车", "上海 place|我妈妈 person|自行车 thing"),
+        ("The hotel in Porto has a pool.", "Porto city|hotel place"),
+        ("My friend Jack is a nurse.", "Jack person"),
+        ("Mr. Novak and his wife Eva", "Novak and Eva group|Eva person|Novak person"),
+        ("Tom and Laura left", "Tom and Laura group|Laura person|Tom person"),
+        ("I have two tickets for 80 euros", "tickets things"),
+        ("Der neue Drucker steht im Büro", "neue Drucker thing|Büro place"),
+        ("El coche de Raquel", "Raquel person|coche thing"),
+        ("我妈妈在上海买了自行车", "上海 city|我妈妈 person|自行车 thing"),
+        ("The blorb is late", ""),
         ("", ""),
     ],
 )
-def test_mentions_stand_by_weight_the_last_first_meant(text: str, expected: str) -> None:
-    assert "|".join(f"{mention.text} {mention.kind}" for mention in mentions_in(text)) == expected
+def test_of_a_kind_the_first_mention_is_meant_first(text: str, expected: str) -> None:
+    assert "|".join(f"{mention.text} {mention.kind}" for mention in mentions(text)) == expected
 
 
 @given(TALK)
 def test_a_mention_lies_inside_its_text(text: str) -> None:
-    for mention in mentions_in(text):
+    for mention in mentions(text):
         assert 0 <= mention.start < mention.end <= len(text)
         assert mention.text.strip()
-
-
-@given(TALK | st.text())
-def test_pieces_of_chinese_are_the_text(text: str) -> None:
-    assert "".join(piece.text for piece in pieces(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -160,25 +156,3 @@ def test_pieces_of_chinese_are_the_text(text: str) -> None:
 )
 def test_the_language_is_that_of_most_function_words(text: str, language: str) -> None:
     assert language_of(text) == language
-
-
-def test_the_tables_are_frozen() -> None:
-    tables = {
-        f"umi_sim.model.{module.__name__.rpartition('.')[2]}.{name}": sorted(value)
-        if isinstance(value, frozenset)
-        else value
-        for module in (grammar, chinese_words)
-        for name, value in vars(module).items()
-        if name.isupper()
-    }
-    shown = ascii({name: plain(value) for name, value in sorted(tables.items())})
-    assert blake2b(shown.encode(), digest_size=16).hexdigest() == "18e13fad588f71b40599bf7116d4a625"
-
-
-def plain(value: object) -> object:
-    """Sets in order, at any depth."""
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    return value

@@ -6,8 +6,6 @@ from typing import Final
 import attrs
 import pytest
 
-from umi_sim.faults.kinds import WINDOW_MS_MAX
-from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.items import Args, ClockMove, Fault, Item, Op
 from umi_sim.record.trace import Tag, decode
@@ -15,7 +13,7 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.world.agent import Tally
-from umi_sim.world.clock_moves import LASTING, drawn, make
+from umi_sim.world.clock_moves import make
 
 CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4, start_ms=0)
 TIMEOUT_MS: Final = 10_000
@@ -135,32 +133,13 @@ def test_time_outs_pass_unseen_in_a_pause() -> None:
     assert min(int(str(at_ms)) for at_ms, _ in woken(records)) > 62_000
 
 
-# What is drawn.
+# What is counted.
 
 
-def first(label: str, n: int) -> int:
-    return 0
-
-
-@pytest.mark.parametrize("kind", LASTING)
-def test_what_lasts_ends_by_a_move_of_its_own_and_rests(kind: str) -> None:
-    window = Window()
-    (start, _, _), (end_ms, move, _) = drawn(kind, first, window, 5_000, ())
-    assert (start, move) == (0, {"clock_freeze": "thaw", "clock_drift": "drift"}[kind])
-    assert 1 <= end_ms <= WINDOW_MS_MAX
-    assert drawn("clock_jump_back", first, window, 5_000 + end_ms - 1, ()) == ()
-    assert drawn(kind, first, window, 5_000 + 2 * end_ms - 1, ()) == ()
-    assert len(drawn(kind, first, window, 5_000 + 2 * end_ms, ())) == 2
-
-
-def test_a_jump_may_be_exactly_as_long_as_something_lives() -> None:
-    assert drawn("clock_jump_back", first, Window(), 0, (77,)) == ((0, "jump", {"by_ms": -77}),)
-
-
-def test_a_jump_that_changes_no_reading_is_blunt() -> None:
+def test_a_jump_that_changes_no_reading_is_without_effect() -> None:
     tally, still = Tally(), SimClock.start(0)
     assert make(still, clock(1, 0, "jump", by_ms=-5), 0, 0, tally)
-    assert (tally.fired, tally.blunt) == ({}, {"clock_jump_back": 1})
+    assert (tally.fired, tally.without_effect) == ({}, {"clock_jump_back": 1})
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
 """Goal: a link loses, doubles, delays, holds and reorders messages, and nothing that was promised suffers."""
 
 from collections import Counter
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import attrs
 import pytest
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import Read
-from umi_sim.faults.kinds import ArgsMaker
-from umi_sim.faults.window import Window
+from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, Fault, Item, Op
 from umi_sim.record.trace import Tag, decode
@@ -18,8 +18,8 @@ from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Call
 from umi_sim.world.agent import Message
-from umi_sim.world.links import Links, lane_of
-from umi_sim.world.source import Replay
+from umi_sim.world.network import Links, lane_of
+from umi_sim.world.source import At, Replay
 from umi_sim.world.world import World
 
 CONFIG: Final = attrs.evolve(PLAIN, scenario="smoke", mode="swarm", in_flight_max=4)
@@ -137,55 +137,35 @@ def test_what_a_clog_holds_is_due_when_the_world_heals() -> None:
     while world.now_ms < 1_101:
         world.refill()
         assert world.deliver_next()
-    assert [due_ms for due_ms, _, _ in world.mail.queue] == [61_001] * 2
+    assert [due_ms for due_ms, _, _ in world.network.queue] == [61_001] * 2
     world.heal()
-    assert [due_ms for due_ms, _, _ in world.mail.queue] == [1_101] * 2
-
-
-# Windows.
-
-
-def low(label: str, n: int) -> int:
-    return n - 1
-
-
-def test_no_window_starts_before_as_long_a_rest_as_the_last_one_took() -> None:
-    window = Window()
-    args = window.args(0, low)
-    assert args is not None
-    for_ms = args["for_ms"]
-    assert isinstance(for_ms, int)
-    window.begin(0, for_ms)
-    assert [window.is_open(ms) for ms in (0, for_ms - 1, for_ms)] == [True, True, False]
-    assert [window.args(ms, low) is None for ms in (0, for_ms, 2 * for_ms - 1, 2 * for_ms)] == [
-        True, True, True, False,
-    ]  # fmt: skip
+    assert [due_ms for due_ms, _, _ in world.network.queue] == [1_101] * 2
 
 
 # What is drawn.
 
 
-class Always(Replay):
-    """Every message is struck by one kind, unless that would change nothing."""
+class Always:
+    """Strikes every message with one kind, unless that would change nothing."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__([Fault("f0", kind, "never", {})])
-        self.kind = kind
+        self.kind = KINDS[kind]
         self.drawn: list[Args | None] = []
+        self.without_effect = Counter[str]()
 
-    def fault(self, verb: str, site: str, event: str, data: str, make_args: ArgsMaker) -> Fault | None:
-        args = make_args(self.kind, low)
+    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None:
+        args = self.kind.args_for(here(), low, self.without_effect)
         self.drawn.append(args)
-        return None if args is None else Fault("f1", self.kind, event, args)
+        return None if args is None else (self.kind(**args).befall(here()),)
 
 
-def links_with(kind: str, latency: str = "instant") -> tuple[Links, Always, Counter[str]]:
-    source, blunt = Always(kind), Counter[str]()
-    return Links(attrs.evolve(CONFIG, latency=latency), source, nothing, blunt), source, blunt
+def links_with(kind: str, latency: str = "instant") -> tuple[Links, Always]:
+    always = Always(kind)
+    return Links(attrs.evolve(CONFIG, latency=latency), always.strike, may_strike=True), always
 
 
-def nothing(item_id: str, kind: str, event: str) -> None:
-    """Nobody is told."""
+def low(label: str, n: int) -> int:
+    return n - 1
 
 
 def message(number: int, leg: str = "request") -> Message:
@@ -195,39 +175,39 @@ def message(number: int, leg: str = "request") -> Message:
     return up if leg == "request" else up.next("answer", answer=ReadDone(number))
 
 
-def test_ten_times_nothing_is_blunt() -> None:
-    links, source, blunt = links_with("link_delay")
+def test_ten_times_nothing_is_without_effect() -> None:
+    links, always = links_with("link_delay")
     assert [trip.delay_ms for trip in links.trips(message(1), 0, 0)] == [0]
-    assert (source.drawn, blunt) == ([None], {"link_delay": 1})
+    assert (always.drawn, always.without_effect) == ([None], {"link_delay": 1})
 
 
 def test_a_delay_is_ten_times_that_of_the_profile() -> None:
-    links, _, _ = links_with("link_delay", "spread")
+    links, _ = links_with("link_delay", "spread")
     usual_ms = links.delay_ms(message(1).event)
     assert [trip.delay_ms for trip in links.trips(message(1), 3, 0)] == [3 + 10 * usual_ms]
 
 
 def test_a_window_strikes_one_direction_of_one_link() -> None:
-    links, source, _ = links_with("link_partition")
+    links, always = links_with("link_partition")
     assert links.trips(message(1), 0, 0) == ()
     assert links.trips(message(2), 0, 1) == ()
-    assert len(source.drawn) == 1  # nothing else fires inside
+    assert len(always.drawn) == 1  # nothing else fires inside
     assert lane_of(message(1)) != lane_of(message(1, "answer"))
     assert links.trips(message(1, "answer"), 0, 1) == ()
-    assert len(source.drawn) == 2
+    assert len(always.drawn) == 2
 
 
 @pytest.mark.parametrize("leg", ["request", "answer"])
 def test_a_copy_is_never_copied_again(leg: str) -> None:
-    links, source, _ = links_with("link_duplicate")
+    links, always = links_with("link_duplicate")
     copy = message(1, leg).copy()
     assert copy.event == f"o1/lookup#1/{leg}.2"
     assert [trip.is_copy for trip in links.trips(copy, 0, 0)] == [False]
-    assert source.drawn == []
+    assert always.drawn == []
 
 
 def test_a_healed_link_does_nothing_to_anybody() -> None:
-    links, source, _ = links_with("link_loss", "spread")
+    links, always = links_with("link_loss", "spread")
     links.heal()
     assert [trip.delay_ms for trip in links.trips(message(1), 0, 0)] == [0]
-    assert source.drawn == []
+    assert always.drawn == []

@@ -1,140 +1,21 @@
-"""Goal: each fault of a service does what its row says, from its args alone, and never counts for nothing."""
-
-from collections import Counter
+"""Goal: each fault of storage does what its class says, from its arguments, and destroys what may go."""
 
 import attrs
 import pytest
 
+from tests.unit.sim.faults.arrivals import AT_MS, DIMS, call, drawn, services, strike, struck
 from umi_core.conditions import Where
-from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ReadDone
-from umi_core.messages.effects import (
-    Asked,
-    ByFilter,
-    ByIds,
-    ByVector,
-    ByWords,
-    Commit,
-    CountRows,
-    Embed,
-    Read,
-    Write,
-)
-from umi_core.policies.similarity import vector_error
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, Read, Write
 from umi_core.rows import Address, Core, Entity, Row, SessionRow, Vector
 from umi_core.values import Scope
-from umi_sim.faults import strikes
-from umi_sim.faults.content import KINDS as CONTENT_KINDS
 from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import Args
-from umi_sim.seedfile.item_json import FAULT_ARGS
 from umi_sim.services.atlas import Loss
 from umi_sim.services.calls import Call, Flush, Handled, Later, Services
 from umi_sim.services.embedder import embed
 
-DIMS = 8
 HOME = Scope("u1", "a1")
-TEXTS = ("green tea", "black coffee", "a third thing")
-AT_MS = 5
-
-
-def services(loss_max: int = 0) -> Services:
-    return Services({"a": DIMS}, loss_max=loss_max)
-
-
-def call(effect: Asked, event: str = "o1/step#1") -> Call:
-    asked = attrs.evolve(effect, request_id=7, timeout_ms=1_000)
-    return Call(event, "a", 1, "o1", "remember", "step", asked, AT_MS)
-
-
-def drawn(world: Services, asked: Call, kind: str, at: int = 0) -> Args | None:
-    """The args that the draw `at` of every choice gives."""
-    return strikes.args_for(world, asked, Counter())(kind, lambda label, n: at % n)
-
-
-def struck(world: Services, asked: Call, kind: str, at: int = 0) -> Handled:
-    args = drawn(world, asked, kind, at)
-    assert args is not None
-    return strikes.strike(world, asked, AT_MS, kind, args)
-
-
-def vectors(handled: Handled) -> tuple[tuple[object, ...], ...]:
-    assert isinstance(handled, Later)
-    assert isinstance(handled.answer, Embedded)
-    return handled.answer.vectors
-
-
-TRUE = tuple(embed(text, DIMS) for text in TEXTS)
-BATCH = call(Embed(TEXTS))
-
-
-def test_every_kind_that_strikes_a_service_has_an_effect() -> None:
-    services_hit = [it.name for it in KINDS.values() if it.group in ("model", "embed", "storage")]
-    assert sorted(strikes.EFFECTS) == sorted(services_hit)
-    assert strikes.ARGS.keys() <= strikes.EFFECTS.keys()
-    assert strikes.EFFECTS.keys() >= CONTENT_KINDS.keys()
-
-
-def test_what_would_change_nothing_is_blunt_and_counted() -> None:
-    blunt: Counter[str] = Counter()
-    alone = call(Embed(("one text",)))
-    assert strikes.args_for(services(), alone, blunt)("embed_permuted", lambda label, n: 0) is None
-    assert strikes.args_for(services(), alone, blunt)("embed_collision", lambda label, n: 0) is None
-    assert blunt == {"embed_permuted": 1, "embed_collision": 1}
-
-
-# The embedder.
-
-
-def test_a_rate_limit_names_the_time_to_wait() -> None:
-    handled = struck(services(), BATCH, "embed_rate_limited", at=2)
-    assert handled == Later(EffectFailed(7, "rate_limited", 999), AT_MS)
-
-
-@pytest.mark.parametrize("at", range(3))
-@pytest.mark.parametrize(
-    ("kind", "fault"),
-    [("embed_zero", "zero"), ("embed_not_finite", "not_whole"), ("embed_wrong_dims", "wrong_length")],
-)
-def test_an_unsound_vector_is_unsound_in_one_way(kind: str, fault: str, at: int) -> None:
-    told = vectors(struck(services(), BATCH, kind, at))
-    assert vector_error(told, len(TEXTS), DIMS) == fault
-    assert [vector for vector in told if vector in TRUE] == [it for n, it in enumerate(TRUE) if n != at]
-
-
-@pytest.mark.parametrize(("at", "fault"), [(0, "out_of_range"), (1, "out_of_range"), (2, "not_whole")])
-def test_out_of_range_is_too_large_too_small_or_a_fraction(at: int, fault: str) -> None:
-    assert vector_error(vectors(struck(services(), BATCH, "embed_out_of_range", at)), 3, DIMS) == fault
-
-
-def test_after_a_drift_every_vector_is_turned_by_one_component() -> None:
-    world = services()
-    once = tuple((*it[-1:], *it[:-1]) for it in TRUE)
-    assert vectors(struck(world, BATCH, "embed_drift")) == once
-    assert vectors(world.handle(BATCH, AT_MS)) == once
-    twice = tuple((*it[-2:], *it[:-2]) for it in TRUE)
-    assert vectors(struck(world, BATCH, "embed_drift")) == twice
-
-
-def test_in_a_collision_two_texts_have_one_vector() -> None:
-    world = services()
-    told = vectors(struck(world, BATCH, "embed_collision"))
-    assert told == (TRUE[0], TRUE[0], TRUE[2])
-    assert vectors(world.handle(BATCH, AT_MS)) == TRUE
-
-
-def test_a_permuted_batch_has_the_same_vectors_in_another_order() -> None:
-    assert vectors(struck(services(), BATCH, "embed_permuted")) == (TRUE[2], TRUE[0], TRUE[1])
-    assert vectors(struck(services(), BATCH, "embed_permuted", at=1)) == (TRUE[1], TRUE[2], TRUE[0])
-
-
-def test_args_from_a_file_are_bent_to_what_is_there() -> None:
-    far: Args = {"index": 2**53 - 1, "other": 2**53 - 1, "choice": 2**53 - 1, "turn": 2**53 - 1}
-    for kind in [name for name, it in KINDS.items() if it.group == "embed" and it.letter in "SM"]:
-        assert isinstance(strikes.strike(services(), BATCH, AT_MS, kind, far), Later)
-        assert isinstance(strikes.strike(services(), call(Embed(())), AT_MS, kind, far), Later)
-
-
-# Storage.
 
 
 def told_of(*names: str, at_ms: int = 0, loss_max: int = 0) -> Services:
@@ -177,7 +58,7 @@ def test_a_full_storage_takes_nothing_for_a_while(at: int) -> None:
     spare_bytes = args["spare_bytes"]
     assert spare_bytes == (0, world.storage.growth_bytes(batch("Bob")) - 1)[at]
     window = {"for_ms": 10, "spare_bytes": spare_bytes}
-    assert strikes.strike(world, asked, AT_MS, "storage_full", window) == Later(FULL, AT_MS)
+    assert strike(world, asked, AT_MS, "storage_full", window) == Later(FULL, AT_MS)
     assert flushed(world, asked, AT_MS + 9) == FULL
     assert isinstance(flushed(world, asked, AT_MS + 10), Committed)
 
@@ -198,7 +79,7 @@ def test_a_lag_hides_what_is_younger_for_a_while() -> None:
     args = drawn(world, TEA, "storage_index_lag", at=1)
     assert args is not None
     assert args["lag_ms"] == 51
-    hidden = strikes.strike(world, TEA, 150, "storage_index_lag", {"for_ms": 2, "lag_ms": 51})
+    hidden = strike(world, TEA, 150, "storage_index_lag", {"for_ms": 2, "lag_ms": 51})
     assert hits(hidden) == ["Ann"]
     assert world.lag_since(151) == 51
     for at_ms, known in ((151, ["Ann", "Bob"]), (152, ["Ann", "Bob"])):
@@ -210,7 +91,7 @@ def test_a_lag_hides_what_is_younger_for_a_while() -> None:
 def test_healed_services_hide_nothing_and_have_room() -> None:
     world = Services({"a": DIMS}, capacity_bytes=1)
     assert flushed(world, call(batch("Ann"))) == FULL
-    strikes.strike(world, TEA, AT_MS, "storage_index_lag", {"for_ms": 100, "lag_ms": 100})
+    strike(world, TEA, AT_MS, "storage_index_lag", {"for_ms": 100, "lag_ms": 100})
     world.heal(AT_MS)
     assert isinstance(flushed(world, call(batch("Ann"))), Committed)
     assert hits(world.handle(TEA, AT_MS)) == ["Ann"]
@@ -228,17 +109,17 @@ READS = (
     TEA, call(Read(ByIds(()))), call(Read(ByFilter(HOME, ("entity",), Where()))),
     call(Read(CountRows(HOME, ("entity",)))), call(Read(ByVector(HOME, (), Where(), 9, 1))),
 )  # fmt: skip
-FAR = {"told": "unknown", "latent": True}
+FAR = {"told": "unknown", "latent": True, "masked": False}
 
 
 @pytest.mark.parametrize("loss_max", [0, 1])
 @pytest.mark.parametrize("kind", [name for name, it in KINDS.items() if it.group == "storage"])
 def test_any_args_that_a_file_may_hold_strike_any_call_of_the_verb(kind: str, loss_max: int) -> None:
-    args = {name: FAR.get(name, 2**53 - 1) for name in FAULT_ARGS.get(kind, {})}
+    args = {name: FAR.get(name, 2**53 - 1) for name in KINDS[kind].arguments}
     for asked in (*COMMITS, *READS):
-        if KINDS[kind].verb in (asked.verb, "storage.any"):
+        if KINDS[kind].is_at(asked.verb):
             for world in (told_of("Ann", loss_max=loss_max), services(loss_max)):
-                handled = strikes.strike(world, asked, AT_MS, kind, args)
+                handled = strike(world, asked, AT_MS, kind, args)
                 if isinstance(handled, Flush):
                     world.flush(asked, handled, AT_MS)
                 world.storage.check()
@@ -277,7 +158,7 @@ def test_a_row_comes_in_the_place_of_another_or_under_its_address() -> None:
 
     def told(other: int, *, masked: bool) -> tuple[str, str, str]:
         args: Args = {"index": 0, "other": other, "masked": masked}
-        (row,) = rows_of(strikes.strike(world, look, AT_MS, "storage_misdirected", args))
+        (row,) = rows_of(strike(world, look, AT_MS, "storage_misdirected", args))
         return row.address.kind, row.address.id, getattr(row.body, "id", "")
 
     others = [("entity", "Bob", "Bob"), ("vector", "Ann", ""), ("vector", "Bob", "")]
@@ -295,12 +176,9 @@ def test_the_stray_row_is_the_same_one_when_others_have_gone() -> None:
     look = call(Read(ByIds((Address(HOME, "entity", "N0"),))), "o3/read#1")
     for other in range(20):
         args: Args = {"index": 0, "other": other, "masked": False}
-        (stray,) = rows_of(strikes.strike(told_of(*names), look, AT_MS, "storage_misdirected", args))
+        (stray,) = rows_of(strike(told_of(*names), look, AT_MS, "storage_misdirected", args))
         fewer = told_of("N0", stray.address.id, *names[other % 5 : other % 5 + 2])
-        assert (
-            rows_of(strikes.strike(fewer, look, AT_MS, "storage_misdirected", args))[0].address
-            == stray.address
-        )
+        assert rows_of(strike(fewer, look, AT_MS, "storage_misdirected", args))[0].address == stray.address
 
 
 def rows_of(handled: Handled) -> tuple[Row, ...]:
@@ -312,7 +190,7 @@ def rows_of(handled: Handled) -> tuple[Row, ...]:
 def test_without_loss_a_file_cannot_make_a_promise_rot() -> None:
     world = told_of("Ann", "Bob")
     args: Args = {"index": 1, "latent": True}
-    assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
+    assert is_whole(strike(world, LOOK, AT_MS, "storage_damaged", args)) == [True, False]
     assert is_whole(world.handle(LOOK, AT_MS)) == [True, True]
     assert world.atlas.losses == []
 
@@ -362,7 +240,7 @@ def test_nothing_is_told_too_early_that_core_shows_or_that_the_atlas_does_not_al
     assert drawn(services(1), call(with_core), "storage_ack_early") is None
     assert drawn(services(0), call(batch("Ann")), "storage_ack_early") is None
     world = services(0)
-    handled = strikes.strike(world, call(batch("Ann")), AT_MS, "storage_ack_early", {"for_ms": 9})
+    handled = strike(world, call(batch("Ann")), AT_MS, "storage_ack_early", {"for_ms": 9})
     assert isinstance(handled, Flush)
 
 
@@ -370,7 +248,7 @@ def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
     world = told_of("Ann", loss_max=1)
     restarts: list[int] = []
     world.on_wipe = restarts.append
-    assert strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
+    assert strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3}) is None
     assert restarts == [3]
     assert world.storage.rows == {}
     assert world.atlas.losses == [Loss("storage_wiped", "o3/read#1", AT_MS)]
@@ -378,7 +256,7 @@ def test_a_wipe_leaves_nothing_and_all_begin_anew() -> None:
 
 def test_what_was_on_its_way_to_a_wiped_store_never_arrives() -> None:
     world = told_of("Ann", loss_max=1)
-    strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
+    strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 1})
     assert world.handle(call(batch("Bob")), AT_MS + 100) is None
     later = attrs.evolve(call(batch("Bob")), sent_ms=AT_MS + 1)
     assert isinstance(world.handle(later, AT_MS + 100), Flush)
@@ -388,7 +266,7 @@ def test_a_wipe_needs_loss_and_something_to_lose() -> None:
     assert drawn(told_of("Ann"), LOOK, "storage_wiped") is None
     assert drawn(services(1), LOOK, "storage_wiped") is None
     world = told_of("Ann")
-    assert is_whole(strikes.strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
+    assert is_whole(strike(world, LOOK, AT_MS, "storage_wiped", {"for_ms": 3})) == [True]
 
 
 def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> None:
@@ -396,5 +274,5 @@ def test_a_batch_without_a_key_that_could_be_missed_is_not_told_too_early() -> N
     world = services(loss_max=2)
     known = call(Commit((Write(Address(HOME, "access", "ent_1"), None),), (), key="k"))
     assert drawn(world, known, "storage_ack_early") is None
-    strikes.strike(world, known, AT_MS, "storage_ack_early", {"for_ms": 10})
+    strike(world, known, AT_MS, "storage_ack_early", {"for_ms": 10})
     assert world.atlas.losses == []

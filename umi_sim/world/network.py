@@ -1,14 +1,17 @@
-"""Mail: what is on its way between agents and services, and what becomes of a call that arrives.
+"""The network: messages between agents and services, the links they travel over, what becomes of a call.
 
 Law 1. An effect has a name: its owner, the row that asks, and how often this owner asked there.
 Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
-Law 3. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
+Law 3. What happens to a message is decided as it sets out: it comes never, once or twice.
+Law 4. A window strikes all of one link. A copy and the answers to it meet no fault of their own.
+Law 5. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -17,20 +20,26 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Asked, Commit
 from umi_core.state import Operation
-from umi_sim.faults import strikes
+from umi_sim.faults.network import Passage, Trip, Trips
+from umi_sim.faults.service import Arrival
+from umi_sim.faults.window import Window
+from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
 from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
 from umi_sim.world.agent import Agent, Message, Tally
-from umi_sim.world.links import Lane, Links, Trip, lane_of
-from umi_sim.world.source import Source
+from umi_sim.world.source import At, Source, names_group
+
+UP: Final = "request"
 
 Entry = tuple[int, int, Message]  # due time, place in the order of that time, what is delivered
+Lane = tuple[str, str, bool]  # agent, service, up or down: which link
+Strike = Callable[[At, Callable[[], object]], tuple[Any] | None]
 
 
 class Around(Protocol):
-    """What mail needs of the world around it."""
+    """What the network, and who befalls an agent, needs of the world around."""
 
     config: RunConfig
     source: Source
@@ -41,12 +50,53 @@ class Around(Protocol):
     is_healed: bool
     keep_story: bool
 
-    def strike(self, item_id: str, kind: str, event: str) -> None: ...
+    def strike(self, at: At, here: Callable[[], object]) -> tuple[Any] | None: ...
+    def crash(self, agent: Agent, down_ms: int) -> None: ...
     def tell(self, event: str, what: str) -> None: ...
 
 
+class Links:
+    """All links of a world, each one direction between one agent and one service."""
+
+    def __init__(self, config: RunConfig, strike: Strike, *, may_strike: bool) -> None:
+        self.delay_ms = latency_of(config)
+        self.may_strike = may_strike
+        self.copied: dict[str, str] = {}  # what became of requests that come twice
+        self._strike = strike
+        self._windows: defaultdict[Lane, Window] = defaultdict(Window)
+        self._order = Keyed(stream_key(config.seed, ("release",)))
+
+    def trips(self, message: Message, ready_ms: int, now_ms: int) -> Trips:
+        """What becomes of a message that sets out in `ready_ms` from now: its deliveries, none to two."""
+        event, usual_ms = message.event, self.delay_ms(message.event)
+        if not self.may_strike:
+            return (Trip(ready_ms + usual_ms),)
+        lane, was_copied = lane_of(message), message.call.event in self.copied
+        window, verb = self._windows[lane], "link.up" if lane[2] else "link.down"
+        passage = Passage(window, now_ms, ready_ms, usual_ms, was_copied)
+        struck: tuple[Trips] | None = None
+        if window.is_open(now_ms):
+            struck = (window.fault.strike(passage),)
+        elif not message.is_copy:
+            struck = self._strike((verb, f"{verb}.{lane[1]}", event, event), lambda: passage)
+        return struck[0] if struck else (Trip(passage.delay_ms),)
+
+    def release_order(self, event: str) -> int:
+        """Where a message stands among those that are released with it."""
+        return self._order.draw(event) >> 40
+
+    def heal(self) -> None:
+        """From now on nothing is slow or struck."""
+        self.delay_ms = no_delay
+        self.may_strike = False
+
+
+def lane_of(message: Message) -> Lane:
+    return message.call.agent, message.call.service, message.leg == UP
+
+
 @attrs.define
-class Mail(Owner):
+class Network(Owner):
     """Messages in order of their due time."""
 
     world: Around = attrs.field(repr=False)
@@ -59,7 +109,8 @@ class Mail(Owner):
 
     def __attrs_post_init__(self) -> None:
         world = self.world
-        self.links = Links(world.config, world.source, world.strike, world.tally.blunt)
+        may_strike = names_group("link", world.config, world.source)
+        self.links = Links(world.config, world.strike, may_strike=may_strike)
 
     # The queue.
 
@@ -107,7 +158,7 @@ class Mail(Owner):
     def travel(self, message: Message, trip: Trip) -> None:
         if trip.is_copy:
             message = message.copy()
-            if message.leg == "request":
+            if message.leg == UP:
                 self.links.copied[message.call.event] = "sent"
         before = 1 + self.links.release_order(message.event) if trip.is_released else 0
         entry, lane = self.post(trip.delay_ms, message, before), lane_of(message)
@@ -135,7 +186,7 @@ class Mail(Owner):
         if self.world.keep_story:
             self.world.tell(event, short(effect))
         call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.world.now_ms)
-        self.carry(Message(event, call, "request"))
+        self.carry(Message(event, call, UP))
 
     def owner_of(self, agent: Agent, operation: Operation) -> str:
         """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
@@ -156,17 +207,11 @@ class Mail(Owner):
         if self.links.copied.get(call.event, "sent") != "sent":
             self.arrive_again(message)
             return
-        world, services, fault = self.world, self.world.services, None
-        luck = services.arrived(call, world.now_ms)
+        world, services, struck = self.world, self.world.services, None
+        luck, here = services.arrived(call, world.now_ms), partial(Arrival, call, call.effect, services)
         if not world.is_healed and not services.is_away(call, world.now_ms):
-            fault = world.source.fault(
-                call.verb, call.site, call.event, luck, strikes.args_for(services, call, world.tally.blunt)
-            )
-        if fault is None:
-            handled = services.handle(call, world.now_ms)
-        else:
-            world.strike(fault.id, fault.fault, call.event)
-            handled = strikes.strike(services, call, world.now_ms, fault.fault, fault.args)
+            struck = world.strike((call.verb, call.site, call.event, luck), here)
+        handled = struck[0] if struck else services.handle(call, world.now_ms)
         if call.event in self.links.copied:
             self.links.copied[call.event] = "arrived"
         self.handled(message, handled)
@@ -188,7 +233,7 @@ class Mail(Owner):
         """A batch becomes durable."""
         world, call = self.world, message.call
         if self.links.copied.get(call.event) == "failed":
-            world.services.storage.pending.pop(flush.ticket, None)
+            world.services.give_up(call, flush)
         else:
             self.answer_later(message, world.services.flush(call, flush, world.now_ms))
 
@@ -206,3 +251,26 @@ def is_definite(call: Call, later: Later) -> bool:
     """It says that nothing happened, and that nothing will."""
     is_in_doubt = isinstance(call.effect, Commit) and getattr(later.answer, "kind", "") in DOUBTS
     return isinstance(later.answer, EffectFailed) and not is_in_doubt
+
+
+# Delays where no fault strikes, drawn by the name of a message, so that they stay with its operation.
+
+
+def latency_of(config: RunConfig) -> Callable[[str], int]:
+    """Delay of a message by its event name."""
+    if config.latency == "instant":
+        return no_delay
+    keyed = Keyed(stream_key(config.seed, ("latency",)))
+    if config.latency == "short":
+        return lambda event: keyed.draw(event) * 6 >> 64
+    return lambda event: spread(keyed.draw(event))
+
+
+def no_delay(event: str) -> int:
+    return 0
+
+
+def spread(word: int) -> int:
+    """1 .. 2047, every power of two as likely."""
+    bits = 1 + (word & 0xFFFF) * 11 // 65_536
+    return (1 << (bits - 1)) + (word >> 16) % (1 << (bits - 1))

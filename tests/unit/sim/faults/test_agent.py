@@ -1,0 +1,70 @@
+"""Goal: an agent crashes where it can, comes back with less room, or nothing reaches it for a while."""
+
+from collections import Counter
+from typing import Final
+
+from umi_sim.faults.agent import Life
+from umi_sim.faults.kinds import KINDS
+from umi_sim.faults.luck import Luck
+from umi_sim.faults.window import Window
+from umi_sim.record.items import Args
+
+LOWER: Final = "agent_lower_limit"
+
+
+def life(entries: tuple[int, int] = (0, 0), *, is_recovering: bool = False, now_ms: int = 0) -> Life:
+    return Life(now_ms, Window(), is_recovering, lambda: entries, nothing, nothing)
+
+
+def nothing(for_ms: int, also: object) -> None:
+    """Nobody is told."""
+
+
+def lowest(label: str, n: int) -> int:
+    return 0
+
+
+def highest(label: str, n: int) -> int:
+    return n - 1
+
+
+def drawn(kind: str, here: Life, luck: Luck = lowest) -> tuple[Args | None, int]:
+    """The arguments, and how often it was without effect."""
+    without_effect = Counter[str]()
+    return KINDS[kind].args_for(here, luck, without_effect), without_effect[kind]
+
+
+def test_a_limit_is_drawn_below_what_core_holds_and_never_below_self() -> None:
+    found = [drawn(LOWER, life((2, 5)), luck)[0] for luck in (lowest, highest)]
+    assert [args and args["core_entry_count_max"] for args in found] == [2, 4]
+
+
+def test_where_nobody_would_leave_the_limit_is_without_effect() -> None:
+    assert [drawn(LOWER, life(entries)) for entries in ((0, 0), (2, 2))] == [(None, 1)] * 2
+
+
+def test_a_second_crash_strikes_recovery_and_any_other_the_life_after_it() -> None:
+    kinds = ("agent_crash", "agent_crash_again", LOWER)
+    lives = [life((0, 1), is_recovering=is_recovering) for is_recovering in (False, True)]
+    found = [[drawn(kind, each) != (None, 0) for kind in kinds] for each in lives]
+    assert found == [[True, False, True], [False, True, False]]
+
+
+def test_a_crash_gives_the_usual_limit_back() -> None:
+    told: list[object] = []
+    here = life()
+    here.crash = lambda down_ms, limit: told.append((down_ms, limit))
+    KINDS[LOWER](down_ms=5, core_entry_count_max=2).befall(here)
+    KINDS["agent_crash"](down_ms=6).befall(here)
+    assert told == [(5, 2), (6, None)]
+
+
+def test_an_agent_rests_between_pauses() -> None:
+    told: list[object] = []
+    here = life()
+    here.pause = lambda for_ms, clock_stands: told.append((for_ms, clock_stands))
+    KINDS["agent_pause"](for_ms=9, clock="stands").befall(here)
+    assert told == [(9, True)]
+    for now_ms in (17, 18):
+        here.now_ms = now_ms
+        assert (drawn("agent_pause", here)[0] is None) == (now_ms < 18)

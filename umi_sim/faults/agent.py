@@ -1,0 +1,72 @@
+"""Faults of an agent: it crashes, comes back with less room, or nothing reaches it for a while."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.limits import DAY_MS
+from umi_sim.faults.arguments import among, one_of, span_ms
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.window import WINDOW_MS_MAX, Window
+
+
+@attrs.define
+class Life(Owner):
+    """An agent before an event that would reach it, and what may befall it.
+
+    `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
+    long, and its next life has this limit, or the usual one. `pause`: nothing reaches it for so long, and
+    its clock stands or not.
+    """
+
+    now_ms: int
+    window: Window
+    is_recovering: bool
+    entry_counts: Callable[[], tuple[int, int]]
+    crash: Callable[[int, int | None], None]
+    pause: Callable[[int, bool], None]
+
+
+class Down(FaultKind):
+    """Memory and everything volatile are gone, for a while."""
+
+    in_recovery: ClassVar[bool] = False
+    down_ms: int = span_ms(1, WINDOW_MS_MAX)
+
+    @classmethod
+    def may_strike(cls, life: Life) -> bool:
+        return life.is_recovering == cls.in_recovery
+
+    def strike(self, life: Life) -> None:
+        life.crash(self.down_ms, None)
+
+
+class Crash(Down, at="agent.event", is_a="window", guards=("STO-1", "SER-5", "LIVE-4"), explored=True):
+    """Memory and everything volatile are gone; a new life recovers later."""
+
+
+class CrashAgain(Down, at="agent.event", is_a="window", guards=("LIVE-4", "IDEM-1"), explored=True):
+    """The same, during recovery."""
+
+    in_recovery = True
+
+
+class LowerLimit(Down, at="agent.event", is_a="window", guards=("CORE-2", "STO-1", "LIVE-4")):
+    """A crash, and later lives have room for fewer entries in core."""
+
+    core_entry_count_max: int = among(lambda life: range(*life.entry_counts()))  # its own never leave core
+
+    def strike(self, life: Life) -> None:
+        life.crash(self.down_ms, self.core_entry_count_max)
+
+
+class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4")):
+    """Nothing reaches the agent for a while; its clock runs on, or stands and catches up."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)  # the world goes on meanwhile, so it must end
+    clock: str = one_of("runs", "stands")
+
+    def strike(self, life: Life) -> None:
+        life.pause(self.for_ms, self.clock == "stands")

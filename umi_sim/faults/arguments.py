@@ -1,0 +1,87 @@
+"""Arguments of faults: what each may be in a seed file, and how it is drawn when a fault is about to strike.
+
+    after_ms: int = below(timeout_ms)       # 0 .. timeout_ms(here) - 1
+    told: str = one_of("nothing", "unknown")
+
+What is drawn has the name of the argument as its label. None is drawn where there is nothing to choose from:
+then there is no fault.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.formats import strict_json
+from umi_sim.formats.strict_json import Reader
+from umi_sim.formats.values import of_type
+
+COUNT_MAX: Final = 2**53 - 1
+REQUIRED: Final = object()
+
+Condition = Callable[[Any], object]
+Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of the argument
+
+
+@attrs.frozen
+class Argument(Data):
+    """`read` is what a file may say; `default` what it is if a file says nothing; `words` those it is one of.
+
+    `draw` is None where the kind draws it together with others.
+    """
+
+    read: Reader
+    draw: Draw | None = None
+    default: object = REQUIRED
+    words: tuple[str, ...] = ()
+
+
+def whole(low: int = 0, high: int = COUNT_MAX) -> Any:
+    """A whole number that the kind draws."""
+    return Argument(strict_json.whole(low, high))
+
+
+def string(*, default: object = REQUIRED) -> Any:
+    """A text that the kind draws."""
+    return Argument(of_type(str), default=default)
+
+
+def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX) -> Any:
+    """One of these numbers, each as likely; a file may say as much as is `readable`."""
+
+    def draw(here: object, luck: Luck, name: str) -> int | None:
+        found = options(here)
+        return pick(luck, name, found) if found else None
+
+    return Argument(strict_json.whole(0, readable), draw)
+
+
+def below(count: int | Callable[[Any], int]) -> Any:
+    """0 .. count - 1, each as likely."""
+    return among(lambda here: range(count if isinstance(count, int) else count(here)))
+
+
+def always(here: object) -> bool:
+    return True
+
+
+def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Condition = always) -> Any:
+    """low .. high where that is possible, every power of two as likely; a file may say what is `readable`."""
+
+    def draw(here: object, luck: Luck, name: str) -> int | None:
+        return low - 1 + log_uniform(luck, name, high + 1 - low) if possible(here) else None
+
+    return Argument(strict_json.whole(0, readable), draw)
+
+
+def flag(*, one_in: int = 2, default: object = REQUIRED) -> Any:
+    """True in one of so many cases."""
+    return Argument(strict_json.flag, lambda _, luck, name: luck(name, one_in) == 1, default)
+
+
+def one_of(*words: str, default: object = REQUIRED) -> Any:
+    """The first word is the simplest: a failure shrinks to it."""
+    read = strict_json.one_of(words, "value")
+    return Argument(read, lambda _, luck, name: pick(luck, name, words), default, words)

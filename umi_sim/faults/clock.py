@@ -1,0 +1,130 @@
+"""Faults of an agent's clock, drawn for an operation that is about to come.
+
+What such a fault does are moves of the clock, each an item with a time of its own; what lasts ends by a move.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cache
+from typing import ClassVar, Final, Self
+
+import attrs
+
+from umi_core.data import Owner
+from umi_sim.faults.arguments import flag, span_ms, whole
+from umi_sim.faults.declaration import KINDS, FaultKind
+from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.faults.window import WINDOW_MS_MAX, Window
+from umi_sim.kernel.prng import DENOMINATOR_MAX
+from umi_sim.record.items import Args
+
+JUMP_MS_MAX: Final = 30 * 86_400_000
+RARE: Final = 4  # one draw in so many is of the rarer sort
+SLIGHT: Final = 1_000  # the denominator of a usual drift, which is at most ten of these
+RATES: Final = ((1, 2), (2, 3), (3, 2), (2, 1))
+
+Moves = tuple[tuple[int, str, Args], ...]  # in so many ms: move, args
+
+
+@attrs.define
+class Moment(Owner):
+    """World time of an operation to come.
+
+    `remaining`: how far ahead the instants are that matter to its agent.
+    """
+
+    now_ms: int
+    window: Window
+    remaining: Sequence[int]
+
+
+class ClockFault(FaultKind):
+    """Moves of a clock: one with which it begins, and one with which it ends if it lasts."""
+
+    @classmethod
+    @abstractmethod
+    def is_begun_by(cls, move: str, args: Args) -> bool:
+        """Whether this move is such a fault."""
+
+
+class Jump(ClockFault):
+    """The clock shows another time from now on."""
+
+    by_ms: int = whole(-JUMP_MS_MAX, JUMP_MS_MAX)
+    sign: ClassVar[int]
+
+    @classmethod
+    def may_strike(cls, moment: Moment) -> bool:
+        return not moment.window.is_open(moment.now_ms)
+
+    @classmethod
+    def draw(cls, moment: Moment, luck: Luck) -> Self:
+        """Up to 30 days, or exactly as long as something still has to live."""
+        bits = 1 + luck("bits", JUMP_MS_MAX.bit_length() - 1)
+        by_ms = (1 << (bits - 1)) + luck("by_ms", 1 << (bits - 1))
+        if moment.remaining and luck("exact", RARE) == 0:
+            by_ms = pick(luck, "which", moment.remaining)
+        return cls(by_ms=cls.sign * by_ms)
+
+    def strike(self, moment: Moment) -> Moves:
+        return ((0, "jump", {"by_ms": self.by_ms}),)
+
+    @classmethod
+    def is_begun_by(cls, move: str, args: Args) -> bool:
+        return move == "jump" and (int(str(args["by_ms"])) > 0) == (cls.sign > 0)
+
+
+class JumpForward(Jump, at="agent.clock", is_a="quirk", guards=("TTL-1", "STO-7")):
+    """The clock jumps ahead."""
+
+    sign = 1
+
+
+class JumpBack(Jump, at="agent.clock", is_a="quirk", guards=("TTL-3", "STO-7")):
+    """The clock jumps back."""
+
+    sign = -1
+
+
+@cache
+def jump_signs(kinds: tuple[str, ...]) -> tuple[int, ...]:
+    """Which ways a clock may jump with these kinds of faults: 1 ahead, -1 back."""
+    return tuple(kind.sign for name, kind in KINDS.items() if name in kinds and issubclass(kind, Jump))
+
+
+class Freeze(ClockFault, at="agent.clock", is_a="window", guards=("TTL-1", "STO-7")):
+    """The clock stands for a while, then runs on or catches up."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+    catch_up: bool = flag()
+
+    def strike(self, moment: Moment) -> Moves:
+        return (0, "freeze", {}), (self.for_ms, "thaw", {"catch_up": self.catch_up})
+
+    @classmethod
+    def is_begun_by(cls, move: str, args: Args) -> bool:
+        return move == "freeze"
+
+
+class Drift(ClockFault, at="agent.clock", is_a="window", guards=("TTL-2", "SER-5")):
+    """The clock is fast or slow for a while."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+    num: int = whole(1, DENOMINATOR_MAX)
+    den: int = whole(1, DENOMINATOR_MAX)
+
+    @classmethod
+    def draw(cls, moment: Moment, luck: Luck) -> Self:
+        """Seldom half or double speed, mostly a little fast or slow."""
+        off = 1 + luck("off", 10)
+        slight = SLIGHT + (off if luck("fast", 2) else -off), SLIGHT
+        num, den = pick(luck, "rate", RATES) if luck("rough", RARE) == 0 else slight
+        return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), num=num, den=den)
+
+    def strike(self, moment: Moment) -> Moves:
+        drift, usual = {"num": self.num, "den": self.den}, {"num": 1, "den": 1}
+        return (0, "drift", drift), (self.for_ms, "drift", usual)
+
+    @classmethod
+    def is_begun_by(cls, move: str, args: Args) -> bool:
+        return move == "drift" and args["num"] != args["den"]

@@ -1,0 +1,266 @@
+"""How a kind of fault is declared: one class says all of it, and everything else is derived from the class.
+
+    class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2")):
+        '''A page shorter than asked for, with a cursor.'''
+
+        count: int = below(row_count)      # an argument: what it may be, and how it is drawn
+
+        def strike(self, call): ...        # what it does, from its arguments alone
+
+is the kind `storage_short_page`; the first line of its docstring is its row in docs/faults.md.
+
+Law 1. A class is complete when it is made: what is missing or wrong is an `Incomplete` while it is imported.
+Law 2. All that a fault does is in its arguments, drawn when it strikes and stored in its item.
+Law 3. What is drawn for a kind is drawn by its name: one kind more moves nothing of the others.
+Law 4. At most one fault window per place: what has an argument `for_ms` waits until the last one has rested.
+
+What a kind strikes differs by place: the `Arrival` of a call at a service (service.py), the `Passage` of a
+message over a link (network.py), the `Life` of an agent (agent.py), the `Moment` of an operation for its
+clock (clock.py).
+
+Two methods may stand beside `strike`: `draw(cls, here, luck)` makes the fault where its arguments depend on
+each other, or None if it would change nothing; `may_strike(cls, here)` says where it can strike at all.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, Self, cast, dataclass_transform, get_origin
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.faults.arguments import REQUIRED, Argument, among, below, flag, one_of, span_ms, string, whole
+from umi_sim.faults.luck import Luck
+from umi_sim.faults.window import Window
+from umi_sim.record.items import Args
+
+FaultClass = Literal["before", "lost", "after", "torn", "window", "shape", "meaning", "quirk", "destroys"]
+CLASSES: Final[Mapping[FaultClass, str]] = {
+    "before": "nothing happened, and the memory is told so",
+    "lost": "nothing happened, and nobody says so",
+    "after": "it happened, and nobody says so",
+    "torn": "storage dies in the middle and undoes it",
+    "window": "lasts for a while",
+    "shape": "the answer is malformed",
+    "meaning": "the answer is well formed and wrong",
+    "quirk": "legal, but rare",
+    "destroys": "something is gone for good, and listed",
+}
+
+
+class Incomplete(TypeError):
+    """A kind of fault lacks a part, or has a wrong one: the message names the kind, the part and the file."""
+
+
+@attrs.frozen
+class Place(Data):
+    """Where faults strike. `group`: the first word of their names; `file` declares them.
+
+    `has_one_site`: a kind that is on is active in all of the place. `is_explored`: `explore` plays what
+    happens there as actions.
+    """
+
+    name: str
+    group: str
+    file: str
+    has_one_site: bool = False
+    is_explored: bool = True
+
+
+PLACES: Final[Mapping[str, Place]] = {
+    place.name: place
+    for place in (
+        Place("model.ask", "model", "model"),
+        Place("embedder.embed", "embed", "embedder"),
+        Place("storage.any", "storage", "storage"),
+        Place("storage.read", "storage", "storage"),
+        Place("storage.commit", "storage", "storage"),
+        Place("link.any", "link", "network", is_explored=False),
+        Place("agent.event", "agent", "agent", has_one_site=True),
+        Place("agent.clock", "clock", "clock", has_one_site=True),
+    )
+}
+GROUPS: Final = tuple(dict.fromkeys(place.group for place in PLACES.values()))
+
+
+ArgsMaker = Callable[[str, Luck], Args | None]
+"""Draws the arguments of a fault of this kind that is about to strike; None if it would change nothing."""
+
+
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(whole, below, among, span_ms, flag, string, one_of)
+)
+class FaultKind:
+    """Base of all kinds, and of the families that say what some of them have in common.
+
+    `at`: the place; without it the class is a family. `is_a`: its class of faults. `guards`: the ids of the
+    rules that must hold all the same. `explored`: whether a state fingerprint tells all that it leaves
+    behind, so that `explore` may play it; unless it is said, that is so of all but what lasts or destroys.
+    """
+
+    name: ClassVar[str] = ""
+    place: ClassVar[Place]
+    group: ClassVar[str]
+    fault_class: ClassVar[FaultClass]
+    what: ClassVar[str]
+    guards: ClassVar[tuple[str, ...]]
+    arguments: ClassVar[Mapping[str, Argument]]
+    is_explored: ClassVar[bool]
+
+    def __init_subclass__(
+        cls,
+        at: str = "",
+        is_a: FaultClass = "quirk",
+        guards: Sequence[str] = (),
+        explored: bool | None = None,
+    ) -> None:
+        if not at:
+            return
+        cls.place, cls.fault_class, cls.guards = place_of(cls, at), is_a, tuple(guards)
+        words = re.sub("(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        cls.group, cls.name = cls.place.group, f"{cls.place.group}_{words}"
+        cls.what = (cls.__doc__ or "").partition("\n")[0]
+        members = {name: value for base in ancestry(cls) for name, value in vars(base).items()}
+        cls.arguments = {name: value for name, value in members.items() if value.__class__ is Argument}
+        is_short = is_a not in ("window", "destroys")
+        cls.is_explored = cls.place.is_explored and (is_short if explored is None else explored)
+        for problem in problems(cls, words.partition("_")[0], members):
+            raise Incomplete(f"{cls.name} in {path_of(cls)} {problem}")
+        KINDS[cls.name] = cls
+
+    def __init__(self, **given: object) -> None:
+        vars(self).update(self.whole_args(given))
+
+    @classmethod
+    def is_at(cls, verb: str) -> bool:
+        """Whether it strikes this call, or any of its service."""
+        return cls.place.name in (verb, f"{verb.partition('.')[0]}.any")
+
+    @classmethod
+    def whole_args(cls, given: Args) -> Args:
+        """All arguments, in order. Raises TypeError if one is missing, or there is no such argument."""
+        args = {name: each.default for name, each in cls.arguments.items()} | dict(given)
+        if len(args) > len(cls.arguments) or REQUIRED in args.values():
+            wanted, told = (", ".join(names) or "none" for names in (cls.arguments, given))
+            raise TypeError(f"{cls.name} has these arguments: {wanted}; given were: {told}")
+        return args
+
+    @classmethod
+    def args_for(cls, here: Any, luck: Luck, without_effect: Counter[str]) -> Args | None:
+        """The arguments of a fault that is about to strike here.
+
+        None if this kind cannot strike here, or would change nothing; the latter is counted.
+        """
+        window = cls.window(here)
+        if not cls.may_strike(here) or not (window is None or window.is_rested(here.now_ms)):
+            return None
+        drawn = cls.draw(here, luck)
+        if drawn is None:
+            without_effect[cls.name] += 1
+        return None if drawn is None else vars(drawn)
+
+    @classmethod
+    def window(cls, here: Any) -> Window | None:
+        """Of the place that is struck, if this kind lasts and the place has one."""
+        return getattr(here, "window", None) if "for_ms" in cls.arguments else None
+
+    @classmethod
+    def may_strike(cls, here: Any) -> bool:
+        """Whether this kind can strike here at all; where it cannot, nobody counts it."""
+        return True
+
+    @classmethod
+    def draw(cls, here: Any, luck: Luck) -> Self | None:
+        """The fault about to strike, argument by argument; None if it would change nothing."""
+        args: dict[str, Any] = {}
+        for name, argument in cls.arguments.items():
+            assert argument.draw is not None, name
+            args[name] = argument.draw(here, luck, name)
+            if args[name] is None:
+                return None
+        return cls(**args)
+
+    def befall(self, here: Any) -> Any:
+        """What comes of this fault here; its window opens, if it has one."""
+        window, fault = self.window(here), cast(Any, self)
+        if window is not None:
+            window.begin(here.now_ms, fault.for_ms, fault)
+        return fault.strike(here)
+
+
+KINDS: Final[dict[str, type[FaultKind]]] = {}
+
+
+def args_maker(here: Callable[[], object], without_effect: Counter[str]) -> ArgsMaker:
+    """`here` makes what is struck, if something is: few events are."""
+    return lambda kind, luck: KINDS[kind].args_for(here(), luck, without_effect)
+
+
+# What is missing or wrong.
+
+
+def problems(cls: type[FaultKind], other: str, members: Mapping[str, object]) -> Iterator[str]:
+    """Each as the end of a sentence that begins with the kind and its file."""
+    place, own_file = cls.place.name, f"{PACKAGE}.{cls.place.file}"
+    is_astray = cls.__module__.startswith(f"{PACKAGE}.") and cls.__module__ != own_file
+    namesake = path_of(KINDS[cls.name]) if cls.name in KINDS else ""
+    undrawn = [it for it in cls.arguments if cls.arguments[it].draw is None and "draw" not in members]
+    is_endless = cls.fault_class == "window" and not {"for_ms", "down_ms"} & cls.arguments.keys()
+    for is_wrong, told in (
+        (other in GROUPS, f"has a name of the group {other}: {cls.__name__} strikes {place}"),
+        (is_astray, f"stands in the wrong file: what strikes {place} belongs into {own_file}"),
+        (namesake, f"has the name of a kind in {namesake}"),
+        (cls.fault_class not in CLASSES, f"is of no known class: is_a is one of {', '.join(CLASSES)}"),
+        (not cls.what, "has no docstring: its first line says what happens"),
+        (not cls.guards, "guards nothing: name the ids of the rules that must hold all the same"),
+        ("strike" not in members, "has no strike(self, here): it does what the fault does"),
+        (is_endless, "is a window and does not say how long: give it for_ms = span_ms(1, WINDOW_MS_MAX)"),
+        (undrawn, f"has no draw(cls, here, luck): nobody draws {', '.join(undrawn)}"),
+    ):
+        if is_wrong:
+            yield told
+    hints = {name: hint for base in ancestry(cls) for name, hint in base.__annotations__.items()}
+    for name, hint in hints.items():
+        is_constant = hint is ClassVar or get_origin(hint) is ClassVar
+        if not is_constant and name not in cls.arguments:
+            yield f"has the argument {name} without a range: give it one of arguments.py, like whole(0, 9)"
+        if is_constant and name not in members:
+            yield f"has no {name}: {LEFT_OPEN}"
+    for name, member in members.items():
+        if getattr(member, "__isabstractmethod__", False):
+            yield f"has no {name}: {LEFT_OPEN}"
+
+
+def place_of(cls: type, at: str) -> Place:
+    if at not in PLACES:
+        raise Incomplete(
+            f"{cls.__name__} in {path_of(cls)} strikes nowhere: at={at} is none of {', '.join(PLACES)}"
+        )
+    return PLACES[at]
+
+
+def check_kinds(rule_ids: Container[str]) -> None:
+    """What no class knows of itself. Raises Incomplete for one that guards no rule, or strikes nowhere."""
+    for kind in KINDS.values():
+        for each in kind.guards:
+            if each not in rule_ids:
+                raise Incomplete(f"{kind.name} in {path_of(kind)} guards {each}, and no rule has this id")
+    known: list[type[FaultKind]] = [FaultKind]
+    for cls in known:
+        known += cls.__subclasses__()
+        if not cls.__subclasses__() and not cls.name:
+            place_of(cls, "")
+
+
+def ancestry(cls: type) -> Sequence[type]:
+    """The families of a class and then itself."""
+    return cls.__mro__[-3::-1]
+
+
+def path_of(cls: type) -> str:
+    return f"{cls.__module__.replace('.', '/')}.py"
+
+
+PACKAGE: Final = "umi_sim.faults"
+LEFT_OPEN: Final = "the classes that it is made of leave that to it"

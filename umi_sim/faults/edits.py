@@ -1,0 +1,316 @@
+"""Edits of a model's reply: families of changes, each told by its arguments, and how their places are drawn.
+
+Law 1. An edit is pure and total: any reply and any arguments of its fields give a text.
+Law 2. The arguments hold all that was drawn (places, counts, words), so a seed file replays from them alone.
+Law 3. What an edit cannot change it returns as it was, and then there is no fault.
+Law 4. No edit makes a value grow by more than GROWN_BYTES_MAX.
+
+A kind says which options there are, each as the arguments that it stands for: `options(reply)` for a whole
+reply; or, where a family has a `path`, `options(key, old)` for one value of it, whose path ends in `key`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Self, TypeVar, cast
+
+import attrs
+
+from umi_core.language.replies import Number, decoded
+from umi_core.messages.answers import ModelReplied
+from umi_core.messages.effects import AskModel
+from umi_sim.faults.arguments import string, whole
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.luck import Luck
+from umi_sim.faults.service import Arrival
+from umi_sim.faults.words import OLD
+from umi_sim.services.calls import Handled, Later
+from umi_sim.services.model import truth
+from umi_sim.services.model.prompts import ENCODER, quoted
+
+T = TypeVar("T")
+Drawn = Mapping[str, object]
+Options = Sequence[Drawn]
+
+GROWN_BYTES_MAX: Final = 200_000
+
+
+def true_text(call: Arrival[AskModel]) -> str:
+    return truth(call.effect.task, call.effect.prompt)
+
+
+def one_of_all(luck: Luck, label: str, options: Sequence[T]) -> T:
+    """Drawn from all 2^64 words, so that its luck is one number however many options there are."""
+    return options[luck(label, 2**64) % len(options)]
+
+
+class Edit(FaultKind):
+    """A true reply, changed on its way."""
+
+    @classmethod
+    def draw(cls, call: Arrival[AskModel], luck: Luck) -> Self | None:
+        reply = true_text(call)
+        made, args = cast(Any, cls), cls.drawn(reply, luck, call)
+        edit: Self | None = made(**args) if args else None
+        return edit if edit is not None and edit.edited(reply) != reply else None
+
+    @classmethod
+    @abstractmethod
+    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+        """The arguments of an edit of this reply; none if there is no place for one."""
+
+    def strike(self, call: Arrival[AskModel]) -> Handled:
+        answer = call.answer()
+        assert isinstance(answer, ModelReplied)
+        return Later(attrs.evolve(answer, text=self.edited(answer.text)), self.at_ms(call))
+
+    def at_ms(self, call: Arrival[AskModel]) -> int:
+        """When the reply leaves the model."""
+        return call.now_ms
+
+    @abstractmethod
+    def edited(self, reply: str) -> str: ...
+
+
+# Of a whole reply.
+
+
+class WholeEdit(Edit):
+    @classmethod
+    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+        return one_of_all(luck, "option", cls.options(reply))
+
+    @classmethod
+    @abstractmethod
+    def options(cls, reply: str) -> Options: ...
+
+
+class Replace(WholeEdit):
+    """`text` in place of everything."""
+
+    text: str = string()
+
+    def edited(self, reply: str) -> str:
+        return self.text
+
+
+class ReplaceBy(Replace):
+    """One of `news` in place of everything."""
+
+    news: ClassVar[Sequence[str]]
+
+    @classmethod
+    def options(cls, reply: str) -> Options:
+        return texts(cls.news)
+
+
+def texts(options: Sequence[str]) -> Options:
+    return [{"text": text} for text in options]
+
+
+class CutShort(Edit):
+    """The first `at` characters."""
+
+    at: int = whole()
+
+    @classmethod
+    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+        """Half of the cuts stand beside a bracket, a quote, a comma or a colon."""
+        beside = [at + side for at, char in enumerate(reply) if char in '[]{}",:' for side in (0, 1)]
+        places = beside if beside and luck("beside", 2**64) % 2 else range(len(reply) + 1)
+        return {"at": one_of_all(luck, "at", places)}
+
+    def edited(self, reply: str) -> str:
+        return reply[: self.at]
+
+
+# Of one value. A path is a JSON pointer; the whole reply is "".
+
+
+class ValueEdit(Edit):
+    path: str = string()
+
+    @classmethod
+    def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
+        return at_a_place(reply, luck, cls.options)
+
+    @classmethod
+    @abstractmethod
+    def options(cls, key: str, old: object) -> Options: ...
+
+
+def at_a_place(reply: str, luck: Luck, options: Callable[[str, object], Options]) -> Drawn:
+    """One of the values that has options, then one of them."""
+    found = [(path, here) for path, old in values(reply) if (here := options(path.rpartition("/")[2], old))]
+    if not found:
+        return {}
+    path, here = one_of_all(luck, "place", found)
+    option = one_of_all(luck, "option", here)
+    below = {key: path + str(option[key]) for key in ("path", "other") if key in option}
+    return {"path": path, **option, **below}
+
+
+class Json(Edit):
+    """`json`, well-formed or not, in place of the value."""
+
+    path: str = string()
+    json: str = string()
+
+    def edited(self, reply: str) -> str:
+        new = self.json
+        return changed(
+            reply, self.path, lambda old: Number(new.replace(OLD, write_json(old))) if new else None
+        )
+
+
+class Put(Json, ValueEdit):
+    """JSON that depends on the value alone."""
+
+
+def jsons(options: Sequence[str]) -> Options:
+    return [{"json": json} for json in options]
+
+
+def quoted_each(options: Sequence[str]) -> list[str]:
+    return [quoted(new) for new in options]
+
+
+class PutAt(Put):
+    """One of `news` in place of the value of one of these keys."""
+
+    keys: ClassVar[Sequence[str]]
+    news: ClassVar[Sequence[str]]
+
+    @classmethod
+    def options(cls, key: str, old: object) -> Options:
+        return jsons(cls.news) if key in cls.keys else ()
+
+
+class OtherWord(Put):
+    """In a text, a word of a table becomes another one of it."""
+
+    tables: ClassVar[Sequence[Sequence[str]]]
+
+    @classmethod
+    def options(cls, key: str, old: object) -> Options:
+        text = old if isinstance(old, str) else ""
+        pairs = [(word, new) for table in cls.tables for word in table if word in text for new in table]
+        return jsons(quoted_each([text.replace(word, new) for word, new in pairs if new != word]))
+
+
+class Rekey(ValueEdit):
+    """`members` in place of the member `key` of an object."""
+
+    key: str = string()
+    members: str = string()
+
+    @classmethod
+    def options(cls, key: str, old: object) -> Options:
+        found = old.items() if isinstance(old, dict) else ()
+        return [{"key": key, "members": new} for key, member in found for new in cls.instead(key, member)]
+
+    @classmethod
+    @abstractmethod
+    def instead(cls, key: str, old: object) -> Sequence[str]:
+        """What may stand in place of a member of an object."""
+
+    def edited(self, reply: str) -> str:
+        return changed(reply, self.path, self.rekeyed)
+
+    def rekeyed(self, old: object) -> Number | None:
+        if not isinstance(old, dict) or self.key not in old:
+            return None
+        texts = {name: f"{quoted(name)}:{write_json(member)}" for name, member in old.items()}
+        texts[self.key] = self.members.replace(OLD, write_json(old[self.key]))
+        return Number("{" + ",".join(filter(None, texts.values())) + "}")
+
+
+class Stretch(ValueEdit):
+    """The value grown at `at`: a string by `times` times `text`, a list by one of its elements."""
+
+    at: int = whole()
+    text: str = string(default="")
+    times: int = whole()
+
+    def edited(self, reply: str) -> str:
+        return changed(reply, self.path, self.stretched)
+
+    def stretched(self, old: object) -> object:
+        if isinstance(old, list) and old:
+            at = self.at % len(old)
+            piece = write_json(old[at])
+            return old[:at] + [Number(piece)] * bounded(self.times, piece) + old[at:]
+        if isinstance(old, str):
+            at = self.at % (len(old) + 1)
+            return old[:at] + self.text * bounded(self.times, quoted(self.text)) + old[at:]
+        return None
+
+
+def bounded(times: int, piece: str) -> int:
+    return min(times, GROWN_BYTES_MAX // (len(piece.encode("utf-8", "surrogatepass")) + 1))
+
+
+class Swap(ValueEdit):
+    """The values at `path` and `other` exchanged, if neither holds the other."""
+
+    other: str = string()
+
+    def edited(self, reply: str) -> str:
+        path, other, held = self.path, self.other, dict(values(reply))
+        if path not in held or other not in held or is_inside(path, other) or is_inside(other, path):
+            return reply
+        return write_json(held[""], {path: write_json(held[other]), other: write_json(held[path])})
+
+
+def is_inside(path: str, other: str) -> bool:
+    return (path + "/").startswith(other + "/")
+
+
+# The values of a reply. A `Number` is JSON text that is written as it stands, whatever an edit put there.
+
+
+def changed(reply: str, path: str, change: Callable[[object], object]) -> str:
+    """The reply with the value at `path` changed; as it was without such a value, or if `change` has None."""
+    held = dict(values(reply))
+    new = change(held[path]) if path in held else None
+    if new is None:
+        return reply
+    whole = decoded(reply, 0)
+    return plain(new) if whole is None else write_json(whole, {path: write_json(new)})
+
+
+def plain(new: object) -> str:
+    """A reply that is no JSON stays a text, unless it becomes some other value."""
+    text = new if isinstance(new, str) else decoded(write_json(new), 0)
+    return text if isinstance(text, str) else write_json(new)
+
+
+def values(reply: str) -> list[tuple[str, object]]:
+    """Every value of a reply with its path, outer ones first; a reply that is no JSON is one text."""
+    whole = decoded(reply, 0)
+    return list(walk("", reply if whole is None else whole))
+
+
+def walk(path: str, value: object) -> Iterator[tuple[str, object]]:
+    yield path, value
+    for step, member in members_of(value):
+        yield from walk(f"{path}/{step}", member)
+
+
+def members_of(value: object) -> Iterable[tuple[str, object]]:
+    """What is in a list or an object, with its step of a path."""
+    if isinstance(value, dict):
+        return [(key.replace("~", "~0").replace("/", "~1"), member) for key, member in value.items()]
+    return [(str(at), member) for at, member in enumerate(value)] if isinstance(value, list) else []
+
+
+def write_json(value: object, news: Mapping[str, str] = MappingProxyType({}), path: str = "") -> str:
+    """JSON of a value, with other texts in the place of what is at some paths."""
+    if path in news:
+        return news[path]
+    if isinstance(value, Number):
+        return value.text
+    texts = [write_json(member, news, f"{path}/{step}") for step, member in members_of(value)]
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{quoted(key)}:{text}" for key, text in zip(value, texts, strict=True)) + "}"
+    return "[" + ",".join(texts) + "]" if isinstance(value, list) else ENCODER.encode(value)

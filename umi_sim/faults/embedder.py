@@ -1,0 +1,172 @@
+"""Faults of the embedder: no vectors, unsound ones, or sound ones that mean something else."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self, TypeVar
+
+from umi_core.messages.answers import Embedded
+from umi_core.messages.effects import Embed
+from umi_sim.faults.arguments import among, below, whole
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.luck import Luck, pick
+from umi_sim.faults.service import Arrival, GoesAway, RefusesForNow, Silent, TimesOut
+from umi_sim.services.calls import Handled, Later
+
+Vectors = list[tuple[object, ...]]
+Value = TypeVar("Value")
+
+
+def true_vectors(call: Arrival[Embed]) -> Vectors:
+    answer = call.answer()
+    assert isinstance(answer, Embedded)
+    return list(answer.vectors)
+
+
+def turned(values: Sequence[Value], by: int) -> tuple[Value, ...]:
+    """The values, each `by` places further on; the last come first."""
+    at = -by % max(1, len(values))
+    return (*values[at:], *values[:at])
+
+
+# No vectors.
+
+
+class Timeout(TimesOut, at="embedder.embed", is_a="before", guards=("EXT-3", "WF-1")):
+    """No vectors; the failure comes before the memory's own time-out."""
+
+
+class Unavailable(GoesAway, at="embedder.embed", is_a="window", guards=("EXT-3", "WF-1"), explored=True):
+    """Every call fails for a while."""
+
+
+class RateLimited(RefusesForNow, at="embedder.embed", is_a="before", guards=("BND-1", "WF-1")):
+    """Refused for now, with a time to wait."""
+
+
+class ReplyLost(Silent, at="embedder.embed", is_a="after", guards=("EXT-3", "WF-1")):
+    """The vectors are lost on the way."""
+
+
+# Other vectors.
+
+
+class OtherVectors(FaultKind):
+    """The batch, changed on its way."""
+
+    def strike(self, call: Arrival[Embed]) -> Handled:
+        vectors = true_vectors(call)
+        if vectors:
+            self.change(vectors)
+        return Later(Embedded(call.effect.request_id, tuple(vectors)), call.now_ms)
+
+    @abstractmethod
+    def change(self, vectors: Vectors) -> None: ...
+
+
+class InThreeWays(OtherVectors):
+    """Something about one vector, in one of three ways."""
+
+    index: int = below(lambda call: len(call.effect.texts))
+    choice: int = below(3)
+
+
+class OneVector(InThreeWays):
+    """One vector is not sound."""
+
+    def change(self, vectors: Vectors) -> None:
+        at = self.index % len(vectors)
+        vectors[at] = self.unsound(vectors[at])
+
+    @abstractmethod
+    def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]: ...
+
+
+class Zero(OneVector, at="embedder.embed", is_a="shape", guards=("STO-4", "WF-1")):
+    """A vector of zeros."""
+
+    def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
+        return (0,) * len(vector)
+
+
+class WrongDims(OneVector, at="embedder.embed", is_a="shape", guards=("STO-4", "WF-1")):
+    """A vector of another length."""
+
+    def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
+        return (vector[:-1], (*vector, 1), ())[self.choice % 3]
+
+
+class Short(InThreeWays, at="embedder.embed", is_a="shape", guards=("STO-4", "WF-1")):
+    """One vector too few or too many."""
+
+    def change(self, vectors: Vectors) -> None:
+        at = self.index % len(vectors)
+        vectors[:] = vectors[:-1] if self.choice % 2 else [*vectors, vectors[at]]
+
+
+class OddComponent(OneVector):
+    """The first component of one vector becomes one of these values."""
+
+    odd: ClassVar[Sequence[object]]
+
+    def unsound(self, vector: tuple[object, ...]) -> tuple[object, ...]:
+        return (self.odd[self.choice % len(self.odd)], *vector[1:])
+
+
+class NotFinite(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
+    """A component that is no number."""
+
+    odd = ("nan", "inf", True)
+
+
+class OutOfRange(OddComponent, at="embedder.embed", is_a="shape", guards=("STO-4", "RET-1")):
+    """A component too large, too small or not whole."""
+
+    odd = (128, -(10**9), "0.5")
+
+
+class Drift(FaultKind, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4"), explored=False):
+    """A new version of the model: from now on every vector is turned by one component."""
+
+    @classmethod
+    def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
+        vectors = true_vectors(call)
+        return cls() if [turned(vector, 1) for vector in vectors] != vectors else None
+
+    def strike(self, call: Arrival[Embed]) -> Handled:
+        call.services.vector_turn += 1
+        return Later(call.answer(), call.now_ms)
+
+
+class Collision(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
+    """Two texts of a batch get one vector."""
+
+    index: int = whole()
+    other: int = whole()
+
+    @classmethod
+    def draw(cls, call: Arrival[Embed], luck: Luck) -> Self | None:
+        """One vector takes the place of another one that differs."""
+        vectors = true_vectors(call)
+        pairs = [(n, m) for n, a in enumerate(vectors) for m, b in enumerate(vectors) if a != b]
+        if not pairs:
+            return None
+        index, other = pick(luck, "pair", pairs)
+        return cls(index=index, other=other)
+
+    def change(self, vectors: Vectors) -> None:
+        vectors[self.other % len(vectors)] = vectors[self.index % len(vectors)]
+
+
+def turns(call: Arrival[Embed]) -> list[int]:
+    """By how much the order may turn: so that some text gets another vector."""
+    vectors = true_vectors(call)
+    return [by for by in range(1, len(vectors)) if list(turned(vectors, by)) != vectors]
+
+
+class Permuted(OtherVectors, at="embedder.embed", is_a="meaning", guards=("RET-1", "STO-4")):
+    """The vectors of a batch in another order."""
+
+    turn: int = among(turns)
+
+    def change(self, vectors: Vectors) -> None:
+        vectors[:] = turned(vectors, self.turn)

@@ -1,0 +1,19 @@
+"""Luck: what a kind of fault draws when it is about to strike, each draw by a label of its own."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+Luck = Callable[[str, int], int]
+"""(label, n) -> a whole number in 0 .. n-1."""
+
+
+def pick(luck: Luck, label: str, options: Sequence[T]) -> T:
+    return options[luck(label, len(options))]
+
+
+def log_uniform(luck: Luck, label: str, high: int) -> int:
+    """1 .. high, every power of two as likely."""
+    bits = 1 + luck(f"{label}.bits", high.bit_length())
+    return min(high, (1 << (bits - 1)) + luck(label, 1 << (bits - 1)))

@@ -1,0 +1,119 @@
+"""Faults of the network: messages that come late, in another order, twice or never.
+
+A link is one direction between one agent and one service. What happens to a message is decided as it sets
+out, and a window strikes all of its link: each message meets the fault that lasts.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.limits import DAY_MS
+from umi_sim.faults.arguments import among, span_ms
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.window import WINDOW_MS_MAX, Window
+
+DELAY_FACTOR: Final = 10
+REORDER_MS_MAX: Final = 2_000
+COPY_MS_MAX: Final = 29_999
+
+
+@attrs.frozen
+class Trip(Data):
+    """One delivery of a message, after so long.
+
+    `is_released`: with others that were held, in an order of their own.
+    `is_overtaken`: sooner, but behind the next message of its link.
+    """
+
+    delay_ms: int
+    is_copy: bool = False
+    is_released: bool = False
+    is_overtaken: bool = False
+
+
+Trips = tuple[Trip, ...]
+
+
+@attrs.define
+class Passage(Owner):
+    """A message that sets out over a link: in `ready_ms` from now, and then it is `usual_ms` under way.
+
+    `window`: of the link. `was_copied`: whether the request that it belongs to comes twice already.
+    """
+
+    window: Window
+    now_ms: int
+    ready_ms: int
+    usual_ms: int
+    was_copied: bool
+
+    @property
+    def delay_ms(self) -> int:
+        return self.ready_ms + self.usual_ms
+
+
+# The world goes on while a link holds something, so a file may hold nothing for longer than a day.
+
+
+def ten_times_usual(passage: Passage) -> tuple[int, ...]:
+    return (DELAY_FACTOR * passage.usual_ms,) if passage.usual_ms else ()
+
+
+class Delay(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
+    """A message takes ten times as long."""
+
+    delay_ms: int = among(ten_times_usual, readable=DAY_MS)
+
+    def strike(self, passage: Passage) -> Trips:
+        return (Trip(passage.ready_ms + self.delay_ms),)
+
+
+class Reorder(FaultKind, at="link.any", is_a="quirk", guards=("DET-4", "STO-5")):
+    """A message comes behind the next one of its link."""
+
+    wait_ms: int = span_ms(1, REORDER_MS_MAX, readable=DAY_MS)
+
+    def strike(self, passage: Passage) -> Trips:
+        return (Trip(passage.delay_ms + self.wait_ms, is_overtaken=True),)
+
+
+class Clog(FaultKind, at="link.any", is_a="window", guards=("DET-4", "STO-5")):
+    """Messages of one direction are held, then come together."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
+
+    def strike(self, passage: Passage) -> Trips:
+        delay_ms, left_ms = passage.delay_ms, passage.window.end_ms - passage.now_ms
+        return (Trip(max(delay_ms, left_ms), is_released=delay_ms <= left_ms),)
+
+
+class Loss(FaultKind, at="link.any", is_a="lost", guards=("IDEM-1", "STO-7")):
+    """One message never comes."""
+
+    def strike(self, passage: Passage) -> Trips:
+        return ()
+
+
+class Partition(FaultKind, at="link.any", is_a="window", guards=("IDEM-1", "STO-7")):
+    """No message of one direction comes."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, readable=DAY_MS)
+
+    def strike(self, passage: Passage) -> Trips:
+        return ()
+
+
+class Duplicate(FaultKind, at="link.any", is_a="quirk", guards=("IDEM-1", "DET-4")):
+    """A message comes twice."""
+
+    after_ms: int = span_ms(0, COPY_MS_MAX, readable=DAY_MS)
+
+    @classmethod
+    def may_strike(cls, passage: Passage) -> bool:
+        return not passage.was_copied
+
+    def strike(self, passage: Passage) -> Trips:
+        delay_ms = passage.delay_ms
+        return Trip(delay_ms), Trip(delay_ms + self.after_ms, is_copy=True)

@@ -1,0 +1,110 @@
+"""What any service may do wrong: silence, refusals, windows, answers around the time-out."""
+
+from typing import Any, ClassVar, Generic, TypeVar
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import Asked, Commit, FailureKind
+from umi_sim.faults.arguments import among, below, span_ms
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.window import WINDOW_MS_MAX
+from umi_sim.services.calls import Call, Flush, Handled, Later, Services, failed
+from umi_sim.services.stores import Store
+
+E = TypeVar("E", bound=Asked)
+
+
+@attrs.define
+class Arrival(Generic[E], Owner):
+    """A call that arrives at its service now: what a fault of a service is drawn from and strikes."""
+
+    call: Call
+    effect: E
+    services: Services
+
+    @property
+    def now_ms(self) -> int:
+        return self.services.now_ms
+
+    @property
+    def store(self) -> Store:
+        """The store that a read or a commit is for."""
+        return self.services.store_of(self.effect)  # type: ignore[arg-type]  # of others nobody asks
+
+    def begin_commit(self, told: str | int) -> Flush:
+        """The batch arrives, and becomes durable one flush later."""
+        return self.services.begin_commit(self.call, self.effect, told)  # type: ignore[arg-type]  # as above
+
+    def answer(self) -> Answer:
+        """The true one."""
+        return self.services.answer(self.call)
+
+    def unharmed(self) -> Handled:
+        """What comes of the call without a fault."""
+        return self.services.handle(self.call, self.now_ms)
+
+    def fails(self, kind: FailureKind) -> Later:
+        return failed(self.call, kind, self.now_ms)
+
+
+class Fails(FaultKind):
+    """It fails, with no more to say than how."""
+
+    failure: ClassVar[FailureKind]
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        return call.fails(self.failure)
+
+
+class Silent(FaultKind):
+    """It answers, and nobody hears of it."""
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        call.answer()
+        return None
+
+
+class TimesOut(FaultKind):
+    """It fails before the memory's own time-out."""
+
+    after_ms: int = below(lambda call: call.effect.timeout_ms)
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        return failed(call.call, "timeout", call.call.sent_ms + self.after_ms)
+
+
+class RefusesForNow(FaultKind):
+    """It refuses, and says when it may be asked again."""
+
+    retry_after_ms: int = among(lambda call: (0, 1, 999, 1_000, 60_000, call.effect.timeout_ms + 1))
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        return failed(call.call, "rate_limited", call.now_ms, self.retry_after_ms)
+
+
+def around(ms: int) -> tuple[int, ...]:
+    return ms - 1, ms, ms + 1, 10 * ms
+
+
+class AroundTimeout(FaultKind):
+    """The true answer, so long after the question."""
+
+    after_ms: int = among(lambda call: around(call.effect.timeout_ms))
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        at_ms = max(call.now_ms, call.call.sent_ms + self.after_ms)
+        if isinstance(call.effect, Commit):
+            return call.begin_commit(at_ms)
+        return Later(call.answer(), at_ms)
+
+
+class GoesAway(FaultKind):
+    """It fails at once, and so does every call for a while."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        call.services.away_until_ms[call.call.service] = call.now_ms + self.for_ms
+        return call.fails("unavailable")

@@ -1,0 +1,363 @@
+"""Faults of storage: calls refused, lost, torn or slow; answers that are short, damaged or misdirected."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Self
+
+import attrs
+
+from umi_core.answer_checks import asked_for, is_body_of
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, Query, Read
+from umi_core.rows import Address, Row, SessionRow
+from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
+from umi_sim.faults.declaration import FaultKind
+from umi_sim.faults.luck import Luck, log_uniform, pick
+from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway
+from umi_sim.faults.window import WINDOW_MS_MAX
+from umi_sim.kernel.prng import Keyed
+from umi_sim.services.calls import DOUBTS, Handled, Later
+from umi_sim.services.storage import SimStorage
+from umi_sim.services.stored_rows import address_order, flipped, place_read
+from umi_sim.services.stores import Lag, Tight
+
+TOLD: Final = ("nothing", *map(str, DOUBTS))
+
+# Calls that fail, and storage that dies.
+
+
+class Unavailable(GoesAway, at="storage.any", is_a="window", guards=("STO-2", "RET-4"), explored=True):
+    """Commits and reads fail for a while, definitely."""
+
+
+class Refused(Fails, at="storage.commit", is_a="before", guards=("STO-2", "RET-4")):
+    """One commit is refused."""
+
+    failure = "refused"
+
+
+class Doubtful(FaultKind):
+    """What becomes of a batch nobody says, or only that it is not known."""
+
+    told: str = one_of(*TOLD, default="nothing")
+
+
+class Lost(Doubtful, at="storage.commit", is_a="lost", guards=("IDEM-1", "STO-1", "STO-2")):
+    """The batch never happens; nobody says so."""
+
+    def strike(self, call: Arrival[Commit]) -> Handled:
+        doubt = DOUBTS.get(self.told)
+        return call.fails(doubt) if doubt else None
+
+
+class ReplyLost(Doubtful, at="storage.commit", is_a="after", guards=("IDEM-1", "STO-1", "STO-2")):
+    """The batch is durable; nobody says so."""
+
+    def strike(self, call: Arrival[Commit]) -> Handled:
+        return call.begin_commit(self.told)
+
+
+class Torn(FaultKind, at="storage.commit", is_a="torn", guards=("STO-2",)):
+    """Storage dies in the middle of a batch and undoes it."""
+
+    count: int = among(lambda call: range(1, len(call.effect.writes)))
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+
+    def strike(self, call: Arrival[Commit]) -> Handled:
+        ticket = call.begin_commit("nothing").ticket
+        call.store.storage.torn(ticket, min(self.count, len(call.effect.writes)))
+        return dies(call, self.for_ms)
+
+
+class Crash(FaultKind, at="storage.any", is_a="window", guards=("STO-1", "STO-7"), explored=True):
+    """What was not durable vanishes; no answers until it is back."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        return dies(call, self.for_ms)
+
+
+def dies(call: Arrival[Any], for_ms: int) -> Handled:
+    call.store.crash(call.now_ms, for_ms)
+    return None
+
+
+class Conflict(Fails, at="storage.commit", is_a="before", guards=("STO-5", "STO-7")):
+    """A conflict although the versions agree."""
+
+    failure = "conflict"
+
+
+def too_little(call: Arrival[Commit]) -> tuple[int, ...]:
+    """No room at all, or one byte less than this batch needs, if it would be stored at all."""
+    commit, storage = call.effect, call.store.storage
+    growth_bytes = storage.growth_bytes(commit)
+    fits = growth_bytes > 0 and storage.is_due(commit, call.now_ms) and storage.has_room(commit)
+    return (0, growth_bytes - 1) if fits else ()
+
+
+class Full(FaultKind, at="storage.commit", is_a="window", guards=("CAP-3", "STO-2")):
+    """For a while there is room for no more than there is, or for one byte less than a batch needs."""
+
+    spare_bytes: int = among(too_little)
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+
+    def strike(self, call: Arrival[Commit]) -> Handled:
+        """No more than is used now, and a little: for this batch too little."""
+        storage, now_ms = call.store.storage, call.now_ms
+        call.store.tight = Tight(now_ms + self.for_ms, storage.used_bytes() + self.spare_bytes)
+        call.store.turn_to(now_ms)
+        is_refused = storage.is_due(call.effect, now_ms) and not storage.has_room(call.effect)
+        return call.fails("full") if is_refused else call.unharmed()
+
+
+class Slow(AroundTimeout, at="storage.any", is_a="quirk", guards=("DET-4", "IDEM-1")):
+    """The answer just before, at or just after the time-out."""
+
+
+class ReadFailed(Fails, at="storage.read", is_a="before", guards=("RET-4",)):
+    """One read fails."""
+
+    failure = "unavailable"
+
+
+# Rows that are damaged, or are others.
+
+
+def true_rows(call: Arrival[Read]) -> tuple[Row, ...]:
+    return call.store.storage.read(call.effect.request_id, call.effect.query).rows
+
+
+def row_count(call: Arrival[Read]) -> int:
+    return len(true_rows(call))
+
+
+def with_rows(call: Arrival[Read], rows: Iterable[Row]) -> Later:
+    answer = call.answer()
+    assert isinstance(answer, ReadDone)
+    return Later(attrs.evolve(answer, rows=tuple(rows)), call.now_ms)
+
+
+def place_of(call: Arrival[Read], row: Row) -> Address:
+    return place_read(call.effect.query, row.address)
+
+
+class OfRow(FaultKind):
+    """Something about one row of the answer."""
+
+    index: int = below(row_count)
+
+    def strike(self, call: Arrival[Read]) -> Handled:
+        rows = list(true_rows(call))
+        if rows:
+            self.change(call, rows, self.index % len(rows))
+        return with_rows(call, rows)
+
+    def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
+        raise NotImplementedError
+
+
+class MayStay(FaultKind):
+    """Damage that is in one answer, or latent: in every answer until the row is written again."""
+
+    latent: bool = flag(default=False)
+
+    def rot(self, call: Arrival[Read], row: Row, bit: tuple[int, int] | None = None) -> None:
+        """Damage that stays, if it is meant to, and the atlas still allows it."""
+        where, storage, atlas = place_of(call, row), call.store.storage, call.services.atlas
+        if not self.latent or where not in storage.rows or not atlas.may_rot(where):
+            return
+        storage.rot(where, bit)
+        atlas.lose(self.name, call.call.event, call.now_ms, where, store=call.effect.store)
+
+
+class Damaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
+    """One row comes back as damaged: once, or for good if the atlas allows it."""
+
+    @classmethod
+    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
+        """A row that is whole; for good only what the atlas allows."""
+        whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
+        fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
+        is_latent = bool(fragile) and luck("latent", 2) == 1
+        found = fragile if is_latent else whole
+        return cls(index=pick(luck, "index", found)[0], latent=is_latent) if found else None
+
+    def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
+        self.rot(call, rows[at])
+        rows[:] = true_rows(call)
+        rows[at] = attrs.evolve(rows[at], body=None)
+
+
+class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2")):
+    """One bit of a saved session is another one: in this answer, or for good under loss."""
+
+    byte: int = whole()
+    bit: int = whole()
+
+    @classmethod
+    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
+        sessions = [(row, row.body) for row in true_rows(call) if isinstance(row.body, SessionRow)]
+        if not sessions:
+            return None
+        row, body = sessions[0]
+        is_latent = call.services.atlas.may_rot(row.address) and luck("latent", 2) == 1
+        return cls(byte=luck("byte", len(body.snapshot)), bit=luck("bit", 8), latent=is_latent)
+
+    def strike(self, call: Arrival[Read]) -> Handled:
+        rows, bit = true_rows(call), (self.byte, self.bit)
+        for row in [row for row in rows if isinstance(row.body, SessionRow)][:1]:
+            self.rot(call, row, bit)
+        return with_rows(call, [attrs.evolve(row, body=flipped(row.body, *bit)) for row in rows])
+
+
+class Misdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF-1")):
+    """One row of the answer is another row of the store, or has the body of another."""
+
+    other: int = below(2**32)
+    masked: bool = flag(one_in=4, default=False)
+
+    def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
+        """Another row in the place of one; or only its body, under the address that was asked for."""
+        storage, row = call.store.storage, rows[at]
+        others = masks(storage, row) if self.masked else strays(storage, call.effect.query, row)
+        if others:
+            stray = numbered(others, self.other)
+            address = row.address if self.masked else stray.address
+            rows[at] = attrs.evolve(stray, address=address, score_ppm=row.score_ppm)
+
+
+def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
+    """Rows a misdirected read may return: only those the reader can detect as wrong.
+
+    Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
+    """
+    scored = (attrs.evolve(other, score_ppm=row.score_ppm) for other in known_rows(storage))
+    return [other for other in scored if not asked_for(Read(query), (other,))]
+
+
+def masks(storage: SimStorage, row: Row) -> list[Row]:
+    """Rows whose body may stand under the address of this one by mistake, in order."""
+    return [other for other in known_rows(storage) if not is_body_of(row.address, other.body)]
+
+
+def known_rows(storage: SimStorage) -> list[Row]:
+    return [storage.rows[address] for address in sorted(storage.rows, key=address_order)]
+
+
+def numbered(rows: Sequence[Row], number: int) -> Row:
+    """The row of this number: the same one whatever other rows come and go, so that a record can be cut."""
+    keyed = Keyed(number.to_bytes(8, "big"))
+    return min(rows, key=lambda row: keyed.draw("\0".join(address_order(row.address))))
+
+
+# Answers with fewer rows, more, or in another order.
+
+
+class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "STO-4")):
+    """For a while searches do not know what was told lately."""
+
+    lag_ms: int = whole()
+    for_ms: int = whole()
+
+    @classmethod
+    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
+        """How far searches lie behind: just so far that this one misses a hit, or further."""
+        is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
+        rows = true_rows(call) if is_search else ()
+        ages = [call.now_ms - fresh_ms[row.address] for row in rows]
+        young = [age_ms for age_ms in ages if age_ms < WINDOW_MS_MAX]
+        if not young:
+            return None
+        lag_ms = 1 + pick(luck, "row", young)
+        further_ms = log_uniform(luck, "lag_ms", WINDOW_MS_MAX) if luck("further", 2) else 0
+        return cls(for_ms=log_uniform(luck, "for_ms", WINDOW_MS_MAX), lag_ms=max(lag_ms, further_ms))
+
+    def strike(self, call: Arrival[Read]) -> Handled:
+        call.store.lags.append(Lag(call.now_ms + self.for_ms, self.lag_ms))
+        call.store.turn_to(call.now_ms)
+        return call.unharmed()
+
+
+class ShortPage(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
+    """A page shorter than asked for, with a cursor."""
+
+    count: int = below(lambda call: row_count(call) if isinstance(call.effect.query, ByFilter) else 0)
+
+    def strike(self, call: Arrival[Read]) -> Handled:
+        """Fewer rows than there are, and a cursor to the rest. Only a scan has pages."""
+        query = call.effect.query
+        if not isinstance(query, ByFilter):
+            return call.unharmed()
+        limit = min(query.limit or 1_000, max(1, self.count))
+        page = call.store.storage.read(call.effect.request_id, attrs.evolve(query, limit=limit))
+        return Later(page, call.now_ms)
+
+
+class RepeatRow(OfRow, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
+    """A row twice."""
+
+    def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
+        rows.append(rows[at])
+
+
+class Shuffled(FaultKind, at="storage.read", is_a="quirk", guards=("RET-1", "RET-2", "PRO-2")):
+    """Rows in another order."""
+
+    turn: int = among(lambda call: range(1, 9) if row_count(call) > 1 else ())
+
+    def strike(self, call: Arrival[Read]) -> Handled:
+        rows = true_rows(call)
+        by = self.turn % max(1, len(rows))
+        return with_rows(call, [*rows[by:], *rows[:by]][::-1])
+
+
+# What is destroyed.
+
+
+def is_losable(call: Arrival[Commit]) -> bool:
+    """New facts, and sessions: what may be absent afterwards without contradicting what core shows."""
+    is_plain = all(write.address.kind != "core" for write in call.effect.writes)
+    return call.call.workflow in ("remember", "save_session", "create_session") and is_plain
+
+
+def promised(commit: Commit) -> tuple[Address, ...]:
+    """The keys that the sender will take for stored."""
+    return tuple(it.address for it in commit.writes if it.address.kind in ("entity", "session"))
+
+
+def may_ack_early(call: Arrival[Commit]) -> bool:
+    keys, services = promised(call.effect), call.services
+    is_due = is_losable(call) and call.store.storage.foretold(call.effect, call.now_ms) is not None
+    return is_due and keys != () and services.atlas.has_left(keys)
+
+
+class AckEarly(FaultKind, at="storage.commit", is_a="destroys", guards=("STO-6", "RET-4")):
+    """Only with loss: storage says that a batch is durable, and dies before it is."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX, possible=may_ack_early)
+
+    def strike(self, call: Arrival[Commit]) -> Handled:
+        answer = call.store.storage.foretold(call.effect, call.now_ms)
+        if answer is None or not may_ack_early(call):
+            return call.unharmed()
+        keys, store = promised(call.effect), call.effect.store
+        call.services.atlas.lose(self.name, call.call.event, call.now_ms, *keys, store=store)
+        dies(call, self.for_ms)
+        return Later(answer, call.now_ms)
+
+
+class Wiped(FaultKind, at="storage.any", is_a="destroys", guards=("STO-6", "RET-4")):
+    """Only with loss: storage restarts empty, and every memory with it."""
+
+    for_ms: int = span_ms(
+        1, WINDOW_MS_MAX, possible=lambda call: call.services.atlas.may_wipe() and call.store.storage.rows
+    )
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        """What was on its way to storage is on its way to nobody."""
+        if not call.services.atlas.may_wipe():
+            return call.unharmed()
+        call.services.atlas.lose(self.name, call.call.event, call.now_ms, store=call.effect.store)
+        call.services.wipe(call.store, self.for_ms)
+        return None

@@ -1,0 +1,98 @@
+"""Nouns: the nouns of the cast in a text with spaces, each with what describes it and whose it is."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.characters import is_upper, lower, word_matches
+from umi_sim.services.model.cast import known_nouns
+from umi_sim.services.model.languages import SMALL
+
+DESCRIBING_MAX: Final = 2  # words between a determiner and its noun
+DETERMINERS: Final = frozenset(
+    "a an the this that these those his her their its another some two three der die das den dem des ein "
+    "eine einen einem einer dieser diese dieses diesen diesem sein seine seinen seinem seiner ihr ihre ihren "
+    "ihrem ihrer im am zum zur vom beim ins el la los las un una unos unas este esta ese esa al del".split()
+)
+OWN: Final = frozenset(
+    "my our your mein meine meinen meinem meiner unser unsere unseren unserem unserer dein deine mi mis "
+    "nuestro nuestra nuestros nuestras tu tus".split()
+)
+BEING: Final = ("is", "was", "am", "ist", "war", "es", "era")
+A: Final = ("a", "an", "ein", "eine", "un", "una")
+PLURALS: Final = {"person": "group", "place": "things", "thing": "things"}
+
+
+@attrs.frozen
+class Mention(Data):
+    """A phrase that a later word may mean.
+
+    `kind` is person, group, place, city (a place by name), thing, things, or another, which nothing means.
+    `gender` is m, f, n, or empty for any. `has_article`: it needs one, as a noun does if nobody owns it.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    gender: str = ""
+    has_article: bool = False
+
+
+@attrs.frozen
+class Word(Data):
+    """A word and its lower-case form, which is empty for what parts two words, unless a blank or a hyphen."""
+
+    text: str
+    start: int
+    end: int
+    key: str
+
+
+def read_words(text: str) -> list[Word]:
+    found = [Word("", 0, 0, "")]
+    for match in word_matches(text):
+        if text[found[-1].end : match.start()] not in (" ", "-"):
+            found.append(Word("", match.start(), match.start(), ""))
+        found.append(Word(match[0], match.start(), match.end(), lower(match[0])))
+    return [*found, Word("", len(text), len(text), "")]
+
+
+def noun_of(word: str, language: str) -> tuple[str, str] | None:
+    """Kind and gender of a noun of the cast, of plural ones too; in German with its capital only."""
+    known, key = known_nouns(language), word if language == "de" else lower(word)
+    if key in known or language == "de":
+        return known.get(key)
+    kind, gender = known.get(key.removesuffix("s")) or known.get(key.removesuffix("es")) or ("", "")
+    return (PLURALS[kind], gender) if kind in PLURALS else None
+
+
+def noun_phrases(text: str, language: str) -> Iterator[Mention]:
+    words = read_words(text)
+    for at, word in enumerate(words[:-1]):
+        noun = noun_of(word.text, language)
+        if noun is None or (language == "en" and noun_of(words[at + 1].text, language)):
+            continue  # of `design document` the last is the noun
+        found = phrase_at(words, at, noun[0], SMALL[language])
+        if found is not None:
+            start, has_article = found
+            yield Mention(text[start : word.end], start, word.end, *noun, has_article)
+
+
+def phrase_at(words: list[Word], at: int, kind: str, small: frozenset[str]) -> tuple[int, bool] | None:
+    """Where the phrase of a noun starts, and whether it needs an article; None if it means nothing."""
+    first, is_person = at, kind in ("person", "group")
+    while at - first < DESCRIBING_MAX and words[first - 1].key not in small and words[first - 1].key:
+        first -= 1
+    before = words[first - 1].key
+    if before == "s" and first > 2 and words[first - 3].key not in small:
+        return words[first - 3].start, False  # `Daniel's mother`
+    if before in OWN:
+        return words[first - 1].start, False
+    if before in DETERMINERS:
+        is_told = is_person and before in A and words[first - 2].key in BEING  # `Jack is a nurse`
+        return None if is_told else (words[first].start, True)
+    is_name = is_person and is_upper(words[at].text[0])  # `Grandma`
+    return (words[at].start, False) if is_name else None

@@ -1,0 +1,76 @@
+"""Stores by name: each has rows of its own, and windows of its own in which it is dead, tight or behind.
+
+An effect names its store (`Read.store`, `Commit.store`). Most worlds have one, `main`. A fault that strikes a
+call strikes the store that the call is for, and no other.
+"""
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_sim.services.storage import SimStorage
+
+
+@attrs.frozen
+class Tight(Data):
+    """The store has this capacity for a while."""
+
+    until_ms: int
+    capacity_bytes: int
+
+
+@attrs.frozen
+class Lag(Data):
+    """Search index lag: rows newer than `lag_ms` are invisible to searches until `until_ms`."""
+
+    until_ms: int
+    lag_ms: int
+
+
+@attrs.define
+class Store(Owner):
+    """One store. `capacity_bytes` is the usual one; None is without end.
+
+    It answers nobody until `dead_until_ms`. What was sent to it by `wiped_ms` is lost with all it held.
+    """
+
+    capacity_bytes: int | None = None
+    storage: SimStorage = attrs.field(init=False)
+    tight: Tight | None = None
+    lags: list[Lag] = attrs.field(factory=list)
+    dead_until_ms: int = 0
+    wiped_ms: int = -1
+
+    def __attrs_post_init__(self) -> None:
+        self.storage = SimStorage(capacity_bytes=self.capacity_bytes)
+
+    def turn_to(self, now_ms: int) -> None:
+        """It is now this time: windows begin or end."""
+        tight = self.tight if self.tight is not None and now_ms < self.tight.until_ms else None
+        self.storage.capacity_bytes = self.capacity_bytes if tight is None else tight.capacity_bytes
+        lags = [lag.lag_ms for lag in self.lags if now_ms < lag.until_ms]
+        self.storage.horizon_ms = now_ms - max(lags) if lags else None
+
+    def is_dead(self, sent_ms: int, now_ms: int) -> bool:
+        """Whether what was sent then and arrives now is heard by nobody."""
+        return now_ms < self.dead_until_ms or sent_ms <= self.wiped_ms
+
+    def lag_since(self, at_ms: int) -> int:
+        """The longest lag that its searches have had since then, in milliseconds."""
+        return max((lag.lag_ms for lag in self.lags if at_ms < lag.until_ms), default=0)
+
+    def crash(self, now_ms: int, for_ms: int) -> None:
+        """What was not durable is gone, and nobody answers for a while."""
+        self.storage.crash()
+        self.dead_until_ms = now_ms + for_ms
+
+    def wipe(self, now_ms: int, for_ms: int) -> None:
+        """It is empty after it was away for a while."""
+        self.storage.wipe()
+        self.wiped_ms, self.dead_until_ms = now_ms, now_ms + for_ms
+
+    def heal(self, now_ms: int) -> None:
+        """All windows end, and there is room for everything."""
+        self.dead_until_ms = 0
+        self.capacity_bytes = self.tight = None
+        self.lags = [Lag(min(now_ms, lag.until_ms), lag.lag_ms) for lag in self.lags]
+        self.turn_to(now_ms)
