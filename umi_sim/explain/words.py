@@ -69,14 +69,20 @@ Told = tuple[str, str, Sequence[Row]]
 
 def page(name: str) -> Report:
     """One screen about a word, a name, or the id of a rule. Raises UnknownName."""
-    bare = re.sub(r"\([0-9]+\)$", "", name)  # pct(5)
-    for kind, (known, about) in PAGES.items():
-        for each in (name, bare.lower(), name.upper()):
+    for each in spellings(name):
+        for kind, (known, about) in PAGES.items():
             if each in known():
                 title, means, rows = about(each)
                 value = {"word": each, "kind": kind, "means": means, **as_object(rows)}
                 return Report(f"{title}: {means}", rows, lambda: value)  # noqa: B023  # of this turn, the last
     raise UnknownName(name)
+
+
+def spellings(name: str) -> Iterator[str]:
+    """What a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
+    before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
+    for each in (name, after.strip(), before.strip()):
+        yield from (each, each.lower(), each.upper(), each.replace("_", " "), each.removesuffix("s"))
 
 
 def names() -> Iterator[str]:
@@ -87,17 +93,17 @@ def names() -> Iterator[str]:
 
 def all_rules() -> Report:
     """All rules, a line each, and what else has a page."""
-    rules = [
-        (rule, "" if rule.is_checked or rule.seen_by == HARNESS else " (not checked yet)") for rule in RULES
-    ]
-    rows = [row(rule.name, f"{rule.id:16} {rule.statement}{note}", column=28) for rule, note in rules]
-    counts = [f"{sum(1 for _ in known())} {kind}s" for kind, (known, _) in PAGES.items() if kind != "rule"]
     value = [
         {"rule": it.name, "id": it.id, "promises": it.statement, "checked": it.is_checked} for it in RULES
     ]
-    return Report(
-        "", (*rows, row("", f"and {', '.join(counts)}: umi-sim explain WORD", column=0)), lambda: value
-    )
+    notes = ["" if it.is_checked or it.seen_by == HARNESS else " (not checked yet)" for it in RULES]
+    rows = [
+        row(it.name, f"{it.id:16} {it.statement}{note}", column=28)
+        for it, note in zip(RULES, notes, strict=True)
+    ]
+    others = ", ".join(f"{len(known())} {kind}s" for kind, (known, _) in PAGES.items() if kind != "rule")
+    rest = row("", f"and {others}: docs/glossary.md, or umi-sim explain WORD", column=0)
+    return Report("", (*rows, rest), lambda: value)
 
 
 # Rules.
@@ -193,7 +199,7 @@ def bite(bug: Mutant, seed: int) -> Bite | None:
 
 def about_word(name: str) -> Told:
     means, _, more = meanings()[name].partition(". ")
-    return name, means.removesuffix("."), [row("", more)] if more else []
+    return name, means.removesuffix("."), [row("", more, column=0)] if more else []
 
 
 def about_fault(name: str) -> Told:
@@ -237,11 +243,8 @@ def about_bug(name: str) -> Told:
 
 def about_mark(name: str) -> Told:
     shares = (row("", f"{share} of the runs of {it}") for it, share in floors()[name])
-    return (
-        name,
-        "a rare place that a sweep must reach",
-        [*under("floor", shares), whole("page", "docs/marks.md")],
-    )
+    rows = [*under("floor", shares), whole("page", "docs/marks.md")]
+    return name, "a rare place that a sweep must reach", rows
 
 
 @cache
@@ -268,11 +271,8 @@ def about_option(name: str) -> Told:
     bounds = OPTIONS[name]
     allowed = "true or false" if bounds is None else f"from {bounds[0]} to {bounds[1]}"
     default = str(getattr(Config(), name)).lower()
-    return (
-        name,
-        f"an option of a memory, {allowed}; {default} if nothing is said",
-        [whole("page", "docs/settings.md")],
-    )
+    means = f"an option of a memory, {allowed}; {default} if nothing is said"
+    return name, means, [whole("page", "docs/settings.md")]
 
 
 @cache
@@ -284,12 +284,11 @@ def steps() -> Mapping[str, str]:
             asks = f"asks {step.effect.__name__}" if step.effect else "asks nothing"
             found[f"{flow.name}.{step.id}"] = f"a step of the workflow {flow.name}, which {asks}"
             found[f"{flow.name}.{step.id} reply"] = (
-                f"what the parser said of replies to {flow.name}.{step.id}"
+                f"what the parser said of a reply to {flow.name}.{step.id}"
             )
             if (policy := step.on_failure) and isinstance(policy.then, Degrade):
-                found[policy.then.name] = (
-                    f"a degradation of {flow.name}.{step.id}: when it fails, that is used instead"
-                )
+                told = f"what the step {flow.name}.{step.id} makes do with when it fails"
+                found[f"{step.id}:{policy.then.name}"] = told
     return found
 
 
@@ -307,6 +306,6 @@ PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], T
     "word": (meanings, about_word), "rule": (rule_names, about_rule), "fault": (lambda: KINDS, about_fault),
     "planted bug": (lambda: MUTANTS, about_bug), "mark": (floors, about_mark),
     "scenario": (scenario.shipped, about_scenario), "request": (lambda: REQUESTS, about_request),
-    "option": (lambda: OPTIONS, about_option), "step of a workflow": (steps, about_step),
+    "option": (lambda: OPTIONS, about_option), "workflow step": (steps, about_step),
     "exit code": (lambda: EXIT_CODES, lambda code: (code, EXIT_CODES[code], [])),
 }  # fmt: skip
