@@ -8,10 +8,12 @@ from umi_core.config import OPTIONS, Config
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
+from umi_sim.explain.glossary import groups
 from umi_sim.faults.kinds import CLASSES, KINDS
 from umi_sim.judge.invariants import RULES
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.verdict import CODES, SEVEREST_FIRST
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
 
@@ -169,9 +171,30 @@ def invariants() -> str:
     )
 
 
+def glossary() -> str:
+    parts = [
+        "# Glossary\n\n"
+        "Every word that a command shows. `umi-sim explain WORD` tells the same, and knows the names of\n"
+        "[rules](invariants.md), [faults](faults.md), [planted bugs](scenarios.md#planted-bugs),\n"
+        "[marks](marks.md), [options](settings.md) and [steps](workflows.md) too.\n"
+    ]
+    for group, words in groups().items():
+        rows = ((f"`{word}`", words[word]) for word in sorted(words, key=str.lower))
+        parts.append(f"\n## {group}\n\n" + table(("word", "means"), rows))
+    codes = ((str(code), means) for code, means in CODES.items())
+    last = ", ".join(map(str, SEVEREST_FIRST))
+    parts.append(
+        "\n## Exit codes\n\n"
+        + table(("code", "means"), codes)
+        + f"\nIf several apply, the first of {last}.\n"
+    )
+    return "".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
+    "marks.md": marks, "invariants.md": invariants, "glossary.md": glossary,
+    "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 
 if __name__ == "__main__":

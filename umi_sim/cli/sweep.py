@@ -167,8 +167,7 @@ def sweep(
         at("sweep: earlier failures")
         kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
         is_enough = stop_first and any(each.still_fails for each in kept)
-        if is_enough:
-            plan = attrs.evolve(plan, sources=())
+        plan = attrs.evolve(plan, sources=()) if is_enough else plan
         so_far = Progress(plan.run_count, minutes)
         so_far.tell()
 

@@ -112,7 +112,7 @@ def lines_of(line: Line, width: int) -> Iterator[str]:
         yield escaped(f"  {cut(line.left, room):{room}} {line.mark:2}{cut(line.right, room)}".rstrip())
         return
     first = f"{MARGIN}{escaped(line.label):{line.column}}"
-    if len(line.label) >= line.column:
+    if line.label and len(line.label) >= line.column:
         first += MARGIN
     if len(first) > width // 2:
         yield first.rstrip()

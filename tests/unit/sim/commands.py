@@ -6,6 +6,7 @@ from typing import Final
 from click.testing import CliRunner, Result
 
 from umi_sim.cli.root import cli
+from umi_sim.kernel.report import WIDTH, Report, laid_out
 
 OWN: Final = """
 [scenario]
@@ -31,6 +32,11 @@ def umi(*args: str, said: str | bytes = "") -> Result:
     result = CliRunner().invoke(cli, args, input=said)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     return result
+
+
+def lines_of(report: Report, width: int = WIDTH) -> list[str]:
+    """A report as people see it."""
+    return list(laid_out(report, width))
 
 
 def refused(*args: str) -> str:
