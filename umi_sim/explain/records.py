@@ -11,7 +11,7 @@ from umi_sim.record.trace import Field, Record, Tag
 from umi_sim.record.trace_fields import COLUMNS, REST, TAG, field_name, hex_or_literal, outcome_word
 
 EVENT_COLUMN: Final = 18
-HANG: Final = 53
+HANG: Final = 8
 
 
 def is_step(record: Record) -> bool:

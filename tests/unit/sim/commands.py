@@ -28,8 +28,8 @@ BAD: Final = (
 
 
 def umi(*args: str, said: str | bytes = "") -> Result:
-    """A command in this process, which ends as a command does; `said`: what stands on its standard input."""
-    result = CliRunner().invoke(cli, args, input=said)
+    """A command in this process, in a terminal of any width; `said`: what stands on its standard input."""
+    result = CliRunner(env={"COLUMNS": "999"}).invoke(cli, args, input=said)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     return result
 

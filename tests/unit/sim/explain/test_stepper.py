@@ -137,7 +137,8 @@ def test_an_event_without_an_answer_is_where_it_was_sent() -> None:
 
 
 def test_what_a_step_changed() -> None:
-    assert 'memory.a.tiers.working.entries.a.b\\x1b absent -> (b" 5", 1700000015000)' in said("e o1", "d")
+    change = 'memory.a.tiers.working.entries.a.b\\x1b absent -> (b" 5", 1700000015000)'
+    assert f"  {change}" in said("e o1", "d")
     assert said("d") == ["  nothing"]
 
 

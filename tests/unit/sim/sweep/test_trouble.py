@@ -237,7 +237,7 @@ def test_an_earlier_failure_that_has_no_end_any_more_is_given_up(monkeypatch: py
     assert "  earlier  1 file of earlier failures replayed first, 1 still fail" in result.stdout
     assert f"  umi-sim replay {path}" in result.stdout
     assert json.loads(Path("out.json").read_text())["earlier"] == [{"file": str(path), "class": "no end"}]
-    assert umi("corpus", "prune").stdout == f"no end        {path}\n"
+    assert umi("corpus", "prune").stdout == f"  no end   {path}\n"
 
 
 class Partly(Executor):
