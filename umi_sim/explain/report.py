@@ -34,11 +34,12 @@ LINE_COUNT_MAX: Final = 40
 STRUCK_COUNT_MAX: Final = 5
 NEVER_COUNT_MAX: Final = 8
 SCRIPT_COUNT_MAX: Final = 12
-EVENT_COUNT_MAX: Final = 15
+EVENT_COUNT_MAX: Final = 13
 CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
 EVENT_COLUMN: Final = 18
 STORY_CHARS_MAX: Final = 108
+TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 CRASH: Final = "no request and no answer makes the memory raise an exception"
 
 
@@ -102,7 +103,7 @@ def passed(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[Row
     if with_details:
         yield from details(verdict)
     else:
-        yield row("more", "--details tells all of it; umi-sim explain WORD says what a word means")
+        yield row("more", "--details | umi-sim explain WORD, for any word that you see")
 
 
 def details(verdict: Verdict) -> Iterator[Row]:
@@ -237,11 +238,12 @@ def instead(failure: Failure) -> Iterator[Row]:
     subject = due.partition(": ")[0] + ": "
     if due.startswith(subject) and came.startswith(subject):
         due, came = due.removeprefix(subject), came.removeprefix(subject)
-    due, came = ("nothing" if text == "None" else text for text in (due, came))
-    if due and (not failure.got or came in failure.message or came == "nothing"):
-        yield row("instead", f"{failure.message} - {due} was due")
+    due, came = ("nothing" if text == "None" else cut(text, TEXT_CHARS_MAX) for text in (due, came))
+    message = cut(failure.message, TEXT_CHARS_MAX)
+    if due and (not failure.got or came in message or came == "nothing"):
+        yield row("instead", f"{message} - {due} was due")
         return
-    yield row("instead", failure.message)
+    yield row("instead", message)
     yield from (row(label, text) for label, text in (("due", due), ("came", came)) if text)
 
 
@@ -295,7 +297,7 @@ def changed(told: Sequence[str]) -> Iterator[Row]:
         [f"and {len(places) - len(shown)} more places: umi-sim step FILE"] if len(shown) < len(places) else []
     )
     texts = (f"{head} {shown[0]}", *shown[1:], *more)
-    yield from under("changed", (row("", cut(text, 2 * LINE_CHARS_MAX), hang=HANG) for text in texts))
+    yield from under("changed", (row("", cut(text, TEXT_CHARS_MAX), hang=HANG) for text in texts))
 
 
 def frames(failure: Failure) -> Iterator[Row]:

@@ -140,5 +140,5 @@ def test_only_folders_are_listed_and_a_bad_file_is_told_with_its_reason(path: st
     told = umi("corpus", "prune")
     assert (told.exit_code, told.stdout) == (
         2,
-        f'unreadable    {path}: format: expected "umi-seed", so this is no seed file\n',
+        f'  unreadable  {path}: format: expected "umi-seed", so this is no seed file\n',
     )

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from tests.unit.sim.commands import lines_of, refused, umi
-from umi_sim.cli.explain import config_named
+from umi_sim.cli.arguments import config_named
 from umi_sim.cli.root import cli
 from umi_sim.explain import words as explain
 from umi_sim.explain.words import UnknownName, bugs_of, page, places

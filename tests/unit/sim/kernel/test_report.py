@@ -2,14 +2,26 @@
 
 import pytest
 
-from umi_sim.kernel.report import COMMA, Pair, Report, Row, as_object, laid_out, listed, row, under, whole
+from umi_sim.kernel.report import (
+    COMMA,
+    Line,
+    Pair,
+    Report,
+    Row,
+    as_object,
+    laid_out,
+    listed,
+    row,
+    under,
+    whole,
+)
 
 NAMES = [f"kind_number_{n}" for n in range(200)]
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_every_line_that_can_be_broken_fits(width: int) -> None:
-    lines = [
+    lines: list[Line] = [
         row("label", "a word " * 99), listed("never", NAMES), Row("odd", ("x" * 20,) * 9, " | ", hang=4),
         Pair("l" * 500, "r" * 500, "|"), "a head " * 50, row("a label that is very long", "text " * 50),
     ]  # fmt: skip
@@ -39,7 +51,12 @@ def test_rows_under_a_label_have_it_once() -> None:
 
 def test_a_terminal_obeys_nothing_that_a_report_holds() -> None:
     hostile = "\x1b[2J\u202e\n"
-    lines = [row(hostile, hostile), Row("", (hostile,) * 3, COMMA), Pair(hostile, hostile), hostile]
+    lines: list[Line] = [
+        row(hostile, hostile),
+        Row("", (hostile,) * 3, COMMA),
+        Pair(hostile, hostile),
+        hostile,
+    ]
     assert all(line.isprintable() for line in laid_out(Report(hostile, lines)))
 
 
