@@ -362,8 +362,7 @@ def test_where_no_file_can_be_written_failures_are_told_by_their_seeds() -> None
     Path(".umi-sim").write_text("")
     result = sweep("bad.toml", "--seeds", "1..2")
     assert result.exit_code == 1
-    assert result.stderr == "umi-sim: no seed file was written: .umi-sim/ephemeral: Not a directory
-"
+    assert result.stderr == "umi-sim: no seed file was written: .umi-sim/ephemeral: Not a directory\n"
     assert "  repeat   umi-sim run bad.toml --seed 1" in result.stdout
 
 
