@@ -39,6 +39,7 @@ CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
 EVENT_COLUMN: Final = 18
 STORY_CHARS_MAX: Final = 108
+ALIKE_CHARS_MAX: Final = 60
 TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 CRASH: Final = "no request and no answer makes the memory raise an exception"
 
@@ -238,13 +239,20 @@ def instead(failure: Failure) -> Iterator[Row]:
     subject = due.partition(": ")[0] + ": "
     if due.startswith(subject) and came.startswith(subject):
         due, came = due.removeprefix(subject), came.removeprefix(subject)
-    due, came = ("nothing" if text == "None" else cut(text, TEXT_CHARS_MAX) for text in (due, came))
+    alike = max(0, shared(due, came) - ALIKE_CHARS_MAX)  # what they share is not what differs
+    told = (f"...{text[alike:]}" if alike else text for text in (due, came))
+    due, came = ("nothing" if text == "None" else cut(text, TEXT_CHARS_MAX) for text in told)
     message = cut(failure.message, TEXT_CHARS_MAX)
     if due and (not failure.got or came in message or came == "nothing"):
         yield row("instead", f"{message} - {due} was due")
         return
     yield row("instead", message)
     yield from (row(label, text) for label, text in (("due", due), ("came", came)) if text)
+
+
+def shared(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
 
 
 def seed_remark(told: Told) -> Sequence[str]:
