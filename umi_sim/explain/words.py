@@ -81,7 +81,7 @@ def page(name: str) -> Report:
 def spellings(name: str) -> Iterator[str]:
     """What a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
     before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
-    for each in (name, after.strip(), before.strip()):
+    for each in (name, after.strip(), before.strip(), before.partition(".")[2]):
         yield from (each, each.lower(), each.upper(), each.replace("_", " "), each.removesuffix("s"))
 
 
