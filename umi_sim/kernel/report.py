@@ -139,9 +139,12 @@ def filled(parts: Iterable[str], first: str, rest: str, width: int) -> Iterator[
 
 
 def as_object(lines: Iterable[Line]) -> dict[str, object]:
-    """The rows by their labels: a text, or a list of what was listed; rows without a label go on above."""
+    """The rows by their labels: a text, or a list of what was listed; rows without a label go on above.
+
+    Where nothing is above they are `more`.
+    """
     found: dict[str, object] = {}
-    label = ""
+    label = "more"
     for line in lines:
         if isinstance(line, Row) and line.parts:
             value = list(line.parts) if line.joint == COMMA else line.joint.join(line.parts)

@@ -67,3 +67,4 @@ def test_a_program_gets_rows_by_their_labels() -> None:
         *under("bugs", [row("", "one"), row("", "two")]),
     ]
     assert as_object(rows) == {"seen": "inside, by hand", "faults": ["a", "b"], "bugs": ["one", "two"]}
+    assert as_object([row("", "without a label")]) == {"more": ["without a label"]}
