@@ -116,6 +116,7 @@ CORE_MODULES: Final = {
     "asyncio": "a workflow",
 }
 CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed
+    "umi_sim/cli/progress.py",
     "umi_sim/cli/root.py",
     "umi_sim/runs/mutation_run.py",
     "umi_sim/sweep/outside.py",

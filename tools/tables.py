@@ -12,10 +12,12 @@ from umi_core.engine.facts import Fact
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
+from umi_sim.explain.glossary import groups
 from umi_sim.faults.kinds import CLASSES, KINDS
 from umi_sim.judge.invariants import RULES
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.verdict import CODES, SEVEREST_FIRST
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
 
@@ -177,6 +179,26 @@ def invariants() -> str:
     )
 
 
+def glossary() -> str:
+    parts = [
+        "# Glossary\n\n"
+        "Every word that a command shows. `umi-sim explain WORD` tells the same, and knows the names of\n"
+        "[rules](invariants.md), [faults](faults.md), [planted bugs](scenarios.md#planted-bugs),\n"
+        "[marks](marks.md), [options](settings.md) and [steps](workflows.md) too.\n"
+    ]
+    for group, words in groups().items():
+        rows = ((f"`{word}`", words[word]) for word in sorted(words, key=str.lower))
+        parts.append(f"\n## {group}\n\n" + table(("word", "means"), rows))
+    codes = ((str(code), means) for code, means in CODES.items())
+    last = ", ".join(map(str, SEVEREST_FIRST))
+    parts.append(
+        "\n## Exit codes\n\n"
+        + table(("code", "means"), codes)
+        + f"\nIf several apply, the first of {last}.\n"
+    )
+    return "".join(parts)
+
+
 BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms -->\n"
 
 
@@ -206,7 +228,7 @@ def shown(package: str, name: str) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants,
+    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants, "glossary.md": glossary,
     "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 

@@ -196,7 +196,7 @@ print(json.dumps({
     "kept": item_json.from_json(item_json.to_json(item), "") == item,
     "args": list(item.args),
     "schema": NAME in text(),
-    "page": page(NAME)[0],
+    "page": page(NAME).head,
     "needed": need.is_met,
     "drawn": NAME in draw(find("storm"), 0, {"faults.embed": "true", "faults.embed_mirrored": "1/2"}).faults,
 }))

@@ -5,9 +5,12 @@ Law 2. A file is read only if it is one: a pipe would be waited for, and a devic
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from umi_sim.cli.console import refuse
 
@@ -47,6 +50,38 @@ def config_of(
 
     config = talking.spoken(config, conversation)
     return config if {"workload", "workload.operations"} & overrides.keys() else talking.whole(config)
+
+
+def config_named(context: click.Context, text: str) -> "RunConfig":
+    """The configuration of a seed, written as SCENARIO:SEED or as for `run`."""
+    words = words_of(text)
+    name, colon, seed = words[0].rpartition(":") if words else ("", "", "")
+    words = [name, "--seed", seed, *words[1:]] if colon else words
+    run = context.find_root().command.commands["run"]  # type: ignore[attr-defined]  # a group
+    try:
+        given = run.make_context("run", words).params
+    except click.UsageError as error:
+        refuse(f"{text}: {error.message}")
+    if given["seed"] is None:
+        refuse(f"{text}: neither a file nor a seed, write SCENARIO:SEED, as in smoke:42")
+    overrides = overrides_of(given["settings"], given["mode"])
+    return config_of(given["scenario"], given["seed"], overrides, given["transcript"])
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a command; the file at its beginning is one of them, whatever blanks are in its path."""
+    path = next((text[:end] for end in ends_of_words(text) if Path(text[:end]).is_file()), "")
+    try:
+        words = shlex.split(text[len(path) :])
+    except ValueError as error:
+        refuse(f"{text}: {error}")
+    is_joined = path and words and text[len(path)] == ":"
+    return [path + words[0], *words[1:]] if is_joined else [*([path] if path else []), *words]
+
+
+def ends_of_words(text: str) -> Iterator[int]:
+    """Where a path may end: the longest comes first."""
+    return (end for end in range(len(text), 0, -1) if text[end : end + 1] in ("", " ", ":"))
 
 
 # Files to read.

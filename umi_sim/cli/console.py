@@ -1,7 +1,7 @@
-"""The console: one-line errors, output in UTF-8, and the options that commands share.
+"""The console: commands return reports, and one place shows them; errors are one line.
 
 Law 1. What a user can get wrong ends in one clear line on standard error and status 2.
-Law 2. Standard output has the same bytes in every locale; color is for terminals.
+Law 2. A command prints nothing by itself: what it returns is shown as text, as JSON or not at all.
 Law 3. A bug of ours shows its traceback and ends with status 4: it says nothing about the memory.
 """
 
@@ -9,16 +9,19 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import click
 
-from umi_sim.record.verdict import HARNESS, INTERRUPTED
+from umi_sim.cli import progress
+from umi_sim.cli.terminal import in_color, is_colored, width, written
+from umi_sim.kernel.report import Report, laid_out
+from umi_sim.kernel.wording import escaped
+from umi_sim.record.verdict import HARNESS, INTERRUPTED, USAGE, severest
 
-USAGE: Final = 2
 SEED_COUNT_MAX: Final = 1_000_000
-COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 
 class Commands(click.Group):
@@ -53,7 +56,7 @@ def exit_code(command: Callable[[], Any]) -> int:
     try:
         return command() or 0
     except click.ClickException as error:
-        return complain(error.format_message())
+        return complain(error.format_message(), getattr(error, "code", error.exit_code))
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted")
         return INTERRUPTED
@@ -67,61 +70,91 @@ def exit_code(command: Callable[[], Any]) -> int:
         return HARNESS
 
 
-def complain(message: str) -> int:
+def complain(message: str, code: int = USAGE) -> int:
+    """Tell what is wrong; the code to end with."""
+    progress.clear()
     for line in message.splitlines():
-        click.echo(f"umi-sim: {line}".encode(errors="backslashreplace"), err=True)
-    return USAGE
+        click.echo(f"umi-sim: {escaped(line)}".encode(errors="backslashreplace"), err=True)
+    return code
 
 
-def refuse(message: object) -> NoReturn:
-    raise click.ClickException(str(message))
+def refuse(message: object, code: int = USAGE) -> NoReturn:
+    """End the command with this line and this code."""
+    raise Refusal(str(message), code)
 
 
-def say(lines: Iterable[str], color: bool = False) -> None:
-    """Lines on standard output; the first word in color on a terminal."""
-    for number, line in enumerate(lines):
-        word, blank, rest = line.partition(" ")
-        if color and number == 0 and word in COLORS:
-            line = click.style(word, fg=COLORS[word], bold=True) + blank + rest
-        if not told(line.encode(errors="backslashreplace"), color):
-            return
+class Refusal(click.ClickException):
+    """The line, and the code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
-def say_json(value: object) -> None:
-    told(json.dumps(value).encode())
+# Reports.
 
 
-def told(line: bytes, color: bool = False) -> bool:
-    """Whether somebody reads what is written; that nobody does any more is no verdict."""
-    if sys.stdout is None:  # closed before we began
-        return False
-    try:
-        click.echo(line, color=color)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter still flushes
-        return False
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, "standard output") from None
+def shows(*, one_list: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A command that returns a report, or yields several, has the options that say how to show them.
+
+    `one_list`: as JSON, what is yielded is one list, not a line for each.
+    """
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def shown(*args: Any, as_json: bool, quiet: bool, no_color: bool, **given: Any) -> int:
+            with progress.watched(str(command.__name__), quiet=quiet):
+                made = command(*args, **given)
+                reports = [made] if isinstance(made, Report) else made
+                return show(reports, as_json=as_json, quiet=quiet, no_color=no_color, one_list=one_list)
+
+        for option in (
+            click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
+            click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
+            click.option("--json", "as_json", is_flag=True, help="JSON instead of text."),
+        ):
+            shown = option(shown)
+        return shown
+
+    return with_options
+
+
+def show(
+    reports: Iterable[Report], *, as_json: bool, quiet: bool, no_color: bool, one_list: bool = False
+) -> int:
+    """Show each report when it is there; the exit code of all."""
+    values, codes = [], []
+    is_read = not quiet
+    for report in reports:
+        codes.append(report.exit_code)
+        if not is_read or report.value is None:
+            continue
+        if as_json and one_list:
+            values.append(report.value())
+        else:
+            is_read = show_json(report.value()) if as_json else show_text(report, no_color)
+    if is_read and as_json and one_list:
+        show_json(values)
+    return severest(codes)
+
+
+def show_text(report: Report, no_color: bool = False) -> bool:
+    """Whether somebody read it."""
+    has_color = is_colored(no_color)
+    for number, line in enumerate(laid_out(report, width())):
+        progress.clear()
+        told = in_color(line) if has_color and number == 0 else line
+        if not written(told.encode(errors="backslashreplace"), color=has_color):
+            return False
     return True
 
 
+def show_json(value: object) -> bool:
+    progress.clear()
+    return written(json.dumps(value).encode())
+
+
 # Options that several commands have.
-
-
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
-        click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
-        click.option("--json", "as_json", is_flag=True, help="JSON instead of text."),
-    ):
-        command = option(command)
-    return command
-
-
-def is_colored(no_color: bool) -> bool:
-    is_plain = no_color or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    return sys.stdout is not None and sys.stdout.isatty() and not is_plain
 
 
 def seed_of(text: str) -> int:

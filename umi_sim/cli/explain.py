@@ -1,54 +1,58 @@
-"""Commands that explain a failure: thin; the work is in explain.py, playback.py, difference.py and why.py."""
+"""Commands that explain: thin; the work is in words.py, playback.py, difference.py and why.py."""
 
-import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import attrs
 import click
 
-from umi_sim.cli.arguments import config_of, is_seed_file, overrides_of, readable, readable_trace
-from umi_sim.cli.console import output_options, refuse, say, say_json
-from umi_sim.kernel.wording import cut, escaped
-from umi_sim.record.verdict import INTERRUPTED
+from umi_sim.cli.arguments import config_named, is_seed_file, readable, readable_trace
+from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.cli.terminal import width, written
+from umi_sim.kernel.report import Report, laid_out
+from umi_sim.kernel.wording import cut, escaped, near
+from umi_sim.record.verdict import INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
     from umi_sim.explain.difference import Traced
     from umi_sim.explain.playback import Playback
     from umi_sim.explain.stepper import Stepper
-    from umi_sim.record.run_config import RunConfig
+
+RUNS_MAX: Final = 10_000
+COMMAND_BYTES_MAX: Final = 4_096
+NAME_CHARS_MAX: Final = 200
 
 
 @click.command()
-@click.argument("name", required=False)
-@output_options
-def explain(name: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
-    """Explain a rule by its name or id: what it promises, where it is checked, which planted bugs break it.
+@click.argument("word", nargs=-1)
+@shows()
+def explain(word: tuple[str, ...]) -> Report:
+    """Explain a word that a command shows: a rule by name or id, a fault, a planted bug, a mark, any label.
 
-    Faults, planted bugs and marks have a page too. Without a name: all rules.
+    Of a rule: what it promises, where it is checked, which planted bugs break it. Without a word: all rules.
 
     \b
     umi-sim explain acknowledged-is-durable
     umi-sim explain TTL-1
-    umi-sim explain storage_torn
+    umi-sim explain gate
     """
-    from umi_sim.explain import words as explaining
+    from umi_sim.explain import words
+
+    return explained(" ".join(word), words.names(), "word") if word else words.all_rules()
+
+
+def explained(name: str, known: Iterable[str], what: str) -> Report:
+    """The page about a name; `known` are those that may have been meant."""
+    from umi_sim.explain import words
 
     try:
-        lines = explaining.page(name) if name else list(explaining.listed())
-    except explaining.UnknownName as error:
-        refuse(escaped(error.args[0]))
-    if as_json:
-        say_json(lines)
-    elif not quiet:
-        say(lines)
-    return 0
+        return words.page(name)
+    except words.UnknownName:
+        told = near(name, known, 3) or "; docs/glossary.md has all words"
+        refuse(f"{cut(name, NAME_CHARS_MAX)}: no such {what}{told}")
 
-
-RUNS_MAX: Final = 10_000
-COMMAND_BYTES_MAX: Final = 4_096
 
 # Differences.
 
@@ -66,9 +70,9 @@ class Side:
 @click.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@output_options
+@shows()
 @click.pass_context
-def diff(context: click.Context, a: str, b: str, as_json: bool, quiet: bool, no_color: bool) -> int:
+def diff(context: click.Context, a: str, b: str) -> Report:
     """Compare two runs: the first record in which they differ, and what differs in their states there.
 
     A and B are seed files, trace files, or seeds: SCENARIO:SEED, or in quotes what follows `umi-sim run`.
@@ -79,65 +83,37 @@ def diff(context: click.Context, a: str, b: str, as_json: bool, quiet: bool, no_
     umi-sim diff before.trace after.trace
     """
     from umi_sim.explain import difference
-    from umi_sim.record import trace
 
     first, second = side_of(context, a), side_of(context, b)
-    found = trace.first_difference(first.trace, second.trace)
+    found = difference.apart(first.trace, second.trace, (named(a), named(b)))
     if found is None:
-        lines = ["same"]
-    else:
-        lines = list(difference.layout(found, first.trace, second.trace, (named(a), named(b))))
-        if first.playback and second.playback:
-            step = difference.step_of(found, first.trace)
-            changes = difference.delta(first.playback, second.playback, step)
-            lines += ["", *difference.delta_rows(changes)]
-    if as_json:
-        say_json({"result": "same" if found is None else "different", "where": lines[:1], "lines": lines})
-    elif not quiet:
-        say(lines)
-    return 0 if found is None else DIFFERENT
+        return Report("same", value=lambda: {"result": "same"})
+    changes = []
+    if first.playback and second.playback:
+        changes = difference.delta(first.playback, second.playback, found.step)
+    value = {"result": "different", **found.as_object(), "state": list(map(attrs.asdict, changes))}
+    told = difference.report(found, difference.delta_rows(changes))
+    return Report(told.head, told.lines, lambda: value, DIFFERENT)
 
 
 def named(text: str) -> str:
     """A side as the head of its column."""
-    from umi_sim.explain.difference import COLUMN_CHARS
-
-    return cut(escaped(Path(text).name if Path(text).is_file() else text), COLUMN_CHARS)
+    return Path(text).name if Path(text).is_file() else text
 
 
 def side_of(context: click.Context, text: str) -> Side:
     """The run that an argument names."""
     from umi_sim.explain.playback import Playback
-    from umi_sim.runs import runner
 
     path = Path(text)
     if path.suffix in (".json", ".trace") or path.is_file():
         if path.suffix != ".json" and not is_seed_file(text):
             return Side(readable_trace(text))
         seed = readable(text)
-        config, items = seed.config, seed.items
+        playback = Playback(seed.config, seed.items)
     else:
-        config, items = config_named(context, text), None
-    return Side(runner.trace_of(config, items), Playback(config, items))
-
-
-def config_named(context: click.Context, text: str) -> "RunConfig":
-    """The configuration of a seed, written as SCENARIO:SEED or as for `run`."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        refuse(f"{text}: {error}")
-    name, colon, seed = words[0].rpartition(":") if words else ("", "", "")
-    words = [name, "--seed", seed, *words[1:]] if colon else words
-    run = context.find_root().command.commands["run"]  # type: ignore[attr-defined]  # a group
-    try:
-        given = run.make_context("run", words).params
-    except click.UsageError as error:
-        refuse(f"{text}: {error.message}")
-    if given["seed"] is None:
-        refuse(f"{text}: neither a file nor a seed, write SCENARIO:SEED, as in smoke:42")
-    overrides = overrides_of(given["settings"], given["mode"])
-    return config_of(given["scenario"], given["seed"], overrides, given["transcript"])
+        playback = Playback(config_named(context, text))
+    return Side(playback.lived()[1], playback)
 
 
 # Causes.
@@ -150,8 +126,8 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
     help="How often the rest is drawn afresh after each item; 0: only what is needed.",
 )  # fmt: skip
 @click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
-@output_options
-def why(file: str, runs: int, own: str, as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def why(file: str, runs: int, own: str) -> Report:
     """Explain a failing seed file: what it needs, where it was decided, and the nearest run that passes.
 
     Shrink a long one first. Ctrl-C ends it with what is known by then.
@@ -168,28 +144,12 @@ def why(file: str, runs: int, own: str, as_json: bool, quiet: bool, no_color: bo
     try:
         if own:
             scenario.of(seed.config, own)
-        found = asking.why(seed, runs, progress_to_stderr(quiet), own)
+        found = asking.why(seed, runs, own)
     except scenario.BadScenario as error:
         refuse(f"--scenario {error}")
     except asking.NothingToExplain as error:
         refuse(f"{file}: {error}")
-    if as_json:
-        say_json(why_page.as_json(found))
-    elif not quiet:
-        say(why_page.page(found))
-    return INTERRUPTED if found.stopped == asking.INTERRUPTED else 0
-
-
-def progress_to_stderr(quiet: bool) -> Callable[[str], None]:
-    """Where a long command is, on one line of a terminal; nothing anywhere else."""
-    if quiet or not sys.stderr.isatty():
-        return lambda told: None
-
-    def show(told: str) -> None:
-        sys.stderr.write(f"\r{told:70}\r")
-        sys.stderr.flush()
-
-    return show
+    return attrs.evolve(why_page.page(found), exit_code=INTERRUPTED if found.is_interrupted else 0)
 
 
 # Steps.
@@ -201,7 +161,8 @@ def progress_to_stderr(quiet: bool) -> Callable[[str], None]:
 def step(context: click.Context, file: str) -> int:
     """Go through a recorded run step by step, forwards and back. Commands come from a pipe too; h lists them.
 
-    FILE is a seed file, or a seed as in `diff`.
+    FILE is a seed file, or a seed as in `diff`. From a pipe, the first command that cannot be done ends it,
+    and the exit code is 2.
 
     \b
     umi-sim step .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
@@ -217,24 +178,28 @@ def step(context: click.Context, file: str) -> int:
         refuse(f"{file}: expected a seed file (.json), or a seed such as smoke:42")
     else:
         stepper = Stepper(Playback(config_named(context, file)))
-    converse(stepper, sys.stdin.buffer)
-    return 0
+    return converse(stepper, sys.stdin.buffer)
 
 
-def converse(stepper: "Stepper", lines: BinaryIO) -> None:
+def converse(stepper: "Stepper", lines: BinaryIO) -> int:
     """Read commands until they end. From a pipe they are printed, so that what comes out can be read."""
-
     is_piped = not lines.isatty()
+    number = 0
     while not stepper.is_over:
         click.echo(stepper.prompt().encode(), nl=False)
         line = lines.readline(COMMAND_BYTES_MAX).decode(errors="replace")
+        number += 1
         if not line:
-            break
+            written(b"")
+            return 0
         if is_piped:
-            say([escaped(line.rstrip("\n"))])
-        say(stepper.do(line))
-    if not stepper.is_over:
-        say([""])
+            written(escaped(line.rstrip("\n")).encode())
+        said, is_done = stepper.do(line)
+        if is_piped and not is_done:
+            return complain(f"command {number}, {line.strip()!r}: {said.head}", USAGE)
+        for each in laid_out(said, width()):
+            written(each.encode(errors="backslashreplace"))
+    return 0
 
 
 COMMANDS: Final = (explain, diff, why, step)

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from umi_sim.cli.console import complain, is_colored, output_options, refuse, say, say_json
-from umi_sim.record.verdict import HARNESS
+from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.kernel.report import Report
+from umi_sim.record.verdict import EXIT_CODES, HARNESS
 
 if TYPE_CHECKING:
     from umi_sim.explore.search import Explanation
+    from umi_sim.record.verdict import Verdict
 
 DEPTH_MAX: Final = 64
 STATES_MAX: Final = 1_000_000
@@ -25,10 +27,8 @@ INCOMPLETE: Final = 5  # as any run that met a limit
     help="Stop after so many different worlds; each takes about 200 bytes.",
 )  # fmt: skip
 @click.option("--dfs", is_flag=True, help="Depth first: keeps only the path, and tries every list.")
-@output_options
-def explore(
-    scenario: str, depth: int, states_max: int, dfs: bool, as_json: bool, quiet: bool, no_color: bool
-) -> int:
+@shows()
+def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
     """Try every list of requests, faults and moves of time that a small alphabet allows, shortest first.
 
     Exit 0: complete, no failure. 5: stopped at --states-max. Else the code of the failure, which leaves a
@@ -45,36 +45,25 @@ def explore(
     except scenarios.BadScenario as error:
         refuse(error)
     except search.Unrepeated as error:
-        complain(str(error))
-        return HARNESS
+        return Report("", exit_code=complain(str(error), HARNESS))
     if found.verdict is not None:
-        return failed(found, as_json, quiet, no_color)
-    if as_json:
-        say_json(counts(found))
-    elif not quiet:
-        say([statement(found)], is_colored(no_color))
-    return 0 if found.result == "complete" else INCOMPLETE
+        return failed(found, found.verdict)
+    code = 0 if found.result == "complete" else INCOMPLETE
+    return Report(statement(found), value=lambda: counts(found), exit_code=code)
 
 
-def failed(found: "Explanation", as_json: bool, quiet: bool, no_color: bool) -> int:
-    """Keep the failure as a seed file, and show it as any other."""
+def failed(found: "Explanation", verdict: "Verdict") -> Report:
+    """Keep the failure as a seed file, and tell it as any other."""
+    from umi_sim.cli.seeds import again
     from umi_sim.explain import report
-    from umi_sim.record.verdict import EXIT_CODES
     from umi_sim.runs import corpus
 
-    verdict = found.verdict
-    assert verdict is not None
     assert verdict.failure is not None
-    repeat = f"umi-sim replay {corpus.keep_run(verdict).as_posix()}"
-    if as_json:
-        say_json({**counts(found), "verdict": report.as_json(verdict), "repeat": repeat})
-    elif not quiet:
-        first, *rest = report.lines(verdict, repeat)
-        say(
-            [f"FAIL at depth {found.depth} (shortest): {first.removeprefix('FAIL ')}", *rest],
-            is_colored(no_color),
-        )
-    return EXIT_CODES[verdict.failure.kind]
+    repeat = again(corpus.keep_run(verdict).as_posix())
+    told = report.of_run(verdict, repeat)
+    head = f"FAIL at depth {found.depth} (shortest): {told.head.removeprefix('FAIL ')}"
+    value = {**counts(found), "verdict": report.as_json(verdict), "repeat": repeat}
+    return Report(head, told.lines, lambda: value, EXIT_CODES[verdict.failure.kind])
 
 
 def statement(found: "Explanation") -> str:

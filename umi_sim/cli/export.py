@@ -1,4 +1,4 @@
-"""Commands that give a run to others: thin; the work is in export.py."""
+"""Commands that give a run to others: thin; the work is in testing/export.py."""
 
 from pathlib import Path
 from typing import Final
@@ -6,8 +6,9 @@ from typing import Final
 import click
 
 from umi_sim.cli.arguments import readable
-from umi_sim.cli.console import is_colored, output_options, refuse, say, say_json
-from umi_sim.kernel.wording import plural, row
+from umi_sim.cli.console import refuse, shows
+from umi_sim.kernel.report import Report, row, whole
+from umi_sim.kernel.wording import plural
 
 MARK: Final = "Written by `umi-sim export`"
 
@@ -17,8 +18,8 @@ MARK: Final = "Written by `umi-sim export`"
 @click.option(
     "--pytest", "out", metavar="OUT", required=True, help="The test file to write, such as test_x.py."
 )
-@output_options
-def export(file: str, out: str, as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def export(file: str, out: str) -> Report:
     """Write a recorded run as a plain test, which needs umi_core and pytest, and nothing of the simulator.
 
     It tells one memory what it was told, and demands each effect. Exit 2 if the failure shows in none.
@@ -37,15 +38,9 @@ def export(file: str, out: str, as_json: bool, quiet: bool, no_color: bool) -> i
     except (exporting.CannotShow, Unwritable) as error:
         refuse(f"{file}: {error}; its seed file is a test already (docs/pytest.md)")
     write_whole(Path(out), source.text.encode("ascii"))
-    if as_json:
-        say_json({"file": out, "inputs": source.input_count, "shows": source.shows})
-    elif not quiet:
-        lines = [
-            f"WROTE {out}: {plural(source.input_count, 'step')}",
-            row("shows", source.shows),
-        ]
-        say([*lines, row("run", f"pytest {out}")], is_colored(no_color))
-    return 0
+    value = {"file": out, "inputs": source.input_count, "shows": source.shows}
+    rows = (row("shows", source.shows), whole("run", f"pytest {out}"))
+    return Report(f"WROTE {out}: {plural(source.input_count, 'step')}", rows, lambda: value)
 
 
 def must_be_ours(path: Path) -> None:

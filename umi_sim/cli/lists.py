@@ -6,25 +6,22 @@ from typing import Final
 import click
 
 from umi_sim.cli.arguments import config_of, readable
-from umi_sim.cli.console import is_colored, output_options, refuse, say, say_json, seed_of
+from umi_sim.cli.console import refuse, seed_of, shows
+from umi_sim.kernel.report import Report, row
 from umi_sim.kernel.wording import plural
 
 
 @click.command()
 @click.argument("file")
-@output_options
-def check(file: str, as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def check(file: str) -> Report:
     """Check a scenario, a seed file or a transcript (.toml, .json, .jsonl); nothing is run.
 
     \b
     umi-sim check scenarios/smoke.toml
     """
     said = checked(Path(file))
-    if as_json:
-        say_json({"result": "ok", "file": file, "is": said})
-    elif not quiet:
-        say([f"OK {file}: {said}"], is_colored(no_color))
-    return 0
+    return Report(f"OK {file}: {said}", value=lambda: {"result": "ok", "file": file, "is": said})
 
 
 def checked(path: Path) -> str:
@@ -68,24 +65,21 @@ CHECKS: Final = {".toml": check_scenario, ".json": check_seed_file, ".jsonl": ch
 @click.option(
     "--seed", type=seed_of, default="0", metavar="S", help="The seed to draw the configuration from."
 )
-@output_options
-def scenarios(name: str | None, seed: int, as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def scenarios(name: str | None, seed: int) -> Report:
     """List the scenarios, or show what a seed makes of one.
 
     \b
     umi-sim scenarios
     umi-sim scenarios smoke --seed 42
     """
-    rows = resolved(name, seed) if name else listed()
-    if as_json:
-        say_json(rows)
-    elif not quiet:
-        width = max(map(len, rows))
-        say([f"{key:{width}}  {shown(value)}" for key, value in rows.items()])
-    return 0
+    found = resolved(name, seed) if name else shipped()
+    width = max(map(len, found)) + 2
+    rows = (row(key, told(value), column=width) for key, value in found.items())
+    return Report("", rows, lambda: found)
 
 
-def listed() -> dict[str, object]:
+def shipped() -> dict[str, object]:
     """The shipped scenarios by id: how many agents, and the title."""
     from umi_sim.scenario import files as scenario
 
@@ -105,58 +99,62 @@ def resolved(name: str, seed: int) -> dict[str, object]:
     from umi_sim.seedfile.files import config_to_json
 
     config = config_of(name, seed, {})
-    return {
-        "scenario": config.scenario,
-        "version": config.version,
-        "seed": str(seed),
-        **config_to_json(config),
-    }
+    head = {"scenario": config.scenario, "version": config.version, "seed": str(config.seed)}
+    return {**head, **config_to_json(config)}
 
 
-def shown(value: object) -> str:
+def told(value: object) -> str:
     from umi_sim.formats.strict_json import compact
 
-    return value if isinstance(value, str) else compact(value)
+    return value if isinstance(value, str) else compact(value).replace(",", ", ")
 
 
 @click.command()
-@output_options
-def faults(as_json: bool, quiet: bool, no_color: bool) -> int:
-    """List the kinds of faults: class, where they strike, what happens, which rules must hold.
+@click.argument("name", required=False)
+@shows()
+def faults(name: str | None) -> Report:
+    """List the kinds of faults: class, where they strike, what happens, which rules must hold; or tell one.
 
     \b
     umi-sim faults
+    umi-sim faults storage_torn
     """
     from umi_sim.faults.kinds import KINDS
 
-    rows = [(it.name, it.fault_class, it.place.name, it.what, it.guards) for it in KINDS.values()]
-    if as_json:
-        say_json([dict(zip(("name", "class", "place", "what", "guards"), row, strict=True)) for row in rows])
-    elif not quiet:
-        say(
-            f"{name:24}{cls:10}{place:16}{what:100}{' '.join(guards)}"
-            for name, cls, place, what, guards in rows
-        )
-    return 0
+    if name:
+        from umi_sim.cli.explain import explained
+
+        return explained(name, KINDS, "kind of fault")
+    fields = ("name", "class", "place", "what", "guards")
+    kinds = [(it.name, it.fault_class, it.place.name, it.what, it.guards) for it in KINDS.values()]
+    rows = (
+        row(name, f"{cls}, {place}: {what} {' '.join(guards)}", column=24)
+        for name, cls, place, what, guards in kinds
+    )
+    return Report("", rows, lambda: [dict(zip(fields, kind, strict=True)) for kind in kinds])
 
 
 @click.command()
-@output_options
-def marks(as_json: bool, quiet: bool, no_color: bool) -> int:
-    """List the rare places that a sweep must reach: mark, scenario, floor (the share of its runs).
+@click.argument("name", required=False)
+@shows()
+def marks(name: str | None) -> Report:
+    """List the rare places that a sweep must reach: mark, scenario, floor (share of its runs); or tell one.
 
     \b
     umi-sim marks
+    umi-sim marks "recover.settle: ok"
     """
-    from umi_sim.scenario import files as scenario
+    from umi_sim.explain.words import floors
 
-    found = [scenario.load(path) for path in scenario.shipped().values()]
-    rows = [(mark, each.id, f"{n}/{d}") for each in found for mark, (n, d) in each.marks.items()]
-    if as_json:
-        say_json([{"mark": mark, "scenario": name, "floor": floor} for mark, name, floor in rows])
-    elif not quiet:
-        say(f"{mark:48}{name:16}{floor}" for mark, name, floor in rows)
-    return 0
+    if name:
+        from umi_sim.cli.explain import explained
+
+        return explained(name, floors(), "mark")
+    rows = [(mark, each, floor) for mark, found in floors().items() for each, floor in found]
+    value = [{"mark": mark, "scenario": each, "floor": floor} for mark, each, floor in rows]
+    return Report(
+        "", (row(mark, f"{each:16}{floor}", column=48) for mark, each, floor in rows), lambda: value
+    )
 
 
 COMMANDS: Final = (check, scenarios, faults, marks)

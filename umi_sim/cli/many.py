@@ -1,16 +1,21 @@
-"""Commands that run many worlds: thin; the work is in hunt.py and verify.py."""
+"""Commands that run many worlds: thin; the work is in mutation_run.py, matrix.py and verify.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from umi_sim.cli.arguments import readable
-from umi_sim.cli.console import complain, is_colored, output_options, refuse, say, say_json, seed_of, seeds_of
+from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show_json, shows
+from umi_sim.kernel.progress import at
+from umi_sim.kernel.report import Report, row
+from umi_sim.kernel.wording import cut, near
 from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
+    from umi_sim.explain.difference import Apart
     from umi_sim.sweep.verify import Seen
 
 
@@ -18,10 +23,8 @@ if TYPE_CHECKING:
 @click.argument("scenario", default="smoke")
 @click.option("--seed", type=seed_of, metavar="S", help="One seed.")
 @click.option("--seeds", type=seeds_of, metavar="A..B", help="Both ends included.")
-@output_options
-def verify(
-    scenario: str, seed: int | None, seeds: range | None, as_json: bool, quiet: bool, no_color: bool
-) -> int:
+@shows()
+def verify(scenario: str, seed: int | None, seeds: range | None) -> Report:
     """Run the same seeds, or a seed file, in two different processes; the traces must be equal.
 
     Hash seed, BLAS kernel, folder, time zone and locale differ. Exit 4 if a trace does.
@@ -36,22 +39,12 @@ def verify(
     wanted = seeds_wanted(scenario, seed, seeds)
     try:
         pairs = verifying.pairs(scenario, wanted)
-        apart = next((first.seed for first, second in pairs if first != second), None)
-        lines = verifying.where_apart(scenario, apart) if apart is not None else []
+        differing = next((first.seed for first, second in pairs if first != second), None)
+        if differing is None:
+            return verified(scenario, pairs)
+        return not_verified(scenario, pairs, differing, verifying.apart(scenario, differing))
     except verifying.ChildFailed as error:
-        complain(str(error))
-        return HARNESS
-    if as_json:
-        said = {
-            "scenario": scenario,
-            "seeds": [first.seed for first, _ in pairs],
-            "apart": apart,
-            "where": lines,
-        }
-        say_json({"result": "same" if apart is None else "different", **said})
-    elif not quiet:
-        say(verified(scenario, pairs, apart, lines), is_colored(no_color))
-    return 0 if apart is None else HARNESS
+        return Report("", exit_code=complain(str(error), HARNESS))
 
 
 def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
@@ -73,15 +66,26 @@ def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
     return range(seed, seed + 1) if seed is not None else seeds or range(0)
 
 
-def verified(
-    name: str, pairs: "Sequence[tuple[Seen, Seen]]", apart: int | None, lines: Sequence[str]
-) -> list[str]:
-    """The layout of verify."""
-    if apart is not None:
-        return [f"FAIL nondeterminism same-seed-same-trace (DET-1): {name} seed {apart}", *lines]
-    if len(pairs) == 1:
-        return [f"SAME {pairs[0][0].trace}"]
-    return [f"SAME {name}: {len(pairs)} traces, each equal in 2 processes"]
+def verified(name: str, pairs: "Sequence[tuple[Seen, Seen]]") -> Report:
+    value = {"result": "same", "scenario": name, "seeds": [first.seed for first, _ in pairs]}
+    told = f"{name}: {len(pairs)} traces, each equal in 2 processes"
+    return Report(f"SAME {pairs[0][0].trace if len(pairs) == 1 else told}", value=lambda: value)
+
+
+def not_verified(name: str, pairs: "Sequence[tuple[Seen, Seen]]", seed: int, apart: "Apart | None") -> Report:
+    from umi_sim.explain import difference
+    from umi_sim.sweep.verify import NO_MORE
+
+    head = f"FAIL nondeterminism same-seed-same-trace (DET-1): {name} seed {seed}"
+    said = {
+        "result": "different",
+        "scenario": name,
+        "seeds": [first.seed for first, _ in pairs],
+        "apart": seed,
+    }
+    value = {**said, "where": apart.as_object() if apart else NO_MORE}
+    rows = difference.rows(apart) if apart else (row("", NO_MORE),)
+    return Report(head, rows, lambda: value, HARNESS)
 
 
 @click.command("_trace", hidden=True)
@@ -98,18 +102,17 @@ def trace_in_child(scenario: str, seeds: range, out: str | None) -> int:
         verifying.write_trace(scenario, seeds[0], Path(out))
         return 0
     for seed in seeds:
-        say_json(attrs.asdict(verifying.seen(scenario, seed)))
+        show_json(attrs.asdict(verifying.seen(scenario, seed)))
     return 0
 
 
 @click.command()
-@click.option("--only", metavar="NAME", help="One mutant.")
+@click.argument("name", required=False)
+@click.option("--only", metavar="NAME", help="One mutant; so does NAME alone.")
 @click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
 @click.option("--matrix", is_flag=True, help="For each kind of fault and each rule a mutant that needs it.")
-@output_options
-def mutants(
-    only: str | None, area: str | None, matrix: bool, as_json: bool, quiet: bool, no_color: bool
-) -> int:
+@shows(one_list=True)
+def mutants(name: str | None, only: str | None, area: str | None, matrix: bool) -> Iterator[Report]:
     """Plant each known bug and run its scenario until a rule sees it. Exit 4 if one is not found.
 
     Each line: the rule that saw it, seeds and milliseconds until then, items of the failing run.
@@ -117,33 +120,36 @@ def mutants(
     if a kind has none.
 
     \b
-    umi-sim mutants --only get-alive-at-expiry
+    umi-sim mutants get-alive-at-expiry
     umi-sim mutants --area storage
     umi-sim mutants --matrix --only link_duplicate
     """
-    if matrix:
-        return needed(only, as_json, quiet, no_color)
+    only = only or name
+    return needs(only) if matrix else hunts(only, area)
+
+
+def hunts(only: str | None, area: str | None) -> Iterator[Report]:
+    """Each planted bug, until it is found."""
     import attrs
 
     from umi_sim.mutants.registry import MUTANTS
     from umi_sim.runs import mutation_run as hunting
 
-    if only and only not in MUTANTS:
-        refuse(f"{only}: no such mutant; known: {', '.join(MUTANTS)}")
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
+    if only and only not in MUTANTS:
+        told = near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
+        refuse(f"{cut(only)}: no such planted bug{told}")
     if area and area not in areas:
-        refuse(f"{area}: no such area; known: {', '.join(areas)}")
-    found = []
-    for mutant in [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]:
-        found.append(hunting.hunt(mutant))
-        if not as_json and not quiet:
-            say([hunting.hunt_line(found[-1])], is_colored(no_color))
-    if as_json:
-        say_json([attrs.asdict(each) for each in found])
-    return 0 if all(each.is_found for each in found) else HARNESS
+        refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
+    wanted = [it for it in MUTANTS.values() if only in (None, it.name) and area in (None, it.area)]
+    for number, mutant in enumerate(wanted):
+        at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
+        found = hunting.hunt(mutant)
+        code = 0 if found.is_found else HARNESS
+        yield Report(hunting.hunt_line(found), value=partial(attrs.asdict, found), exit_code=code)
 
 
-def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
+def needs(only: str | None) -> Iterator[Report]:
     """The matrix of kinds and rules, or one row of it."""
     from itertools import chain
 
@@ -153,18 +159,16 @@ def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
     from umi_sim.judge.invariants import RULES
     from umi_sim.runs import matrix
 
-    rules = [rule.name for rule in RULES if rule.is_checked and only in (None, rule.name)]
+    checked = [rule.name for rule in RULES if rule.is_checked]
+    rules = [name for name in checked if only in (None, name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]
-    if not rules and not kinds:
-        refuse(f"{only}: neither a kind of fault nor a rule that is checked; umi-sim explain lists them")
-    needs = []
-    for need in chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)):
-        needs.append(need)
-        if not as_json and not quiet:
-            say([matrix.line(need)], is_colored(no_color))
-    if as_json:
-        say_json([attrs.asdict(need) for need in needs])
-    return 0 if all(need.is_met for need in needs if need.name in kinds) else HARNESS
+    if only and not rules and not kinds:
+        told = near(only, [*KINDS, *checked], 3) or "; umi-sim explain lists them"
+        refuse(f"{cut(only)}: neither a kind of fault nor a rule that is checked{told}")
+    for number, need in enumerate(chain(matrix.kind_needs(kinds), matrix.rule_needs(rules)), 1):
+        code = 0 if need.is_met or need.name not in kinds else HARNESS
+        yield Report(matrix.line(need), value=partial(attrs.asdict, need), exit_code=code)
+        at("matrix", number, len(rules) + len(kinds), unit="row")
 
 
 COMMANDS: Final = (verify, mutants, trace_in_child)

@@ -1,14 +1,17 @@
-"""Commands about seed files: thin; the work is in replay.py, blessing.py and corpus.py."""
+"""Commands about seed files: thin; the work is in replay.py, acceptance.py and corpus.py."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from umi_sim.cli.arguments import must_take_trace, readable
-from umi_sim.cli.console import complain, is_colored, output_options, refuse, say, say_json
-from umi_sim.kernel.wording import cut, escaped, plural, row
+from umi_sim.cli.console import complain, refuse, shows
+from umi_sim.kernel.progress import at
+from umi_sim.kernel.report import Report, Row, row, under, whole
+from umi_sim.kernel.wording import plural
 
 if TYPE_CHECKING:
     from umi_sim.record.verdict import Verdict
@@ -27,11 +30,11 @@ EPHEMERAL: Final = ".umi-sim/ephemeral"
 @click.option("--scenario", "own", default="", metavar="FILE", help="The scenario, if it is your own.")
 @click.option("--expect", type=click.Choice(["pass", "fail"]), help="Not what the file expects.")
 @click.option("--trace", metavar="FILE", help="Write every record of the run, for `show`.")
-@output_options
+@click.option("--details", is_flag=True, help="Tell everything of a run that passes.")
+@shows()
 def replay(
-    files: Sequence[str], relaxed: bool, regenerate: bool, own: str, expect: str | None, trace: str | None,
-    **how: bool,
-) -> int:  # fmt: skip
+    files: Sequence[str], trace: str | None, details: bool, expect: str | None, **how: Any
+) -> Iterator[Report]:
     """Run seed files again and compare with what they recorded.
 
     Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
@@ -42,67 +45,69 @@ def replay(
     umi-sim replay --relaxed scenarios/seeds/*.json
     git bisect run umi-sim replay --expect pass FILE
     """
-    from umi_sim.runs.replay import severest
-
-    if trace and (len(files) > 1 or regenerate):
+    if trace and (len(files) > 1 or how["regenerate"]):
         refuse("--trace: write the records of one recorded file: name one FILE, without --regenerate")
-    if own and not regenerate:
-        refuse(f"--scenario {own}: is read with --regenerate only, the items of a file need none")
+    if how["own"] and not how["regenerate"]:
+        refuse(f"--scenario {how['own']}: is read with --regenerate only, the items of a file need none")
     if trace:
         must_take_trace(trace, *files)
-    asked = relaxed, regenerate, own, expect or "", trace, how
-    return severest([replay_one(file, *asked) for file in files])
+    for number, file in enumerate(files):
+        at("replay", number, len(files), unit="file")
+        yield replayed(file, trace, details, expect=expect or "", **how)
 
 
-def replay_one(
-    file: str, relaxed: bool, regenerate: bool, own: str, expect: str, trace: str | None,
-    how: Mapping[str, bool],
-) -> int:  # fmt: skip
-    """Run one file; its exit code. One that cannot be read does not keep others from running."""
+def replayed(
+    file: str, trace: str | None, details: bool, *, relaxed: bool, regenerate: bool, own: str, expect: str
+) -> Report:
+    """Run one file. One that cannot be read does not keep others from running."""
     from umi_sim.runs import replay as replaying
     from umi_sim.seedfile import files as seed_file
 
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):
-            click.echo(escaped(remark).encode(), err=True)
+            complain(remark)
         if seed.is_bare and not regenerate:
             why = f"its run was ended by force, so it holds no items: umi-sim replay --regenerate {file}"
-            return complain(escaped(f"{file}: {why}"))
+            return Report("", exit_code=complain(f"{file}: {why}"))
         if regenerate:
             done = replaying.regenerated(seed, expect, own)
         else:
             done = replaying.replay(seed, relaxed=relaxed, expect=expect)
     except seed_file.BadSeedFile as error:
-        return complain(str(error))
+        return Report("", exit_code=complain(str(error)))
     except replaying.NotRegenerated as error:
-        return complain(escaped(f"{file}: {error}"))
+        return Report("", exit_code=complain(f"{file}: {error}"))
     if trace:
         replaying.trace_of(seed, relaxed=relaxed).write(Path(trace), seed_file.config_to_json(seed.config))
-    return told(file, again(file, relaxed, regenerate, own, expect), done, **how)
+    return compared(file, again(file, relaxed, regenerate, own, expect), done, details)
 
 
-def told(file: str, repeat: str, done: "Replayed", as_json: bool, quiet: bool, no_color: bool) -> int:
-    """Print what a replay came to; its exit code."""
+def compared(file: str, repeat: str, done: "Replayed", details: bool) -> Report:
+    """What a replay came to."""
     from umi_sim.explain import report
 
-    saved = kept(done.verdict, repeat) if done.what == "other failure" else ""
-    if as_json:
-        said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
-        say_json({**said, "verdict": report.as_json(done.verdict)})
-    elif not quiet:
-        first, *rest = report.lines(done.verdict, repeat)
-        why = done.why.replace("bless FILE", f"bless {file}")
-        rows = [
-            row("replay", escaped(f"{done.what}: {why}")),
-            *([row("saved", saved)] if saved else []),
-            *(row("there", line) for line in report.from_trace(done.records)),
-        ]
-        say([first, *rows, *rest], is_colored(no_color))
-    return done.exit_code
+    path = kept_path(done.verdict) if done.what == "other failure" else None
+    saved = again(path.as_posix()) if path else repeat if done.what == "other failure" else ""
+    said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
+    told = report.of_run(done.verdict, repeat, with_details=details)
+    rows = chain(comparison(file, done, saved), told.lines)
+    value = lambda: {**said, "verdict": report.as_json(done.verdict)}  # noqa: E731  # one line, used once
+    return Report(told.head, rows, value, done.exit_code)
 
 
-def again(file: str, relaxed: bool, regenerate: bool = False, own: str = "", expect: str = "") -> str:
+def comparison(file: str, done: "Replayed", saved: str) -> Iterator[Row]:
+    from umi_sim.explain import records
+
+    why, bless, _ = done.why.partition("umi-sim bless FILE")
+    yield row("replay", f"{done.what}: {why.rstrip()}", f"umi-sim bless {file}" if bless else "")
+    if saved:
+        yield whole("saved", saved)
+    yield from under("there", records.in_lines(done.records))
+
+
+def again(file: str, relaxed: bool = False, regenerate: bool = False, own: str = "", expect: str = "") -> str:
+    """The command that replays a file so."""
     from shlex import join
 
     options = [*(["--relaxed"] if relaxed else []), *(["--regenerate"] if regenerate else [])]
@@ -120,12 +125,6 @@ def remarks(file: str, seed: "SeedFile") -> Iterator[str]:
         yield f"{file}: made by {' '.join(made.values())}, replayed by {' '.join(here.values())}"
     if seed.is_edited:
         yield f"{file}: edited by hand: hashes not trusted"
-
-
-def kept(verdict: "Verdict", command: str) -> str:
-    """The command that repeats a failure: from its seed file, or from the seed if there can be none."""
-    path = kept_path(verdict)
-    return f"umi-sim replay {path.as_posix()}" if path else command
 
 
 def kept_path(verdict: "Verdict") -> Path | None:
@@ -146,8 +145,8 @@ def kept_path(verdict: "Verdict") -> Path | None:
 @click.argument("file")
 @click.option("--ticket", default="", metavar="TEXT", help="Where an open bug is tracked.")
 @click.option("--other", is_flag=True, help="Another failure than the recorded one is meant too.")
-@output_options
-def bless(file: str, ticket: str, other: bool, as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def bless(file: str, ticket: str, other: bool) -> Report:
     """Make what a seed file comes to now what it expects. Says what changes, and rewrites the file.
 
     A failure that is gone: the file expects a pass from now on, and notes where the bug was fixed.
@@ -164,13 +163,11 @@ def bless(file: str, ticket: str, other: bool, as_json: bool, quiet: bool, no_co
         refuse(f"{file}: {error}")
     if done.is_new:
         seed_file.write(Path(file), done.seed)
-    if as_json:
-        say_json({"file": file, "changes": list(done.changes), "expect": done.seed.expect.result})
-    elif not quiet:
-        verb = "blessed" if done.is_new else "as recorded, nothing to bless"
-        rows = [f"OK {file}: {verb}, expected to {done.seed.expect.result}"]
-        say([*rows, *(f"  {change}" for change in done.changes)], is_colored(no_color))
-    return 0
+    expect = done.seed.expect.result
+    verb = "blessed" if done.is_new else "as recorded, nothing to bless"
+    rows = (row("", change, column=0) for change in done.changes)
+    value = {"file": file, "changes": list(done.changes), "expect": expect}
+    return Report(f"OK {file}: {verb}, expected to {expect}", rows, lambda: value)
 
 
 # The corpus.
@@ -193,8 +190,8 @@ def corpus(context: click.Context) -> int:
 
 @corpus.command("list")
 @click.argument("folders", nargs=-1, metavar="[FOLDER...]")
-@output_options
-def list_files(folders: Sequence[str], as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def list_files(folders: Sequence[str]) -> Report:
     """List seed files: what each expects, items, hits, ticket or fix. Nothing is run.
 
     \b
@@ -207,14 +204,12 @@ def list_files(folders: Sequence[str], as_json: bool, quiet: bool, no_color: boo
         if not Path(folder).is_dir():
             refuse(f"{folder}: no such folder")
     files = [kept for folder in folders or (DURABLE, EPHEMERAL) for kept in keeping.listed(Path(folder))]
-    if as_json:
-        say_json([row_of(kept) for kept in files])
-    elif not quiet:
-        say([line_of(kept) for kept in files] or ["no seed files"])
-    return 2 if any(kept.seed is None for kept in files) else 0
+    code = 2 if any(kept.seed is None for kept in files) else 0
+    head = "" if files else "no seed files"
+    return Report(head, map(file_row, files), lambda: list(map(file_as_json, files)), code)
 
 
-def row_of(kept: "Kept") -> dict[str, Any]:
+def file_as_json(kept: "Kept") -> dict[str, Any]:
     seed = kept.seed
     if seed is None:
         return {"file": kept.path.as_posix(), "problem": kept.problem}
@@ -225,10 +220,10 @@ def row_of(kept: "Kept") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def line_of(kept: "Kept") -> str:
+def file_row(kept: "Kept") -> Row:
     seed = kept.seed
     if seed is None:
-        return escaped(f"unreadable  {kept.problem}")
+        return row("unreadable", kept.problem)
     history = seed.history
     said = [
         plural(len(seed.items), "item"), plural(history.hits, "hit"),
@@ -237,7 +232,7 @@ def line_of(kept: "Kept") -> str:
         *([f"fixed in {history.fixed_in[:12]}"] if history.fixed_in else []),
         *([history.notes] if history.notes else []),
     ]  # fmt: skip
-    return escaped(cut(f"{seed.expect.result}  {kept.path.as_posix()}  {', '.join(said)}"))
+    return Row(seed.expect.result, (kept.path.as_posix(), *", ".join(said).split(" ")), hang=4)
 
 
 @corpus.command("keep")
@@ -245,10 +240,8 @@ def line_of(kept: "Kept") -> str:
 @click.option("--ticket", default="", metavar="TEXT", help="Where the open bug is tracked.")
 @click.option("--notes", default="", metavar="TEXT", help="The cause, in a line.")
 @click.option("--folder", default=DURABLE, show_default=True, help="The durable folder.")
-@output_options
-def keep_file(
-    file: str, ticket: str, notes: str, folder: str, as_json: bool, quiet: bool, no_color: bool
-) -> int:
+@shows()
+def keep_file(file: str, ticket: str, notes: str, folder: str) -> Report:
     """Keep a seed file for good: a fixed bug that must stay fixed, or an open one with a ticket.
 
     \b
@@ -261,16 +254,12 @@ def keep_file(
         path = keeping.keep_for_good(Path(file), Path(folder), ticket, notes)
     except keeping.NotKept as error:
         refuse(error)
-    if as_json:
-        say_json({"file": path.as_posix()})
-    elif not quiet:
-        say([f"OK kept as {path.as_posix()}"], is_colored(no_color))
-    return 0
+    return Report(f"OK kept as {path.as_posix()}", value=lambda: {"file": path.as_posix()})
 
 
 @corpus.command("prune")
-@output_options
-def prune(as_json: bool, quiet: bool, no_color: bool) -> int:
+@shows()
+def prune() -> Report:
     """Run the seed files that were found here; one that passes three times in a row is removed.
 
     \b
@@ -278,17 +267,17 @@ def prune(as_json: bool, quiet: bool, no_color: bool) -> int:
     """
     from umi_sim.runs import corpus as keeping
 
+    at("replay of earlier failures", unit="file")
     done = list(keeping.replay_kept())
-    if as_json:
-        say_json([{"file": kept.path.as_posix(), **outcome_of(kept)} for kept in done])
-    elif not quiet:
-        lines = [escaped(f"{word_of(kept):14}{kept.problem or kept.path.as_posix()}") for kept in done]
-        say(lines or [f"no seed files in {EPHEMERAL}"])
-    return 2 if any(kept.seed is None for kept in done) else 0
-
-
-def outcome_of(kept: "Kept") -> dict[str, Any]:
-    return {"class": word_of(kept), "removed": kept.is_removed}
+    rows = (
+        Row(word_of(kept), kept.problem.split(" ") if kept.problem else [kept.path.as_posix()])
+        for kept in done
+    )
+    value = [
+        {"file": kept.path.as_posix(), "class": word_of(kept), "removed": kept.is_removed} for kept in done
+    ]
+    code = 2 if any(kept.seed is None for kept in done) else 0
+    return Report("" if done else f"no seed files in {EPHEMERAL}", rows, lambda: value, code)
 
 
 def word_of(kept: "Kept") -> str:

@@ -2,16 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from umi_sim.cli import progress
 from umi_sim.cli.arguments import must_be_writable
-from umi_sim.cli.console import complain, is_colored, refuse, say, say_json, seed_of, seeds_of
-from umi_sim.kernel.wording import escaped
+from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show
+from umi_sim.kernel.progress import at
 from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
@@ -51,8 +53,24 @@ def json_to(text: str) -> str:
     return text
 
 
-def report_options(command: Any) -> Any:
-    """Where the outcome goes."""
+def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that returns the outcome of a sweep has options that say where it goes.
+
+    It is given the names of the files that will be written: `reports`.
+    """
+
+    @wraps(command)
+    def shown(json_file: str | None, junit: str | None, reached: bool, **given: Any) -> int:
+        from umi_sim.sweep import report
+
+        quiet, no_color = given.pop("quiet"), given.pop("no_color")
+        files = [name for name in (json_file, junit) if name and name != STDOUT]
+        with progress.watched("sweep", quiet=quiet):
+            outcome = command(reports=files, **given)
+            told = report.report(outcome, with_reached=reached)
+            code = show([told], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color)
+        return write_reports(outcome, None if json_file == STDOUT else json_file, junit) or code
+
     for option in (
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
         click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
@@ -61,9 +79,29 @@ def report_options(command: Any) -> Any:
             "--json", "json_file", is_flag=False, flag_value=STDOUT, type=json_to, metavar="[FILE.json]",
             help="Write JSON to the file besides; without a file, print it instead of text.",
         ),
+        click.option("--reached", is_flag=True, help="List what was reached, and what never was."),
     ):  # fmt: skip
-        command = option(command)
-    return command
+        shown = option(shown)
+    return shown
+
+
+def write_reports(outcome: "Outcome", json_file: str | None, junit: str | None) -> int:
+    """Write the outcome to files; the code of usage if one cannot be written and nothing worse is known."""
+    import json
+
+    from umi_sim.record.trace import write_whole
+    from umi_sim.sweep import junit as xml
+    from umi_sim.sweep import report
+
+    try:
+        if junit:
+            write_whole(Path(junit), xml.as_xml(outcome))
+        if json_file:
+            write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
+    except OSError as error:
+        code = complain(f"{error.filename or 'a report'}: {error.strerror}")
+        return outcome.exit_code or code
+    return 0
 
 
 @click.command()
@@ -78,8 +116,7 @@ def report_options(command: Any) -> Any:
 @click.option("--executor", default="local", metavar="NAME", help="Who runs chunks; see docs/sweeps.md.")
 @click.option("--stop-first", is_flag=True, help="End with the first failure.")
 @click.option("--no-shrink", is_flag=True, help="Leave the seed files as large as they are.")
-@click.option("--reached", is_flag=True, help="List what was reached, and what never was.")
-@report_options
+@shows_outcome
 def sweep(
     scenario: Sequence[str],
     seeds: range | None,
@@ -92,9 +129,8 @@ def sweep(
     executor: str,
     stop_first: bool,
     no_shrink: bool,
-    reached: bool,
-    **how: Any,
-) -> int:
+    reports: Sequence[str],
+) -> "Outcome":
     """Run many seeds of many scenarios; one seed file for each different failure.
 
     Without --seeds, --count and --minutes: a look before a change lands, about five minutes on two cores. Of
@@ -109,9 +145,10 @@ def sweep(
     """
     import attrs
 
-    from umi_sim.sweep import conductor, failure_files, journal, progress, worker_process
+    from umi_sim.sweep import conductor, failure_files, journal, worker_process
+    from umi_sim.sweep.progress import Progress
 
-    check_outputs(how, resume)
+    check_outputs(reports, resume)
     try:
         make = conductor.executor_named(executor)
         book = journal.Journal.open(Path(resume)) if resume else None
@@ -123,22 +160,23 @@ def sweep(
         refuse(error)
     job_count, files = jobs or default_jobs(), failure_files.Shelf()
     with refusing(journal.BadLedger), worker_process.hired(), book.held() if book else nullcontext():
-        remove_outputs(how)
+        remove_outputs(reports)
+        at("sweep: the canary")
         if blind := conductor.blindness(make):
-            complain(blind)
-            return HARNESS
+            refuse(blind, HARNESS)
+        at("sweep: earlier failures")
         kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
         is_enough = stop_first and any(each.still_fails for each in kept)
-        if is_enough:
-            plan = attrs.evolve(plan, sources=())
-        with progress.told(progress.Progress(plan.run_count, minutes), how["quiet"]) as show:
+        plan = attrs.evolve(plan, sources=()) if is_enough else plan
+        so_far = Progress(plan.run_count, minutes)
+        so_far.tell()
 
-            def tell(chunk: "Chunk", is_old: bool) -> None:
-                show(chunk, is_old)
-                files.first(chunk.totals, is_old)
+        def tell(chunk: "Chunk", is_old: bool) -> None:
+            so_far.add(chunk, is_old)
+            files.first(chunk.totals, is_old)
 
-            conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
-            conducted.conduct()
+        conducted = conductor.Conductor(plan, make, job_count, tell, book, minutes)
+        conducted.conduct()
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
             with make(job_count) as workers:
@@ -146,10 +184,9 @@ def sweep(
                     complain(f"failures stay as large as they were: {why}")
     failure_files.verify(conducted.totals, whole)
     write_last(files, conducted.totals, conducted.problem)
-    outcome = conductor.outcome_of(
+    return conductor.outcome_of(
         conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
     )
-    return told(outcome, reached, **how)
 
 
 @contextmanager
@@ -225,9 +262,8 @@ def default_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_outputs(how: dict[str, Any], *others: str | None, out: str | None = None) -> None:
+def check_outputs(reports: Sequence[str], *others: str | None, out: str | None = None) -> None:
     """What is to be written can be, and no report in the place of another file of this command."""
-    reports = [name for name in (how["json_file"], how["junit"]) if name and name != STDOUT]
     for name in (*reports, out):
         if name:
             must_be_writable(name)
@@ -237,44 +273,18 @@ def check_outputs(how: dict[str, Any], *others: str | None, out: str | None = No
             refuse(f"{name}: is named for something else too, name another file")
 
 
-def remove_outputs(how: dict[str, Any]) -> None:
+def remove_outputs(reports: Sequence[str]) -> None:
     """A report of another day must not be taken for that of today."""
-    for name in (how["json_file"], how["junit"]):
-        if name and name != STDOUT and Path(name).is_file():
+    for name in reports:
+        if Path(name).is_file():
             Path(name).unlink()
-
-
-def told(
-    outcome: "Outcome", reached: bool, json_file: str | None, junit: str | None, quiet: bool, no_color: bool
-) -> int:
-    """Write and print what a sweep came to; its exit code."""
-    import json
-
-    from umi_sim.record.trace import write_whole
-    from umi_sim.sweep import junit as xml
-    from umi_sim.sweep import report
-
-    if json_file == STDOUT:
-        say_json(report.as_json(outcome))
-    elif not quiet:
-        lines = (*report.lines(outcome), *(report.reached_lines(outcome) if reached else ()))
-        say(map(escaped, lines), is_colored(no_color))
-    try:
-        if junit:
-            write_whole(Path(junit), xml.as_xml(outcome))
-        if json_file and json_file != STDOUT:
-            write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
-    except OSError as error:
-        return outcome.exit_code or complain(f"{error.filename or 'a report'}: {error.strerror}")
-    return outcome.exit_code
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--out", metavar="FILE", help="Write all chunks into one file.")
-@click.option("--reached", is_flag=True, help="List what was reached, and what never was.")
-@report_options
-def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> int:
+@shows_outcome
+def merge(files: Sequence[str], out: str | None, reports: Sequence[str]) -> "Outcome":
     """Add up what several sweeps wrote with --resume, and judge the whole as one sweep.
 
     The order of the files changes nothing, and what stands in two of them counts once.
@@ -286,7 +296,7 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
     from umi_sim.sweep import conductor, failure_files, journal
     from umi_sim.sweep.totals import Swept
 
-    check_outputs(how, *files, out=out)
+    check_outputs(reports, *files, out=out)
     try:
         if out and Path(out).exists():
             journal.must_be_one(Path(out))
@@ -306,7 +316,7 @@ def merge(files: Sequence[str], out: str | None, reached: bool, **how: Any) -> i
         journal.write(Path(out), chunks)
     totals = journal.add_up(chunks)
     write_last(failure_files.Shelf(), totals)
-    return told(conductor.outcome_of(totals, swept, sources), reached, **how)
+    return conductor.outcome_of(totals, swept, sources)
 
 
 COMMANDS: Final = (sweep, merge)

@@ -7,32 +7,42 @@ import attrs
 
 from umi_core.values import Scope
 from umi_sim.kernel.literals import Shortener, literal, shown
-from umi_sim.kernel.literals import in_double_quotes as dq
-from umi_sim.record.items import Deviation, Fault, Item, Op
+from umi_sim.kernel.report import COMMA, Row
+from umi_sim.kernel.wording import cut
+from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import DRAWN, AgentConfig, RunConfig
 from umi_sim.seedfile.fields import CONFIG_FIELDS, PLAIN
 
 NAMES: Final = "abcd"
 LIMITS: Final = ("steps_max", "virtual_ms_max")
+HANG: Final = 4
+ITEM_CHARS: Final = 58
 
 
-def whole(text: str) -> str:
+def uncut(text: str) -> str:
     """What runs as it is printed is never cut."""
     return text
 
 
-def world_call(config: RunConfig, *, is_limited: bool = False) -> str:
+def call(name: str, *args: str) -> Row:
+    """A call; a long one is broken after a comma."""
+    parts = list(args) or [""]
+    parts[0] = f"{name}({parts[0]}"
+    parts[-1] += ")"
+    return Row("", parts, COMMA, HANG)
+
+
+def world_call(config: RunConfig, *, is_limited: bool = False) -> Row:
     """How to make the world: as its seed draws it, or plain, but for what is said; limits too if asked."""
-    parts = [dq(config.scenario), f"seed={config.seed}"]
+    parts = [literal(config.scenario), f"seed={config.seed}"]
     if is_drawn(config):
-        names = ", ".join(dq(agent.name) for agent in config.agents)
-        return f"world = World({', '.join(parts)}, agents=[{names}], latency={dq(config.latency)})"
+        names = literal([agent.name for agent in config.agents])
+        return call("world = World", *parts, f"agents={names}", f"latency={literal(config.latency)}")
     kept = [name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN)]
     kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
-    agents = ", ".join(map(agent_call, config.agents))
-    parts += ["plain=True", f"agents=[{agents}]", *named(odd, whole)]
-    return f"world = World({', '.join(parts)})"
+    agents = ", ".join(map(agent_told, config.agents))
+    return call("world = World", *parts, "plain=True", f"agents=[{agents}]", *named(odd, uncut))
 
 
 def is_drawn(config: RunConfig) -> bool:
@@ -43,10 +53,11 @@ def is_drawn(config: RunConfig) -> bool:
     return path is not None and scenario.draw(scenario.load(path), config.seed) == config
 
 
-def agent_call(agent: AgentConfig) -> str:
-    if agent == usual_agent(agent.name):
-        return dq(agent.name)
-    return literal((agent.name, agent.scope.user, agent.scope.agent, agent.skew_ms), whole)
+def agent_told(agent: AgentConfig) -> str:
+    is_usual = agent == usual_agent(agent.name)
+    return literal(
+        agent.name if is_usual else (agent.name, agent.scope.user, agent.scope.agent, agent.skew_ms)
+    )
 
 
 def usual_agent(name: str) -> AgentConfig:
@@ -54,35 +65,37 @@ def usual_agent(name: str) -> AgentConfig:
     return attrs.evolve(PLAIN.agents[0], name=name, scope=Scope("u1", f"a{NAMES.find(name[0]) + 1}"))
 
 
-def call(item: Item) -> str:
+def item_call(item: Item) -> Row:
     """An item as a line of the script; times count from the start of the world."""
+    first: tuple[str, ...]
     match item:
         case Op():
-            parts = [
-                dq(item.id),
-                dq(item.agent),
-                dq(item.name),
-                *named(item.args, whole),
-            ]
-            return f"world.op({', '.join(parts)}{at(item.at_ms)})"
+            first, args = ("world.op", item.id, item.agent, item.name), named(item.args, uncut)
         case Fault():
-            args = ", ".join(f"{dq(name)}: {literal(value, whole)}" for name, value in item.args.items())
-            given = f", args={{{args}}}" if args else ""
-            return f"world.fault({dq(item.id)}, {dq(item.fault)}, at={dq(item.at)}{given})"
+            first, args = ("world.fault", item.id, item.fault), [f"at={literal(item.at)}"]
+            args += [f"args={literal(item.args, uncut)}"] if item.args else []
         case Deviation():
-            return f"world.schedule({dq(item.id)}, take={dq(item.take)}, over={dq(item.over)})"
-    parts = [
-        dq(item.id),
-        dq(item.agent),
-        dq(item.move),
-        *named(item.args, whole),
-    ]
-    return f"world.clock({', '.join(parts)}{at(item.at_ms)})"
-
-
-def at(at_ms: int) -> str:
-    return f", at_ms={at_ms}" if at_ms else ""
+            first, args = ("world.schedule", item.id), named({"take": item.take, "over": item.over})
+        case ClockMove():
+            first, args = ("world.clock", item.id, item.agent, item.move), named(item.args, uncut)
+    at_ms = item.at_ms if isinstance(item, Op | ClockMove) else 0
+    name, *texts = first
+    return call(name, *map(literal, texts), *args, *([f"at_ms={at_ms}"] if at_ms else []))
 
 
 def named(args: Mapping[str, object], short: Shortener = shown) -> list[str]:
     return [f"{name}={literal(value, short)}" for name, value in args.items()]
+
+
+def in_words(item: Item) -> str:
+    """An item in a few words: f1 storage_lost at o3/commit#1."""
+    match item:
+        case Op():
+            told = f"{item.id} {item.name} {', '.join(named(item.args))}"
+        case Fault():
+            told = f"{item.id} {item.fault} at {item.at}"
+        case Deviation():
+            told = f"{item.id} {item.take} before {item.over}"
+        case ClockMove():
+            told = f"{item.id} clock of {item.agent}: {item.move} {', '.join(named(item.args))}"
+    return cut(told.rstrip(), ITEM_CHARS)

@@ -14,14 +14,16 @@ from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.workflows import BUILT_IN
+from umi_sim.explain.records import event_of, is_step
 from umi_sim.judge.inspector import Inspector
 from umi_sim.mutants import planted
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
 from umi_sim.record.trace import Record, Tag, Trace, decode
-from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import Run, outcome_of, run_of
+from umi_sim.record.trace_fields import TAG
+from umi_sim.record.verdict import Failure, Verdict
+from umi_sim.runs.runner import Run, outcome_of, run_of, run_once
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import UmiTarget, memory_of
@@ -91,18 +93,21 @@ class Playback(Data):
             live.world.trace = Trace(keep_all=True)
             yield live, watcher
 
+    def lived(self) -> tuple[Verdict, Trace]:
+        """Live it to its end, with all records."""
+        return run_once(self.config, self.items, keep_trace=True)
+
     def course(self) -> Course:
-        """Live it to its end."""
-        with self.begun() as (live, _):
-            failure = outcome_of(live)
+        """What happened in it, step by step."""
+        verdict, trace = self.lived()
         events: list[str] = []
         sent: dict[str, int] = {}
-        for record in map(decode, live.world.trace.kept):
+        for record in map(decode, trace.kept):
             if is_step(record):
                 events.append(event_of(record))
-            elif record[2] == Tag.EFFECT:
+            elif record[TAG] == Tag.EFFECT:
                 sent.setdefault(str(record[3]), len(events))
-        return Course(events, sent, failure)
+        return Course(events, sent, verdict.failure)
 
     def at(self, step: int, path: str = "") -> Stand:
         """Live it until this step has ended, or to its end; `path` is what is kept of the state before."""
@@ -183,17 +188,3 @@ def look_or_missing(live: Run, path: str) -> Tree:
         return look(live, path)
     except NoSuchPath:
         return MISSING
-
-
-# Records.
-
-
-def is_step(record: Record) -> bool:
-    """Whether the memory is stepped with this: a request, an answer, or the time alone."""
-    return record[2] in (Tag.OP, Tag.STEP)
-
-
-def event_of(record: Record) -> str:
-    """The name of the event that a step delivers, without its leg."""
-    name = str(record[3] if record[2] == Tag.OP else record[6])
-    return name.replace("/answer", "")

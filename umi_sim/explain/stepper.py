@@ -1,7 +1,7 @@
 """Stepping through a recorded run, forwards and back: a conversation of one-letter commands.
 
 Law 1. Each answer is computed from the run lived again up to the step, so going back is exact.
-Law 2. An answer is short lines of escaped text, and never more than LINE_COUNT_MAX of them.
+Law 2. An answer has never more than LINE_COUNT_MAX lines.
 Law 3. What cannot be done is told in one line, and nothing has moved.
 """
 
@@ -10,29 +10,29 @@ from functools import cached_property
 from typing import Final
 
 from umi_sim.explain import why, why_page
-from umi_sim.explain.difference import cell
 from umi_sim.explain.playback import Course, Playback, Stand, look
+from umi_sim.explain.records import in_column
 from umi_sim.kernel.literals import literal
+from umi_sim.kernel.report import Line, Report, row
 from umi_sim.kernel.wording import cut, escaped, spaced
 from umi_sim.record.state_tree import Branch, Change, NoSuchPath, Tree, changes, told
 from umi_sim.seedfile.files import SeedFile
 
+Said = str | Line
 LINE_COUNT_MAX: Final = 30
+HANG: Final = 4
 LINE_CHARS_MAX: Final = 160
 VALUE_CHARS_MAX: Final = 2_000
-RECORD_CHARS: Final = 120
+NAME_COLUMN_MAX: Final = 32
 
-HELP: Final = (
-    "n [COUNT]  the next step; so does an empty line",
-    "p [COUNT]  the step before",
-    "g STEP     go to a step; 0 is before the first",
-    "e EVENT    go to the step that delivers an event, such as o7/commit#1, or that sent it",
-    "s [PATH]   the state after this step: memory, storage, oracle, world, config",
-    "d          what this step changed",
-    "f PATH     go to the next step that changes what stands at a path",
-    "w          why: what the failure needs",
-    "q          quit",
-)
+HELP: Final = {
+    "n [COUNT]": "the next step; so does an empty line", "p [COUNT]": "the step before",
+    "g STEP": "go to a step; 0 is before the first",
+    "e EVENT": "go to the step that delivers an event, such as o7/commit#1, or that sent it",
+    "s [PATH]": "the state after this step: memory, storage, oracle, world, config",
+    "d": "what this step changed", "f PATH": "go to the next step that changes what stands at a path",
+    "w": "why: what the failure needs", "q": "quit",
+}  # fmt: skip
 
 
 class CannotDo(ValueError):
@@ -48,7 +48,7 @@ class Stepper:
         self._playback = playback
         self._seed = seed
         self._stand: Stand | None = None
-        self._commands: dict[str, Callable[[str], Iterator[str]]] = {
+        self._commands: dict[str, Callable[[str], Iterator[Said]]] = {
             "n": self.next, "p": self.previous, "g": self.go, "e": self.event, "s": self.state,
             "d": self.delta, "f": self.find, "w": self.why, "q": self.quit, "h": self.help, "?": self.help,
         }  # fmt: skip
@@ -72,27 +72,27 @@ class Stepper:
         event = self.course.events[self.step - 1] if self.step else "start"
         return escaped(f"{self.step}/{self.step_count} {cut(event, LINE_CHARS_MAX)}> ")
 
-    def do(self, line: str) -> list[str]:
-        """What a command says."""
+    def do(self, line: str) -> tuple[Report, bool]:
+        """What a command says, and whether it could be done."""
         words = line.split(maxsplit=1) or ["n"]
         name, rest = words[0], words[1].strip() if len(words) > 1 else ""
         try:
             if name not in self._commands:
                 raise CannotDo(f"{cut(name)}: no such command; h lists them")
-            lines = list(self._commands[name](rest))
+            said = list(self._commands[name](rest))
         except (CannotDo, NoSuchPath) as error:
-            lines = [str(error)]
-        return bounded([escaped(cut(line, VALUE_CHARS_MAX)) for line in lines])
+            return Report(cut(str(error), VALUE_CHARS_MAX)), False
+        return Report("", bounded([line_of(each) for each in said])), True
 
     # Moving.
 
-    def next(self, rest: str) -> Iterator[str]:
+    def next(self, rest: str) -> Iterator[Said]:
         return self.go(str(self.step + number_in(rest or "1")))
 
-    def previous(self, rest: str) -> Iterator[str]:
+    def previous(self, rest: str) -> Iterator[Said]:
         return self.go(str(self.step - number_in(rest or "1")))
 
-    def go(self, rest: str) -> Iterator[str]:
+    def go(self, rest: str) -> Iterator[Said]:
         step = number_in(rest)
         if not 0 <= step <= self.step_count:
             raise CannotDo(f"there is no step {step}: the run has steps 0 to {self.step_count}")
@@ -100,7 +100,7 @@ class Stepper:
             self.step, self._stand = step, None
         yield from self.here()
 
-    def event(self, rest: str) -> Iterator[str]:
+    def event(self, rest: str) -> Iterator[Said]:
         if not rest:
             raise CannotDo("write the name of an event, such as e o7/commit#1")
         events = self.course.events
@@ -110,61 +110,63 @@ class Stepper:
             raise CannotDo(f"{cut(rest)}: no such event{'; there are ' + ', '.join(near) if near else ''}")
         yield from self.go(str(step))
 
-    def find(self, rest: str) -> Iterator[str]:
+    def find(self, rest: str) -> Iterator[Said]:
         if not rest:
             raise CannotDo("write a path, such as f memory.a.counters")
         step = self._playback.first_change(rest, self.step)
         if step is None:
             look(self.stand.live, rest)  # a path that never was is told as such
-            raise CannotDo(f"{cut(rest)} does not change after step {self.step}")
+            yield f"{cut(rest)} does not change after step {self.step}"
+            return
         yield from self.go(str(step))
         yield from (str(it) for it in self.changed() if it.path == rest or it.path.startswith(f"{rest}."))
 
-    def here(self) -> Iterator[str]:
+    def here(self) -> Iterator[Said]:
         """The records of the step, and the failure if it is the one."""
         for record in self.stand.records:
-            yield f"{spaced(int(str(record[1]))):>12} ms {cell(record, RECORD_CHARS)}"
+            yield f"{spaced(int(str(record[1]))):>12} ms {in_column(record)}"
         failure = self.course.failure
         if failure is not None and failure.step == self.step:
             yield f"FAIL {failure.kind} {failure.rule_told} at step {failure.step}: {failure.message}"
 
     # Looking.
 
-    def state(self, rest: str) -> Iterator[str]:
+    def state(self, rest: str) -> Iterator[Said]:
         yield from shown(look(self.stand.live, rest))
 
-    def delta(self, rest: str) -> Iterator[str]:
+    def delta(self, rest: str) -> Iterator[Said]:
         found = [str(change) for change in self.changed()] if self.step else []
         yield from found or ["nothing"]
 
     def changed(self) -> Iterator[Change]:
         return changes(self.stand.before, look(self.stand.live))
 
-    def why(self, rest: str) -> Iterator[str]:
+    def why(self, rest: str) -> Iterator[Said]:
         if self._seed is None:
             raise CannotDo("only a seed file can be asked why; umi-sim run leaves one for a failure")
         try:
-            yield from why_page.page(why.why(self._seed, 0, lambda told: None))
+            page = why_page.page(why.why(self._seed, 0))
         except why.NothingToExplain as error:
             raise CannotDo(str(error)) from None
+        yield from (page.head, *page.lines)
 
-    def help(self, rest: str) -> Iterator[str]:
-        yield from HELP
+    def help(self, rest: str) -> Iterator[Said]:
+        yield from (row(name, what, column=11) for name, what in HELP.items())
 
-    def quit(self, rest: str) -> Iterator[str]:
+    def quit(self, rest: str) -> Iterator[Said]:
         self.is_over = True
         return iter(())
 
 
-def shown(tree: Tree) -> Iterator[str]:
+def shown(tree: Tree) -> Iterator[Said]:
     """The parts of what stands at a path, a line each; a value in full."""
     if not isinstance(tree, Branch):
-        yield literal(tree)
+        yield literal(tree, lambda text: cut(text, VALUE_CHARS_MAX))
     elif not tree.parts:
         yield told(tree)
     else:
-        width = min(32, max(map(len, tree.parts)))
-        yield from (f"{name:{width}}  {told(part)}" for name, part in tree.parts.items())
+        column = min(NAME_COLUMN_MAX, max(map(len, tree.parts))) + 2
+        yield from (row(name, told(part), column=column) for name, part in tree.parts.items())
 
 
 def number_in(text: str) -> int:
@@ -174,7 +176,11 @@ def number_in(text: str) -> int:
     return int(text)
 
 
-def bounded(lines: Sequence[str]) -> list[str]:
+def line_of(said: Said) -> Line:
+    return row("", cut(said, VALUE_CHARS_MAX), hang=HANG, column=0) if isinstance(said, str) else said
+
+
+def bounded(lines: Sequence[Line]) -> list[Line]:
     if len(lines) <= LINE_COUNT_MAX:
         return list(lines)
-    return [*lines[: LINE_COUNT_MAX - 1], f"and {len(lines) - LINE_COUNT_MAX + 1} more"]
+    return [*lines[: LINE_COUNT_MAX - 1], line_of(f"and {len(lines) - LINE_COUNT_MAX + 1} more")]

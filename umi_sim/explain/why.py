@@ -6,14 +6,16 @@ Law 2. The draws come from the stream `why` of the file's seed, the same for eve
 Law 3. What was found before an interruption stays found.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_sim.explain.playback import Playback
 from umi_sim.kernel.prng import Stream
+from umi_sim.kernel.progress import at
 from umi_sim.record import fingerprint, trace
 from umi_sim.record.items import ClockMove, Deviation, Item
 from umi_sim.record.run_config import DRAWN, RunConfig
@@ -33,8 +35,6 @@ TAIL_STEP_COUNT_MAX: Final = 5_000
 JUDGED: Final = ("mode", "faults", "equivalences", "off")  # what the judge goes by; nothing happens otherwise
 DECIDED: Final = (1, 5)
 INTERRUPTED: Final = "interrupted"
-
-Progress = Callable[[str], None]
 
 
 class NothingToExplain(ValueError):
@@ -86,19 +86,23 @@ class Found(Owner):
     nearest_trace: Trace | None = None
     stopped: str = ""
 
+    @property
+    def is_interrupted(self) -> bool:
+        return self.stopped == INTERRUPTED
+
     def decided(self) -> list[int]:
         """The numbers of kept items at which the share rose by a fifth or more."""
         pairs = zip((None, *self.shares), self.shares, strict=False)
         return [share.kept for before, share in pairs if share.rose_since(before)]
 
 
-def why(seed: SeedFile, runs: int, progress: Progress, own: str = "") -> Found:
+def why(seed: SeedFile, runs: int, own: str = "") -> Found:
     """Everything, in order; `own`: the file of a scenario that is not shipped.
 
     Raises NothingToExplain before any of it.
     """
     found = begun(seed)
-    inquiry = Inquiry(seed, found, progress)
+    inquiry = Inquiry(seed, found)
     try:
         inquiry.find_needed()
         inquiry.find_options()
@@ -113,7 +117,7 @@ def why(seed: SeedFile, runs: int, progress: Progress, own: str = "") -> Found:
 def begun(seed: SeedFile) -> Found:
     if seed.failure is None:
         raise NothingToExplain("the file expects to pass, so there is no failure to explain")
-    verdict, records = run_once(seed.config, seed.items, keep_trace=True)
+    verdict, records = Playback(seed.config, seed.items).lived()
     if verdict.failure is None:
         raise NothingToExplain("it passes now, so there is no failure to explain; umi-sim replay tells more")
     if fingerprint.of(verdict.failure) != seed.fingerprint:
@@ -152,7 +156,6 @@ class Inquiry(Owner):
 
     seed: SeedFile
     found: Found
-    progress: Progress
     run_count: int = 0
     step_count: int = 0
 
@@ -173,12 +176,12 @@ class Inquiry(Owner):
     def find_needed(self) -> None:
         whole = Candidate(self.seed.config, self.seed.items)
         for number, item in enumerate(self.found.items, 1):
-            self.progress(f"without item {number} of {len(self.found.items)}")
+            at("why: without each item", number, len(self.found.items))
             self.found.parts.append(self.part(item.id, "", whole.without(item.id.__eq__)))
 
     def find_options(self) -> None:
         for name, what, candidate in plainer(Candidate(self.seed.config, self.seed.items)):
-            self.progress(f"with {name} plain")
+            at(f"why: with {name} plain")
             self.found.options.append(self.part(name, what, candidate))
 
     def part(self, name: str, what: str, candidate: Candidate) -> Part:
@@ -217,7 +220,7 @@ class Inquiry(Owner):
             if self.step_count > STEP_COUNT_MAX:
                 self.found.stopped = f"stopped after {STEP_COUNT_MAX} steps"
                 return
-            self.progress(f"drawn {number} of {runs} times after each of {len(counts)} prefixes")
+            at("why: the rest drawn afresh", number * len(counts), runs * len(counts))
             fresh = attrs.evolve(tail, seed=Stream(self.seed.config.seed, "why", number).word())
             for count in counts:
                 source = partial(Continued, self.found.items[:count], fresh)

@@ -4,104 +4,81 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from umi_sim.explain import difference
-from umi_sim.explain.calls import named
+from umi_sim.explain.calls import HANG, ITEM_CHARS, in_words
+from umi_sim.explain.report import instead, promise
 from umi_sim.explain.why import Found, Part, Share
-from umi_sim.kernel.wording import cut, escaped, row
-from umi_sim.record import trace
-from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under
+from umi_sim.kernel.wording import cut
+from umi_sim.record.items import Item
 
-NAME_CHARS: Final = 58
 BAR_CHARS: Final = 20
-LINE_CHARS_MAX: Final = 200
 
 
-def page(found: Found) -> list[str]:
-    """The whole page, a line each."""
+def page(found: Found) -> Report:
+    """The whole page."""
     failure = found.failure
-    head = cut(
-        f"WHY {failure.kind} {failure.rule_told} at step {failure.step}: {failure.message}", LINE_CHARS_MAX
-    )
-    parts = (head, *conclusion(found), *needed(found), *shares(found), *nearest(found))
-    return [escaped(line) for line in parts]
+    head = f"WHY {failure.kind} {failure.rule_told} at step {failure.step}"
+    return Report(head, lines(found), lambda: as_json(found))
+
+
+def lines(found: Found) -> Iterator[Line]:
+    yield row("promised", promise(found.failure))
+    yield from instead(found.failure)
+    yield row("so", verdict(found))
+    if found.stopped:
+        yield row("stopped", f"{found.stopped}: this is what was found by then")
+    yield BLANK
+    told = {item.id: in_words(item) for item in found.items}
+    told |= {part.name: cut(f"{part.name} {part.what}".strip(), ITEM_CHARS) for part in found.options}
+    for is_needed, label in ((True, "needed"), (False, "no part")):
+        parts = [part for part in (*found.parts, *found.options) if part.is_needed is is_needed]
+        yield from under(label, (table(told[part.name], outcome(part)) for part in parts))
+    yield from shares(found)
+    yield from nearest(found)
+
+
+def table(first: str, second: str) -> Row:
+    return row("", f"{first:{ITEM_CHARS}}  {second}", hang=HANG)
 
 
 # What follows from all of it.
 
 
-def conclusion(found: Found) -> Iterator[str]:
-    yield row("so", verdict(found))
-    if found.stopped:
-        yield row("stopped", f"{found.stopped}: this is what was found by then")
-
-
 def verdict(found: Found) -> str:
     """One line: which item decides, or which are needed together."""
-    names = {item.id: item_told(item) for item in found.items}
-    required = [names[part.name] for part in found.parts if part.is_needed]
+    told = {item.id: in_words(item) for item in found.items}
+    required = [part.name for part in found.parts if part.is_needed]
     deciding = [found.items[kept - 1].id for kept in found.decided() if kept]
-    both = [names[name] for name in deciding if names[name] in required]
-    if both:
+    if both := [told[name] for name in deciding if name in required]:
         return f"{' and '.join(both)}: needed, and after it the failure is likely"
     if not found.parts:
         return "nothing is known yet"
     if not required:
         return "no item alone is needed: it has several causes, or none; umi-sim shrink FILE tells"
     if len(required) == 1:
-        return f"{required[0]}: the one item that is needed"
-    ids = ", ".join(part.name for part in found.parts if part.is_needed)
+        return f"{told[required[0]]}: the one item that is needed"
     more = "; none of them makes the failure likely by itself" if found.shares else ""
-    return f"{ids}: needed together{more}"
+    return f"{', '.join(required)}: needed together{more}"
 
 
-# What is needed.
-
-
-def needed(found: Found) -> Iterator[str]:
-    yield ""
-    names = {item.id: item_told(item) for item in found.items}
-    told = [(part, names[part.name]) for part in found.parts]
-    told += [(part, cut(f"{part.name} {part.what}".strip(), NAME_CHARS)) for part in found.options]
-    for is_needed, label in ((True, "needed"), (False, "not")):
-        rows = [(name, part) for part, name in told if part.is_needed is is_needed]
-        for number, (name, part) in enumerate(rows):
-            yield row("" if number else label, f"{name:{NAME_CHARS}}  {instead(part)}")
-
-
-def instead(part: Part) -> str:
+def outcome(part: Part) -> str:
     return f"without it: {part.instead}" if part.is_needed else part.instead
-
-
-def item_told(item: Item) -> str:
-    """An item in a few words."""
-    match item:
-        case Op():
-            told = f"{item.id} {item.name} {', '.join(named(item.args))}"
-        case Fault():
-            told = f"{item.id} {item.fault} at {item.at}"
-        case Deviation():
-            told = f"{item.id} {item.take} before {item.over}"
-        case ClockMove():
-            told = f"{item.id} clock of {item.agent}: {item.move} {', '.join(named(item.args))}"
-    return escaped(cut(told.rstrip(), NAME_CHARS))
 
 
 # Where it was decided.
 
 
-def shares(found: Found) -> Iterator[str]:
+def shares(found: Found) -> Iterator[Row]:
     if found.no_shares:
-        yield from ("", row("share", f"not known: {escaped(found.no_shares)}"))
+        yield from (BLANK, row("share", f"not known: {found.no_shares}"))
     if not found.shares:
         return
-    runs = found.shares[0].runs
-    yield ""
-    yield row("share", f"of {runs} runs each that fail in the same way, if the items so far are kept")
-    yield row("", f"and all that follows is drawn afresh, as in {found.tail_from}")
-    decided = found.decided()
-    before = 0
+    told = f"of {found.shares[0].runs} runs each that fail in the same way, if the items so far are kept"
+    yield from (BLANK, row("share", f"{told} and all that follows is drawn afresh, as in {found.tail_from}"))
+    decided, before = found.decided(), 0
     for share in found.shares:
         mark = "   <- decided here" if share.kept in decided else ""
-        yield row("", f"{kept_told(found.items, before, share.kept):{NAME_CHARS}}  {bar(share)}{mark}")
+        yield table(kept_told(found.items, before, share.kept), f"{bar(share)}{mark}")
         before = share.kept
 
 
@@ -110,32 +87,31 @@ def kept_told(items: Sequence[Item], before: int, kept: int) -> str:
     if kept == 0:
         return "nothing kept"
     more = kept - before - 1
-    return (
-        item_told(items[kept - 1])
-        if more <= 0
-        else cut(f"{more} more, {item_told(items[kept - 1])}", NAME_CHARS)
-    )
+    last = in_words(items[kept - 1])
+    return last if more <= 0 else cut(f"{more} more, {last}", ITEM_CHARS)
 
 
 def bar(share: Share) -> str:
     length = (BAR_CHARS * share.failed * 2 + share.runs) // (2 * share.runs)
-    return f"{share.failed:>4}/{share.runs} |{'#' * length:{BAR_CHARS}}|"
+    return f"{share.failed:>4}/{share.runs} |{'#' * length:.<{BAR_CHARS}}|"
 
 
 # The nearest pass.
 
 
-def nearest(found: Found) -> Iterator[str]:
+def nearest(found: Found) -> Iterator[Line]:
     part, other = found.nearest, found.nearest_trace
     if part is None or other is None:
         if found.parts and not found.stopped:
-            yield from ("", row("nearest", "no run without a single item passes"))
+            yield from (BLANK, row("nearest", "no run without a single item passes"))
         return
-    apart = trace.first_difference(found.trace, other)
+    apart = difference.apart(found.trace, other, ("as recorded", f"without {part.name}"))
     assert apart is not None, "a run that passes is another one"
-    yield from ("", row("nearest", f"the run without {part.name} passes, and is the failing one for longest"))
-    for line in difference.layout(apart, found.trace, other, ("as recorded", f"without {part.name}")):
-        yield f"  {line}"
+    yield from (
+        BLANK,
+        row("nearest", f"the run without {part.name} passes, and is the failing one for longest"),
+    )
+    yield from difference.rows(apart)
 
 
 # For programs.
@@ -145,6 +121,7 @@ def as_json(found: Found) -> dict[str, object]:
     """The page as plain data."""
     return {
         "rule": found.failure.rule, "id": found.failure.rule_id, "step": found.failure.step,
+        "promised": promise(found.failure), "so": verdict(found),
         "parts": [part_as_json(part) for part in found.parts],
         "options": [part_as_json(part) for part in found.options],
         "shares": [{"kept": it.kept, "failed": it.failed, "runs": it.runs} for it in found.shares],

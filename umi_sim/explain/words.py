@@ -1,27 +1,34 @@
-"""Explain: what a name on the screen means, whether it is a rule, a fault, a planted bug or a mark.
+"""Words: what anything on the screen means, be it a rule, a fault, a planted bug, a mark, or any other word.
 
-Law 1. What a page says is looked up in the registries and in the code; it cannot fall behind them.
+Law 1. What a page says is looked up in the glossary, the registries and the code; it cannot fall behind them.
 Law 2. The command that shows a rule bite was run before it is printed.
 """
 
-import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from shlex import join
 from typing import Final
 
 import attrs
 
+from umi_core.config import OPTIONS, Config
 from umi_core.data import Data
+from umi_core.engine.workflow import Degrade
+from umi_core.messages.requests import REQUESTS
+from umi_core.workflows import WORKFLOWS
+from umi_sim.explain.calls import HANG
+from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS, FaultKind
 from umi_sim.judge.invariants import ALIASES, RULES, Rule, rule_named
 from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.kernel import folders
-from umi_sim.kernel.wording import escaped, plural, row, rows
+from umi_sim.kernel.progress import at
+from umi_sim.kernel.report import BLANK, Report, Row, as_object, listed, row, under, whole
+from umi_sim.kernel.wording import plural
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
-from umi_sim.record.verdict import Failure
+from umi_sim.record.verdict import CODES, Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 
@@ -29,7 +36,6 @@ NO_CHECKS: Final = re.compile(r"umi_sim/(mutants|invariants/rules|explain)")  # 
 QUOTED: Final = re.compile('"([a-z-]+)"')
 PLACE_COUNT_MAX: Final = 4
 BUG_COUNT_MAX: Final = 12
-NEAR_COUNT_MAX: Final = 3
 SEEN_RATE: Final = "1/4"
 BITE_SEED_COUNT: Final = 12
 BITE_RUN_COUNT_MAX: Final = 24
@@ -46,7 +52,7 @@ WHEN: Final = {"cheap": "at each step or reply", "full": "now and then, at a res
 
 
 class UnknownName(KeyError):
-    """Nothing is called that; the message names what is like it."""
+    """Nothing is called that."""
 
 
 @attrs.frozen
@@ -57,63 +63,67 @@ class Bite(Data):
     failure: Failure
 
 
-def page(name: str) -> list[str]:
-    """One screen about a name, or the id of a rule. Raises UnknownName."""
-    for told in (rule_page, fault_page, bug_page, mark_page):
-        found = told(name)
-        if found:
-            return [escaped(line) for line in found]
-    raise UnknownName(f"{name}: no rule, fault, bug or mark has this name{near(name)}")
+Told = tuple[str, str, Sequence[Row]]
+"""What is explained, what it means, and what else there is to know."""
 
 
-def near(name: str) -> str:
-    ids = [*(rule.id for rule in RULES), *ALIASES]
-    known = {each.lower(): each for each in (*names(), *ids)}
-    close = difflib.get_close_matches(name.lower(), known, NEAR_COUNT_MAX)
-    return f"; did you mean {' or '.join(known[each] for each in close)}?" if close else ""
+def page(name: str) -> Report:
+    """One screen about a word, a name, or the id of a rule. Raises UnknownName."""
+    for each in spellings(name):
+        for kind, (known, about) in PAGES.items():
+            if each in known():
+                title, means, rows = about(each)
+                value = {"word": each, "kind": kind, "means": means, **as_object(rows)}
+                return Report(f"{title}: {means}", rows, lambda: value)  # noqa: B023  # of this turn, the last
+    raise UnknownName(name)
+
+
+def spellings(name: str) -> Iterator[str]:
+    """What a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
+    before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
+    for each in (name, after.strip(), before.strip(), before.partition(".")[2]):
+        yield from (each, each.lower(), each.upper(), each.replace("_", " "), each.removesuffix("s"))
 
 
 def names() -> Iterator[str]:
     """Every name that has a page."""
-    yield from (rule.name for rule in RULES)
-    yield from KINDS
-    yield from MUTANTS
-    yield from floors()
+    for known, _ in PAGES.values():
+        yield from known()
 
 
-def listed() -> Iterator[str]:
+def all_rules() -> Report:
     """All rules, a line each, and what else has a page."""
-    for rule in RULES:
-        checked = "" if rule.is_checked or rule.seen_by == HARNESS else "   (not checked yet)"
-        yield f"{rule.name:28} {rule.id:16} {rule.statement}{checked}"
-    others = f"{len(KINDS)} faults (umi-sim faults), {len(MUTANTS)} planted bugs (umi-sim mutants)"
-    yield f"and {others}, {len(floors())} marks (umi-sim marks)"
+    value = [
+        {"rule": it.name, "id": it.id, "promises": it.statement, "checked": it.is_checked} for it in RULES
+    ]
+    notes = ["" if it.is_checked or it.seen_by == HARNESS else " (not checked yet)" for it in RULES]
+    rows = [
+        row(it.name, f"{it.id:16} {it.statement}{note}", column=28)
+        for it, note in zip(RULES, notes, strict=True)
+    ]
+    others = ", ".join(f"{len(known())} {kind}s" for kind, (known, _) in PAGES.items() if kind != "rule")
+    rest = row("", f"and {others}: docs/glossary.md, or umi-sim explain WORD", column=0)
+    return Report("", (*rows, rest), lambda: value)
 
 
 # Rules.
 
 
-def rule_page(name: str) -> list[str]:
-    known = {rule.name for rule in RULES} | {rule.id for rule in RULES} | set(ALIASES)
-    if name not in known:
-        return []
+def about_rule(name: str) -> Told:
     rule = rule_named(name)
-    bugs = bugs_of(rule)
-    found = [
-        f"{rule}: {rule.statement}",
+    bugs, bite = bugs_of(rule), bite_of(rule)
+    rows = [
         row("seen", ", ".join(filter(None, (SEEN[rule.seen_by], WHEN.get(rule.cost, ""))))),
-        row("checked", ", ".join(places(rule.name)) or nowhere(rule)),
-        row("page", "docs/invariants.md"),
-        *rows("faults", ", ".join(guarding(rule)) or "no kind of fault is meant for it"),
-        *bug_rows(bugs),
+        listed("checked", places(rule.name) or [nowhere(rule)]),
+        whole("page", "docs/invariants.md"),
+        listed("faults", guarding(rule) or ["no kind of fault is meant for it"]),
+        *under("bugs", bug_rows(bugs)),
     ]
-    bite = bite_of(rule)
     if bite is not None:
-        told = f"FAIL {bite.failure.kind} {rule}"
-        return [*found, "", row("bites", bite.command), row("", told)]
-    if bugs:
-        return [*found, "", row("bites", f"umi-sim mutants --only {bugs[0].name}")]
-    return found
+        rows += [BLANK, whole("bites", bite.command), row("", f"FAIL {bite.failure.kind} {rule}")]
+    elif bugs:
+        rows += [BLANK, whole("bites", f"umi-sim mutants {bugs[0].name}")]
+    return str(rule), rule.statement, rows
 
 
 def nowhere(rule: Rule) -> str:
@@ -128,11 +138,11 @@ def bugs_of(rule: Rule) -> list[Mutant]:
     return sorted(found, key=lambda bug: bug.rules.index(rule.name))
 
 
-def bug_rows(bugs: Sequence[Mutant]) -> Iterator[str]:
+def bug_rows(bugs: Sequence[Mutant]) -> Iterator[Row]:
     if not bugs:
-        yield row("bugs", "no planted bug breaks it")
-    for number, bug in enumerate(bugs[:BUG_COUNT_MAX]):
-        yield row("" if number else "bugs", f"{bug.name:34} {bug.behaviour}")
+        yield row("", "no planted bug breaks it")
+    for bug in bugs[:BUG_COUNT_MAX]:
+        yield row("", f"{bug.name:34} {bug.behaviour}", hang=HANG)
     if len(bugs) > BUG_COUNT_MAX:
         yield row("", f"and {len(bugs) - BUG_COUNT_MAX} more: docs/scenarios.md")
 
@@ -169,6 +179,7 @@ def mentions() -> Mapping[str, list[str]]:
 def bite_of(rule: Rule) -> Bite | None:
     """The first of a few runs in which the rule catches a planted bug; None if none of them does."""
     tries = [(bug, seed) for seed in range(BITE_SEED_COUNT) for bug in bugs_of(rule)]
+    at(f"looking for a run that breaks {rule.name}")
     found = (bite(bug, seed) for bug, seed in tries[:BITE_RUN_COUNT_MAX])
     return next((it for it in found if it is not None and it.failure.rule == rule.name), None)
 
@@ -183,24 +194,26 @@ def bite(bug: Mutant, seed: int) -> Bite | None:
     return Bite(join(["umi-sim", "run", bug.scenario, "--seed", str(seed), *given]), verdict.failure)
 
 
-# Faults, bugs and marks.
+# Everything else.
 
 
-def fault_page(name: str) -> list[str]:
-    kind = KINDS.get(name)
-    if kind is None:
-        return []
-    guards = [str(rule_named(each)) for each in kind.guards]
-    return [
-        f"{kind.name}: {kind.what}",
+def about_word(name: str) -> Told:
+    means, _, more = meanings()[name].partition(". ")
+    return name, means.removesuffix("."), [row("", more, column=0)] if more else []
+
+
+def about_fault(name: str) -> Told:
+    kind = KINDS[name]
+    rows = [
         row("class", f"{kind.fault_class}: {CLASSES[kind.fault_class]}"),
         row("strikes", place_of(kind)),
-        *rows("guards", ", ".join(guards)),
-        row("shows", ", ".join(bug.name for bug in MUTANTS.values() if bug.kind == name)),
-        row("page", "docs/faults.md"),
-        "",
-        row("see it", join(["umi-sim", "run", "all_faults", "--seed", "0", *seen_alone(kind.name)])),
+        listed("guards", [str(rule_named(each)) for each in kind.guards]),
+        listed("shows", [bug.name for bug in MUTANTS.values() if bug.kind == name]),
+        whole("page", "docs/faults.md"),
+        BLANK,
+        whole("see it", join(["umi-sim", "run", "all_faults", "--seed", "0", *seen_alone(kind.name)])),
     ]
+    return name, kind.what, rows
 
 
 def seen_alone(kind: str) -> list[str]:
@@ -214,34 +227,24 @@ def place_of(kind: type[FaultKind]) -> str:
     return f"any call of {service}" if verb == "any" else kind.place.name
 
 
-def among(bug: Mutant) -> str:
-    return f", with {bug.kind} as the only fault" if bug.kind else ""
-
-
-def bug_page(name: str) -> list[str]:
-    bug = MUTANTS.get(name)
-    if bug is None:
-        return []
-    return [
-        f"{bug.name}: {bug.behaviour}",
+def about_bug(name: str) -> Told:
+    bug = MUTANTS[name]
+    among = f", with {bug.kind} as the only fault" if bug.kind else ""
+    rows = [
         row("area", bug.area),
-        *rows("found by", ", ".join(str(rule_named(each)) for each in bug.rules)),
-        row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}{among(bug)}"),
-        row("page", "docs/scenarios.md"),
-        "",
-        row("see it", f"umi-sim mutants --only {bug.name}"),
+        listed("found by", [str(rule_named(each)) for each in bug.rules]),
+        row("within", f"{plural(bug.seeds_max, 'seed')} of {bug.scenario}{among}"),
+        whole("page", "docs/scenarios.md"),
+        BLANK,
+        whole("see it", f"umi-sim mutants {name}"),
     ]
+    return name, bug.behaviour, rows
 
 
-def mark_page(name: str) -> list[str]:
-    wanted = floors().get(name)
-    if wanted is None:
-        return []
-    return [
-        f"{name}: a rare place that a sweep must reach",
-        *(row("" if at else "floor", f"{told} of the runs of {it}") for at, (it, told) in enumerate(wanted)),
-        row("page", "docs/marks.md"),
-    ]
+def about_mark(name: str) -> Told:
+    shares = (row("", f"{share} of the runs of {it}") for it, share in floors()[name])
+    rows = [*under("floor", shares), whole("page", "docs/marks.md")]
+    return name, "a rare place that a sweep must reach", rows
 
 
 @cache
@@ -253,3 +256,56 @@ def floors() -> Mapping[str, list[tuple[str, str]]]:
         for mark, (n, d) in each.marks.items():
             found.setdefault(mark, []).append((each.id, f"{n}/{d}"))
     return found
+
+
+def about_scenario(name: str) -> Told:
+    return name, f"a scenario. {scenario.find(name).title}", [whole("see it", f"umi-sim run {name}")]
+
+
+def about_request(name: str) -> Told:
+    said = " ".join((REQUESTS[name].__doc__ or "").split("\n\n")[0].split())
+    return name, f"a request to a memory. {said}", [whole("page", "docs/memory.md")]
+
+
+def about_option(name: str) -> Told:
+    bounds = OPTIONS[name]
+    allowed = "true or false" if bounds is None else f"from {bounds[0]} to {bounds[1]}"
+    default = str(getattr(Config(), name)).lower()
+    means = f"an option of a memory, {allowed}; {default} if nothing is said"
+    return name, means, [whole("page", "docs/settings.md")]
+
+
+@cache
+def steps() -> Mapping[str, str]:
+    """The steps of workflows, what their parsers say, and what takes their place when they fail."""
+    found: dict[str, str] = {}
+    for flow in WORKFLOWS:
+        for step in flow.steps:
+            asks = f"asks {step.effect.__name__}" if step.effect else "asks nothing"
+            found[f"{flow.name}.{step.id}"] = f"a step of the workflow {flow.name}, which {asks}"
+            found[f"{flow.name}.{step.id} reply"] = (
+                f"what the parser said of a reply to {flow.name}.{step.id}"
+            )
+            if (policy := step.on_failure) and isinstance(policy.then, Degrade):
+                told = f"what the step {flow.name}.{step.id} makes do with when it fails"
+                found[f"{step.id}:{policy.then.name}"] = told
+    return found
+
+
+def about_step(name: str) -> Told:
+    return name, steps()[name], [whole("page", "docs/workflows.md")]
+
+
+@cache
+def rule_names() -> Sequence[str]:
+    return [*(rule.name for rule in RULES), *(rule.id for rule in RULES), *ALIASES]
+
+
+EXIT_CODES: Final = {str(code): means for code, means in CODES.items()}
+PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], Told]]]] = {
+    "word": (meanings, about_word), "rule": (rule_names, about_rule), "fault": (lambda: KINDS, about_fault),
+    "planted bug": (lambda: MUTANTS, about_bug), "mark": (floors, about_mark),
+    "scenario": (scenario.shipped, about_scenario), "request": (lambda: REQUESTS, about_request),
+    "option": (lambda: OPTIONS, about_option), "workflow step": (steps, about_step),
+    "exit code": (lambda: EXIT_CODES, lambda code: (code, EXIT_CODES[code], [])),
+}  # fmt: skip

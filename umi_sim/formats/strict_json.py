@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+from umi_sim.kernel.wording import near
+
 Reader = Callable[[object, str], Any]  # a value and its path in, what it means out, or BadValue
 Schema = dict[str, Any]  # the same as JSON Schema says it
 
@@ -189,14 +191,6 @@ def one_of(known: Sequence[str], what: str) -> Reader:
 
 def unknown(path: str, what: str, name: str, known: Sequence[str]) -> NoReturn:
     raise BadValue(f"{path}: unknown {what} {shown(name)}{near(name, known)}")
-
-
-def near(name: str, known: Sequence[str]) -> str:
-    import difflib  # only for the message
-
-    close = difflib.get_close_matches(name[:SHOWN_CHARS_MAX], list(known), 1)
-    listed = f"; known: {', '.join(known)}" if 0 < len(known) <= 8 else ""
-    return f"; did you mean {close[0]}?" if close else listed
 
 
 def listed(read_each: Reader, count_max: int) -> Reader:

@@ -5,7 +5,6 @@ Law 2. A reader takes a value and gives a checked one, or raises Wrong with one 
 Law 3. Whole numbers, flags, texts and ratios; no reader takes a float or a date.
 """
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Final, NoReturn
 
 from umi_core.text import shown
 from umi_sim.kernel.prng import DENOMINATOR_MAX, Ratio
+from umi_sim.kernel.wording import near
 
 Range = tuple[int, int]
 Table = dict[str, Any]
@@ -204,10 +204,3 @@ def read_each(given: Table, schema: Mapping[str, Reader], needs: Sequence[str]) 
         if len(findings) >= FINDING_COUNT_MAX:
             break
     return values, findings
-
-
-def near(name: str, known: Sequence[str], listed_max: int = 12) -> str:
-    """What may have been meant; if nothing is like it, the choice."""
-    close = difflib.get_close_matches(name[:WORD_CHARS_MAX], known, 1)
-    listed = f"; known: {', '.join(known)}" if 0 < len(known) <= listed_max else ""
-    return f"; did you mean {close[0]}?" if close else listed

@@ -1,8 +1,8 @@
-"""Values as Python source: what a memory was told and asked, for a test that a person reads.
+"""Values as Python source, for a report and for a test that a person reads.
 
 Law 1. A value is literals, and calls of classes of umi_core with literals; the source means an equal value.
-Law 2. Source is ASCII, and no text, whatever it holds, ends the string that it stands in.
-Law 3. What `ruff format` would write; long texts and vectors are constants, in lines of at most WIDTH.
+Law 2. Source of a test is ASCII, and no text, whatever it holds, ends the string that it stands in.
+Law 3. What `ruff format` would write; in a test long texts and vectors are constants, in lines of WIDTH.
 """
 
 import re
@@ -15,7 +15,7 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_core.values import Scope
 from umi_sim.kernel.long_runs import runs
-from umi_sim.kernel.wording import code_of, cut
+from umi_sim.kernel.wording import UNSEEN, code_of, cut
 
 WIDTH: Final = 88
 TEXT_CHARS_MAX: Final = 50  # longer ones are constants
@@ -30,8 +30,9 @@ VALUE_CHARS_MAX: Final = 60  # of a text in a report
 
 Shortener = Callable[[str], str]
 
-UNPLAIN: Final = re.compile(r"[^\x20-\x7e]|\\")
-UNSEEN: Final = re.compile(r"[^\x20-\x7e]")
+NO_ASCII: Final = re.compile(r"[^\x20-\x7e]")
+UNPLAIN: Final = re.compile(rf"{NO_ASCII.pattern}|\\")
+UNREADABLE: Final = re.compile(rf"{UNSEEN.pattern}|\\")
 SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
@@ -55,40 +56,92 @@ class Parts(Data):
 Node = str | Parts
 
 
+def shown(text: str) -> str:
+    return cut(text, VALUE_CHARS_MAX)
+
+
+def literal(value: object, short: Shortener = shown) -> str:
+    """A value in one line, the same in every version; `short` makes of a long text what is told."""
+    return flat(Line(short).node(value))
+
+
 @attrs.define
-class Writer(Owner):
-    """Writes values, and remembers what the source has to import and which constants it has to have.
+class Line(Owner):
+    """Writes any value for a report: in one line, with all fields, and of a long text what `short` leaves."""
 
-    `scope` is called SCOPE.
-    """
-
-    scope: Scope
-    names: dict[str, list[str]] = attrs.field(factory=dict)  # module -> classes
-    constants: dict[str, list[str]] = attrs.field(factory=dict)  # name -> lines
-    known: dict[tuple[type, object], str] = attrs.field(factory=dict)
+    short: Shortener = shown
 
     def node(self, value: object) -> Node:
-        """A value as source. Raises Unwritable."""
         match value:
             case None | bool():
                 return str(value)
             case int():
-                return number(value)
-            case float():
-                return str(value) if value - value == 0 else f'float("{value}")'
+                return self.number(value)
             case str() | bytes():
                 return self.text(value)
-            case tuple() if len(value) > TUPLE_MAX and all(type(each) is int for each in value):
-                return self.constant("VECTOR", value, numbers(value))
             case tuple() | list():
-                ends = "()" if isinstance(value, tuple) else "[]"
-                return Parts(ends[0], [("", self.node(each)) for each in value], ends[1])
-            case Scope() if value == self.scope:
-                return "SCOPE"
-        return self.call(value)
+                return self.sequence(value)
+        return self.other(value)
 
-    def call(self, value: object) -> Node:
-        """A class of umi_core with its fields; those with their default are left out."""
+    def number(self, value: int) -> str:
+        return str(value)
+
+    def text(self, value: str | bytes) -> Node:
+        mark, letters = marked(value)
+        if len(letters) <= VALUE_CHARS_MAX:
+            return mark + quoted(letters, UNPLAIN if mark else UNREADABLE)
+        return " + ".join(self.pieces(letters, mark))
+
+    def pieces(self, letters: str, mark: str) -> Iterator[str]:
+        """A long run of the same characters as a product."""
+        for part in runs_in(letters):
+            text, count = (part, 1) if isinstance(part, str) else part
+            told = mark + quoted(self.short(text), UNPLAIN if mark else UNREADABLE)
+            yield told if count == 1 else f"{told} * {count}"
+
+    def sequence(self, value: Sequence[object]) -> Node:
+        ends = "()" if isinstance(value, tuple) else "[]"
+        return Parts(ends[0], [("", self.node(each)) for each in value], ends[1])
+
+    def other(self, value: object) -> Node:
+        if isinstance(value, Mapping):
+            return Parts("{", [(f"{quoted(str(key))}: ", self.node(value[key])) for key in value], "}")
+        if not attrs.has(type(value)):
+            return self.short(repr(value))
+        fields = attrs.fields(type(value))  # type: ignore[arg-type]  # attrs.has said so
+        parts = [("", self.node(getattr(value, field.name))) for field in fields]
+        return Parts(f"{type(value).__name__}(", parts, ")")
+
+
+@attrs.define
+class Writer(Line):
+    """Writes values of umi_core for a test, and remembers what it has to import and which constants to have.
+
+    `scope` is called SCOPE.
+    """
+
+    scope: Scope = attrs.field(kw_only=True)
+    names: dict[str, list[str]] = attrs.field(factory=dict)  # module -> classes
+    constants: dict[str, list[str]] = attrs.field(factory=dict)  # name -> lines
+    known: dict[tuple[type, object], str] = attrs.field(factory=dict)
+
+    def number(self, value: int) -> str:
+        return number(value)
+
+    def sequence(self, value: Sequence[object]) -> Node:
+        is_vector = isinstance(value, tuple) and all(type(each) is int for each in value)
+        if is_vector and len(value) > TUPLE_MAX:
+            return self.constant("VECTOR", value, numbers(value))
+        return super().sequence(value)
+
+    def other(self, value: object) -> Node:
+        """A float, the scope, or a class of umi_core with its fields. Raises Unwritable."""
+        if isinstance(value, float):
+            return str(value) if value - value == 0 else f'float("{value}")'
+        return "SCOPE" if value == self.scope else self.call(value)
+
+    def call(self, value: object) -> Parts:
+        """A class of umi_core with its fields; those with their default are left out. Raises Unwritable."""
         cls = type(value)
         if not (attrs.has(cls) and cls.__module__.startswith("umi_core.")):
             raise Unwritable(f"a {cls.__name__} cannot be written as a literal")
@@ -110,12 +163,21 @@ class Writer(Owner):
             names.append(cls.__name__)
 
     def text(self, value: str | bytes) -> Node:
-        mark = "b" if isinstance(value, bytes) else ""
-        letters = value.decode("latin-1") if isinstance(value, bytes) else value
+        mark, letters = marked(value)
         written = mark + quoted(letters)
         if len(written) <= TEXT_CHARS_MAX:
             return written
-        return self.constant("BYTES" if mark else "TEXT", value, pieces(letters, mark))
+        *lines, last = self.pieces(letters, mark)
+        ends = "" if len(runs_in(letters)) == 1 else " +"
+        return self.constant("BYTES" if mark else "TEXT", value, [*(line + ends for line in lines), last])
+
+    def pieces(self, letters: str, mark: str) -> Iterator[str]:
+        """A long text in lines, its own line ends first; a long run of the same characters as a product."""
+        for part in runs_in(letters):
+            if isinstance(part, str):
+                yield from (mark + quoted(piece) for piece in broken(part))
+            else:
+                yield f"{mark}{quoted(part[0])} * {number(part[1])}"
 
     def constant(self, word: str, value: object, lines: Sequence[str]) -> str:
         """The name of a constant that holds this value."""
@@ -161,30 +223,25 @@ def numbers(values: Sequence[object]) -> list[str]:
     return wrap(", ".join(map(str, values)) + ",", WIDTH - len(INDENT))
 
 
-def quoted(text: str) -> str:
-    """The text in quotes, as `ruff format` chooses them."""
+def marked(value: str | bytes) -> tuple[str, str]:
+    """What stands before the quotes, and the characters between them."""
+    return ("b", value.decode("latin-1")) if isinstance(value, bytes) else ("", value)
+
+
+def runs_in(letters: str) -> Sequence[str | tuple[str, int]]:
+    """The text in pieces: as they are, or as characters that come again and again."""
+    written = runs(letters)
+    return [written] if isinstance(written, str) else written["runs"]
+
+
+def quoted(text: str, unplain: re.Pattern[str] = UNPLAIN) -> str:
+    """The text in quotes, as `ruff format` chooses them; what is not plain is escaped."""
     quote = "'" if text.count('"') > text.count("'") else '"'
-    return quote + UNPLAIN.sub(lambda found: escape(found[0]), text).replace(quote, f"\\{quote}") + quote
+    return quote + unplain.sub(lambda found: escape(found[0]), text).replace(quote, f"\\{quote}") + quote
 
 
 def escape(char: str) -> str:
     return SHORT.get(char) or code_of(char)
-
-
-def pieces(text: str, mark: str) -> list[str]:
-    """A long text in lines: at its own line ends first; a long run of the same characters as a product."""
-    written = runs(text)
-    if isinstance(written, str):
-        return [mark + quoted(piece) for piece in broken(text)]
-    lines = [line for part in written["runs"] for line in summands(part, mark)]
-    return [*(f"{line} +" for line in lines[:-1]), lines[-1]]
-
-
-def summands(part: str | Sequence[object], mark: str) -> list[str]:
-    if isinstance(part, str):
-        return [mark + quoted(piece) for piece in broken(part)]
-    unit, count = part
-    return [f"{mark}{quoted(str(unit))} * {number(int(str(count)))}"]
 
 
 def broken(text: str) -> Iterator[str]:
@@ -198,47 +255,6 @@ def broken(text: str) -> Iterator[str]:
         width += wider
     if text:
         yield text[start:]
-
-
-# In one line, for a report.
-
-
-def shown(text: str) -> str:
-    return cut(text, VALUE_CHARS_MAX)
-
-
-def literal(value: object, short: Shortener = shown) -> str:
-    """A value as Python writes it, the same in every version; `short` makes of a long text what is told."""
-    match value:
-        case Mapping():
-            pairs = [f"{in_double_quotes(str(name))}: {literal(each, short)}" for name, each in value.items()]
-            return f"{{{', '.join(pairs)}}}"
-        case str():
-            return in_pieces(value, in_double_quotes, short)
-        case bytes():
-            return in_pieces(value.decode("latin-1"), lambda text: repr(text.encode("latin-1")), short)
-        case tuple() | list():
-            inner = ", ".join(literal(each, short) for each in value)
-            return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if attrs.has(value.__class__):
-        fields = [getattr(value, field.name) for field in attrs.fields(value.__class__)]
-        return f"{type(value).__name__}({', '.join(literal(each, short) for each in fields)})"
-    return str(value) if value is None or isinstance(value, int) else short(repr(value))
-
-
-def in_pieces(text: str, write: Callable[[str], str], short: Shortener) -> str:
-    """A long run of the same characters as a product."""
-    written = runs(text) if len(text) > VALUE_CHARS_MAX else text
-    pieces = [written] if isinstance(written, str) else written["runs"]
-    return " + ".join(
-        write(short(piece)) if isinstance(piece, str) else f"{write(piece[0])} * {piece[1]}"
-        for piece in pieces
-    )
-
-
-def in_double_quotes(text: str) -> str:
-    body = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{body}"'
 
 
 # Layout.
@@ -265,4 +281,4 @@ def flat(node: Node) -> str:
 
 def comment(text: str) -> str:
     """A text from anywhere as one line of a comment."""
-    return UNSEEN.sub(lambda found: escape(found[0]), text)[: WIDTH - len(INDENT)]
+    return NO_ASCII.sub(lambda found: escape(found[0]), text)[: WIDTH - len(INDENT)]

@@ -1,16 +1,12 @@
-"""Wording: how counts, times, long lists and hostile texts stand in a line for people.
-
-Law 1. Whatever a memory or a model said is shown with control and bidi characters escaped.
-Law 2. The same bytes everywhere: no locale, no width of a terminal.
-"""
+"""Wording: how counts, times and hostile texts stand in a line for people; the same bytes everywhere."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 LINE_CHARS_MAX: Final = 120
-LABEL_COLUMN: Final = 9
-ROW_COUNT_MAX: Final = 8
+NAME_CHARS_MAX: Final = 60
+KNOWN_COUNT_MAX: Final = 12
 UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1, "ms"))
 UNSEEN: Final = re.compile(  # controls, lone surrogates, joiners, bidi marks, separators, tags, no characters
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
@@ -18,39 +14,12 @@ UNSEEN: Final = re.compile(  # controls, lone surrogates, joiners, bidi marks, s
 )
 
 
-# Rows.
-
-
-def row(label: str, text: str) -> str:
-    return f"  {label:{LABEL_COLUMN}}{text}".rstrip()
-
-
-def rows(label: str, text: str, column: int = LABEL_COLUMN) -> Iterator[str]:
-    """A long list in several rows, broken after its commas; what has no room in the last one is counted."""
-    lines, parts = [""], text.split(", ")
-    for at, part in enumerate(parts):
-        joined = f"{lines[-1]}, {part}" if lines[-1] else part
-        is_last, rest = len(lines) == ROW_COUNT_MAX, f", and {len(parts) - at} more"
-        if len(joined) + len(rest) * is_last <= LINE_CHARS_MAX - column or not lines[-1]:
-            lines[-1] = joined
-        elif is_last:
-            lines[-1] += rest
-            break
-        else:
-            lines[-1] += ","
-            lines.append(part)
-    return (f"  {'' if at else label:{column}}{cut(line)}".rstrip() for at, line in enumerate(lines))
-
-
-# Words.
-
-
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
+def counted(counts: Mapping[str, int]) -> list[str]:
+    return [f"{name} {count}" for name, count in counts.items()]
 
 
 def spaced(number: int) -> str:
@@ -76,3 +45,13 @@ def escaped(text: str) -> str:
 def code_of(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def near(name: str, known: Iterable[str], most: int = 1) -> str:
+    """The end of a complaint about an unknown name: what may have been meant, else a small choice."""
+    import difflib  # nobody who types well needs it
+
+    names = {each.lower(): each for each in known}
+    close = [names[each] for each in difflib.get_close_matches(name[:NAME_CHARS_MAX].lower(), names, most)]
+    listed = f"; known: {', '.join(names.values())}" if 0 < len(names) <= KNOWN_COUNT_MAX else ""
+    return f"; did you mean {' or '.join(close)}?" if close else listed

@@ -6,7 +6,7 @@ Law 2. Where the hashes of a block of steps differ, strict believes nothing that
 Law 3. A file edited by hand is relaxed: its hashes prove nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Class = Literal["same failure", "other failure", "passes", "diverged"]
 DIVERGED: Final = 4
 UNEXPECTED_PASS: Final = 1
-SEVEREST_FIRST: Final = (2, 4, 1, 3, 5)
 RECORDS_SHOWN: Final = 5
 
 
@@ -94,12 +93,6 @@ REMARKS: Final[dict[tuple[Class, str], str]] = {
     ("other failure", "fail"): "another one than was recorded",
     ("other failure", "pass"): "a failure where none was recorded",
 }
-
-
-def severest(codes: Iterable[int]) -> int:
-    """The exit code to end with when several apply."""
-    given = list(codes)
-    return next((code for code in SEVEREST_FIRST if code in given), 0)
 
 
 def trace_of(seed: SeedFile, *, relaxed: bool = False) -> Trace:

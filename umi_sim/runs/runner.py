@@ -27,6 +27,7 @@ from umi_sim.judge import equivalences
 from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.clock import SimClock
+from umi_sim.kernel.progress import NOW
 from umi_sim.record.items import Args, Item
 from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
@@ -91,6 +92,12 @@ class Run(Owner):
     healed_at_step: int = 0
     healed_step_max: int = sys.maxsize
     audit_rows: int = 0
+
+    def progress(self) -> tuple[int, int]:
+        """How many operations have begun, of how many that will come under faults; 0: nobody knows."""
+        is_drawn = self.phase == "safety" and not isinstance(self.source, Replay)
+        of = self.config.operations_max * len(self.config.agents) if is_drawn else 0
+        return self.world.tally.operations.total(), of
 
     def live(self) -> None:
         """All phases. Raises Broken, OutOfSteps, or whatever the memory raised."""
@@ -361,6 +368,7 @@ def run_of(
 
 def outcome_of(live: Run) -> Failure | None:
     """Live it to its end."""
+    NOW.within = live.progress
     try:
         live.world.begin()
         live.live()

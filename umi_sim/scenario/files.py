@@ -35,7 +35,6 @@ from umi_sim.formats.toml_reader import (
     is_whole,
     line,
     names,
-    near,
     put,
     rate,
     ratio,
@@ -50,7 +49,7 @@ from umi_sim.judge import equivalences
 from umi_sim.judge.invariants import RULES
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
-from umi_sim.kernel.wording import escaped
+from umi_sim.kernel.wording import escaped, near
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
@@ -67,7 +66,8 @@ def find(name_or_path: str) -> "Scenario":
     """A shipped scenario by its id, or the file at a path that ends in .toml."""
     known = shipped()
     if name_or_path not in known and not name_or_path.endswith(".toml"):
-        raise BadScenario(f"{shown(name_or_path)}: no such scenario{near(name_or_path, list(known), 99)}")
+        told = near(name_or_path, known) or "; umi-sim scenarios lists them"
+        raise BadScenario(f"{shown(name_or_path)}: no such scenario{told}")
     return load(known.get(name_or_path) or Path(name_or_path))
 
 

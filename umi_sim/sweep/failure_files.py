@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from umi_core.data import Owner
+from umi_sim.kernel.progress import at
 from umi_sim.runs import corpus
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import SeedFile
@@ -77,7 +78,8 @@ def shrink(totals: Totals, executor: Executor) -> str:
     todo = [found for found in kept(totals) if found.is_whole]
     try:
         futures = [executor.submit(shrunk, found.text) for found in todo]
-        for found, future in zip(todo, futures, strict=True):
+        for number, (found, future) in enumerate(zip(todo, futures, strict=True)):
+            at("sweep: shrinking", number, len(todo), unit="failure")
             if text := future.result():
                 totals.found[found.fingerprint] = attrs.evolve(found, text=text)
     except KeyboardInterrupt:

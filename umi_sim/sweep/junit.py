@@ -1,11 +1,12 @@
 """The outcome as JUnit XML: a test for each scenario, for each failure, new or earlier, and `harness`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from umi_sim.kernel.report import Line, Report, laid_out
 from umi_sim.kernel.wording import escaped, plural
 from umi_sim.sweep.report import apart_lines, found_lines, missed_line
 from umi_sim.sweep.totals import FOUND_COUNT_MAX, Outcome
@@ -49,7 +50,7 @@ def scenarios(outcome: Outcome) -> Iterator[Element]:
 def fingerprints(outcome: Outcome) -> Iterator[Element]:
     totals = outcome.totals
     for found in totals.in_order()[:FOUND_COUNT_MAX]:
-        text = "\n".join(found_lines(found, totals.hits[found.fingerprint]))
+        text = text_of(found_lines(found, totals.hits[found.fingerprint]))
         name = f"{found.rule.partition(' ')[0]}-{found.fingerprint}"
         yield case_of("fingerprint", name, "failure", f"{found.kind} {found.rule}: {found.message}", text)
 
@@ -65,11 +66,15 @@ def harness(outcome: Outcome) -> Element:
     """What makes the sweep itself doubtful."""
     totals = outcome.totals
     missed = [missed_line(each) for each in outcome.missed]
-    apart = [line for key in sorted(totals.apart) for line in apart_lines(totals.apart[key])]
+    apart = (line for key in sorted(totals.apart) for line in apart_lines(totals.apart[key]))
     doubts = [*totals.doubts(), *([f"{len(missed)} missed"] if missed else [])]
     if not doubts:
         return case_of("harness", "harness")
-    return case_of("harness", "harness", "error", ", ".join(doubts), "\n".join((*missed, *apart)))
+    return case_of("harness", "harness", "error", ", ".join(doubts), text_of((*missed, *apart)))
+
+
+def text_of(lines: Iterable[Line]) -> str:
+    return "\n".join(laid_out(Report("", lines)))
 
 
 def plain(text: str) -> str:

@@ -3,12 +3,14 @@
 Law 1. A pure function of the outcome: no time, no number of processes, nothing of the order of events.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.invariants import id_of
-from umi_sim.kernel.wording import counted, cut, escaped, plural, row, rows
+from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, whole
+from umi_sim.kernel.wording import counted, cut, plural
 from umi_sim.runs.corpus import Kept
 from umi_sim.scenario.files import Scenario
 from umi_sim.scenario.floors import Missed
@@ -16,42 +18,46 @@ from umi_sim.sweep import reached
 from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Outcome, Swept, Totals
 
 LOST_SHOWN: Final = 5
+MESSAGE_CHARS_MAX: Final = 240
 WORDS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
 
 
-def lines(outcome: Outcome) -> Iterator[str]:
-    """The report."""
+def report(outcome: Outcome, *, with_reached: bool = False) -> Report:
+    """The report; `with_reached`: with everything that was met, and what never was."""
     totals = outcome.totals
     runs = f"{plural(totals.runs, 'run')}, {plural(totals.steps, 'step')}"
-    yield f"{WORDS[outcome.result]} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
+    head = f"{WORDS[outcome.result]} sweep of {outcome.swept.told()}: {runs}, {failures(outcome)}"
+    more = reached_lines(outcome) if with_reached else ()
+    return Report(head, chain(lines(outcome), more), lambda: as_json(outcome), outcome.exit_code)
+
+
+def lines(outcome: Outcome) -> Iterator[Line]:
+    totals = outcome.totals
     if outcome.is_interrupted:
         yield row("stopped", "interrupted: this is what had been run by then")
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
-    for label, counts in (
-        ("replies", totals.replies),
-        ("excused", +totals.excused),
-        ("faults", totals.fired),
-    ):
+    told = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
+    for label, counts in told.items():
         if counts:
-            yield from rows(label, counted(in_order(counts)))
+            yield listed(label, counted(in_order(counts)))
     if never := [name for name in kinds_of(outcome.files.values()) if name not in totals.fired]:
-        yield from rows("never", ", ".join(never))
-    yield from rows("reached", ", ".join(shares(totals)))
+        yield listed("never", never)
+    yield listed("reached", list(shares(totals)))
     if outcome.swept.bases:
         yield row("fresh", f"from --base {', '.join(outcome.swept.bases)}")
-    yield row("gate", gate_line(totals))
+    yield row("gate", gate_told(totals))
     if totals.undecided:
         yield row("open", f"{totals.undecided} of {totals.followed} ids left undecided by the oracle")
-    yield from lost_lines(totals)
-    yield from kept_lines(outcome)
+    yield from lost_rows(totals)
+    yield from kept_rows(outcome)
     if outcome.missed:
         yield row("missed", f"{len(outcome.missed)} that so many runs must meet")
-        yield from (f"  {missed_line(each)}" for each in outcome.missed)
+        yield from (row("", missed_line(each)) for each in outcome.missed)
     for key in sorted(totals.apart):
-        yield ""
+        yield BLANK
         yield from apart_lines(totals.apart[key])
     for found in totals.in_order()[:FOUND_COUNT_MAX]:
-        yield ""
+        yield BLANK
         yield from found_lines(found, totals.hits[found.fingerprint])
 
 
@@ -59,11 +65,8 @@ def failures(outcome: Outcome) -> str:
     """What is wrong, most important first."""
     totals = outcome.totals
     found = f"{totals.failed} failed, {len(totals.found)} different" if totals.found else ""
-    old = (
-        f"{plural(len(outcome.still_failing), 'earlier failure')} still there"
-        if outcome.still_failing
-        else ""
-    )
+    still = len(outcome.still_failing)
+    old = f"{plural(still, 'earlier failure')} still there" if still else ""
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
     unseen = f"planted bug {' and '.join(outcome.unseen)} not seen" if outcome.unseen else ""
     nothing = "every promise kept" if totals.runs else "nothing was run"
@@ -73,28 +76,27 @@ def failures(outcome: Outcome) -> str:
 def shares(totals: Totals) -> Iterator[str]:
     """How much was reached of all that there is."""
     steps, replies = reached.steps(totals.marks), reached.replies(totals.marks)
-    yield f"{sum(bool(each.met) for each in steps)} of {len(steps)} steps"
+    yield f"{sum(bool(each.met) for each in steps)} of {len(steps)} workflow steps"
     for name, parts in (
-        ("things that steps can meet", steps), ("shapes of replies", replies),
+        ("answers and ends of workflow steps", steps), ("shapes of replies of the model", replies),
         ("rules", [reached.rules(totals.rules)]),
     ):  # fmt: skip
         met, possible = sum(len(each.met) for each in parts), sum(len(each.counts) for each in parts)
         yield f"{met} of {possible} {name}"
 
 
-def gate_line(totals: Totals) -> str:
+def gate_told(totals: Totals) -> str:
     again = f"{plural(totals.gated, 'run')} again in another process, from the record, with another draw"
     if totals.apart:
         return f"{again}: {len(totals.apart)} DIFFER"
     return f"{again}: same traces" if totals.gated else "no run: one seed in 20 is checked"
 
 
-def lost_lines(totals: Totals) -> Iterator[str]:
+def lost_rows(totals: Totals) -> Iterator[Row]:
     given = [totals.lost[key] for key in sorted(totals.lost)]
     if given:
         yield row("lost", plural(len(given), "run"))
-    for each in given[:LOST_SHOWN]:
-        yield escaped(cut(f"  {each.scenario} seed {each.seed}: {each.why}"))
+    yield from (row("", f"{each.scenario} seed {each.seed}: {each.why}") for each in given[:LOST_SHOWN])
 
 
 CANNOT_RUN: Final = "cannot run"
@@ -104,53 +106,50 @@ def class_of(kept: Kept) -> str:
     return kept.replayed.what if kept.replayed else "no end" if kept.is_endless else CANNOT_RUN
 
 
-def kept_lines(outcome: Outcome) -> Iterator[str]:
+def kept_rows(outcome: Outcome) -> Iterator[Row]:
     """What became of the files of earlier failures."""
     if not outcome.kept:
         return
     gone = sum(each.is_removed for each in outcome.kept)
+    bare = sum(class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept)
     counts = {
-        "still fail": len(outcome.still_failing),
-        "removed after three passes": gone,
-        "without items to replay": sum(
-            class_of(each) == CANNOT_RUN and bool(each.seed) for each in outcome.kept
-        ),
-        "cannot be read": len(outcome.unreadable),
-    }
+        "still fail": len(outcome.still_failing), "removed after three passes": gone,
+        "without items to replay": bare, "cannot be read": len(outcome.unreadable),
+    }  # fmt: skip
     said = "".join(f", {count} {what}" for what, count in counts.items() if count)
     yield row("earlier", f"{plural(len(outcome.kept), 'file')} of earlier failures replayed first{said}")
     for each in outcome.still_failing:
-        yield from earlier_lines(each)
-    yield from (escaped(cut(f"  {each.problem}")) for each in outcome.unreadable)
+        yield from earlier_rows(each)
+    yield from (row("", each.problem) for each in outcome.unreadable)
 
 
-def earlier_lines(kept: Kept) -> Iterator[str]:
+def earlier_rows(kept: Kept) -> Iterator[Row]:
     """What fails still: a bug that the file itself plants does so until the file is removed."""
-    bug = kept.seed.config.planted if kept.seed else None
-    planted = f"   (plants {bug}: remove it when you are done)" if bug else ""
-    yield escaped(f"  umi-sim replay {kept.path.as_posix()}{planted}")
+    yield whole("", f"umi-sim replay {kept.path.as_posix()}")
     if kept.replayed and (failure := kept.replayed.verdict.failure):
-        yield escaped(cut(f"    {failure.kind} {failure.rule_told}: {failure.message}"))
+        yield row("", cut(f"  {failure.kind} {failure.rule_told}: {failure.message}", MESSAGE_CHARS_MAX))
+    if kept.seed and (bug := kept.seed.config.planted):
+        yield row("", f"  it plants {bug}: remove it when you are done")
 
 
 def missed_line(missed: Missed) -> str:
     return f"{missed.scenario or 'all'}: {missed.what}"
 
 
-def apart_lines(apart: Apart) -> Iterator[str]:
+def apart_lines(apart: Apart) -> Iterator[Line]:
     yield f"FAIL nondeterminism {apart.rule} ({id_of(apart.rule)}): {apart.scenario} seed {apart.seed}"
-    yield row("repeat", repeat_apart(apart))
-    yield from (f"  {line}" for line in apart.lines)
+    yield whole("repeat", repeat_apart(apart))
+    yield from (whole("", line) for line in apart.lines)
 
 
 def repeat_apart(apart: Apart) -> str:
     return f"umi-sim sweep {apart.scenario} --seeds {apart.seed}"
 
 
-def found_lines(found: Found, hits: int) -> Iterator[str]:
-    yield escaped(cut(f"FAIL {found.kind} {found.rule}: {found.message}"))
+def found_lines(found: Found, hits: int) -> Iterator[Line]:
+    yield cut(f"FAIL {found.kind} {found.rule}: {found.message}", MESSAGE_CHARS_MAX)
     yield row("hits", f"{hits}, the smallest is {found.scenario} seed {found.seed}")
-    yield row("repeat", repeat_of(found))
+    yield whole("repeat", repeat_of(found))
 
 
 def repeat_of(found: Found) -> str:
@@ -177,31 +176,31 @@ def may_strike(kind: str, faults: Mapping[str, object] | None) -> bool:
 REACHED_COLUMN: Final = 26
 
 
-def reached_lines(outcome: Outcome) -> Iterator[str]:
+def reached_lines(outcome: Outcome) -> Iterator[Line]:
     """What was reached, each thing with its count; last, by name, all that never was."""
     marks, judged = outcome.totals.marks, outcome.totals.rules
     steps, replies, rules = reached.steps(marks), reached.replies(marks), reached.rules(judged)
-    yield from ("", "STEPS of workflows, and what they met")
-    yield from (line for each in steps for line in part_lines(each))
-    yield from ("", "REPLIES of the model: what parsers dropped, mended or decided")
-    yield from (line for each in replies for line in part_lines(each))
-    yield from ("", "RULES, and how often each had something to judge")
-    yield from (f"  {name:{REACHED_COLUMN}}{rules.counts[name]}" for name in rules.met)
+    yield from headed("STEPS of workflows, and what they met", map(part_row, steps))
+    yield from headed("REPLIES of the model: what parsers dropped, mended or decided", map(part_row, replies))
+    counts = (row(name, str(rules.counts[name]), column=REACHED_COLUMN) for name in rules.met)
+    yield from headed("RULES, and how often each had something to judge", counts)
     known = {f"{each.name}: {what}": None for each in (*steps, *replies) for what in each.counts}
-    yield from ("", "OTHER marks")
-    yield from (f"  {name}: {marks[name]}" for name in sorted(marks) if name not in known)
-    lacking = list(reached.never(marks, judged))
-    yield from ("", "NEVER reached" if lacking else "NEVER reached: nothing, all that is possible was met")
-    yield from (line for name, what in lacking for line in listed(name, what))
+    others = (row("", f"{name}: {marks[name]}") for name in sorted(marks) if name not in known)
+    yield from headed("OTHER marks", others)
+    never = list(reached.never(marks, judged))
+    lacking = (listed(name, what or ["never"], column=REACHED_COLUMN) for name, what in never)
+    yield from headed("NEVER reached" + ("" if never else ": nothing, all that is possible was met"), lacking)
 
 
-def part_lines(part: reached.Part) -> Iterator[str]:
-    return listed(part.name, [f"{what} {part.counts[what]}" for what in part.met])
+def headed(title: str, rows: Iterable[Row]) -> Iterator[Line]:
+    yield BLANK
+    yield title
+    yield from rows
 
 
-def listed(name: str, what: Sequence[str]) -> Iterator[str]:
-    """One row; a long one goes on below itself."""
-    return rows(name, ", ".join(what) or "never", REACHED_COLUMN)
+def part_row(part: reached.Part) -> Row:
+    met = [f"{what} {part.counts[what]}" for what in part.met]
+    return listed(part.name, met or ["never"], column=REACHED_COLUMN)
 
 
 # For programs.

@@ -15,9 +15,8 @@ from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Op
-from umi_sim.record.verdict import EXIT_CODES, HARNESS, INTERRUPTED, Failure, FailureKind, Verdict
+from umi_sim.record.verdict import EXIT_CODES, HARNESS, INTERRUPTED, Failure, FailureKind, Verdict, severest
 from umi_sim.runs.corpus import Kept
-from umi_sim.runs.replay import severest
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario import floors
 from umi_sim.scenario.files import Scenario

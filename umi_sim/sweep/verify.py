@@ -20,6 +20,7 @@ from umi_core.data import Data
 from umi_sim.explain import difference
 from umi_sim.formats.strict_json import compact
 from umi_sim.kernel import folders
+from umi_sim.kernel.progress import at
 from umi_sim.record import trace
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
@@ -30,6 +31,7 @@ from umi_sim.seedfile import item_json
 from umi_sim.seedfile.files import config_to_json
 
 DIGEST_BYTES: Final = 16
+CHUNK_COUNT: Final = 50  # seeds of one process
 NO_MORE: Final = "the traces were equal when repeated: what differs is not in the surroundings"
 SURROUNDINGS: Final[tuple[Mapping[str, str], ...]] = (
     {"PYTHONHASHSEED": "1", "OPENBLAS_CORETYPE": "Prescott", "TZ": "UTC", "LC_ALL": "C"},
@@ -85,20 +87,24 @@ def is_seed_file(name: str) -> bool:
 
 def pairs(name: str, seeds: Sequence[int]) -> list[tuple[Seen, Seen]]:
     """Each seed as two processes saw it."""
-    told = both(lambda folder: [f"{seeds[0]}..{seeds[-1]}"], name)
-    first, second = ([Seen(**json.loads(line)) for line in text.splitlines()] for text in told)
-    return list(zip(first, second, strict=True))
+    found: list[tuple[Seen, Seen]] = []
+    for start in range(0, len(seeds), CHUNK_COUNT):
+        at("verify", start, len(seeds), unit="seed")
+        some = seeds[start : start + CHUNK_COUNT]
+        told = both(lambda folder, some=some: [f"{some[0]}..{some[-1]}"], name)  # type: ignore[misc]  # bound now
+        first, second = ([Seen(**json.loads(line)) for line in text.splitlines()] for text in told)
+        found += zip(first, second, strict=True)
+    return found
 
 
-def where_apart(name: str, seed: int) -> list[str]:
-    """The layout of the first difference between two runs of a seed; both are run again."""
+def apart(name: str, seed: int) -> difference.Apart | None:
+    """The first difference between two runs of a seed; both are run again."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.trace") for number in range(len(SURROUNDINGS))]
         left = iter(paths)
         both(lambda _: [f"{seed}..{seed}", "--out", str(next(left))], name)
         first, second = map(trace.read, paths)
-        found = trace.first_difference(first, second)
-        return list(difference.layout(found, first, second)) if found else [NO_MORE]
+        return difference.apart(first, second)
 
 
 def both(args_in: Callable[[Path], list[str]], name: str) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from umi_sim.explain import difference
+from umi_sim.kernel.report import laid_out
 from umi_sim.record import trace
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario.files import Scenario
@@ -116,9 +117,8 @@ def where_apart(question: Plain, way: Way) -> Iterator[str]:
         for kind, each, path in zip(kinds, ways, paths, strict=True):
             asked(kind, {"do": "trace", "way": each, "out": path, **question})
         first, second = (trace.read(Path(path)) for path in paths)
-        found = trace.first_difference(first, second)
-        names = ("seed", way) if way != "fresh" else ("here", "elsewhere")
-        yield from difference.layout(found, first, second, names) if found else (EQUAL_AGAIN,)
+        found = difference.apart(first, second, ("seed", way) if way != "fresh" else ("here", "elsewhere"))
+        yield from laid_out(difference.report(found)) if found else (EQUAL_AGAIN,)
 
 
 def file_of(task: Mapping[str, Any]) -> Scenario:

@@ -334,7 +334,7 @@ def source_of(seed: SeedFile) -> Source:
     """The test file for a seed file. Raises CannotShow, and Unwritable for a value that has no literal."""
     tests, failure = tests_of(seed)
     failure = seed.failure or failure
-    writer = Writer(tests[0].life.scope)
+    writer = Writer(scope=tests[0].life.scope)
     writer.needs(Memory)
     body = [line for test in tests for line in function(test, writer, failure)]
     text = "\n".join([*heading(failure), *writer.head(), *body, ""])

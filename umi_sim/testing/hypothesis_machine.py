@@ -31,6 +31,7 @@ from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.inspector import Inspector
+from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record import fingerprint
@@ -215,11 +216,11 @@ def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
         return as_it_is(path, verdict)
     seed_file.write(path, done.seed)
     told = report.of_shrunk(done, f"umi-sim replay {path.as_posix()}", "", verdict.failure)
-    return len(done.seed.items), report.failed(told)
+    return len(done.seed.items), list(laid_out(report.failed(told)))
 
 
 def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
-    return len(verdict.items), list(report.lines(verdict, f"umi-sim replay {path.as_posix()}"))
+    return len(verdict.items), list(laid_out(report.of_run(verdict, f"umi-sim replay {path.as_posix()}")))
 
 
 def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:

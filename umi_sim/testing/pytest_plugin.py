@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import pytest
 
 if TYPE_CHECKING:
+    from umi_sim.kernel.report import Report
     from umi_sim.record.verdict import Verdict
     from umi_sim.runs.replay import Replayed
     from umi_sim.scenario.files import Scenario
@@ -199,8 +200,8 @@ class Life(Test):
             return
         command = join(["umi-sim", "run", shown(self.path), "--seed", str(self.seed)])
         path = kept(self.config, verdict)
-        small = smaller(self.config, verdict, path, command) if path else []
-        fail(small or report.lines(verdict, replay_of(path) if path else command, command))
+        small = smaller(self.config, verdict, path, command) if path else None
+        fail(small or report.of_run(verdict, replay_of(path) if path else command, command))
 
 
 class SeedFileCollector(pytest.File):
@@ -234,22 +235,22 @@ class Replay(Test):
             pytest.xfail(open_bug(seed))  # with --runxfail this returns, and the failure is told
         fail(self.told(seed, done))
 
-    def told(self, seed: "SeedFile", done: "Replayed") -> Sequence[str]:
+    def told(self, seed: "SeedFile", done: "Replayed") -> "Report":
         """The layout of a failure; of a failure that is gone, what to do now."""
         from umi_sim.explain import report
-        from umi_sim.kernel.wording import row
+        from umi_sim.kernel.report import Report, row, whole
 
         name = shown(self.path)
-        repeat = row("repeat", f"umi-sim replay {name}")
+        repeat, bless = whole("repeat", f"umi-sim replay {name}"), whole("next", f"umi-sim bless {name}")
         if done.what == "diverged":
-            bless = f"umi-sim bless {name}    if that is meant; pytest --umi-sim-relaxed compares less"
-            return [f"DIVERGED {name}: {done.why}", repeat, row("next", bless)]
+            told = row("", "if that is meant; pytest --umi-sim-relaxed compares less")
+            return Report(f"DIVERGED {name}: {done.why}", (repeat, bless, told))
         if done.verdict.failure is None:
-            bless = f"umi-sim bless {name}    then it must never come back"
-            return [f"UNEXPECTED PASS {name}: {done.why}", repeat, row("next", bless)]
+            told = row("", "then it must never come back")
+            return Report(f"UNEXPECTED PASS {name}: {done.why}", (repeat, bless, told))
         saved = kept(self.config, done.verdict) if done.what == "other failure" else None
-        first, *rest = report.lines(done.verdict, replay_of(saved or Path(name)))
-        return [first, row("replay", f"{name}: {done.what}: {done.why}"), *rest]
+        failed = report.of_run(done.verdict, replay_of(saved or Path(name)))
+        return Report(failed.head, (row("replay", f"{name}: {done.what}: {done.why}"), *failed.lines))
 
 
 KINDS: Final[dict[str, type[pytest.File]]] = {".toml": ScenarioCollector, ".json": SeedFileCollector}
@@ -261,9 +262,11 @@ def open_bug(seed: "SeedFile") -> str:
     return "; ".join(filter(None, ("open bug", history.ticket, history.notes)))
 
 
-def fail(lines: Iterable[str]) -> NoReturn:
-    """The lines, and no traceback."""
-    pytest.fail("\n".join(lines), pytrace=False)
+def fail(report: "Report") -> NoReturn:
+    """The report, and no traceback."""
+    from umi_sim.kernel.report import laid_out
+
+    pytest.fail("\n".join(laid_out(report)), pytrace=False)
 
 
 def shown(path: Path) -> str:
@@ -293,8 +296,8 @@ def replay_of(path: Path) -> str:
     return f"umi-sim replay {path.as_posix()}"
 
 
-def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> list[str]:
-    """Shrink what is kept, once for each failure, and tell that; empty if nothing can be shrunk."""
+def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str) -> "Report | None":
+    """Shrink what is kept, once for each failure, and tell that; None if nothing can be shrunk."""
     from umi_sim.explain import report
     from umi_sim.seedfile import files as seed_file
     from umi_sim.shrink import NothingToShrink, Shrunk, shrink_whole
@@ -304,7 +307,7 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
     try:
         done = Shrunk(seed) if seed.minimised else shrink_whole(seed, seconds_max=SHRINK_SECONDS_MAX)
     except NothingToShrink:
-        return []
+        return None
     if not seed.minimised:
         seed_file.write(path, done.seed)
     for other in done.others:

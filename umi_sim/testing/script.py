@@ -14,8 +14,9 @@ from typing import Any
 import attrs
 
 from umi_core.values import Scope
+from umi_sim.explain import report
 from umi_sim.explain.calls import usual_agent
-from umi_sim.explain.report import lines
+from umi_sim.kernel.report import laid_out
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.record.verdict import Verdict
@@ -68,7 +69,7 @@ class Script:
     def finish(self) -> Verdict:
         """Live the run, print its report, give its verdict."""
         verdict = run(self.config, self.items)
-        print("\n".join(lines(verdict, "the script above")))
+        print("\n".join(laid_out(report.of_run(verdict, "the script above"))))
         return verdict
 
 

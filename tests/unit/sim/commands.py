@@ -2,11 +2,15 @@
 
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 from click.testing import CliRunner, Result
 
+from umi_sim.cli import progress
 from umi_sim.cli.root import cli
+from umi_sim.kernel.report import WIDTH, Report, laid_out
 
+NEVER_MS: Final = 10**9
 OWN: Final = """
 [scenario]
 id = "own"
@@ -27,10 +31,16 @@ BAD: Final = (
 
 
 def umi(*args: str, said: str | bytes = "") -> Result:
-    """A command in this process, which ends as a command does; `said`: what stands on its standard input."""
-    result = CliRunner().invoke(cli, args, input=said)
+    """A command in this process, in a terminal of any width; `said`: what stands on its standard input."""
+    with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
+        result = CliRunner(env={"COLUMNS": "999"}).invoke(cli, args, input=said)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     return result
+
+
+def lines_of(report: Report, width: int = WIDTH) -> list[str]:
+    """A report as people see it."""
+    return list(laid_out(report, width))
 
 
 def refused(*args: str) -> str:

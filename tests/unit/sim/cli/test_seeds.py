@@ -37,7 +37,7 @@ def mend(path: str) -> None:
 
 
 def test_an_open_bug_is_kept_and_listed_with_its_ticket(path: str) -> None:
-    assert umi("corpus", "list").stdout.startswith(f"fail  {path}  ")
+    assert umi("corpus", "list").stdout.startswith(f"  fail     {path} ")
     refused = umi("corpus", "keep", path)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == f"umi-sim: {path}: an open bug needs a ticket: --ticket TEXT\n"
@@ -60,7 +60,7 @@ def test_a_mended_bug_is_blessed_and_stays_fixed(path: str) -> None:
 
 
 def test_what_passes_is_pruned_the_third_time(path: str) -> None:
-    assert umi("corpus", "prune").stdout == f"{'same failure':14}{path}\n"
+    assert umi("corpus", "prune").stdout == f"  same failure  {path}\n"
     mend(path)
     words = [umi("corpus", "prune").stdout.split()[0] for _ in range(3)]
     assert words == ["passes", "passes", "removed"]
@@ -140,5 +140,5 @@ def test_only_folders_are_listed_and_a_bad_file_is_told_with_its_reason(path: st
     told = umi("corpus", "prune")
     assert (told.exit_code, told.stdout) == (
         2,
-        f'unreadable    {path}: format: expected "umi-seed", so this is no seed file\n',
+        f'  unreadable  {path}: format: expected "umi-seed", so this is no seed file\n',
     )

@@ -2,6 +2,7 @@
 
 import attrs
 
+from tests.unit.sim.commands import lines_of
 from umi_core.values import Scope
 from umi_sim.explain import report
 from umi_sim.record.items import Item, Op
@@ -28,8 +29,8 @@ def test_the_step_that_failed_is_told_with_what_it_changed() -> None:
     assert verdict.failure is not None
     head, place, *_ = verdict.changed
     assert head == f"at step {verdict.failure.step}:"
-    assert place == "tiers.working.entries.k (b' 5', 1700000006000) -> (b'6', 1700003605010)"
-    lines = report.lines(verdict, "umi-sim replay FILE")
+    assert place == 'tiers.working.entries.k (b" 5", 1700000006000) -> (b"6", 1700003605010)'
+    lines = lines_of(report.of_run(verdict, "umi-sim replay FILE"))
     assert f"  changed  {head} {place}" in lines
 
 
@@ -37,7 +38,7 @@ def test_a_step_that_changed_nothing_is_passed_over() -> None:
     verdict = failed((SET, Op("o2", 6_000, "a", "get", {"key": "k"})), "get-alive-at-expiry")
     assert verdict.failure is not None
     assert verdict.changed[0] == f"at step {verdict.failure.step - 1}:"
-    assert "tiers.working.entries.k absent -> (b'1', 1700000006000)" in verdict.changed
+    assert 'tiers.working.entries.k absent -> (b"1", 1700000006000)' in verdict.changed
 
 
 def test_of_several_agents_the_one_is_named() -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sim.commands import refused, umi
+from tests.unit.sim.commands import lines_of, refused, umi
 from umi_core.codec import plain
 from umi_core.errors import Conflict
 from umi_core.messages.effects import Failed, Unknown
 from umi_sim.explain import difference
-from umi_sim.record import trace
+from umi_sim.kernel.report import WIDTH
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.runs import runner
 from umi_sim.scenario import files as scenario
@@ -29,9 +29,9 @@ def traced(*records: tuple[Any, ...]) -> Trace:
 
 
 def apart(first: Trace, second: Trace) -> list[str]:
-    found = trace.first_difference(first, second)
+    found = difference.apart(first, second)
     assert found is not None
-    return list(difference.layout(found, first, second))
+    return lines_of(difference.report(found), WIDTH)
 
 
 def test_the_first_field_that_differs_is_named_and_what_led_there_stands_side_by_side() -> None:
@@ -45,7 +45,7 @@ def test_the_first_field_that_differs_is_named_and_what_led_there_stands_side_by
         ["first", "second"],
         "0 a/wake#1 step \"Wake\" 0 a/wake#1 step \"Wake\"".split(),
         ["1", "o1", "reply", "done", "7", "|", "1", "o1", "reply", "failed", *lines[3].split()[10:]],
-        ["2", "a/wake#1", "step", '"Wake"', "|", "2", "o2", "op", '"len"', "()"],
+        ["2", "a/wake#1", "step", '"Wake"', "|", "2", "o2", "op", '"len"', "[]"],
     ]  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_only_the_last_records_before_are_shown() -> None:
 def test_what_a_model_said_moves_no_cursor() -> None:
     lines = apart(traced((Tag.ANSWER, "e", "model\x1b[2J", "x" * 999)), traced((Tag.ANSWER, "e", "\u202e")))
     assert all(line.isprintable() for line in lines)
-    assert max(map(len, lines)) <= 2 * difference.COLUMN_CHARS + 60
+    assert max(map(len, lines)) <= WIDTH
 
 
 def test_a_run_is_the_same_as_itself_however_it_is_named() -> None:

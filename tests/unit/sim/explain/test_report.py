@@ -6,14 +6,17 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.unit.sim.commands import lines_of
 from umi_core.values import Scope, Turn
 from umi_sim.explain import report
 from umi_sim.explain.calls import world_call
+from umi_sim.explain.records import in_lines
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel import wording
+from umi_sim.kernel.report import Report
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import AgentConfig
-from umi_sim.record.trace import Tag
+from umi_sim.record.trace import Record, Tag
 from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs import runner
 from umi_sim.scenario import files as scenario
@@ -59,31 +62,53 @@ def test_a_run_that_passed() -> None:
         memory={"working_entry_count_max": 4, "semantic_routing": True}, land=(3, 8), latency="spread",
         policy="random", faults={"storage_lost": (1, 4), "storage_full": (1, 4), "model_truncated": (1, 4)},
     )  # fmt: skip
-    assert report.lines(verdict(config=config), "umi-sim run storage_storm --seed 45") == [
+    told = report.of_run(verdict(config=config), "umi-sim run storage_storm --seed 45", with_details=True)
+    assert lines_of(told) == [
         "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
         "  repeat   umi-sim run storage_storm --seed 45",
         "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
-        "  config   swarm; 2 agents, 1 user, 4 keys, latency spread, schedule random",
-        "           not plain: working_entry_count_max 4, semantic_routing true, land 3/8, clock b -1 d",
-        "  faults   fired storage_lost 3",
-        "           silent storage_full; without effect model_truncated 1",
-        "  replies  52 done, 2 refused, 4 degradations (extract:one_note 4), 1 excused (crashed)",
-        "  phases   33 min of virtual time, healed at step 371, audit 19 rows, "
-        "second drain empty, restart equal",
-        "  marks    1 reached",
+        "  struck   storage_lost 3",
+        "           without effect: model_truncated 1",
+        "           switched on, and never struck: storage_full",
+        "  mode     swarm: each kind of fault is on or off by chance, with a rate of its own",
+        "  world    2 agents, 1 user, 4 keys",
+        "           latency spread: messages take up to two seconds, most of them far less, "
+        "and overtake each other",
+        "           schedule random: any event may go first, each as likely as the next",
+        "  unusual  working_entry_count_max 4, semantic_routing true, 3/8 of the pauses end on a deadline, "
+        "clock of b off by -1 d",
+        "  replies  52 done, 2 refused",
+        "  degraded extract:one_note 4",
+        "  excused  crashed 1",
+        "  phases   33 min of virtual time; faults until step 371, then all was healed "
+        "and 19 rows read back; a second drain and",
+        "           a restart changed nothing",
+        "  marks    1 rare place reached: --json lists them",
     ]
 
 
-def test_of_many_kinds_that_did_not_fire_the_number_is_enough() -> None:
-    rates = dict.fromkeys(list(KINDS)[: report.SILENT_COUNT_MAX + 1], (1, 4))
+def test_what_most_people_want_to_know_of_a_run_that_passed_is_five_lines() -> None:
+    assert lines_of(report.of_run(verdict(), "umi-sim run storage_storm --seed 45"), 81) == [
+        "PASS storage_storm seed 45: 3 operations, 3 faults, 412 steps, every promise kept",
+        "  repeat   umi-sim run storage_storm --seed 45",
+        "  trace    5f0c1d9be27a43f18c3ab29d6e0f7a51",
+        "  struck   storage_lost 3",
+        "  more     --details | umi-sim explain WORD, for any word that you see",
+    ]
+
+
+def test_of_many_kinds_that_did_not_strike_the_first_are_named_and_the_rest_counted() -> None:
+    rates = dict.fromkeys(list(KINDS)[: report.NEVER_COUNT_MAX + 1], (1, 4))
     config = attrs.evolve(CONFIG, faults=rates)
-    told = report.lines(verdict(config=config, fired={}, without_effect={}), "umi-sim run storm --seed 1")
-    assert "           silent 9 kinds" in told
+    told = report.of_run(verdict(config=config, fired={}, without_effect={}), "x", with_details=True)
+    lines = lines_of(told, 999)
+    assert "  struck   no fault" in lines
+    assert any(line.endswith(", and 1 more") for line in lines)
 
 
 def test_what_was_lost_is_listed() -> None:
     lost = "everything by storage_wiped at o3/read#1, 12 ms"
-    assert f"  lost     {lost}" in report.lines(verdict(losses=(lost,)), "umi-sim run loss --seed 1")
+    assert f"  lost     {lost}" in lines_of(report.of_run(verdict(losses=(lost,)), "x", with_details=True))
 
 
 def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
@@ -91,29 +116,29 @@ def test_a_run_of_one_kind_names_it_and_what_else_the_seed_decided() -> None:
         CONFIG, mode="one_kind", faults={"storage_torn": (1, 4)}, in_flight_max=3, start_ms=0, repeat=(0, 16),
         revise_every=5,
     )  # fmt: skip
-    assert report.lines(verdict(config=config), "umi-sim run")[3:5] == [
-        "  config   one_kind storage_torn; 1 agent, 1 user, 4 keys, latency instant, schedule fifo",
-        "           not plain: in_flight 3, start 0 ms, revisions every 5",
-    ]
+    lines = lines_of(report.of_run(verdict(config=config), "umi-sim run", with_details=True))
+    assert "  mode     one_kind storage_torn: a single kind of fault is on, and strikes often" in lines
+    told = "  unusual  3 requests in flight, start at 0 ms, new workflow revisions every 5 requests"
+    assert told in lines
 
 
 def test_a_run_that_failed() -> None:
     repeat = "umi-sim replay .umi-sim/ephemeral/acknowledged-is-durable-8ad16dbbe2cc.json"
-    assert report.lines(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45") == [
-        "FAIL safety acknowledged-is-durable (STO-1) at step 14: "
-        'acknowledged by o3, absent in the audit: person "Alice"',
+    told = report.of_run(verdict(FAILURE), repeat, "umi-sim run storage_storm --seed 45")
+    assert lines_of(told) == [
+        "FAIL safety acknowledged-is-durable (STO-1) at step 14",
+        "  promised what was acknowledged survives",
+        '  instead  acknowledged by o3, absent in the audit: person "Alice" - version 1 was due',
         f"  repeat   {repeat}",
         "  seed     umi-sim run storage_storm --seed 45",
         "  file     fingerprint 8ad16dbbe2cc",
         "",
         '  script   world = World("storage_storm", seed=45, plain=True, agents=["a"], mode="swarm")',
-        '           world.op("o1", "a", "set", key="k", value=b\'\\xff\', ttl_ms=None)',
+        '           world.op("o1", "a", "set", key="k", value=b"\\xff", ttl_ms=None)',
         '           world.op("o3", "a", "remember", text="Alice works at Acme.", at_ms=250)',
         '           world.fault("f1", "storage_lost", at="o3/commit#1", args={"told": "nothing"})',
         '           world.schedule("s1", take="o3", over="o1")',
         "           world.finish()",
-        "           # expected   version 1",
-        "           # got        None",
         "",
         "  events   step    6       0 ms  o3                 remember text='...'",
         "           step    7       0 ms  o3/extract#1       AskModel extract",
@@ -123,34 +148,42 @@ def test_a_run_that_failed() -> None:
     ]
 
 
+def test_of_two_long_values_the_place_where_they_differ_is_shown() -> None:
+    failure = attrs.evolve(FAILURE, expected="x" * 500 + "A", got="x" * 500 + "B")
+    lines = lines_of(report.of_run(verdict(failure), "x"))
+    assert f"  due      ...{'x' * report.ALIKE_CHARS_MAX}A" in lines
+    assert f"  came     ...{'x' * report.ALIKE_CHARS_MAX}B" in lines
+
+
 def long_lines(all_items: bool) -> list[str]:
     items = tuple(Op(f"o{n}", 1_000, "a", "remember", {"text": "x" * 500}) for n in range(100))
     tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))
     failure = attrs.evolve(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
     told = report.Told(CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", tail)
-    return report.failed(told, all_items=all_items)
+    return lines_of(report.failed(told, all_items=all_items))
 
 
 def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
     lines = long_lines(all_items=False)
     assert len(lines) < report.LINE_COUNT_MAX
     assert max(map(len, lines)) <= 2 * wording.LINE_CHARS_MAX
-    assert lines[6].endswith("# ... 88 items before: umi-sim show --all FILE")
+    assert any(line.endswith("# ... 88 items before: umi-sim show --all FILE") for line in lines)
 
 
 def test_all_items_are_shown_when_asked_for() -> None:
     assert sum("world.op(" in line for line in long_lines(all_items=True)) == 100
 
 
-def as_printed(lines: list[str]) -> Verdict:
+def as_printed(told: Report) -> Verdict:
     """The verdict of what stands under `script`, run as it is."""
+    lines = lines_of(told)
     begin = next(at for at, line in enumerate(lines) if line.startswith("  script"))
     end = next(at for at, line in enumerate(lines) if "world.finish()" in line)
     code = [line[11:] for line in lines[begin : end + 1]]
     names: dict[str, Any] = {"World": Script, "Turn": Turn}
     exec("\n".join(code).replace("world.finish()", "verdict = world.finish()"), names)
-    told: Verdict = names["verdict"]
-    return told
+    verdict: Verdict = names["verdict"]
+    return verdict
 
 
 @pytest.mark.parametrize(
@@ -173,15 +206,16 @@ def test_a_script_fails_as_it_is_printed(world: str, settings: dict[str, str]) -
 
 def test_of_a_run_without_items_nothing_is_left() -> None:
     none = {"op": 0, "fault": 0, "schedule": 0, "clock": 0}
-    told = report.shrunk_line(Minimised(4, none, none, one_minimal=True))
-    assert told == "nothing -> nothing in 4 runs, 1-minimal"
+    told = report.shrunk(Minimised(4, none, none, one_minimal=True))
+    assert told == "nothing -> nothing in 4 runs, none can be left out"
 
 
 def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
     config = scenario.draw(scenario.find("canary"), 0)
-    assert world_call(config) == 'world = World("canary", seed=0, agents=["a"], latency="instant")'
+    (told,) = lines_of(Report("", [world_call(config)]))
+    assert told.strip() == 'world = World("canary", seed=0, agents=["a"], latency="instant")'
     other = attrs.evolve(config, off=("progress",))
-    assert "plain=True" in world_call(other)
+    assert "plain=True" in world_call(other).parts
 
 
 def test_a_long_argument_is_not_cut() -> None:
@@ -203,10 +237,10 @@ def test_hostile_texts_stay_on_their_line() -> None:
         Op("o3", 1_000, "a", "remember", {"text": "\u202e\n\x1b[2J\ud800", "source": Turn("user", "\n")}),
     )
     failure = attrs.evolve(FAILURE, message="\x1b]0;owned\x07", expected="a\nb", got="\u2028")
-    text = "\n".join(report.lines(verdict(failure, items), "x"))
+    text = "\n".join(lines_of(report.of_run(verdict(failure, items), "x")))
     assert text.encode()
     assert not wording.UNSEEN.search(text.replace("\n", ""))
-    assert "FAIL safety acknowledged-is-durable (STO-1) at step 14: \\x1b]0;owned\\x07" in text
+    assert "  instead  \\x1b]0;owned\\x07\n" in text
 
 
 def test_a_crash_names_its_frames_without_folders() -> None:
@@ -214,22 +248,23 @@ def test_a_crash_names_its_frames_without_folders() -> None:
     crash = attrs.evolve(
         FAILURE, kind="crash", rule="crash", rule_id="crash", frame="umi_core.x", traceback=told
     )
-    lines = report.lines(verdict(crash), "x")
-    assert lines[0].startswith("FAIL crash crash at step 14: ")
-    assert lines[3:5] == ["  frame    umi_core.x", "           umi_core/tiers/core.py:7 put"]
+    lines = lines_of(report.of_run(verdict(crash), "x"))
+    assert lines[:2] == ["FAIL crash crash at step 14", f"  promised {report.CRASH}"]
+    frames = ["  frame    umi_core.x", "           umi_core/tiers/core.py:7 put"]
+    assert lines[lines.index(frames[0]) :][:2] == frames
     assert "/home" not in "\n".join(lines)
 
 
 def test_a_trace_is_one_line_for_each_record() -> None:
-    records = [
+    records: list[Record] = [
         [0, 0, Tag.OP, "o1", "a", 5_000, "set", ["k\n"]],
         [1, 1_500, Tag.STEP, "a", 5_000, "Wake", "a/wake#1"],
         [2, 1_500, Tag.MARK, "late answer"],
         [3, 1_500, 99, "from the future"],
     ]
-    lines = list(report.from_trace(records))
+    lines = lines_of(Report("", in_lines(records)))
     assert [line.split() for line in lines] == [
-        ["0", "1", "0", "ms", "a", "5", "000", "o1", "op", '"set"', '("k\\n",)'],
+        ["0", "1", "0", "ms", "a", "5", "000", "o1", "op", '"set"', '["k\\n"]'],
         ["1", "2", "1", "500", "ms", "a", "5", "000", "a/wake#1", "step", '"Wake"'],
         ["2", "2", "1", "500", "ms", "mark", '"late', 'answer"'],
         ["3", "2", "1", "500", "ms", "tag", "99", '"from', "the", 'future"'],

@@ -5,10 +5,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from tests.unit.sim.commands import umi
+from tests.unit.sim.commands import lines_of, umi
 from umi_sim.explain import playback
 from umi_sim.explain.playback import Playback, look
 from umi_sim.explain.stepper import LINE_COUNT_MAX, Stepper, bounded
+from umi_sim.kernel.report import Report
 from umi_sim.record.items import Fault, Item, Op
 from umi_sim.record.state_tree import NoSuchPath, Tree, changes, tree_at
 from umi_sim.runs import runner
@@ -29,7 +30,11 @@ FAILING = Playback(attrs.evolve(CONFIG, planted="lenient-counter-text"), ITEMS)
 def said(*commands: str, of: Playback = PLAYBACK) -> list[str]:
     """What the last of these commands says."""
     stepper = Stepper(of)
-    return [stepper.do(command) for command in commands][-1]
+    return [told(stepper, command) for command in commands][-1]
+
+
+def told(stepper: Stepper, command: str) -> list[str]:
+    return lines_of(stepper.do(command)[0])
 
 
 # The run.
@@ -109,51 +114,53 @@ def test_a_step_is_told_by_its_records() -> None:
     events = PLAYBACK.course().events
     stepper = Stepper(PLAYBACK)
     assert stepper.prompt() == f"0/{len(events)} start> "
-    lines = stepper.do("e o2")
+    lines = told(stepper, "e o2")
     assert stepper.prompt() == f"{events.index('o2') + 1}/{len(events)} o2> "
     assert [line.split()[4:] for line in lines] == [
-        ["o2", "op", '"remember"', '("Alice', "likes", 'tea.",)'], ["o2/extract#1", "effect", '"model"'],
+        ["o2", "op", '"remember"', '["Alice', "likes", 'tea."]'], ["o2/extract#1", "effect", '"model"'],
     ]  # fmt: skip
 
 
 def test_back_is_where_one_was() -> None:
     stepper = Stepper(PLAYBACK)
-    there = [(stepper.do("n"), stepper.do("d")) for _ in range(6)]
-    back = [(stepper.do(f"g {step}"), stepper.do("d")) for step in range(6, 0, -1)]
+    there = [(told(stepper, "n"), told(stepper, "d")) for _ in range(6)]
+    back = [(told(stepper, f"g {step}"), told(stepper, "d")) for step in range(6, 0, -1)]
     assert back[::-1] == there
-    assert stepper.do("p 1") == []
+    assert told(stepper, "p 1") == []
     assert stepper.step == 0
 
 
 def test_an_event_without_an_answer_is_where_it_was_sent() -> None:
     stepper = Stepper(PLAYBACK)
-    assert stepper.do("e o2/commit#1")[-1].endswith('o2/commit#1 effect "commit"')
-    assert stepper.do("n")[0].endswith('o2/commit#1 fault "f1" "storage_lost"')
+    assert told(stepper, "e o2/commit#1")[-1].endswith('o2/commit#1 effect "commit"')
+    assert told(stepper, "n")[0].endswith('o2/commit#1 fault "f1" "storage_lost"')
 
 
 def test_what_a_step_changed() -> None:
-    assert "memory.a.tiers.working.entries.a.b\\x1b absent -> (b' 5', 1700000015000)" in said("e o1", "d")
-    assert said("d") == ["nothing"]
+    change = 'memory.a.tiers.working.entries.a.b\\x1b absent -> (b" 5", 1700000015000)'
+    assert f"  {change}" in said("e o1", "d")
+    assert said("d") == ["  nothing"]
 
 
 def test_the_next_step_that_changes_a_path_is_found() -> None:
     stepper = Stepper(PLAYBACK)
-    assert stepper.do("f memory.a.tiers.working.entries")[-1].endswith("absent -> (b' 5', 1700000015000)")
+    assert told(stepper, "f memory.a.tiers.working.entries")[-1].endswith('absent -> (b" 5", 1700000015000)')
     assert stepper.course.events[stepper.step - 1] == "o1"
     stepper.do("f storage.rows")
     assert stepper.course.events[stepper.step - 1].startswith(("o2/commit", "a/wake", "a:"))
-    assert stepper.do("f config") == [f"config does not change after step {stepper.step}"]
+    assert told(stepper, "f config") == [f"  config does not change after step {stepper.step}"]
 
 
 def test_the_step_that_fails_says_so() -> None:
     lines = said("e o3", of=FAILING)
-    assert lines[-1].startswith("FAIL safety reference-agrees (REF-1) at step ")
+    assert lines[-1].startswith("  FAIL safety reference-agrees (REF-1) at step ")
 
 
 def test_a_value_is_shown_in_full_and_parts_line_by_line() -> None:
-    assert said("e o2", "s memory.a.phase") == ['"ready"']
+    assert said("e o2", "s memory.a.phase") == ['  "ready"']
     assert [line.split()[0] for line in said("s")] == ["memory", "storage", "oracle", "world", "config"]
-    assert bounded(list("x" * 100)) == [*"x" * (LINE_COUNT_MAX - 1), "and 71 more"]
+    assert lines_of(Report("", bounded(list("x" * 100))))[-2:] == ["x", "  and 71 more"]
+    assert len(bounded(list("x" * 100))) == LINE_COUNT_MAX
 
 
 @pytest.mark.parametrize(
@@ -171,7 +178,9 @@ def test_a_value_is_shown_in_full_and_parts_line_by_line() -> None:
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_line_and_moves_nothing(command: str, complaint: str) -> None:
     stepper = Stepper(PLAYBACK)
-    (line,) = stepper.do(command)
+    report, is_done = stepper.do(command)
+    assert not is_done
+    (line,) = lines_of(report, 999)
     assert complaint in line
     assert line.isprintable()
     assert stepper.step == 0
@@ -187,7 +196,7 @@ def file(own_folder: Path) -> str:
 
 
 def test_commands_come_from_a_pipe_and_are_printed(file: str) -> None:
-    result = umi("step", file, said="e o3\n\xff\nw\nq\nn\n".encode("latin-1"))
+    result = umi("step", file, said="e o3\nw\nq\nn\n")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0].endswith("start> e o3")
@@ -196,6 +205,13 @@ def test_commands_come_from_a_pipe_and_are_printed(file: str) -> None:
     ended = umi("step", file, said="n\n")
     assert ended.exit_code == 0
     assert ended.stdout.endswith("> \n")
+
+
+def test_the_first_command_of_a_pipe_that_cannot_be_done_ends_it(file: str) -> None:
+    result = umi("step", file, said="e o3\n\xff\nn\n".encode("latin-1"))
+    assert result.exit_code == 2
+    assert result.stdout.count("> ") == 2
+    assert result.stderr.startswith("umi-sim: command 2, ")
 
 
 def test_a_seed_can_be_stepped_through_too() -> None:

@@ -6,13 +6,14 @@ import shlex
 import click
 import pytest
 
-from tests.unit.sim.commands import umi
-from umi_sim.cli.explain import config_named
+from tests.unit.sim.commands import lines_of, refused, umi
+from umi_sim.cli.arguments import config_named
 from umi_sim.cli.root import cli
 from umi_sim.explain import words as explain
 from umi_sim.explain.words import UnknownName, bugs_of, page, places
 from umi_sim.faults.kinds import KINDS
 from umi_sim.judge.invariants import RULES, rule_named
+from umi_sim.kernel.report import as_object
 from umi_sim.runs.runner import run_once
 
 
@@ -22,20 +23,20 @@ def labelled(lines: list[str], label: str) -> str:
 
 
 def test_a_rule_is_told_on_one_screen() -> None:
-    lines = page("CAP-1")
+    lines = lines_of(page("CAP-1"))
     assert lines[0] == "space-accounting (CAP-1): totals are what a recount gives, within limits"
     labels = [line.split()[0] for line in lines[1:] if line[2:3].strip()]
     assert labels == ["seen", "checked", "page", "faults", "bugs", "bites"]
     assert "umi_core/invariants/tiers.py:" in labelled(lines, "checked")
     assert "model_text_damage" in labelled(lines, "faults")
     assert labelled(lines, "bugs").startswith("space-in-characters ")
-    assert page("space-accounting") == lines
+    assert lines_of(page("space-accounting")) == lines
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["CAP-1", "degradation-named"])
 def test_the_command_of_a_page_shows_the_rule_bite(rule: str) -> None:
-    lines = page(rule)
+    lines = lines_of(page(rule))
     _, name, scenario_name, *options = shlex.split(labelled(lines, "bites"))
     assert name == "run"
     config = config_named(click.Context(cli), shlex.join([scenario_name, *options]))
@@ -47,7 +48,7 @@ def test_the_command_of_a_page_shows_the_rule_bite(rule: str) -> None:
 
 def test_where_no_run_of_a_few_bites_the_hunt_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explain, "BITE_RUN_COUNT_MAX", 0)
-    assert labelled(page("TTL-1"), "bites") == "umi-sim mutants --only get-alive-at-expiry"
+    assert labelled(lines_of(page("TTL-1")), "bites") == "umi-sim mutants get-alive-at-expiry"
 
 
 def test_every_rule_that_is_checked_is_found_in_the_code() -> None:
@@ -62,18 +63,18 @@ def test_bugs_that_a_rule_finds_first_come_first() -> None:
 
 
 def test_faults_bugs_and_marks_have_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "all-or-nothing (STO-2)" in labelled(page("storage_torn"), "guards")
-    assert "ttl-boundary (TTL-1)" in page("get-alive-at-expiry")[2]
-    assert labelled(page("recover.settle: ok"), "floor") == "1/25 of the runs of doubt"
+    assert "all-or-nothing (STO-2)" in labelled(lines_of(page("storage_torn")), "guards")
+    assert "ttl-boundary (TTL-1)" in lines_of(page("get-alive-at-expiry"))[2]
+    assert labelled(lines_of(page("recover.settle: ok")), "floor") == "1/25 of the runs of doubt"
     monkeypatch.setattr(explain, "bite_of", lambda rule: None)
-    assert all(len(page(name)) <= 40 for name in explain.names())
+    assert all(len(lines_of(page(name))) <= 40 for name in explain.names())
 
 
 def test_of_an_unknown_name_the_nearest_are_told() -> None:
-    with pytest.raises(UnknownName, match="did you mean acknowledged-is-durable"):
+    with pytest.raises(UnknownName):
         page("acknowleged-is-durable")
-    with pytest.raises(UnknownName, match="TTL-2"):
-        page("ttl_2")
+    assert "did you mean acknowledged-is-durable" in refused("explain", "acknowleged-is-durable")
+    assert "TTL-2" in refused("explain", "ttl_2")
     result = umi("explain", "\x1b[31mnothing")
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
@@ -88,13 +89,13 @@ def test_a_seed_that_is_none_is_refused_by_what_was_typed() -> None:
 
 def test_without_a_name_all_rules_are_listed() -> None:
     lines = umi("explain").stdout.splitlines()
-    assert len(lines) == len(RULES) + 1
-    assert all(rule.id in line for rule, line in zip(RULES, lines, strict=False))
-    assert f"{len(KINDS)} faults" in lines[-1]
+    *told, last = lines
+    assert [line.split()[:2] for line in told] == [[rule.name, rule.id] for rule in RULES]
+    assert f"{len(KINDS)} faults" in last
 
 
 @pytest.mark.parametrize("kind", ["storage_torn", "model_timeout", "embed_zero", "agent_crash", "link_loss"])
 def test_a_fault_strikes_in_the_run_that_its_page_names(kind: str) -> None:
-    command = next(line for line in page(kind) if line.startswith("  see it"))
-    said = json.loads(umi(*command.split()[3:], "--json").stdout)
+    *_, see_it = page(kind).lines
+    said = json.loads(umi(*shlex.split(str(as_object([see_it])["see it"]))[1:], "--json").stdout)
     assert list(said["fired"]) == [kind]

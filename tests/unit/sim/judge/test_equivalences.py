@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from tests.unit.sim.commands import lines_of
 from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core.config import Config
 from umi_core.invariants.broken import Broken
@@ -17,7 +18,7 @@ from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import Get, Incr, Recall, Remember, Set
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.values import Turn
-from umi_sim.explain.report import lines
+from umi_sim.explain import report
 from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen
 from umi_sim.judge.equivalences.lives import Life, Recorder, Step
@@ -252,8 +253,9 @@ def test_plain_runs_restore_and_swarm_runs_draw_each_in_an_eighth_of_the_seeds()
 def test_a_run_tells_how_often_two_ways_met_and_a_seed_file_keeps_which() -> None:
     config = attrs.evolve(draw(find("working"), 3), equivalences=("E-REPLAY", "E-EXPIRE"))
     verdict = run(config)
-    told = next(line for line in lines(verdict, "") if "equal" in line)
-    assert f"E-REPLAY {verdict.steps}, E-EXPIRE " in told
+    lines = lines_of(report.of_run(verdict, "", with_details=True))
+    assert sum(f"(E-REPLAY): equal {verdict.steps} times" in line for line in lines) == 1
+    assert sum("(E-EXPIRE): equal " in line for line in lines) == 1
     again = seed_file.config_to_json(config)["equivalences"]
     assert list(again) == ["E-REPLAY", "E-EXPIRE"]
 

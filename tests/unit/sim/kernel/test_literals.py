@@ -47,7 +47,7 @@ NAMES: dict[str, Any] = {**vars(effects), **vars(inputs), **vars(values), "Confi
 
 def source(value: object) -> str:
     """A module that binds `value`."""
-    writer = Writer(SCOPE)
+    writer = Writer(scope=SCOPE)
     body = list(statement("value = ", writer.node(value)))
     return "\n".join([*writer.head(), *body, ""])
 
@@ -91,7 +91,7 @@ def test_equal_constants_stand_once() -> None:
 
 
 def test_what_is_default_is_left_out_and_few_fields_need_no_names() -> None:
-    writer = Writer(SCOPE)
+    writer = Writer(scope=SCOPE)
     assert flat(writer.node(Set("o1", "k", b"tea"))) == 'Set("o1", "k", b"tea")'
     assert flat(writer.node(Set("o1", "k", b"tea", ttl_ms=5))) == 'Set("o1", "k", b"tea", ttl_ms=5)'
     assert flat(writer.node(ADDRESS)) == 'Address(SCOPE, "entity", "ent_1")'
@@ -108,7 +108,7 @@ def test_what_is_not_of_umi_core_is_refused() -> None:
 
     for value in (object(), {"a": 1}, {1}, Wake2()):
         with pytest.raises(Unwritable):
-            Writer(SCOPE).node(value)
+            Writer(scope=SCOPE).node(value)
 
 
 @given(st.text())

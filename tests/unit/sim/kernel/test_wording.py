@@ -19,22 +19,6 @@ def test_a_terminal_obeys_nothing_that_was_said(text: str, expected: str) -> Non
     assert wording.escaped(text) == expected
 
 
-def test_a_long_list_breaks_after_its_commas() -> None:
-    found = list(wording.rows("faults", ", ".join(f"kind_number_{n}" for n in range(20))))
-    assert len(found) > 1
-    assert all(len(line) <= wording.LINE_CHARS_MAX for line in found)
-    assert all(line.endswith(",") for line in found[:-1])
-
-
-def test_what_has_no_room_in_a_long_list_is_counted_and_no_name_is_cut() -> None:
-    names = [f"kind_number_{n}" for n in range(200)]
-    found = list(wording.rows("never", ", ".join(names)))
-    assert len(found) == wording.ROW_COUNT_MAX
-    *shown, rest = " ".join(line[wording.LABEL_COLUMN + 2 :].strip() for line in found).split(", ")
-    assert shown == names[: len(shown)]
-    assert rest == f"and {len(names) - len(shown)} more"
-
-
 def test_what_is_too_long_is_cut_where_it_shows() -> None:
     assert wording.cut("x" * 120) == "x" * 120
     assert wording.cut("x" * 121) == "x" * 117 + "..."
@@ -56,4 +40,11 @@ def test_numbers_and_counts_have_one_form() -> None:
         "-1 234 567",
     ]
     assert [wording.plural(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
-    assert wording.counted({"a": 1, "b": 2}) == "a 1, b 2"
+    assert wording.counted({"a": 1, "b": 2}) == ["a 1", "b 2"]
+
+
+def test_an_unknown_name_is_told_with_what_may_have_been_meant_or_a_small_choice() -> None:
+    assert wording.near("agnets", ["agents", "faults"]) == "; did you mean agents?"
+    assert wording.near("x", ["agents", "faults"]) == "; known: agents, faults"
+    assert wording.near("x", map(str, range(99))) == ""
+    assert wording.near("ttl_2", ["TTL-1", "TTL-2"], 2) == "; did you mean TTL-2 or TTL-1?"

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from click.testing import CliRunner
 
-from umi_sim.cli.root import cli
+from tests.unit.sim.commands import umi
 from umi_sim.faults.kinds import KINDS
 from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
@@ -153,7 +152,7 @@ def test_summaries_add_up_in_any_order() -> None:
 
 
 def test_the_marks_of_all_scenarios_are_listed() -> None:
-    said = json.loads(CliRunner().invoke(cli, ["marks", "--json"]).stdout)
+    said = json.loads(umi("marks", "--json").stdout)
     assert {"mark": "recover.settle: ok", "scenario": "doubt", "floor": "1/25"} in said
-    lines = CliRunner().invoke(cli, ["marks"]).stdout.splitlines()
+    lines = umi("marks").stdout.splitlines()
     assert [line.split()[-2:] for line in lines] == [[row["scenario"], row["floor"]] for row in said]

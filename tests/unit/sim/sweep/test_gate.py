@@ -7,6 +7,7 @@ from typing import Final
 import attrs
 import pytest
 
+from tests.unit.sim.commands import lines_of
 from umi_sim.kernel import prng
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.verdict import Failure
@@ -81,7 +82,7 @@ def test_a_choice_by_the_hash_of_a_string_is_seen_by_another_process(
     assert apart.lines[0].startswith("first difference at record ")
     outcome = outcome_of(totals, Swept(), ())
     assert outcome.exit_code == 4
-    told = list(report.lines(outcome))
+    told = lines_of(report.report(outcome))
     assert f"FAIL nondeterminism same-seed-same-trace (DET-1): own.toml seed {GATED}" in told
     assert f"  repeat   umi-sim sweep own.toml --seeds {GATED}" in told
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from umi_sim.kernel.progress import NOW
 from umi_sim.runs.runner import run
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario.floors import Summary
-from umi_sim.sweep import journal, outside, progress
+from umi_sim.sweep import journal, outside
 from umi_sim.sweep.journal import Chunk, joined
 from umi_sim.sweep.plain import from_plain, to_plain
 from umi_sim.sweep.plan import CHUNK_COUNT, FRESH_COUNT_MAX, Plan, fresh_seed, source_of, target
@@ -229,22 +230,11 @@ def test_a_chunk_that_lost_something_is_tried_again_and_the_better_one_counts(tm
     assert journal.read(book.path)[lost.name].is_done
 
 
-def test_progress_is_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    times = iter([5_000, 20_000, 20_000, 21_000, 40_000, 40_000])
-    monkeypatch.setattr(outside.Stopwatch, "elapsed_ms", lambda self: next(times))
-    tell = progress.now_and_then(Progress(100))
-    for is_old in (True, False, False, False):
-        tell(chunk(), is_old)
-    assert capsys.readouterr().err == (
-        "20 of 100 runs, 0 a second, 160 s left, 0 failures, 0 marks\n"
-        "40 of 100 runs, 0 a second, 80 s left, 0 failures, 0 marks\n"
-    ).replace("160 s", "2 min")
-
-
-def test_progress_counts_the_time_down_where_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outside.Stopwatch, "elapsed_ms", lambda self: 30_000)
-    shown = Progress(None, minutes=2)
-    shown.add(chunk(), False)
-    assert shown.line() == "10 runs, 0 a second, 90 s left, 0 failures, 0 marks"
+def test_progress_tells_what_came_back_and_what_was_known_before() -> None:
+    so_far = Progress(100)
+    so_far.add(chunk(), True)
+    so_far.add(chunk(), False)
+    assert (NOW.done, NOW.of, NOW.unit) == (10, 90, "run")
+    assert NOW.note == "0 failures, 0 marks, 10 runs known before"
+    Progress(None, minutes=2).tell()
+    assert (NOW.of, NOW.seconds) == (0, 120)

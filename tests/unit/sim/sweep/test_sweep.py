@@ -19,7 +19,7 @@ import attrs
 import pytest
 from click.testing import Result
 
-from tests.unit.sim.commands import BAD, OWN, refused, umi
+from tests.unit.sim.commands import BAD, OWN, lines_of, refused, umi
 from umi_sim.scenario import floors
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, journal, report, worker_process
@@ -305,7 +305,7 @@ def test_a_canary_that_is_not_seen_as_what_it_is(canary: str, monkeypatch: pytes
 
 def test_what_the_oracle_gave_up_is_told_beside_what_it_followed() -> None:
     outcome = conductor.outcome_of(Totals(runs=1, followed=100, undecided=2), Swept(), ())
-    assert "  open     2 of 100 ids left undecided by the oracle" in report.lines(outcome)
+    assert "  open     2 of 100 ids left undecided by the oracle" in lines_of(report.report(outcome))
 
 
 def test_earlier_failures_come_first_and_go_when_they_have_passed_three_times() -> None:
@@ -372,13 +372,13 @@ def test_an_earlier_file_that_cannot_be_read_is_told() -> None:
     (folder / "x.json").write_text("{}")
     lines = sweep("own.toml", "--seeds", "0").stdout.splitlines()
     assert "  earlier  1 file of earlier failures replayed first, 1 cannot be read" in lines
-    assert any(line.startswith("  .umi-sim/ephemeral/x.json: format: ") for line in lines)
+    assert any(line.startswith("           .umi-sim/ephemeral/x.json: format: ") for line in lines)
 
 
 def test_what_was_reached_is_listed_by_row_and_last_what_never_was() -> None:
     told = sweep("own.toml", "--seeds", "0", "--reached").stdout
     met, _, never = told.partition("\nNEVER reached\n")
-    assert re.search(r"^  reached  \d+ of \d+ steps, \d+ of \d+ ", met, re.MULTILINE)
+    assert re.search(r"^  reached  \d+ of \d+ workflow steps, \d+ of \d+ ", met, re.MULTILINE)
     assert re.search(r"^  recover\.head +ok \d+$", met, re.MULTILINE)
     assert re.search(r"^  recover\.head +timeout, unavailable, retried$", never, re.MULTILINE)
     assert re.search(r"^  forget\.plan +never$", never, re.MULTILINE)

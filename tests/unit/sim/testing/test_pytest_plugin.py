@@ -150,8 +150,9 @@ def test_a_failure_is_told_in_our_layout_and_leaves_its_seed_file(pytester: Pyte
     told = result.outlines
     at = next(number for number, line in enumerate(told) if line.startswith("FAIL safety "))
     assert " broken[1] " in told[at - 1]
-    assert told[at + 1] == f"  repeat   umi-sim replay {path}"
-    assert told[at + 2].startswith("  seed     umi-sim run scenarios/broken.toml --seed 1")
+    repeated = told.index(f"  repeat   umi-sim replay {path}")
+    assert at < repeated < at + 5
+    assert told[repeated + 1].startswith("  seed     umi-sim run scenarios/broken.toml --seed 1")
     assert any(line.startswith("  shrunk   2 operations -> 2 in ") for line in told)
     assert not any("Traceback" in line or ".py:" in line for line in told)
     assert seed_file.read(path).minimised is not None

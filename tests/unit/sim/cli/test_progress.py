@@ -1,0 +1,55 @@
+"""Goal: whoever waits for more than two seconds is told where it is, in a line that lies about nothing."""
+
+import pytest
+
+from umi_sim.cli.progress import AFTER_MS, LONG_MS, PLAIN_MS, View, Watch
+from umi_sim.kernel.progress import Stage, at
+
+
+def test_a_line_tells_how_far_how_fast_and_how_long() -> None:
+    view = View()
+    assert view.line(Stage("sweep", 0, 400), 1_000) == "sweep: 0 of 400 runs, 0 ms so far"
+    told = view.line(Stage("sweep", 120, 400, note="0 failures"), 5_000)
+    assert told == "sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures"
+
+
+def test_what_is_slower_than_one_a_second_is_told_by_the_time_of_one() -> None:
+    view = View()
+    view.line(Stage("matrix", 0, 10), 0)
+    assert view.line(Stage("matrix", 2, 10), 9_000) == "matrix: 2 of 10 runs, 4 s each, 36 s left"
+
+
+def test_where_time_decides_it_is_counted_down() -> None:
+    view = View()
+    view.line(Stage("sweep", 0, 0, seconds=120), 0)
+    assert view.line(Stage("sweep", 10, 0, seconds=120), 30_000) == "sweep: 10 runs, 3 s each, 1 min left"
+
+
+def test_of_one_run_its_operations_are_told() -> None:
+    stage = Stage("smoke seed 42", unit="operation", within=lambda: (7, 50))
+    assert View().line(stage, 0).startswith("smoke seed 42: 7 of 50 operations")
+
+
+def test_what_ends_soon_says_nothing_and_a_plain_line_comes_now_and_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at("replay", 1, 4, unit="file")
+    watch = Watch(0)
+    watch.look(AFTER_MS - 1)
+    assert capsys.readouterr().err == ""
+    for ms in (AFTER_MS, AFTER_MS + 1, AFTER_MS + PLAIN_MS):
+        watch.look(ms)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert all(line.startswith("umi-sim: replay: 1 of 4 files") for line in said)
+
+
+def test_what_takes_minutes_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Watch(0)
+    at("sweep", 0, 1_000)
+    watch.look(0)
+    for second in range(10, 30, 10):
+        at("sweep", second, 1_000)
+        watch.look(second * 1_000)
+    assert LONG_MS < 900_000
+    assert capsys.readouterr().err.count("Ctrl-C ends it") == 1

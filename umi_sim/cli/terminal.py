@@ -1,0 +1,52 @@
+"""The terminal: how wide it is, whether it has colors, and what is written to it.
+
+Law 1. Standard output has the same bytes in every locale; color is for terminals.
+"""
+
+import os
+import sys
+from typing import Final
+
+import click
+
+from umi_sim.kernel.report import WIDTH
+
+WIDTH_MIN: Final = 40
+COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
+
+
+def width() -> int:
+    """As COLUMNS says, else as wide as the terminal is; WIDTH where there is none."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return max(int(columns), WIDTH_MIN)
+    try:
+        return max(os.get_terminal_size(1).columns or WIDTH, WIDTH_MIN)
+    except OSError:
+        return WIDTH
+
+
+def is_colored(no_color: bool) -> bool:
+    is_plain = no_color or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and not is_plain
+
+
+def in_color(line: str) -> str:
+    """A verdict with its word in color."""
+    word, blank, rest = line.partition(" ")
+    return click.style(word, fg=COLORS[word], bold=True) + blank + rest if word in COLORS else line
+
+
+def written(line: bytes, *, color: bool = False) -> bool:
+    """Whether somebody reads what is written; that nobody does any more is no verdict."""
+    if sys.stdout is None:  # closed before we began
+        return False
+    try:
+        click.echo(line, color=color)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter still flushes
+        return False
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
+    return True

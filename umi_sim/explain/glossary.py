@@ -1,0 +1,42 @@
+"""The glossary: what each word means that a command shows. One file, one entry for a word.
+
+glossary.toml has groups of words, each word with a sentence or two. Whoever shows a word without an entry is
+told so by a test, and whoever gives a word twice by this file.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+PATH: Final = Path(__file__).with_name("glossary.toml")
+
+
+class TwoMeanings(ValueError):
+    """A word stands in two groups; the message names it and them."""
+
+
+@cache
+def groups() -> Mapping[str, Mapping[str, str]]:
+    """The words with their meanings, by group."""
+    return tomllib.loads(PATH.read_text("utf-8"))
+
+
+@cache
+def meanings() -> Mapping[str, str]:
+    """All words with their meanings. Raises TwoMeanings."""
+    found: dict[str, str] = {}
+    for group, words in groups().items():
+        for word, meaning in words.items():
+            if word in found:
+                raise TwoMeanings(
+                    f"{PATH.name}: {word} stands in {group} and in another group: one meaning, one entry"
+                )
+            found[word] = meaning
+    return found
+
+
+def meaning(word: str) -> str:
+    """The first sentence about a word, without its end. Raises KeyError."""
+    return meanings()[word].split(". ")[0].removesuffix(".")

@@ -1,0 +1,71 @@
+"""Records of a trace, told: in a line, in half a line, and as plain data."""
+
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from typing import Final
+
+from umi_sim.kernel.literals import literal
+from umi_sim.kernel.report import Row, row
+from umi_sim.kernel.wording import LINE_CHARS_MAX, cut, spaced
+from umi_sim.record.trace import Field, Record, Tag
+from umi_sim.record.trace_fields import COLUMNS, REST, TAG, field_name, hex_or_literal, outcome_word
+
+EVENT_COLUMN: Final = 18
+HANG: Final = 8
+
+
+def is_step(record: Record) -> bool:
+    """Whether the memory is stepped with this: a request, an answer, or the time alone."""
+    return record[TAG] in (Tag.OP, Tag.STEP)
+
+
+def event_of(record: Record) -> str:
+    """The name of the event that a step delivers, without its leg."""
+    return str(record[3] if record[TAG] == Tag.OP else record[6]).replace("/answer", "")
+
+
+def name_of(record: Record) -> str:
+    tag = record[TAG]
+    return Tag(tag).name.lower() if isinstance(tag, int) and tag in list(Tag) else f"tag {tag!r}"
+
+
+def told(record: Record) -> tuple[str, object, str, str]:
+    """The agent, what its clock reads, the event, and what happened."""
+    tag, fields = record[TAG], record[TAG + 1 :]
+    places = COLUMNS.get(tag if isinstance(tag, int) else 0, REST)
+    agent, reading, event = (fields[place] if place < len(fields) else "" for place in places[:3])
+    said = [hex_or_literal(tag, fields[place]) for place in places[3:] if place < len(fields)]
+    if tag == Tag.REPLY:
+        said = [outcome_word(record), *map(literal, fields[2:])]
+    return str(agent), reading, str(event), " ".join((name_of(record), *said))
+
+
+def in_column(record: Record | None) -> str:
+    """Its number, its event or agent, and what it tells."""
+    if record is None:
+        return "(ended)"
+    agent, _, event, said = told(record)
+    return " ".join(filter(None, (f"{literal(record[0]):>5}", event or agent, said)))
+
+
+def in_lines(records: Iterable[Record]) -> Iterator[Row]:
+    """A line for each: its number, step, world time, agent with its reading, event, and what it tells."""
+    kept = list(records)
+    for record, step in zip(kept, accumulate(map(is_step, kept)), strict=True):
+        agent, reading, event, said = told(record)
+        clock = f"{agent} {spaced(reading)}" if isinstance(reading, int) else agent
+        place = f"{record[0]!s:>6} {step:>5} {spaced(int(str(record[1]))):>17} ms  {clock:19}"
+        yield row("", cut(f"{place}  {event:{EVENT_COLUMN}} {said}", 2 * LINE_CHARS_MAX), hang=HANG, column=0)
+
+
+def as_object(record: Record) -> dict[str, object]:
+    """Its fields by name; bytes as hex digits."""
+    return {field_name(record, at): plain(field) for at, field in enumerate(record)} | {
+        "tag": name_of(record)
+    }
+
+
+def plain(field: Field) -> object:
+    if isinstance(field, list | tuple):
+        return [plain(each) for each in field]
+    return field.hex() if isinstance(field, bytes) else field

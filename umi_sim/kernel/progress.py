@@ -1,0 +1,40 @@
+"""Progress: where something long is, for whoever waits for it. Nothing that is computed depends on it.
+
+    at("shrinking", 31, note="8 items left")     says whoever computes
+    NOW                                          is read now and then by a command, which knows the time
+
+Law. To say it costs no more than to assign it.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+
+
+@attrs.define
+class Stage(Owner):
+    """What is being done, and how much of it; `of` 0: nobody knows. `seconds`: it ends then, come what may.
+
+    `within`: how many operations the run under way has begun, of how many if that is known; it is shown
+    where operations are the unit.
+    """
+
+    doing: str = ""
+    done: int = 0
+    of: int = 0
+    unit: str = "run"
+    note: str = ""
+    seconds: int = 0
+    within: Callable[[], tuple[int, int]] = lambda: (0, 0)
+
+
+NOW: Final = Stage()
+
+
+def at(
+    doing: str, done: int = 0, of: int = 0, *, unit: str = "run", note: str = "", seconds: int = 0
+) -> None:
+    NOW.doing, NOW.done, NOW.of, NOW.unit, NOW.note, NOW.seconds = doing, done, of, unit, note, seconds
