@@ -71,7 +71,7 @@ item = next(it for it in verdict.items if isinstance(it, Fault))
 print(json.dumps({
     "module": KINDS[NAME].__module__,
     "fired": list(verdict.fired),
-    "kept": item_json.from_json(item_json.to_json(item), "") == item,
+    "kept": item_json.from_json(item_json.to_json(item)) == item,
     "args": list(item.args),
     "schema": NAME in text(),
     "page": page(NAME)[0],
