@@ -14,15 +14,13 @@ from umi_core.data import Data
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
-from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
-from umi_sim.mutants import planted
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
-from umi_sim.record.trace import Record, Tag, Trace, decode
+from umi_sim.record.trace import Record, Tag, decode
 from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import Run, outcome_of, run_of
+from umi_sim.runs.runner import Run, begun, outcome_of
 from umi_sim.services.storage import SimStorage
 
 HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is told elsewhere already
@@ -84,10 +82,8 @@ class Playback(Data):
     @contextmanager
     def begun(self) -> Iterator[tuple[Run, Watcher]]:
         """The run before its first step; the bug that its memory has is there until the block ends."""
-        with planted(self.config.planted, BUILT_IN) as registry:
-            watcher = Watcher(self.config)
-            live = run_of(self.config, self.items, watcher, registry=registry)
-            live.world.trace = Trace(keep_all=True)
+        watcher = Watcher(self.config)
+        with begun(self.config, self.items, inspector=watcher, keep_trace=True) as live:
             yield live, watcher
 
     def course(self) -> Course:

@@ -16,7 +16,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, Final, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import attrs
 
@@ -115,19 +126,19 @@ def whole(low: int = 0, high: int = COUNT_MAX) -> Schema:
     return Schema(read, lambda: {"type": "integer", "minimum": low, "maximum": high})
 
 
-def text(pattern: str = "(?s).*", what: str = "text") -> Schema:
+def text(pattern: str = "(?s).*", what: str = "text", bytes_max: int = TEXT_BYTES_MAX) -> Schema:
     compiled = re.compile(pattern)
 
     def read(value: Json) -> Any:
-        is_good = isinstance(value, str) and not is_large(value) and compiled.fullmatch(value)
+        is_good = isinstance(value, str) and not is_large(value, bytes_max) and compiled.fullmatch(value)
         return value if is_good else fail(what, value)
 
     return Schema(read, lambda: text_rule(pattern))
 
 
-def is_large(value: str) -> bool:
-    if 3 * len(value) > TEXT_BYTES_MAX and len(value.encode(errors="surrogatepass")) > TEXT_BYTES_MAX:
-        wrong(f"expected text of at most {TEXT_BYTES_MAX} bytes, got more")
+def is_large(value: str, bytes_max: int = TEXT_BYTES_MAX) -> bool:
+    if 3 * len(value) > bytes_max and len(value.encode(errors="surrogatepass")) > bytes_max:
+        wrong(f"expected text of at most {bytes_max} bytes, got more")
     return False
 
 
@@ -187,6 +198,7 @@ OBJECT: Final = Schema(as_object, lambda: {"type": "object"}, dict)
 ANY: Final = Schema(lambda value: value, dict)
 DIGITS: Final = text("[0-9]{1,20}", "a seed in digits")
 SEED: Final = Schema(read_seed, DIGITS.rule, str)  # as text, so that no reader loses bits of it
+Seed = Annotated[int, SEED]
 RATIO: Final = Schema(
     read_ratio, text("[0-9]{1,10}/[0-9]{1,10}").rule, lambda ratio: f"{ratio[0]}/{ratio[1]}"
 )

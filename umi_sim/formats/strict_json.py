@@ -7,7 +7,7 @@ Law 2. Whole numbers of at most 19 digits, no key twice, no NaN.
 import json
 import re
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import BinaryIO, Final, NoReturn
 
 from umi_sim.formats.schema import Json, shown, wrong
 
@@ -84,10 +84,15 @@ def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 def bytes_of(path: Path, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     """A file, or one byte more of it than is allowed. Raises OSError, with `strerror`."""
+    with opened(path) as file:
+        return file.read(bytes_max + 1)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to read. Raises OSError, with `strerror`."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise OSError(0, "not a file")
-        with path.open("rb") as file:
-            return file.read(bytes_max + 1)
+        return path.open("rb")
     except ValueError as error:  # a name that no file can have
         raise OSError(0, str(error)) from None
