@@ -6,15 +6,23 @@ from typing import Annotated, Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import bad_scope
 from umi_core.values import Scope
-from umi_sim.formats.schema import Schema, several, text, then, whole
+from umi_sim.formats.schema import Schema, several, text, then, whole, wrong
 from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import AgentName
 
 PAUSE_MS_MAX = 2_000
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
+
+
+def scope_of(parts: tuple[str, str]) -> Scope:
+    error = bad_scope(scope := Scope(*parts))
+    return scope if error is None else wrong(str(error))
+
+
 SCOPE: Final = Schema(
-    then(SCOPE_PARTS, lambda parts: Scope(*parts)).read, SCOPE_PARTS.rule, lambda it: [it.user, it.agent]
+    then(SCOPE_PARTS, scope_of).read, SCOPE_PARTS.rule, lambda scope: [scope.user, scope.agent]
 )
 
 

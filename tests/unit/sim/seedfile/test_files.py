@@ -160,7 +160,7 @@ def test_of_a_shrunk_file_too_large_the_answers_go_then_the_original(
 def test_a_resolved_configuration_survives_its_file() -> None:
     config = attrs.evolve(
         PLAIN, scenario="smoke", seed=2**64 - 1, mode="swarm", memory={"semantic_routing": True},
-        agents=(AgentConfig("a", Scope("u", "\ud800"), -5), AgentConfig("b", Scope("u", "b"))),
+        agents=(AgentConfig("a", Scope("u", "日"), -5), AgentConfig("b", Scope("u", "b"))),
         weights={"set": 3}, faults={"storage_lost": (3, 1024)}, planted="get-alive-at-expiry",
         off=("ttl-boundary",), policy="pct(4)", revise_every=9, steps_max=77,
     )  # fmt: skip
@@ -274,6 +274,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (changed('"memory":{}', '"memory":{"auto_rebalance":1}'), "auto_rebalance: expected true or false, got"),
     (changed('"memory":{}', '"planted":"sleep"'), 'config.planted: unknown mutant "sleep"'),
     (changed('"scope":["u1","a1"]', '"scope":["u1"]'), "config.agents[0].scope: expected [user, agent]"),
+    (changed('"scope":["u1","a1"]', '"scope":["u1",""]'), "config.agents[0].scope: agent: "),
     (changed('"items":[', '"items":["o1",'), 'items[0]: expected keys with values, got "o1"'),
     (op(kind="call"), 'items[0].kind: unknown kind "call"; known: op, fault, schedule, clock'),
     (op(id="O1"), 'items[0].id: expected a letter and at most 6 digits, got "O1"'),

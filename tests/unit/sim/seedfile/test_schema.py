@@ -94,6 +94,7 @@ DEPENDENT = re.compile(
     r"is the id of entry|unknown agent|expected different names|unknown scenario|a ratio \"n/d\" with"
     r"|a rate between|when unpacked|a seed up to|lone surrogates|pairs of hex digits|written for a newer"
     r"|config\.memory: |has more than 19 digits|of at most 262144 bytes|packed with zlib"
+    r"|bytes without control characters"
 )
 
 
