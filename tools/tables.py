@@ -1,10 +1,14 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
+import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from tools.house import LAYERS
 from umi_core.config import OPTIONS, Config
+from umi_core.engine.facts import Fact
 from umi_core.engine.workflow import Degrade, OnFailure, Step
 from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
@@ -87,7 +91,7 @@ def workflows() -> str:
     parts = [
         "# Workflows\n\n"
         "Every operation that asks the world is one of these tables, read from top to bottom.\n"
-        "`retry n` means n attempts in all.\n"
+        "`retry n` means n attempts in all. All of it can be [changed from outside](extending.md).\n"
     ]
     head = ("row", "needs", "learns", "asks", "on failure")
     for workflow in WORKFLOWS:
@@ -98,8 +102,12 @@ def workflows() -> str:
 
 def workflow_row(row: Step) -> tuple[str, ...]:
     effect = EFFECT_NAMES[row.effect] if row.effect else ""
-    each = f", for each of {row.each}" if row.each else ""
-    return row.id, ", ".join(row.requires), ", ".join(row.produces), effect + each, policy(row.on_failure)
+    each = f", for each of {row.each.name}" if row.each else ""
+    return row.id, names(row.requires), names(row.produces), effect + each, policy(row.on_failure)
+
+
+def names(facts: Iterable[Fact[Any]]) -> str:
+    return ", ".join(fact.name for fact in facts)
 
 
 def policy(rule: OnFailure | None) -> str:
@@ -169,9 +177,37 @@ def invariants() -> str:
     )
 
 
+BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms -->\n"
+
+
+def architecture() -> str:
+    """The page as it is, with its pictures of both packages drawn anew."""
+    before, _, rest = (DOCS / "architecture.md").read_text().partition(BEGIN)
+    return before + BEGIN + rooms() + END + rest.partition(END)[2]
+
+
+def rooms() -> str:
+    """Both packages as `ls` shows them, each file or folder below those that it imports."""
+    parts = []
+    for package, layers in LAYERS.items():
+        lines = (f"    {shown(package, name)}" for layer in layers for name in layer)
+        parts.append(f"```text\n{package}/\n" + "\n".join(lines) + "\n```\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def shown(package: str, name: str) -> str:
+    """A file or a folder, with the first sentence that it says of itself."""
+    path = DOCS.parent / package / name
+    is_folder = path.is_dir()
+    source = (path / "__init__.py" if is_folder else path.with_suffix(".py")).read_text()
+    said = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
+    return f"{name + '/' if is_folder else name + '.py':<18} {said}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
+    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants,
+    "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 
 if __name__ == "__main__":

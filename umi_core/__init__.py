@@ -10,9 +10,7 @@
     data.py         how values are compared and shown
     limits.py       every bound
     config.py       every setting, with its range
-    workflow.py     operations as tables, and their revisions
-    engine.py       runs the rows of operations
-    hooks.py        interceptors around effects
+    engine/         operations as tables, their revisions, interceptors, and what runs them
     workflows/      one file per operation
     requests.py     what is wrong with a request
     tiers/          core, working, session, archive

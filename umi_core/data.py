@@ -17,6 +17,7 @@ class Data:
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # of Generic, where a value has a type parameter
         share(cls, Data)
 
     def __eq__(self, other: object) -> bool:

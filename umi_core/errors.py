@@ -363,7 +363,7 @@ class TooBusy(Error):
 
 @attrs.frozen
 class StepFailed(Error):
-    """A row gave up; which one, why, and after how many attempts."""
+    """A step gave up; which one, why, and after how many attempts. What its hooks did stands beside it."""
 
     tag = 546
     sentence: ClassVar[str] = "step {step} failed: {kind} after {attempts} attempts"

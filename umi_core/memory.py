@@ -12,9 +12,11 @@ import attrs
 from umi_core import codec, core_reads
 from umi_core.config import Config
 from umi_core.domains import bad_scope
+from umi_core.engine import lifecycle
+from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.interceptors import Interceptor
-from umi_core.engine.lifecycle import Engine
 from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import EPOCH
 from umi_core.errors import BadConfig, Deposed, Rejected, StateDamaged, TooBusy
 from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
@@ -30,11 +32,13 @@ from umi_core.messages.requests import (
     bad_request,
     is_working,
 )
-from umi_core.state import Facts, Operation, State
+from umi_core.state import Operation, State
 from umi_core.text import shown
 from umi_core.tiers import working
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
+from umi_core.workflows.commits import REQUEST, REQUEST_KEY
+from umi_core.workflows.recover import FITS
 
 REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
 
@@ -70,13 +74,13 @@ class Memory:
         engine = Engine(self.state, self.registry)
         if self.state.phase == "new":
             self.state.phase = "recovering"
-            engine.begin("recover", None, {})
-        engine.handle_due()
+            lifecycle.begin(engine, "recover", None, {})
+        lifecycle.handle_due(engine)
         self.rebalance_if_due(engine)
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
-            engine.resume(value)  # type: ignore[arg-type]
+            lifecycle.resume(engine, value)  # type: ignore[arg-type]
         self.release(engine)
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
@@ -120,7 +124,7 @@ class Memory:
         elif isinstance(request, CoreRead):
             engine.effects.append(Reply(request.op_id, core_reads.answer(request, self.state)))
         else:
-            engine.begin(request.workflow, request.op_id, given(request))
+            lifecycle.begin(engine, request.workflow, request.op_id, given(request))
 
     def barred(self) -> Outcome | None:
         """Why archive and core answer nothing in this life, or None."""
@@ -159,10 +163,9 @@ class Memory:
     def recovered(self, engine: Engine) -> None:
         ended = engine.ended
         assert ended is not None
-        epoch = ended.facts["epoch"]
-        assert isinstance(epoch, int)
-        self.state.epoch = epoch
-        self.state.phase = "ready" if ended.facts["fits"] else "unfit"
+        known = facts_of(ended)
+        self.state.epoch = known[EPOCH]
+        self.state.phase = "ready" if known[FITS] else "unfit"
 
     # Background work.
 
@@ -175,7 +178,8 @@ class Memory:
         state = self.state
         due_ms = state.tiers.access.ran_ms + state.config.rebalance_interval_ms
         if self.wants_rebalance() and state.seen_ms >= due_ms:
-            engine.begin("rebalance", None, {"request": None})
+            state.tiers.access = attrs.evolve(state.tiers.access, ran_ms=state.seen_ms)  # whatever comes now
+            lifecycle.begin(engine, "rebalance", None, REQUEST(None))
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 
@@ -187,7 +191,15 @@ class Memory:
         self.registry = registry
 
     def intercept(self, interceptor: Interceptor) -> None:
+        """Operations that begin from now on are intercepted. Raises Rejected for a name that is there."""
         self.use(self.registry.with_interceptor(interceptor))
+
+    def dispose(self, name: str) -> bool:
+        """Operations that begin from now on are not; False if there is none of this name any more."""
+        is_there = name in self.registry.generations[-1].named
+        if is_there:
+            self.use(self.registry.without_interceptor(name))
+        return is_there
 
     # The whole state.
 
@@ -223,11 +235,10 @@ def kept(request: WorkflowRequest | CoreRead) -> WorkflowRequest | CoreRead:
     return attrs.evolve(request, turns=shown_turns(request.turns)[::-1])
 
 
-def given(request: WorkflowRequest) -> Facts:
-    facts: Facts = {"request": request}
-    if hasattr(request, "request_key"):
-        facts["request_key"] = request.request_key
-    return facts
+def given(request: WorkflowRequest) -> dict[str, object]:
+    """The facts that its operation begins with."""
+    key = REQUEST_KEY(request.request_key) if hasattr(request, "request_key") else {}
+    return REQUEST(request) | key
 
 
 def is_running(workflow: str, state: State) -> bool:

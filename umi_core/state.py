@@ -6,14 +6,12 @@ changed in place, because nothing ever waits while it is used.
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Final, Literal
 
 import attrs
 
 from umi_core.config import Config
-from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, Degraded, Embed, HookNote, ModelCall, OpId
+from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall, OpId
 from umi_core.messages.requests import CoreRead, WorkflowRequest
 from umi_core.rows import Row
 from umi_core.tiers.archive import AccessTable
@@ -23,10 +21,8 @@ from umi_core.tiers.session import SessionInfo
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import RoutingDecision, Scope
 
-EMBED_TASK: Final = "embed"
 HOOKED: Final = ("refused", "substituted")  # what an interceptor does in place of the world
 
-Facts = dict[str, object]
 Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
 
 
@@ -53,7 +49,8 @@ class Operation:
     `asked` is the question of the current row; a retry sends it again. `sent` is what interceptors made of it
     for this attempt. Waiting for an answer: `waiting` is its request_id and `due_ms` the time it is given up.
     Asleep before the next attempt: `waiting` is None and `due_ms` when it wakes up. `may_have_happened`: a
-    commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply.
+    commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply. `onion`:
+    interceptors still to hear of it, outermost first: those around the row, then those around the attempt.
     """
 
     tag = 91
@@ -62,7 +59,7 @@ class Operation:
     workflow: str
     revision: int
     hooks: int
-    facts: Facts
+    facts: dict[str, object]
     row: int = 0
     unit: int = 0
     learned: tuple[Mapping[str, object], ...] = ()
@@ -107,56 +104,3 @@ class State:
             operation.notes += notes
         for note in notes:
             self.count(f"hook {note.what if note.what in HOOKED else 'failed'}")
-
-
-@attrs.define
-class View:
-    """What a row sees: time, scope, settings, its own options and unit, and the tiers.
-
-    `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.
-    """
-
-    now_ms: int
-    scope: Scope
-    config: Config
-    epoch: int
-    number: int
-    plan_count: int
-    in_doubt: bool  # an earlier plan of this operation may have happened
-    options: Mapping[str, object]
-    unit: object
-    tiers: Tiers
-    marks: list[str]
-
-
-# Calls: the record of each attempt of AskModel and Embed, sizes and a hash, no user text.
-
-
-def opened_calls(operation: Operation, step: str, request: Asked, now_ms: int) -> tuple[ModelCall, ...]:
-    if not isinstance(request, AskModel | Embed):
-        return operation.calls
-    texts = (request.prompt,) if isinstance(request, AskModel) else request.texts
-    data = "\n".join(texts).encode(errors="surrogatepass")
-    texts_count = len(texts) if isinstance(request, Embed) else 0
-    call = ModelCall(
-        operation.workflow, operation.revision, step, operation.unit, operation.attempt, request.request_id,
-        task_of(request), request.profile, now_ms, None, "open", blake2b(data, digest_size=8).hexdigest(),
-        len(data), 0, texts_count,
-    )  # fmt: skip
-    return (*operation.calls, call)
-
-
-def task_of(asked: Asked | None) -> str:
-    """What a model is asked to do; an embedder has one task, and storage none."""
-    return asked.task if isinstance(asked, AskModel) else EMBED_TASK if isinstance(asked, Embed) else ""
-
-
-def closed_calls(
-    calls: tuple[ModelCall, ...], answer: Answer, answered_ms: int | None
-) -> tuple[ModelCall, ...]:
-    """With what came of the attempt; `answered_ms` is None if nobody answered."""
-    if not calls or calls[-1].request_id != answer.request_id:
-        return calls
-    outcome = answer.kind if isinstance(answer, EffectFailed) else "ok"
-    size = len(answer.text.encode(errors="surrogatepass")) if isinstance(answer, ModelReplied) else 0
-    return (*calls[:-1], attrs.evolve(calls[-1], answered_ms=answered_ms, outcome=outcome, reply_bytes=size))

@@ -2,12 +2,16 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import attrs
 import click
 import pytest
 
+from tests.worlds import Pair, saying
 from tools.tables import DOCS, PAGES, known
+from umi_core.messages.effects import Done
+from umi_core.messages.requests import Remember
 from umi_sim.cli.root import cli
 from umi_sim.scenario import files as scenario
 
@@ -36,6 +40,20 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_command_that_is_named_exists(path: Path) -> None:
     named, known = re.findall(r"umi-sim ([a-z]+)\b", path.read_text()), cli.list_commands(click.Context(cli))
     assert sorted(name for name in dict.fromkeys(named) if name not in known) == []
+
+
+def test_the_examples_of_rows_and_interceptors_of_your_own_run() -> None:
+    own: dict[str, Any] = {"__name__": "own"}
+    for example in re.findall(r"^```python\n(.*?)^```", (DOCS / "extending.md").read_text(), re.M | re.S):
+        exec(compile(example, "extending.md", "exec"), own)  # what a reader would run
+    pair = Pair(registry=own["registry"], model=saying(language="en")).run()
+    for interceptor in (own["guard"], own["trace"]):
+        pair.memory.intercept(interceptor)
+    assert isinstance(pair.ask(Remember(1, "Alice likes tea. Bob snores")), Done)
+    assert "remember.language: Facts" in own["seen"]
+    outcome = pair.ask(Remember(2, "the password is on the table"))
+    assert isinstance(outcome, Done)
+    assert [lack.name for lack in outcome.degraded] == ["extract:one_note", "language:unknown"]
 
 
 OWN_WORLD = (DOCS / "scenario-files.md").read_text()

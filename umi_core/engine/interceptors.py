@@ -1,42 +1,54 @@
-"""Interceptors: what somebody else may see and change of the effects of a memory.
+"""Interceptors: what somebody else may see and change of the steps and the effects of a memory.
+
+    memory.intercept(Interceptor("slow", "effect", before=shorten, effects=("model",)))
+    memory.intercept(Interceptor("trace", "step", before=opened, after=closed, on_error=closed))
 
 Law 1. Onion order: (priority, order of registration), first = outermost; inwards on the way out, and back.
-Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error` per attempt.
-Law 3. A hook that raises, or returns what it may not, is noted in the reply and is out for that attempt; it
-never masks the answer or the failure of the effect. AssertionError is never caught.
+Those around a step wrap all its attempts and units, those around an effect each attempt.
+Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error`, per attempt or run of a step.
+Law 3. A hook that raises, or returns what it may not, is noted in the reply. Where `on_raise` is ignore it is
+out for that attempt; where it is fail it refuses. It never masks the cause of a failure. AssertionError is
+never caught.
 Law 4. A commit may be refused before it is sent, and never changed; once durable it cannot be undone.
-Law 5. Late answers and crashes call no hook. An operation keeps the set it began with.
+Law 5. Late answers, crashes and the end of a life call no hook. An operation keeps the set it began with.
+Law 6. Steps of a workflow that tries without end (recovery) are looked on, and nothing else.
 """
 
-from collections.abc import Callable
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from hashlib import blake2b
+from typing import Any, Final, Literal, get_args
 
 import attrs
 
-from umi_core.answer_checks import is_answer, is_typed
-from umi_core.conditions import Where
 from umi_core.data import Data
+from umi_core.engine.calls import EMBED_TASK
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.ids import pack
+from umi_core.language.prompts import FIXED
 from umi_core.limits import INTERCEPTOR_COUNT_MAX
-from umi_core.messages.answers import Answer, Committed, EffectFailed
-from umi_core.messages.effects import (
-    EFFECT_NAMES,
-    Asked,
-    AskModel,
-    ByFilter,
-    ByIds,
-    ByVector,
-    ByWords,
-    Commit,
-    CountRows,
-    Embed,
-    HookNote,
-    Query,
-    Read,
-)
-from umi_core.text import is_text
+from umi_core.messages.effects import EFFECT_NAMES, Asked
+
+Site = Literal["effect", "step"]
+OnRaise = Literal["ignore", "fail"]
+TASKS: Final = (*FIXED, EMBED_TASK)
+
+
+# What a hook is told, and what it may say.
+
+
+@attrs.frozen
+class Place(Data):
+    """Where a hook stands: what filters and hooks may know. Around a step `attempt` is 0 and `task` empty.
+
+    `operation`: the number of the operation, by which `before` and what comes after it belong together.
+    """
+
+    workflow: str
+    step: str
+    attempt: int
+    task: str
+    operation: int
 
 
 @attrs.frozen
@@ -46,41 +58,28 @@ class Pass(Data):
 
 @attrs.frozen
 class Rewrite(Data):
-    """Send this instead; `before` only."""
+    """Send this instead; `before` an effect only."""
 
     request: Asked
 
 
 @attrs.frozen
 class Refuse(Data):
-    """Do not send it, or discard its answer: the effect failed, kind `refused`."""
+    """Do not send or begin it, or discard what came of it: it failed, kind `refused`."""
 
     reason: str
 
 
 @attrs.frozen
 class Substitute(Data):
-    """Go on with this answer (its request_id is filled in)."""
+    """Go on with this: an answer (its request_id is filled in), or all facts that the step produces."""
 
-    answer: Answer
+    value: object
 
 
 Verdict = Pass | Rewrite | Refuse | Substitute
-
-
-@attrs.frozen
-class Place(Data):
-    """Where an attempt stands: what filters and hooks may know."""
-
-    workflow: str
-    step: str
-    attempt: int
-    task: str
-
-
-Before = Callable[[Place, Asked], Verdict]
-After = Callable[[Place, Asked, Answer], Verdict]
-OnError = Callable[[Place, Asked, EffectFailed], Verdict]
+Before = Callable[[Place, Any], Verdict]
+After = Callable[[Place, Any, Any], Verdict]
 
 
 def passes(*_: object) -> Verdict:
@@ -89,20 +88,37 @@ def passes(*_: object) -> Verdict:
 
 @attrs.frozen
 class Interceptor(Data):
-    """Three hooks around effects; filters are exact names, empty means all. Raises Rejected(BadFilter)."""
+    """Three hooks around effects, or around steps. Raises Rejected(BadFilter).
+
+        site      before sees          after sees besides      on_error sees besides
+        effect    the request          its answer              its EffectFailed
+        step      the Facts known      the Facts produced      the error with which the operation would end
+
+    Filters are exact names, empty means all; `effects` around a step: what the step asks. What is asked of a
+    model is not known before a step, so `tasks` filters effects alone.
+    """
 
     name: str
+    site: Site = "effect"
     before: Before = passes
     after: After = passes
-    on_error: OnError = passes
+    on_error: After = passes
     priority: int = 0
+    on_raise: OnRaise = "ignore"
     workflows: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
-        if unknown := tuple(name for name in self.effects if name not in EFFECT_NAMES.values()):
+        known_tasks = TASKS if self.site == "effect" else ()
+        unknown = (
+            *(name for name in (self.site,) if name not in get_args(Site)),
+            *(name for name in (self.on_raise,) if name not in get_args(OnRaise)),
+            *(name for name in self.effects if name not in EFFECT_NAMES.values()),
+            *(name for name in self.tasks if name not in known_tasks),
+        )
+        if unknown:
             raise Rejected(BadWorkflow("BadFilter", self.name, unknown))
 
     def applies(self, place: Place, effect: str) -> bool:
@@ -121,7 +137,7 @@ class Interceptors(Data):
     ordered: tuple[Interceptor, ...] = ()
 
     def added(self, interceptor: Interceptor) -> "Interceptors":
-        if any(known.name == interceptor.name for known in self.ordered):
+        if interceptor.name in self.named:
             raise Rejected(BadWorkflow("InterceptorExists", interceptor.name))
         if len(self.ordered) >= INTERCEPTOR_COUNT_MAX:
             raise Rejected(BadWorkflow("TooManyInterceptors", interceptor.name))
@@ -130,144 +146,19 @@ class Interceptors(Data):
     def removed(self, name: str) -> "Interceptors":
         return Interceptors(tuple(known for known in self.ordered if known.name != name))
 
-    def named(self, name: str) -> Interceptor:
-        return next(known for known in self.ordered if known.name == name)
+    @cached_property
+    def named(self) -> Mapping[str, Interceptor]:
+        return {known.name: known for known in self.ordered}
+
+    @cached_property
+    def around_steps(self) -> tuple[Interceptor, ...]:
+        return tuple(known for known in self.ordered if known.site == "step")
+
+    @cached_property
+    def around_effects(self) -> tuple[Interceptor, ...]:
+        return tuple(known for known in self.ordered if known.site == "effect")
 
     @cached_property
     def fingerprint(self) -> str:
-        return blake2b(pack([known.name for known in self.ordered]), digest_size=8).hexdigest()
-
-
-# The way out.
-
-
-@attrs.frozen
-class Sent(Data):
-    """What `before` hooks made of a request: send it, or go on with an answer instead."""
-
-    request: Asked
-    onion: tuple[str, ...]
-    answer: Answer | None
-    notes: tuple[HookNote, ...]
-
-
-def outward(hooks: Interceptors, place: Place, request: Asked) -> Sent:
-    onion: tuple[str, ...] = ()
-    notes: tuple[HookNote, ...] = ()
-    for hook in hooks.ordered:
-        if not hook.applies(place, EFFECT_NAMES[type(request)]):
-            continue
-        verdict, failed = called(partial(may_before, request), hook.before, place, request)
-        if failed:
-            notes += (HookNote(hook.name, "before", failed, place.step),)
-            continue
-        if isinstance(verdict, Rewrite):
-            request = verdict.request
-        elif isinstance(verdict, Refuse):
-            notes += (HookNote(hook.name, "before", "refused", place.step),)
-            return Sent(request, onion, EffectFailed(request.request_id, "refused"), notes)
-        elif isinstance(verdict, Substitute):
-            notes += (HookNote(hook.name, "before", "substituted", place.step),)
-            return Sent(request, onion, stamped(verdict.answer, request), notes)
-        onion += (hook.name,)
-    return Sent(request, onion, None, notes)
-
-
-# The way back.
-
-
-def inward(
-    hooks: Interceptors, onion: tuple[str, ...], place: Place, request: Asked, answer: Answer
-) -> tuple[Answer, tuple[HookNote, ...]]:
-    """The answer as the onion leaves it, innermost hook first; `request` is the one that was sent."""
-    notes: tuple[HookNote, ...] = ()
-    for name in reversed(onion):
-        hook = hooks.named(name)
-        is_error = isinstance(answer, EffectFailed)
-        call: Callable[..., Verdict] = hook.on_error if is_error else hook.after
-        verdict, failed = called(partial(may_after, request, answer), call, place, request, answer)
-        kind = "on_error" if is_error else "after"
-        if failed:
-            notes += (HookNote(name, kind, failed, place.step),)
-        elif isinstance(verdict, Substitute):
-            notes += (HookNote(name, kind, "substituted", place.step),)
-            answer = stamped(verdict.answer, request)
-        elif isinstance(verdict, Refuse):
-            notes += (HookNote(name, kind, "refused", place.step),)
-            answer = EffectFailed(request.request_id, "refused")
-    return answer, notes
-
-
-def called(
-    is_allowed: Callable[[object], bool], hook: Callable[..., Verdict], *args: object
-) -> tuple[Verdict, str]:
-    """The verdict, and what is wrong with the hook: the class of what it raised, or `bad_result`."""
-    try:
-        verdict = hook(*args)
-        return (verdict, "") if is_allowed(verdict) else (Pass(), "bad_result")
-    except AssertionError:
-        raise
-    except Exception as raised:
-        return Pass(), type(raised).__name__
-
-
-def stamped(answer: Answer, request: Asked) -> Answer:
-    return attrs.evolve(answer, request_id=request.request_id)
-
-
-# What a hook may do.
-
-
-def may_before(request: Asked, verdict: object) -> bool:
-    if isinstance(verdict, Rewrite):
-        return may_rewrite(request, verdict.request)
-    if isinstance(verdict, Substitute):
-        return is_answer(request, verdict.answer)
-    return isinstance(verdict, Pass | Refuse)
-
-
-def may_after(request: Asked, answer: Answer, verdict: object) -> bool:
-    if isinstance(verdict, Substitute):
-        return is_answer(request, verdict.answer)
-    if isinstance(verdict, Refuse):
-        return not isinstance(answer, EffectFailed | Committed)
-    return isinstance(verdict, Pass)
-
-
-def may_rewrite(before: Asked, after: object) -> bool:
-    """Prompt and shorter timeout; as many other texts, none blank; narrower reads. Nothing of a commit."""
-    if type(before) is not type(after) or isinstance(before, Commit) or not is_typed(after):
-        return False
-    if isinstance(before, AskModel):
-        assert isinstance(after, AskModel)
-        same = attrs.evolve(after, prompt=before.prompt, timeout_ms=before.timeout_ms) == before
-        return same and is_text(after.prompt) and 0 < after.timeout_ms <= before.timeout_ms
-    if isinstance(before, Embed):
-        assert isinstance(after, Embed)
-        same = attrs.evolve(after, texts=before.texts) == before
-        is_whole = all(is_text(text) and text.strip() for text in after.texts)
-        return same and is_whole and len(after.texts) == len(before.texts)
-    assert isinstance(before, Read)
-    assert isinstance(after, Read)
-    return attrs.evolve(after, query=before.query) == before and is_narrower(before.query, after.query)
-
-
-def is_narrower(before: Query, after: Query) -> bool:
-    """The same query with a lower limit or further conditions."""
-    if type(before) is not type(after) or isinstance(before, ByIds):
-        return before == after
-    assert isinstance(before, ByFilter | CountRows | ByVector | ByWords)
-    assert isinstance(after, ByFilter | CountRows | ByVector | ByWords)
-    if not adds_conditions(before.where, after.where):
-        return False
-    if isinstance(after, CountRows):
-        return attrs.evolve(after, where=before.where) == before
-    assert not isinstance(before, CountRows)
-    same = attrs.evolve(after, where=before.where, limit=before.limit)  # type: ignore[arg-type]
-    lowered = before.limit is not None and after.limit is not None and 1 <= after.limit <= before.limit
-    return lowered and same == before
-
-
-def adds_conditions(before: Where, after: Where) -> bool:
-    names = [field.name for field in attrs.fields(Where)]
-    return all(getattr(before, name) in (None, getattr(after, name)) for name in names)
+        """Of the names in order, and of what they are around: an operation in flight knows them by that."""
+        return blake2b(pack([[known.name, known.site] for known in self.ordered]), digest_size=8).hexdigest()

@@ -10,7 +10,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.interceptors import Interceptor, Interceptors
-from umi_core.engine.workflow import Step, Workflow, validated
+from umi_core.engine.validation import validated
+from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import BadWorkflow, Rejected, UnknownRevision
 from umi_core.limits import REVISION_COUNT_MAX
 

@@ -1,4 +1,4 @@
-"""Workflows: operations as tables, their validation, and the registry of their revisions.
+"""Workflows: operations as tables, and the words that tables are written with.
 
 Law 1. A workflow is a value. Every change makes a new revision that is valid as a whole, or changes nothing.
 Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
@@ -6,22 +6,20 @@ Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts merge, 
 Law 4. What failure means is data on the row.
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.engine.facts import Fact, Facts, View
 from umi_core.errors import (
-    BadWorkflow,
     Conflict,
     EmbedFailed,
     Error,
     ModelFailed,
-    Rejected,
     StepFailed,
     StorageFailed,
     StorageFull,
@@ -29,12 +27,14 @@ from umi_core.errors import (
 )
 from umi_core.ids import pack
 from umi_core.limits import PLAN_COUNT_MAX
-from umi_core.messages.answers import Answer, EffectFailed
-from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Embed
-from umi_core.state import Facts, View
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
 
-STEP_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+OUTCOME: Final = Fact("outcome", Done | Refused)
+"""What every operation is for: the reply, once the last step is done."""
 
+EPOCH: Final = Fact("epoch", int)
+"""What recovery has claimed: its own commits expect it before the memory knows."""
 
 # What a row's functions give.
 
@@ -67,8 +67,10 @@ class Refuse(Data):
 
 
 Taken = Learned | Unusable | Refuse
-Ask = Callable[[Facts, View], Asked | None]
-Take = Callable[[Facts, Answer | None, View], Taken]
+E = TypeVar("E")
+A = TypeVar("A")
+Ask = Callable[[Facts, View], E]
+Take = Callable[[Facts, A, View], Taken]
 
 
 # What failure means.
@@ -98,11 +100,11 @@ class OnFailure(Data):
 
 
 def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
-    """What the reply of an operation says that ended at this row."""
+    """What the reply of an operation says that ended at this row; without an effect a hook refused it."""
     by_effect: dict[type[Asked] | None, type[StepFailed]] = {AskModel: ModelFailed, Embed: EmbedFailed}
     of_commit = {"refused": StorageRefused, "full": StorageFull, "conflict": Conflict}
-    by_kind = of_commit.get(kind, StorageFailed) if row.effect is Commit else StorageFailed
-    return by_effect.get(row.effect, by_kind)(row.id, kind, attempts)
+    by_effect |= {Commit: of_commit.get(kind, StorageFailed), Read: StorageFailed}
+    return by_effect.get(row.effect, StepFailed)(row.id, kind, attempts)
 
 
 # Rows and tables.
@@ -110,7 +112,7 @@ def abort_error(row: "Step", kind: str, attempts: int) -> StepFailed:
 
 @attrs.frozen
 class Step(Data):
-    """A row. `effect`, `ask` and `on_failure` are given together or not at all.
+    """A row. `effect`, `ask` and `on_failure` are given together, by `asks` of questions.py, or not at all.
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
     what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
@@ -118,25 +120,51 @@ class Step(Data):
     """
 
     id: str
-    take: Take
-    requires: tuple[str, ...] = ()
-    produces: tuple[str, ...] = ()
+    take: Take[Any]
+    requires: tuple[Fact[Any], ...] = ()
+    produces: tuple[Fact[Any], ...] = ()
     effect: type[Asked] | None = None
-    ask: Ask | None = None
+    ask: Ask[Asked | None] | None = None
     on_failure: OnFailure | None = None
-    each: str | None = None
+    each: Fact[Any] | None = None
     when: Callable[[Facts], bool] | None = None
     otherwise: Mapping[str, object] | None = None
     skips_to: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     config: tuple[tuple[str, str | int | bool], ...] = ()
 
+    @cached_property
+    def options(self) -> Mapping[str, str | int | bool]:
+        return dict(self.config)
+
+    @cached_property
+    def needs(self) -> Mapping[str, Fact[Any]]:
+        """By name, what must be known before it runs."""
+        return {fact.name: fact for fact in (*self.requires, *([self.each] if self.each else []))}
+
+    @cached_property
+    def learns(self) -> Mapping[str, Fact[Any]]:
+        """By name, what is known after it."""
+        return {fact.name: fact for fact in self.produces}
+
 
 @attrs.frozen
 class Workflow(Data):
+    """`given`: what is known at the begin; its request, under a key that knows the class of it."""
+
     name: str
-    given: tuple[str, ...]
+    given: tuple[Fact[Any], ...]
     steps: tuple[Step, ...]
+
+    @cached_property
+    def never_ends(self) -> bool:
+        """Whether it tries without end, as recovery does: then nobody else may end it either."""
+        return any(step.on_failure is not None and step.on_failure.attempts == 0 for step in self.steps)
+
+    @cached_property
+    def knows(self) -> Mapping[str, Fact[Any]]:
+        """By name, what is given."""
+        return {fact.name: fact for fact in self.given}
 
     def index(self, step_id: str) -> int | None:
         return next((at for at, step in enumerate(self.steps) if step.id == step_id), None)
@@ -145,16 +173,22 @@ class Workflow(Data):
     def fingerprint(self) -> str:
         """Changes whenever a row, its order, its policy, its options or one of its functions does."""
         rows = [[str(part) for part in describe(step)] for step in self.steps]
-        return blake2b(pack([self.name, sorted(self.given), rows]), digest_size=8).hexdigest()
+        return blake2b(pack([self.name, described(self.given), rows]), digest_size=8).hexdigest()
 
 
 def describe(step: Step) -> tuple[object, ...]:
     effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
     return (
-        step.id, sorted(step.requires), sorted(step.produces), sorted(step.otherwise or ()), effect,
-        qualified(step.ask), qualified(step.take), qualified(step.when), step.each, step.skips_to,
-        step.spares, step.config, *(describe_failure(step.on_failure) if step.on_failure else ()),
+        step.id, described(step.requires), described(step.produces), sorted(step.otherwise or ()), effect,
+        qualified(step.ask), qualified(step.take), qualified(step.when), step.each and step.each.name,
+        step.skips_to, step.spares, step.config,
+        *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip
+
+
+def described(facts: Iterable[Fact[Any]]) -> list[str]:
+    """Names and types: saved facts are read under the types that they were checked for."""
+    return sorted(f"{fact.name}: {fact.kind}" for fact in facts)
 
 
 def describe_failure(policy: OnFailure) -> tuple[object, ...]:
@@ -164,88 +198,6 @@ def describe_failure(policy: OnFailure) -> tuple[object, ...]:
 
 def qualified(function: Callable[..., object] | None) -> str:
     return f"{function.__module__}.{function.__qualname__}" if function else ""
-
-
-# Validation: all findings together.
-
-
-def findings(workflow: Workflow) -> tuple[BadWorkflow, ...]:
-    found = [*bad_rows(workflow), *bad_facts(workflow), *bad_jumps(workflow), *bad_gaps(workflow)]
-    return tuple(found)
-
-
-def bad_rows(workflow: Workflow) -> list[BadWorkflow]:
-    found = []
-    seen: dict[str, None] = {}
-    for step in workflow.steps:
-        if STEP_ID.fullmatch(step.id) is None:
-            found.append(BadWorkflow("BadStepId", step.id))
-        if step.id in seen:
-            found.append(BadWorkflow("DuplicateStep", step.id))
-        parts = (step.effect is None, step.ask is None, step.on_failure is None)
-        if len(set(parts)) != 1 or (step.effect is not None and step.effect not in EFFECT_NAMES):
-            found.append(BadWorkflow("UnknownEffect", step.id))
-        if step.each is not None and step.effect is Commit:
-            found.append(BadWorkflow("UnknownEffect", step.id, ("each on a commit",)))
-        seen[step.id] = None
-    return found
-
-
-def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
-    found = []
-    known = dict.fromkeys(workflow.given)
-    for step in workflow.steps:
-        needed = [*step.requires, *([step.each] if step.each else [])]
-        if missing := tuple(sorted(name for name in needed if name not in known)):
-            found.append(BadWorkflow("MissingFact", step.id, missing))
-        if twice := tuple(sorted(name for name in step.produces if name in known)):
-            found.append(BadWorkflow("FactTwice", step.id, twice))
-        known.update(dict.fromkeys(step.produces))
-    if "outcome" not in known:
-        found.append(BadWorkflow("MissingFact", workflow.name, ("outcome",)))
-    return found
-
-
-def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
-    found = []
-    for at, step in enumerate(workflow.steps):
-        later = [other.id for other in workflow.steps[at + 1 :]]
-        if bad := tuple(name for name in step.skips_to if name not in later):
-            found.append(BadWorkflow("BadSkip", step.id, bad))
-        target = step.on_failure.replan if step.on_failure else None
-        if target is not None and not can_replan(workflow, target, at):
-            found.append(BadWorkflow("BadSkip", step.id, (target,)))
-    return found
-
-
-def can_replan(workflow: Workflow, target: str, at: int) -> bool:
-    start = workflow.index(target)
-    return (
-        start is not None
-        and start < at
-        and all(step.effect is not Commit for step in workflow.steps[start:at])
-    )
-
-
-def bad_gaps(workflow: Workflow) -> list[BadWorkflow]:
-    """Rows that may be skipped must say what they leave."""
-    skippable = {step.id: None for step in workflow.steps if step.when is not None}
-    for at, step in enumerate(workflow.steps):
-        for name in step.skips_to:
-            target = workflow.index(name) or 0  # a jump to nowhere, or back, is a finding of its own
-            skippable.update(dict.fromkeys(row.id for row in workflow.steps[at + 1 : target]))
-    rows = [step for step in workflow.steps if step.id in skippable]
-    lacking = [
-        (row.id, tuple(sorted(name for name in row.produces if name not in (row.otherwise or {}))))
-        for row in rows
-    ]
-    return [BadWorkflow("NoOtherwise", row_id, names) for row_id, names in lacking if names]
-
-
-def validated(workflow: Workflow) -> Workflow:
-    if found := findings(workflow):
-        raise Rejected(*found)
-    return workflow
 
 
 # The words that tables are written with.
@@ -267,11 +219,11 @@ def forever(replan: str | None = None) -> OnFailure:
     return OnFailure(0, None, replan)
 
 
-def degrade(to: str, **facts: object) -> Degrade:
+def degrade(to: str, facts: Mapping[str, object] = {}) -> Degrade:
     """Constant substitutes; one that depends on facts or on the failure is `Degrade(name, function)`."""
     return Degrade(to, lambda known, reason: facts)
 
 
-def nothing(*names: str) -> dict[str, None]:
-    """What a skipped row leaves."""
-    return dict.fromkeys(names)
+def nothing(*facts: Fact[Any]) -> dict[str, None]:
+    """What a skipped row leaves: None, where nobody who needs one of these facts can come after it."""
+    return dict.fromkeys(fact.name for fact in facts)

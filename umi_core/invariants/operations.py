@@ -4,7 +4,7 @@ Law 1. After a step an operation waits for one answer or sleeps until a stated t
 Law 2. It knows the facts that its table declares up to its row, and no others.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, Protocol
 
 from umi_core import limits
@@ -72,7 +72,7 @@ class TableRow(Protocol):
     @property
     def id(self) -> str: ...
     @property
-    def produces(self) -> tuple[str, ...]: ...
+    def learns(self) -> Mapping[str, object]: ...
     @property
     def effect(self) -> type[Asked] | None: ...
     @property
@@ -81,7 +81,7 @@ class TableRow(Protocol):
 
 class Table(Protocol):
     @property
-    def given(self) -> tuple[str, ...]: ...
+    def knows(self) -> Mapping[str, object]: ...
     @property
     def steps(self) -> Sequence[TableRow]: ...
 
@@ -106,9 +106,9 @@ def check_tables(state: State, tables: Tables, known: Container[int | None] = ()
 
 
 def check_facts(operation: Operation, table: Table) -> None:
-    declared = dict.fromkeys(table.given)
+    declared = dict(table.knows)
     for row in table.steps[: operation.row]:
-        declared |= dict.fromkeys(row.produces)
+        declared |= row.learns
     where, holds = f"facts of {operation.workflow}", operation.facts.keys() == declared.keys()
     demand(holds, CONTRACT, where, sorted(declared), sorted(operation.facts))
     known, learned = operation.unit, len(operation.learned)

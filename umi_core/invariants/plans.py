@@ -8,7 +8,7 @@ A plan is judged in the step that made it, because scores move with time and acc
 counted in that same step, before or after the plan, both tables are tried.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
@@ -22,7 +22,7 @@ from umi_core.messages.requests import Forget, Remember, RemoveBlock
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Entity, Relation, Row, Version
-from umi_core.state import Facts, Operation, State
+from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
@@ -65,7 +65,7 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
         demand(own, "write-scope", "a row of another scope is written", scope, of)
 
 
-def check_relations(writes: Iterable[Write], facts: Facts) -> None:
+def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
     """A new relation leads to a statement of this plan, from the version before it or from a candidate."""
     drafts, candidates = facts.get("evolved"), facts.get("candidates")
     if not isinstance(drafts, tuple) or not isinstance(candidates, tuple):
@@ -102,7 +102,9 @@ def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], 
         yield (old.id, old.version), (draft.entity.id, draft.entity.version)
 
 
-def check_plan(facts: Facts, writes: Sequence[Write], tables: Sequence[AccessTable], config: Config) -> None:
+def check_plan(
+    facts: Mapping[str, object], writes: Sequence[Write], tables: Sequence[AccessTable], config: Config
+) -> None:
     """`facts` are of an operation that has planned, and one of `tables` is what it scored with."""
     plan, core = facts.get("plan"), facts.get("core")
     if not isinstance(core, CoreTier) or not isinstance(plan, Planned):  # the second takes longer
@@ -209,7 +211,9 @@ def check_promoted(change: Change, told: Iterable[str]) -> None:
 # Against the twin.
 
 
-def walk_fault(change: Change, facts: Facts, access: AccessTable, config: Config) -> Broken | None:
+def walk_fault(
+    change: Change, facts: Mapping[str, object], access: AccessTable, config: Config
+) -> Broken | None:
     """What is wrong with who is in core after the plan; None if nothing is, or if it cannot be told."""
     scored, changed = scored_with(change, access), [entity.id for entity in change.plan.accessed]
     candidates = candidates_of(change, facts, scored)
@@ -261,7 +265,7 @@ def seats_of(change: Change, access: AccessTable) -> dict[str, Seat]:
     return {key: seat for key, seat in seats.items() if key not in change.asked_ids}
 
 
-def candidates_of(change: Change, facts: Facts, access: AccessTable) -> list[Seat] | None:
+def candidates_of(change: Change, facts: Mapping[str, object], access: AccessTable) -> list[Seat] | None:
     """Who asks for a place, in order; None if one of them is in core already, so that it may have moved."""
     plan, rows = change.plan, facts.get("rows")
     if plan.decisions is not None:

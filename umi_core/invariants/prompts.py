@@ -15,7 +15,7 @@ from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import Recall, Remember
 from umi_core.messages.results import Resolution
-from umi_core.state import Facts, Operation
+from umi_core.state import Operation
 from umi_core.text import cut
 
 RULE: Final = "prompt-inputs"
@@ -45,7 +45,7 @@ def check_prompt(operation: Operation) -> None:
     check_refs({name: read(value) for name, value in values.items()})
 
 
-def given(task: str, facts: Facts) -> Mapping[str, object]:
+def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
     """What the request alone says that a prompt shows; with the query as it was resolved."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:

@@ -37,7 +37,7 @@ from umi_core.messages.effects import Asked, Commit, Degraded, Done, ModelCall, 
 from umi_core.messages.requests import InCore, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, SessionRow
-from umi_core.state import Facts, Operation, Phase, State, Tiers
+from umi_core.state import Operation, Phase, State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision
@@ -57,7 +57,7 @@ class Stand(NamedTuple):
     due_ms: int | None
     asked: Asked | None
     request: object
-    facts: Facts
+    facts: Mapping[str, object]
     told_of: tuple[int, int]  # what it went without so far, and what interceptors did
 
 

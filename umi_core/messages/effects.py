@@ -246,7 +246,9 @@ class ModelCall(Data):
 
 @attrs.frozen
 class HookNote(Data):
-    """What an interceptor did besides passing: failed, refused, or substituted."""
+    """What an interceptor did besides passing: it `refused` or `substituted`, or failed: the class of what it
+    raised, or `bad_result`. One that failed at `after` says that what it is around had succeeded.
+    """
 
     tag = 38
     name: str

@@ -3,17 +3,20 @@
 The tier changes when the commit is durable, not before.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.errors import Error
-from umi_core.messages.answers import Answer
+from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByIds, Read
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
 from umi_core.messages.results import BlockRemoved, BlockSet
-from umi_core.state import Facts, View
 from umi_core.tiers.core import CoreTier, CoreWrite, remove_block, set_block, set_importance
 from umi_core.workflows.commits import (
+    CORE,
+    PLAN,
     REPLY,
     SETTLE,
     Plan,
@@ -27,26 +30,25 @@ from umi_core.workflows.commits import (
 
 BlockRequest = SetBlock | SetImportance | RemoveBlock
 
+REQUEST: Final = Fact("request", BlockRequest)
+
 
 def ask_load(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "core"),)))
 
 
-def take_load(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_load(facts: Facts, answer: ReadDone, view: View) -> Learned:
     core = core_of(found(answer), view.scope)
     adopt(view, core)
-    return Learned({"core": core})
+    return Learned(CORE(core))
 
 
-def take_plan(facts: Facts, answer: Answer | None, view: View) -> Taken:
-    request, core = facts["request"], facts["core"]
-    assert isinstance(request, BlockRequest)
-    assert isinstance(core, CoreTier)
-    planned = change(request, core, view)
+def take_plan(facts: Facts, answer: None, view: View) -> Taken:
+    planned = change(facts[REQUEST], facts[CORE], view)
     if isinstance(planned, Error):
         return Refuse(planned)
     after, value = planned
-    return Learned({"plan": Plan(view.now_ms, core=after, value=value)})
+    return Learned(PLAN(Plan(view.now_ms, core=after, value=value)))
 
 
 def change(
@@ -77,10 +79,10 @@ def told(request: BlockRequest, done: CoreWrite) -> BlockSet | BlockRemoved | No
 
 WRITE_BLOCK = Workflow(
     "write_block",
-    given=("request",),
+    given=(REQUEST,),
     steps=(
-        Step("load", produces=("core",), effect=Read, ask=ask_load, take=take_load, on_failure=retry(3)),
-        Step("plan", requires=("request", "core"), produces=("plan",), take=take_plan),
+        Step("load", produces=(CORE,), **asks(Read, ask_load, take_load, retry(3))),
+        Step("plan", requires=(REQUEST, CORE), produces=(PLAN,), take=take_plan),
         commit_row(replan="load"),
         SETTLE,
         REPLY,

@@ -8,20 +8,22 @@ Law 4. Core takes the place of core only under a higher row version.
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Final
 
 import attrs
 
 from umi_core.codec import encode
 from umi_core.data import Data
-from umi_core.engine.workflow import Ask, Learned, Refuse, Step, Taken, degrade, nothing, retry
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import OUTCOME, Ask, Learned, Refuse, Step, Taken, degrade, nothing, retry
 from umi_core.errors import KeyReused
 from umi_core.ids import commit_key
-from umi_core.messages.answers import Answer, Committed, ReadDone
+from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.messages.results import Remembered, as_repeated
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
-from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
@@ -49,6 +51,14 @@ class Plan(Data):
         return not self.writes and self.core is None
 
 
+REQUEST: Final = Fact("request", object)  # each workflow says of which class
+REQUEST_KEY: Final = Fact("request_key", str | None)
+CORE: Final = Fact("core", CoreTier)
+PLAN: Final = Fact("plan", Plan)
+STORED: Final = Fact("stored", object)
+LOST: Final = Fact("lost", bool)
+
+
 # Rows and addresses.
 
 
@@ -61,8 +71,7 @@ def put(scope: Scope, kind: str, row_id: str, body: Body | None) -> Write:
     return Write(Address(scope, kind, row_id), body)
 
 
-def found(answer: Answer | None) -> Mapping[Address, Row]:
-    assert isinstance(answer, ReadDone)
+def found(answer: ReadDone) -> Mapping[Address, Row]:
     return {row.address: row for row in answer.rows}
 
 
@@ -100,26 +109,22 @@ def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int
 
 
 def key_of(facts: Facts, view: View) -> str:
-    request_key = facts.get("request_key")
-    if isinstance(request_key, str):
+    request_key = facts.get(REQUEST_KEY)
+    if request_key is not None:
         return commit_key(view.scope, "key", request_key)
     return commit_key(view.scope, view.epoch, view.number, "commit")
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:
     """Nothing, if there is nothing to write: no rows, and no receipt for whoever asks with the same key."""
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
-    is_keyed = isinstance(facts.get("request_key"), str)
-    if plan.is_empty and not is_keyed and not view.in_doubt:  # an earlier attempt may have done it
+    is_keyed = facts.get(REQUEST_KEY) is not None
+    if facts[PLAN].is_empty and not is_keyed and not view.in_doubt:  # an earlier attempt may have done it
         return None
     return ask_commit(facts, view)
 
 
 def ask_commit(facts: Facts, view: View) -> Commit:
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
-    key = key_of(facts, view)
+    plan, key = facts[PLAN], key_of(facts, view)
     writes, expects = batch(plan, view.scope)
     by = (view.epoch, view.number)
     receipt = Receipt(key, request_digest(facts), digest(plan, view), plan.value, plan.at_ms, by)
@@ -153,19 +158,17 @@ def digest(plan: Plan, view: View) -> bytes:
 
 def request_digest(facts: Facts) -> bytes:
     """Of the request behind a request key, so that another one is noticed; its op_id does not count."""
-    request = facts.get("request")
+    request = facts.get(REQUEST)
     asked = b"" if request is None else encode(attrs.evolve(request, op_id=0))  # type: ignore[misc]
     return blake2b(asked, digest_size=16).digest()
 
 
-def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_commit(facts: Facts, answer: Committed | None, view: View) -> Learned:
     """What the plan says is learnt now, unless another batch had the key first."""
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
+    plan = facts[PLAN]
     if answer is None:
         learn_plan(plan, (), view)
-        return Learned({"stored": plan.value, "lost": False})
-    assert isinstance(answer, Committed)
+        return Learned(STORED(plan.value) | LOST(False))
     receipt = answer.receipt
     if isinstance(receipt, Receipt) and receipt.plan_digest != digest(plan, view):
         view.marks.append("commit: an earlier plan won")
@@ -173,12 +176,12 @@ def take_commit(facts: Facts, answer: Answer | None, view: View) -> Learned:
             learn_lost(attrs.evolve(plan, decisions=decided(plan, receipt)), answer.versions, view)
         else:  # whoever wrote those rows is told of them
             learn_lost(Plan(plan.at_ms, forgotten=plan.forgotten), (), view)
-        return Learned({"stored": first_value(receipt, view), "lost": True})
+        return Learned(STORED(first_value(receipt, view)) | LOST(True))
     if plan.core is not None:
         version = dict(answer.versions)[address(view.scope, "core")]
         adopt(view, attrs.evolve(plan.core, guard_version=version))
     learn_plan(plan, answer.versions, view)
-    return Learned({"stored": plan.value, "lost": False})
+    return Learned(STORED(plan.value) | LOST(False))
 
 
 def learn_lost(plan: Plan, versions: Versions, view: View) -> None:
@@ -203,11 +206,11 @@ def is_ours(receipt: Receipt, view: View) -> bool:
     return receipt.by == (view.epoch, view.number)
 
 
-def take_keyed_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
+def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Taken:
     """Another request may have taken the request key while this one was planned."""
-    receipt = answer.receipt if isinstance(answer, Committed) else None
+    receipt = answer.receipt if answer is not None else None
     if isinstance(receipt, Receipt) and receipt.request_digest != request_digest(facts):
-        return Refuse(KeyReused(str(facts["request_key"])))
+        return Refuse(KeyReused(str(facts.get(REQUEST_KEY))))
     return take_commit(facts, answer, view)
 
 
@@ -227,30 +230,30 @@ def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
 
 
 def ask_core(facts: Facts, view: View) -> Read | None:
-    return Read(ByIds((address(view.scope, "core"),))) if facts["lost"] else None
+    return Read(ByIds((address(view.scope, "core"),))) if facts[LOST] else None
 
 
-def take_core(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_core(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
     if answer is not None:
         adopt(view, core_of(found(answer), view.scope))
     return Learned()
 
 
-def commit_row(replan: str, ask: Ask = ask_commit) -> Step:
+def commit_row(replan: str, ask: Ask[Commit | None] = ask_commit) -> Step:
     return Step(
-        "commit", requires=("plan",), produces=("stored", "lost"), otherwise=nothing("stored", "lost"),
-        effect=Commit, ask=ask, take=take_keyed_commit, on_failure=retry(3, replan=replan),
+        "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        **asks(Commit, ask, take_keyed_commit, retry(3, replan=replan)),
     )  # fmt: skip
 
 
 SETTLE = Step(
-    "settle", requires=("lost",), effect=Read, ask=ask_core, take=take_core,
-    on_failure=retry(2, then=degrade("core_unread")), otherwise={},
+    "settle", requires=(LOST,), otherwise={},
+    **asks(Read, ask_core, take_core, retry(2, then=degrade("core_unread"))),
 )  # fmt: skip
 
 
-def take_reply(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    return Learned({"outcome": Done(facts["stored"])})
+def take_reply(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(OUTCOME(Done(facts[STORED])))
 
 
-REPLY = Step("reply", requires=("stored",), produces=("outcome",), take=take_reply)
+REPLY = Step("reply", requires=(STORED,), produces=(OUTCOME,), take=take_reply)

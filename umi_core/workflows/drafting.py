@@ -6,10 +6,12 @@ Law 3. What a request does not give explicitly stays as it was.
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.engine.facts import Fact, View
 from umi_core.ids import entity_id, note_id
 from umi_core.language.evolution import BY_TABLE, Verdict
 from umi_core.language.extraction import Mention
@@ -17,7 +19,6 @@ from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
 from umi_core.messages.requests import Remember
 from umi_core.rows import Address, Entity, Row, Tombstone
-from umi_core.state import View
 from umi_core.text import cut, size
 from umi_core.values import Scope
 from umi_core.workflows.commits import address
@@ -49,6 +50,10 @@ class Drafted(Data):
     def is_next(self) -> bool:
         """A version that follows another one."""
         return self.is_changed and self.old is not None
+
+
+DRAFTS: Final = Fact("drafts", tuple[Drafted, ...])  # as looked up
+EVOLVED: Final = Fact("evolved", tuple[Drafted, ...])  # under the verdicts
 
 
 def id_of(mention: Mention, scope: Scope) -> str:

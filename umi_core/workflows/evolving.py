@@ -8,43 +8,42 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from umi_core.conditions import Where
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
 from umi_core.language import replies
-from umi_core.language.evolution import Evolution, Pair, Verdict, parse_evolution
+from umi_core.language.evolution import Pair, Verdict, parse_evolution
 from umi_core.language.prompts import ask_evolve
 from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
-from umi_core.messages.answers import Answer, ModelReplied, ReadDone
+from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Read
-from umi_core.messages.requests import Remember
 from umi_core.rows import Entity, Row
-from umi_core.state import Facts, View
-from umi_core.workflows.drafting import Drafted, embedded_text, evolved, new_statement, old_statement, ref
+from umi_core.workflows.drafting import (
+    DRAFTS,
+    EVOLVED,
+    Drafted,
+    embedded_text,
+    evolved,
+    new_statement,
+    old_statement,
+    ref,
+)
+from umi_core.workflows.extracting import REQUEST
 
 CANDIDATE_SCORE_MIN_PPM: Final = 300_000
 
-
-def asked(facts: Facts) -> Remember:
-    request = facts["request"]
-    assert isinstance(request, Remember)
-    return request
-
-
-def drafts_of(facts: Facts, name: str = "drafts") -> tuple[Drafted, ...]:
-    """`drafts` as looked up; `evolved` under the verdicts."""
-    drafts = facts[name]
-    assert isinstance(drafts, tuple)
-    return drafts
+CANDIDATES: Final = Fact("candidates", tuple[tuple[Row, ...], ...])  # the rows found for each draft
+VERDICTS: Final = Fact("verdicts", tuple[tuple[Pair, Verdict], ...])
 
 
 # candidates: what is known and may have to do with a new statement.
 
 
 def ask_candidates(facts: Facts, view: View) -> Read | None:
-    draft = view.unit
-    assert isinstance(draft, Drafted)
-    if not draft.is_changed or not asked(facts).evolve:
+    draft = facts.unit(DRAFTS)
+    if not draft.is_changed or not facts[REQUEST].evolve:
         return None
-    told = tuple(it.entity.id for it in drafts_of(facts))
+    told = tuple(it.entity.id for it in facts[DRAFTS])
     text = embedded_text(draft.entity.name, draft.mention)
     query = ByWords(
         view.scope, text, Where(without=told), EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM
@@ -52,28 +51,21 @@ def ask_candidates(facts: Facts, view: View) -> Read | None:
     return Read(query)
 
 
-def take_candidates(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    rows = answer.rows if isinstance(answer, ReadDone) else ()
-    return Learned({"candidates": tuple(row for row in rows if isinstance(row.body, Entity))})
+def take_candidates(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    rows = answer.rows if answer is not None else ()
+    return Learned(CANDIDATES.unit(tuple(row for row in rows if isinstance(row.body, Entity))))
 
 
 # evolve: one question about all pairs.
 
 
-def candidates_of(facts: Facts) -> tuple[tuple[Row, ...], ...]:
-    """The rows found for each draft."""
-    candidates = facts["candidates"]
-    assert isinstance(candidates, tuple)
-    return candidates
-
-
 def asked_pairs(facts: Facts) -> tuple[tuple[Drafted, Entity], ...]:
-    return tuple(all_pairs(facts))[:EVOLVE_PAIR_COUNT_MAX] if asked(facts).evolve else ()
+    return tuple(all_pairs(facts))[:EVOLVE_PAIR_COUNT_MAX] if facts[REQUEST].evolve else ()
 
 
 def all_pairs(facts: Facts) -> Iterator[tuple[Drafted, Entity]]:
-    newest = candidate_rows(facts)
-    for draft, rows in zip(drafts_of(facts), candidates_of(facts), strict=True):
+    drafts, candidates, newest = facts[DRAFTS], facts[CANDIDATES], candidate_rows(facts)
+    for draft, rows in zip(drafts, candidates, strict=True):
         if draft.is_next and draft.old is not None:
             yield draft, draft.old
         bodies = (newest[row.address.id].body for row in rows)
@@ -82,7 +74,7 @@ def all_pairs(facts: Facts) -> Iterator[tuple[Drafted, Entity]]:
 
 def candidate_rows(facts: Facts) -> Mapping[str, Row]:
     """Each candidate once, as it was read last: another remember may have come between two reads."""
-    rows = sorted((row for found in candidates_of(facts) for row in found), key=lambda row: row.version)
+    rows = sorted((row for found in facts[CANDIDATES] for row in found), key=lambda row: row.version)
     return {row.address.id: row for row in rows}
 
 
@@ -100,44 +92,39 @@ def ask_evolution(facts: Facts, view: View) -> AskModel | None:
     return AskModel("evolve", prompt)
 
 
-def take_evolution(facts: Facts, answer: Answer | None, view: View) -> Taken:
+def take_evolution(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
     if answer is None:
         return Learned(by_table(facts))
-    assert isinstance(answer, ModelReplied)
     pairs = tuple(refs(*pair) for pair in asked_pairs(facts))
     evolution = parse_evolution(answer.text, pairs, view.config.evolve_confidence_min_ppm)
     if isinstance(evolution, replies.Unusable):
         return Unusable(evolution.reason)
-    assert isinstance(evolution, Evolution)
     partial = tuple(("partial", reason, 1) for reason in evolution.dropped)
     return Learned(under(evolution.verdicts, facts), degraded=partial, shapes=evolution.shapes)
 
 
 def under(verdicts: tuple[tuple[Pair, Verdict], ...], facts: Facts) -> Mapping[str, object]:
     """The drafts, each next version under the verdict on its version pair."""
-    by_pair = dict(verdicts)
-    drafts = drafts_of(facts)
+    by_pair, drafts = dict(verdicts), facts[DRAFTS]
     pairs = [refs(draft, draft.old) if draft.is_next and draft.old is not None else None for draft in drafts]
     heard = [by_pair.get(pair) if pair is not None else None for pair in pairs]
     redrafted = (
         evolved(draft, verdict) if verdict else draft for draft, verdict in zip(drafts, heard, strict=True)
     )
-    return {"verdicts": verdicts, "evolved": tuple(redrafted)}
+    return VERDICTS(verdicts) | EVOLVED(tuple(redrafted))
 
 
 def by_table(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return under((), facts)
 
 
-CANDIDATES = Step(
-    "candidates", each="drafts", requires=("request",), produces=("candidates",),
-    otherwise=nothing("candidates"), effect=Read, ask=ask_candidates, take=take_candidates,
-    on_failure=retry(2, then=degrade("none", candidates=())),
+LOOK_FOR_CANDIDATES = Step(
+    "candidates", each=DRAFTS, requires=(REQUEST,), produces=(CANDIDATES,), otherwise=nothing(CANDIDATES),
+    **asks(Read, ask_candidates, take_candidates, retry(2, then=degrade("none", CANDIDATES.unit(())))),
 )  # fmt: skip
 
 EVOLVE = Step(
-    "evolve", requires=("request", "drafts", "candidates"), produces=("verdicts", "evolved"),
-    otherwise=nothing("verdicts", "evolved"), config=(("profile", "default"),),
-    effect=AskModel, ask=ask_evolution, take=take_evolution,
-    on_failure=retry(2, then=Degrade("table", by_table)),
+    "evolve", requires=(REQUEST, DRAFTS, CANDIDATES), produces=(VERDICTS, EVOLVED),
+    otherwise=nothing(VERDICTS, EVOLVED), config=(("profile", "default"),),
+    **asks(AskModel, ask_evolution, take_evolution, retry(2, then=Degrade("table", by_table))),
 )  # fmt: skip

@@ -8,9 +8,9 @@ end: who was promoted and displaced again was refused.
 import attrs
 
 from umi_core.data import Data
+from umi_core.engine.facts import View
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import Entity
-from umi_core.state import View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of, move, refresh
 from umi_core.values import RoutingDecision

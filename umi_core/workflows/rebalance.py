@@ -9,24 +9,31 @@ from what it deserves, and a text that no embedder can do keeps none from its ve
 """
 
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
 from umi_core.conditions import Where
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.limits import REPAIR_COUNT_MAX, SCAN_COUNT_MAX
-from umi_core.messages.answers import Answer, Committed, Embedded, ReadDone
+from umi_core.messages.answers import Committed, Embedded, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Embed, Expect, Read, Write
+from umi_core.messages.requests import Rebalance
 from umi_core.messages.results import Rebalanced
 from umi_core.policies.promotion import score_ppm
 from umi_core.policies.similarity import sound_vectors
 from umi_core.rows import Address, Entity, Head, Row, Vector
-from umi_core.state import Facts, View
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of
 from umi_core.workflows.commits import (
+    CORE,
+    LOST,
+    PLAN,
     REPLY,
     SETTLE,
+    STORED,
     Plan,
     address,
     adopt,
@@ -40,8 +47,25 @@ from umi_core.workflows.commits import (
 )  # fmt: skip
 from umi_core.workflows.drafting import embedded_text
 
+REQUEST: Final = Fact("request", Rebalance | None)  # None: nobody asked for it, it was due
+BEGIN: Final = Fact("begin", str)  # where this scan begins, and the next one
+CURSOR: Final = Fact("cursor", str)
+CANDIDATES: Final = Fact("candidates", tuple[str, ...])  # eligible by record alone
+OTHERS: Final = Fact("others", tuple[str, ...])  # only looked up
+SCANNED: Final = Fact("scanned", int)
+TOUCHES: Final = Fact("touches", int)
+ROWS: Final = Fact("rows", tuple[Row, ...])  # of the eligible
+GONE: Final = Fact("gone", tuple[str, ...])
+REPAIR_FROM: Final = Fact("repair_from", str)
+LACKING: Final = Fact("lacking", tuple[Row, ...])  # entities without a vector
+PASSED: Final = Fact("passed", int)
+ONWARD: Final = Fact("onward", str | None)  # None: nobody has looked, or storage does not know that place
+VECTORS: Final = Fact("vectors", tuple[tuple[int, ...] | None, ...])  # of those that lack one, in order
+MISSING: Final = Fact("missing", bool)
+REPAIR_CURSOR: Final = Fact("repair_cursor", str)
 
-def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
+
+def take_scan(facts: Facts, answer: None, view: View) -> Learned:
     """Who is eligible by record alone, who is only looked up, and where the next scan begins."""
     access, inside = view.tiers.access, entity_ids(view.tiers.core)
     page, cursor = access.after(access.cursor, SCAN_COUNT_MAX)
@@ -51,16 +75,8 @@ def take_scan(facts: Facts, answer: Answer | None, view: View) -> Learned:
     candidates = tuple(record.entity_id for record in eligible)
     others = tuple(record.entity_id for record in outside if record not in eligible)
     view.tiers.access = attrs.evolve(access, ran_ms=view.now_ms)
-    return Learned(
-        {
-            "begin": access.cursor,
-            "candidates": candidates,
-            "others": others,
-            "cursor": cursor,
-            "scanned": len(page),
-            "touches": access.touch_count,
-        }
-    )
+    scanned = BEGIN(access.cursor) | CURSOR(cursor) | SCANNED(len(page)) | TOUCHES(access.touch_count)
+    return Learned(CANDIDATES(candidates) | OTHERS(others) | scanned)
 
 
 def ask_rows(facts: Facts, view: View) -> Read:
@@ -69,99 +85,78 @@ def ask_rows(facts: Facts, view: View) -> Read:
 
 
 def looked_at(facts: Facts) -> tuple[str, ...]:
-    candidates, others = facts["candidates"], facts["others"]
-    assert isinstance(candidates, tuple)
-    assert isinstance(others, tuple)
-    return candidates + others
+    return facts[CANDIDATES] + facts[OTHERS]
 
 
-def take_rows(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = found(answer)
     core = core_of(rows, view.scope)
     adopt(view, core)
     view.tiers.access = view.tiers.access.scan_at(*head_of(rows, view.scope))
     there = {row.address.id: row for row in rows.values() if isinstance(row.body, Entity)}
     gone = tuple(key for key in looked_at(facts) if address(view.scope, "entity", key) not in rows)
-    candidates = facts["candidates"]
-    assert isinstance(candidates, tuple)
-    eligible = tuple(there[key] for key in candidates if key in there)
+    eligible = tuple(there[key] for key in facts[CANDIDATES] if key in there)
     repair_from = view.tiers.access.repair_cursor
-    return Learned({"core": core, "rows": eligible, "gone": gone, "repair_from": repair_from})
+    return Learned(CORE(core) | ROWS(eligible) | GONE(gone) | REPAIR_FROM(repair_from))
 
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
-    cursor = str(facts["repair_from"]) or None
+    cursor = facts[REPAIR_FROM] or None
     return Read(ByFilter(view.scope, ("entity",), Where(vector_missing=True), REPAIR_COUNT_MAX, cursor))
 
 
-def take_unembedded(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    assert isinstance(answer, ReadDone)
+def take_unembedded(facts: Facts, answer: ReadDone, view: View) -> Learned:
     rows = tuple(row for row in answer.rows if isinstance(row.body, Entity) and row.body.vector_missing)
-    return Learned({"lacking": rows, "passed": len(answer.rows) - len(rows), "onward": answer.cursor or ""})
-
-
-def lacking(facts: Facts) -> tuple[Row, ...]:
-    rows = facts["lacking"]
-    assert isinstance(rows, tuple)
-    return rows
+    return Learned(LACKING(rows) | PASSED(len(answer.rows) - len(rows)) | ONWARD(answer.cursor or ""))
 
 
 def ask_vectors(facts: Facts, view: View) -> Embed | None:
-    entities = [row.body for row in lacking(facts) if isinstance(row.body, Entity)]
+    entities = [row.body for row in facts[LACKING] if isinstance(row.body, Entity)]
     return (
         Embed(tuple(embedded_text(entity.name, entity.content) for entity in entities)) if entities else None
     )
 
 
-def take_vectors(facts: Facts, answer: Answer | None, view: View) -> Taken:
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     if answer is None:
-        return Learned({"vectors": ()})
-    assert isinstance(answer, Embedded)
-    vectors = sound_vectors(answer.vectors, len(lacking(facts)), view.config.embedding_dims)
+        return Learned(VECTORS(()))
+    vectors = sound_vectors(answer.vectors, len(facts[LACKING]), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
     missing = vectors.count(None)
-    return Learned({"vectors": vectors}, degraded=(("none", "unsound", missing),) if missing else ())
+    return Learned(VECTORS(vectors), degraded=(("none", "unsound", missing),) if missing else ())
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    return {"vectors": (None,) * len(lacking(facts))}
+    return VECTORS((None,) * len(facts[LACKING]))
 
 
-def take_plan(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    core, rows, cursor = facts["core"], facts["rows"], facts["cursor"]
-    assert isinstance(core, CoreTier)
-    assert isinstance(rows, tuple)
-    assert isinstance(cursor, str)
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    core, rows, cursor = facts[CORE], facts[ROWS], facts[CURSOR]
     access = pruned(facts, view)
     after, promoted, evicted = promotions(rows, core, access, view)
     repairs, repaired = repair_writes(facts, view)
-    scanned = facts["scanned"]
-    assert isinstance(scanned, int)
     before = view.tiers.access.records
     gone = tuple(before[key] for key in sorted(before) if key not in access.records)
     gone_ids = tuple(record.entity_id for record in gone)
-    value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, scanned)
-    expects = tuple(Expect(row.address, row.version) for row in lacking(facts) if row.address.id in repaired)
+    value = Rebalanced(promoted, evicted, repaired, gone_ids, cursor, facts[SCANNED])
+    expects = tuple(Expect(row.address, row.version) for row in facts[LACKING] if row.address.id in repaired)
     current = tuple(Expect(row.address, row.version) for row in rows if row.address.id in promoted)
     plan = Plan(
         view.now_ms, (*repairs, *access.writes(view.scope)), once(expects + current),
         after if after.blocks != core.blocks else None, value, pruned=gone,
     )  # fmt: skip
-    plan = moving(plan, cursor, view) if access.cursor == facts["begin"] != cursor else plan
-    repair_cursor, missing = after_repairs(facts, len(lacking(facts)) - len(repaired))
-    return Learned({"plan": plan, "missing": missing, "repair_cursor": repair_cursor})
+    plan = moving(plan, cursor, view) if access.cursor == facts[BEGIN] != cursor else plan
+    repair_cursor, missing = after_repairs(facts, len(facts[LACKING]) - len(repaired))
+    return Learned(PLAN(plan) | MISSING(missing) | REPAIR_CURSOR(repair_cursor))
 
 
 def after_repairs(facts: Facts, unrepaired_count: int) -> tuple[str, bool]:
     """Where the next look begins, and whether there is anything left: what gets no vector is passed over."""
-    begin, onward, passed_count = facts["repair_from"], facts["onward"], facts["passed"]
+    begin, onward = facts[REPAIR_FROM], facts[ONWARD]
     if onward is None:
-        return "", True  # nobody has looked, or storage does not know that place
-    assert isinstance(begin, str)
-    assert isinstance(onward, str)
-    assert isinstance(passed_count, int)
-    left_count = unrepaired_count + passed_count
+        return "", True
+    left_count = unrepaired_count + facts[PASSED]
     return (begin if onward and not left_count else onward), bool(begin or onward or left_count)
 
 
@@ -178,10 +173,8 @@ def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
 
 def pruned(facts: Facts, view: View) -> AccessTable:
     """Records that are stale, or whose entity is gone, leave."""
-    access, core, gone = view.tiers.access, facts["core"], facts["gone"]
-    assert isinstance(core, CoreTier)
-    assert isinstance(gone, tuple)
-    return access.without((*gone, *access.stale(view.now_ms, entity_ids(core))))
+    access = view.tiers.access
+    return access.without((*facts[GONE], *access.stale(view.now_ms, entity_ids(facts[CORE]))))
 
 
 def promotions(
@@ -204,11 +197,10 @@ def promotions(
 
 def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[str, ...]]:
     """Vectors that have come, and the rows without their mark."""
-    vectors = facts["vectors"]
-    assert isinstance(vectors, tuple)
+    lacking, vectors = facts[LACKING], facts[VECTORS]
     writes: tuple[Write, ...] = ()
     repaired: tuple[str, ...] = ()
-    for row, vector in zip(lacking(facts), vectors, strict=True):
+    for row, vector in zip(lacking, vectors, strict=True):
         entity = row.body
         assert isinstance(entity, Entity)
         if vector is not None:
@@ -219,40 +211,35 @@ def repair_writes(facts: Facts, view: View) -> tuple[tuple[Write, ...], tuple[st
     return writes, repaired
 
 
-def take_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_done(facts: Facts, answer: Committed | None, view: View) -> Learned:
     """The scan goes on from the new cursor; it is due again while something is left to do."""
-    learned, plan = take_commit(facts, answer, view), facts["plan"]
-    assert isinstance(plan, Plan)
-    access, lost = view.tiers.access, learned.facts["lost"]
-    if isinstance(answer, Committed) and plan.cursor is not None and not lost:
+    learned, plan = take_commit(facts, answer, view), facts[PLAN]
+    access, lost = view.tiers.access, learned.facts[LOST.name]
+    if answer is not None and plan.cursor is not None and not lost:
         access = access.scan_at(plan.cursor, dict(answer.versions)[address(view.scope, "head")])
-    is_touched = access.touch_count != facts["touches"]
-    is_due = bool(is_touched or access.unsaved or access.cursor or facts["missing"] or lost)
-    repair_cursor = facts["repair_cursor"]
-    assert isinstance(repair_cursor, str)
-    view.tiers.access = attrs.evolve(access, is_due=is_due, repair_cursor=repair_cursor)
+    is_touched = access.touch_count != facts[TOUCHES]
+    is_due = bool(is_touched or access.unsaved or access.cursor or facts[MISSING] or lost)
+    view.tiers.access = attrs.evolve(access, is_due=is_due, repair_cursor=facts[REPAIR_CURSOR])
     return learned
 
 
 REBALANCE = Workflow(
     "rebalance",
-    given=("request",),
+    given=(REQUEST,),
     steps=(
-        Step("scan", produces=("begin", "candidates", "others", "cursor", "scanned", "touches"),
-             take=take_scan),
-        Step("rows", requires=("candidates", "others"), produces=("core", "rows", "gone", "repair_from"),
-             effect=Read, ask=ask_rows, take=take_rows, on_failure=retry(3), spares=("entity",)),
-        Step("unembedded", requires=("repair_from",), produces=("lacking", "passed", "onward"),
-             effect=Read, ask=ask_unembedded, take=take_unembedded, spares=("entity",),
-             on_failure=retry(2, then=degrade("none", lacking=(), passed=0, onward=None))),
-        Step("embed", requires=("lacking",), produces=("vectors",), config=(("profile", "default"),),
-             effect=Embed, ask=ask_vectors, take=take_vectors,
-             on_failure=retry(2, then=Degrade("none", no_vectors))),
-        Step("plan", produces=("plan", "missing", "repair_cursor"), take=take_plan,
-             requires=("begin", "cursor", "scanned", "core", "rows", "gone", "repair_from",
-                       "lacking", "passed", "onward", "vectors")),
-        Step("commit", requires=("plan", "missing", "repair_cursor", "touches"), produces=("stored", "lost"),
-             effect=Commit, ask=ask_if_any, take=take_done, on_failure=retry(3, replan="rows")),
+        Step("scan", produces=(BEGIN, CANDIDATES, OTHERS, CURSOR, SCANNED, TOUCHES), take=take_scan),
+        Step("rows", requires=(CANDIDATES, OTHERS), produces=(CORE, ROWS, GONE, REPAIR_FROM),
+             spares=("entity",), **asks(Read, ask_rows, take_rows, retry(3))),
+        Step("unembedded", requires=(REPAIR_FROM,), produces=(LACKING, PASSED, ONWARD), spares=("entity",),
+             **asks(Read, ask_unembedded, take_unembedded,
+                    retry(2, then=degrade("none", LACKING(()) | PASSED(0) | ONWARD(None))))),
+        Step("embed", requires=(LACKING,), produces=(VECTORS,), config=(("profile", "default"),),
+             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("none", no_vectors)))),
+        Step("plan", produces=(PLAN, MISSING, REPAIR_CURSOR), take=take_plan,
+             requires=(BEGIN, CURSOR, SCANNED, CORE, ROWS, GONE, REPAIR_FROM,
+                       LACKING, PASSED, ONWARD, VECTORS)),
+        Step("commit", requires=(PLAN, MISSING, REPAIR_CURSOR, TOUCHES), produces=(STORED, LOST),
+             **asks(Commit, ask_if_any, take_done, retry(3, replan="rows"))),
         SETTLE,
         REPLY,
     ),

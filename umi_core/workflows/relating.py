@@ -6,22 +6,26 @@ the next is counted at neither end. Law 3. An entity at its limit takes no more;
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.engine.facts import Fact, Facts, View
 from umi_core.ids import relation_id
-from umi_core.language.evolution import BY_TABLE, Pair, Verdict
+from umi_core.language.evolution import BY_TABLE, Verdict
 from umi_core.language.extraction import Link, Mention
 from umi_core.limits import RELATION_COUNT_MAX
 from umi_core.rows import Entity, Relation, Row
-from umi_core.state import Facts, View
 from umi_core.text import norm
 from umi_core.values import Scope
 from umi_core.workflows.drafting import Drafted, id_of, ref
-from umi_core.workflows.evolving import candidate_rows, drafts_of
+from umi_core.workflows.evolving import VERDICTS, candidate_rows
+from umi_core.workflows.extracting import LINKS, MENTIONS
 
 End = tuple[str, int]
+
+KNOWN_LINKS: Final = Fact("known_links", tuple[str, ...])  # of the links of a text those that are stored
 
 
 @attrs.frozen
@@ -34,9 +38,8 @@ class Related(Data):
     dropped_count: int
 
 
-def related(facts: Facts, view: View) -> Related:
+def related(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Related:
     """All relations of this text, in the order: versions, links, verdicts on candidates."""
-    drafts = drafts_of(facts, "evolved")
     rows = candidate_rows(facts)
     entities = {key: row.body for key, row in rows.items() if isinstance(row.body, Entity)}
     entities |= {draft.entity.id: draft.entity for draft in drafts}
@@ -103,38 +106,21 @@ def version_relation(draft: Drafted, view: View) -> Relation:
 
 def verdict_relations(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Relation]:
     """Of new statements to candidates; the version pairs have theirs already."""
-    verdicts = facts["verdicts"]
-    assert isinstance(verdicts, tuple)
     targets = {ref(draft.entity): (draft.entity.id, draft.entity.version) for draft in drafts}
-    sources = {ref(body): (body.id, body.version) for body in candidate_bodies(facts)}
-    pair: Pair
-    for pair, verdict in verdicts:
+    bodies = [row.body for row in candidate_rows(facts).values() if isinstance(row.body, Entity)]
+    sources = {ref(body): (body.id, body.version) for body in bodies}
+    for pair, verdict in facts[VERDICTS]:
         if pair[1] in sources:
             yield made(sources[pair[1]], targets[pair[0]], verdict, view)
 
 
-def candidate_bodies(facts: Facts) -> Iterator[Entity]:
-    for row in candidate_rows(facts).values():
-        assert isinstance(row.body, Entity)
-        yield row.body
-
-
 def link_relations(facts: Facts, view: View) -> Iterator[Relation]:
     """Links that are not stored yet."""
-    links, known = facts["links"], facts["known_links"]
-    assert isinstance(links, tuple)
-    assert isinstance(known, tuple)
-    for link in links:
-        source, target = link_ends(link, mentions_of(facts), view.scope)
+    for link in facts[LINKS]:
+        source, target = link_ends(link, facts[MENTIONS], view.scope)
         relation = made(source, target, Verdict(link.kind, link.confidence_ppm), view)
-        if relation.id not in known:
+        if relation.id not in facts[KNOWN_LINKS]:
             yield relation
-
-
-def mentions_of(facts: Facts) -> tuple[Mention, ...]:
-    mentions = facts["mentions"]
-    assert isinstance(mentions, tuple)
-    return mentions
 
 
 def link_ends(link: Link, mentions: tuple[Mention, ...], scope: Scope) -> tuple[End, End]:
@@ -145,7 +131,5 @@ def link_ends(link: Link, mentions: tuple[Mention, ...], scope: Scope) -> tuple[
 
 def link_ids(facts: Facts, scope: Scope) -> tuple[str, ...]:
     """The rows where the links of this text are, or will be."""
-    links = facts["links"]
-    assert isinstance(links, tuple)
-    ends = [(link_ends(link, mentions_of(facts), scope), link.kind) for link in links]
+    ends = [(link_ends(link, facts[MENTIONS], scope), link.kind) for link in facts[LINKS]]
     return tuple(relation_id(scope, source, target, kind) for (source, target), kind in ends)

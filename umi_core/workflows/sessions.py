@@ -10,22 +10,31 @@ Law 4. A memory holds the version that it loaded or saved last; a save that is a
     load                read version 2   put in place
 """
 
+from typing import Final
+
 import attrs
 
-from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, retry
 from umi_core.errors import Error, NoSession, SessionConflict, SessionNotFound, TooManyMembers
 from umi_core.ids import session_id
 from umi_core.limits import SESSION_MEMBER_COUNT_MAX
-from umi_core.messages.answers import Answer, EffectFailed
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
 from umi_core.messages.requests import CreateSession, LoadSession, SaveSession
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Address, SessionRow
-from umi_core.state import Facts, View
 from umi_core.tiers.session import SessionInfo, decode, encode
 from umi_core.tiers.working import WorkingTier, drop_expired
 from umi_core.values import Scope
-from umi_core.workflows.commits import REPLY, Plan, ask_commit, found, take_commit
+from umi_core.workflows.commits import LOST, PLAN, REPLY, STORED, Plan, ask_commit, found, take_commit
+
+CREATE: Final = Fact("request", CreateSession)
+SAVE: Final = Fact("request", SaveSession)
+LOAD: Final = Fact("request", LoadSession)
+INFO: Final = Fact("info", SessionInfo)
+PACKED: Final = Fact("packed", Plan)
 
 
 def session_address(scope: Scope, row_id: str) -> Address:
@@ -42,54 +51,51 @@ def joined(members: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...] |
 # create: an empty tier under a new id; an id that is taken counts on.
 
 
-def take_new(facts: Facts, answer: Answer | None, view: View) -> Taken:
-    request = facts["request"]
-    assert isinstance(request, CreateSession)
-    members = joined((view.scope.agent,), request.members)
+def take_new(facts: Facts, answer: None, view: View) -> Taken:
+    members = joined((view.scope.agent,), facts[CREATE].members)
     if isinstance(members, Error):
         return Refuse(members)
     row_id = session_id(view.scope, view.now_ms, view.plan_count - 1)
     info = SessionInfo(session_id=row_id, started_ms=view.now_ms, creator=view.scope.agent, members=members)
     created = SessionCreated(row_id, view.now_ms)
-    return Learned({"plan": plan_of(info, WorkingTier(), created, view), "info": info})
+    return Learned(PLAN(plan_of(info, WorkingTier(), created, view)) | INFO(info))
 
 
-def take_created(facts: Facts, answer: Answer | None, view: View) -> Learned:
+def take_created(facts: Facts, answer: Committed, view: View) -> Learned:
     learned, tiers = take_commit(facts, answer, view), view.tiers
-    stored = learned.facts["stored"]
+    stored = learned.facts[STORED.name]
     assert isinstance(stored, SessionCreated)
     drop_expired(tiers.working, view.now_ms)
     dropped_count = len(tiers.working.entries)
     tiers.working = WorkingTier(expired_count=tiers.working.expired_count)
-    info = attrs.evolve(info_of(facts), session_id=stored.session_id, started_ms=stored.started_ms, version=1)
+    info = attrs.evolve(facts[INFO], session_id=stored.session_id, started_ms=stored.started_ms, version=1)
     tiers.session = put_in_place(info, view)
-    return Learned({**learned.facts, "stored": attrs.evolve(stored, dropped_count=dropped_count)})
+    return Learned({**learned.facts, **STORED(attrs.evolve(stored, dropped_count=dropped_count))})
 
 
 # save: the tier as it is at the begin, expecting the version this memory loaded or saved last. Packed once:
 # each plan sends the same, so whichever of them wins, it is known which version was saved.
 
 
-def take_packed(facts: Facts, answer: Answer | None, view: View) -> Taken:
-    request, info = facts["request"], view.tiers.session
-    assert isinstance(request, SaveSession)
+def take_packed(facts: Facts, answer: None, view: View) -> Taken:
+    info = view.tiers.session
     if info.session_id is None:
         return Refuse(NoSession())
-    members = joined(info.members, request.hand_to)
+    members = joined(info.members, facts[SAVE].hand_to)
     if isinstance(members, Error):
         return Refuse(members)
     saved = SessionSaved(info.session_id, info.version + 1, view.now_ms)
     info = attrs.evolve(info, members=members)
-    return Learned({"packed": plan_of(info, view.tiers.working, saved, view), "info": info})
+    return Learned(PACKED(plan_of(info, view.tiers.working, saved, view)) | INFO(info))
 
 
-def take_saved(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    return Learned({"plan": facts["packed"]})
+def take_saved(facts: Facts, answer: None, view: View) -> Learned:
+    return Learned(PLAN(facts[PACKED]))
 
 
-def take_save(facts: Facts, answer: Answer | None, view: View) -> Learned:
-    learned, info = take_commit(facts, answer, view), info_of(facts)
-    stored = learned.facts["stored"]
+def take_save(facts: Facts, answer: Committed, view: View) -> Learned:
+    learned, info = take_commit(facts, answer, view), facts[INFO]
+    stored = learned.facts[STORED.name]
     assert isinstance(stored, SessionSaved)
     if view.tiers.session.load_count == info.load_count:
         view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version, members=info.members)
@@ -113,15 +119,9 @@ def plan_of(
     return Plan(view.now_ms, (Write(where, row),), (Expect(where, info.version),), value=value)
 
 
-def info_of(facts: Facts) -> SessionInfo:
-    info = facts["info"]
-    assert isinstance(info, SessionInfo)
-    return info
-
-
 def changed_by_another(facts: Facts, failure: EffectFailed, view: View) -> Error | None:
     """The session row itself is newer: the caller must load it again; planning again would overwrite it."""
-    info = info_of(facts)
+    info = facts[INFO]
     assert info.session_id is not None
     versions = dict(failure.changed)
     where = session_address(view.scope, info.session_id)
@@ -132,20 +132,14 @@ def changed_by_another(facts: Facts, failure: EffectFailed, view: View) -> Error
 
 
 def ask_session(facts: Facts, view: View) -> Read:
-    return Read(ByIds((session_address(view.scope, id_of(facts)),)))
+    return Read(ByIds((session_address(view.scope, facts[LOAD].session_id),)))
 
 
-def id_of(facts: Facts) -> str:
-    request = facts["request"]
-    assert isinstance(request, LoadSession)
-    return request.session_id
-
-
-def take_session(facts: Facts, answer: Answer | None, view: View) -> Taken:
+def take_session(facts: Facts, answer: ReadDone, view: View) -> Taken:
     row = next(iter(found(answer).values()), None)
     body = row.body if row else None
     if row is None or not isinstance(body, SessionRow) or view.scope.agent not in body.members:
-        return Refuse(SessionNotFound(id_of(facts)))
+        return Refuse(SessionNotFound(facts[LOAD].session_id))
     loaded = decode(body.snapshot, view.now_ms, view.config)
     if isinstance(loaded, Error):
         return Refuse(loaded)
@@ -154,37 +148,38 @@ def take_session(facts: Facts, answer: Answer | None, view: View) -> Taken:
     view.tiers.working = loaded.tier
     info = attrs.evolve(loaded.info, version=row.version, creator=body.creator, members=body.members)
     view.tiers.session = put_in_place(info, view)
-    return Learned({"outcome": Done(SessionLoaded(row.version, loaded.expired_at_rest))})
+    return Learned(OUTCOME(Done(SessionLoaded(row.version, loaded.expired_at_rest))))
 
 
 CREATE_SESSION = Workflow(
     "create_session",
-    given=("request",),
+    given=(CREATE,),
     steps=(
-        Step("plan", requires=("request",), produces=("plan", "info"), take=take_new),
-        Step("commit", requires=("plan", "info"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
-             take=take_created, on_failure=retry(3, replan="plan")),
+        Step("plan", requires=(CREATE,), produces=(PLAN, INFO), take=take_new),
+        Step("commit", requires=(PLAN, INFO), produces=(STORED, LOST),
+             **asks(Commit, ask_commit, take_created, retry(3, replan="plan"))),
         REPLY,
     ),
 )  # fmt: skip
 
 SAVE_SESSION = Workflow(
     "save_session",
-    given=("request",),
+    given=(SAVE,),
     steps=(
-        Step("pack", requires=("request",), produces=("packed", "info"), take=take_packed),
-        Step("plan", requires=("packed",), produces=("plan",), take=take_saved),
-        Step("commit", requires=("plan", "info"), produces=("stored", "lost"), effect=Commit, ask=ask_commit,
-             take=take_save, on_failure=retry(3, replan="plan", conflict_error=changed_by_another)),
+        Step("pack", requires=(SAVE,), produces=(PACKED, INFO), take=take_packed),
+        Step("plan", requires=(PACKED,), produces=(PLAN,), take=take_saved),
+        Step("commit", requires=(PLAN, INFO), produces=(STORED, LOST),
+             **asks(Commit, ask_commit, take_save,
+                    retry(3, replan="plan", conflict_error=changed_by_another))),
         REPLY,
     ),
 )  # fmt: skip
 
 LOAD_SESSION = Workflow(
     "load_session",
-    given=("request",),
+    given=(LOAD,),
     steps=(
-        Step("read", requires=("request",), produces=("outcome",),
-             effect=Read, ask=ask_session, take=take_session, on_failure=retry(3)),
+        Step("read", requires=(LOAD,), produces=(OUTCOME,),
+             **asks(Read, ask_session, take_session, retry(3))),
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Final
 from umi_core.language.words import words
 from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX
 from umi_core.text import norm, size
-from umi_core.workflows import remember
+from umi_core.workflows import extracting
 from umi_sim.mutants import Mutant, Original, Patch
 
 Edit = Callable[..., str]
@@ -28,7 +28,7 @@ def read_as(edit: Edit) -> Callable[[Original], Original]:
 
 
 def extracted(edit: Edit) -> tuple[Patch, ...]:
-    return (Patch(remember, "parse_extraction", read_as(edit)),)
+    return (Patch(extracting, "parse_extraction", read_as(edit)),)
 
 
 # Replies as values.
@@ -238,6 +238,6 @@ ROWS: Final = (
                "of what an answer says twice about one name the second is not read", AGREES, first_telling),
     Mutant("answer-known-by-its-elements", "extraction",
            "an answer with the elements of an earlier one is taken for that one, in its order",
-           AGREES, "all_faults", (Patch(remember, "parse_extraction", known_by_its_elements),),
+           AGREES, "all_faults", (Patch(extracting, "parse_extraction", known_by_its_elements),),
            kind="model_varies"),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core import core_reads
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Taken
 from umi_core.limits import DAY_MS, PPM, SCAN_COUNT_MAX
@@ -14,13 +15,12 @@ from umi_core.messages.effects import Commit, Expect, Write
 from umi_core.policies import promotion
 from umi_core.policies.eviction import Shortage, Standing
 from umi_core.rows import AccessRecord, Address, Row
-from umi_core.state import Facts, View
 from umi_core.tiers import archive, core, rendering
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import Admission, CoreTier
 from umi_core.values import Entry
 from umi_core.workflows import blocks, commits, forget, placing, rebalance, recover
-from umi_core.workflows.commits import Plan, put
+from umi_core.workflows.commits import PLAN, Plan, put
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 WRITERS: Final = ("remember", "forget", "write_block", "rebalance")  # who may change core
@@ -59,9 +59,8 @@ def moving_core(registry: Registry, workflow: str) -> Any:
 
     def ask(facts: Facts, view: View) -> Commit | None:
         assert row.ask is not None
-        commit, plan = row.ask(facts, view), facts["plan"]
+        commit, plan = row.ask(facts, view), facts[PLAN]
         assert isinstance(commit, Commit | None)
-        assert isinstance(plan, Plan)
         if plan.core is not None:
             view.tiers.core = plan.core
         return commit

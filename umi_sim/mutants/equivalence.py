@@ -6,7 +6,8 @@ from typing import Any, Final
 import attrs
 
 from umi_core import codec
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import lifecycle
+from umi_core.engine.engine import Engine
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import AskModel, Effect
@@ -65,16 +66,16 @@ def unsorted(original: Original) -> Original:
 
 
 def first_due_alone(original: Original) -> Original:
-    def handle_due(self: Engine) -> None:
-        now_ms, first = self.state.seen_ms, self.next_due()
-        operations = [op for op in self.state.operations.values() if op is not first]
+    def handle_due(engine: Engine) -> None:
+        state, first = engine.state, lifecycle.next_due(engine)
+        now_ms, operations = state.seen_ms, [op for op in state.operations.values() if op is not first]
         late = {op.number: op.due_ms for op in operations if op.due_ms is not None and op.due_ms <= now_ms}
         for number in late:
-            self.state.operations[number].due_ms = now_ms + 1
-        original(self)
+            state.operations[number].due_ms = now_ms + 1
+        original(engine)
         for number, due_ms in late.items():
-            if number in self.state.operations:
-                self.state.operations[number].due_ms = due_ms
+            if number in state.operations:
+                state.operations[number].due_ms = due_ms
 
     return handle_due
 
@@ -118,7 +119,7 @@ ROWS: Final = (
            ("either-order",), SCENARIO, (Patch(codec, "plain_parts", unsorted),)),
     Mutant("jump-wakes-one-at-a-time", "workflow engine",
            "of several due times that have passed, all but the first wait for another step",
-           ("jump-or-steps",), SCENARIO, (Patch(Engine, "handle_due", first_due_alone),)),
+           ("jump-or-steps",), SCENARIO, (Patch(lifecycle, "handle_due", first_due_alone),)),
     Mutant("expired-together-count-once", "working", "entries that are found expired together count as one",
            ("sweep-or-read",), SCENARIO, (Patch(working, "drop_expired", counted_together),)),
     Mutant("cached-rewrite-forgets-its-terms", "resolution",

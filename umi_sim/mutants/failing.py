@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import attempts, lifecycle, steps
+from umi_core.engine.engine import Engine
 from umi_core.engine.workflow import Step, abort_error
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
@@ -12,6 +13,18 @@ from umi_core.state import Operation
 from umi_core.workflows.commits import Plan
 from umi_sim.mutants import SMALL, Mutant, Original, Patch
 
+# Where the engine does what; a place that has gone is told when this file is read.
+PLACES: Final = {
+    "give_up": steps, "send": attempts, "answered": attempts, "timed_out": attempts, "settle": attempts,
+    "failed": attempts, "sleep": attempts, "resume": lifecycle,
+}  # fmt: skip
+
+
+def in_engine(place: str, wrong: Callable[[Original], Original]) -> tuple[Patch, ...]:
+    """A function of the engine, replaced."""
+    return (Patch(PLACES[place], place, wrong),)
+
+
 # Model and embedder.
 
 
@@ -19,11 +32,10 @@ def aborts(effect: type[Asked], kind: str) -> Callable[[Original], Original]:
     """Where a row would go on with less, it ends the operation."""
 
     def wrong(original: Original) -> Original:
-        def give_up(self: Engine, operation: Operation, row: Step, what: str, reason: str) -> None:
+        def give_up(engine: Engine, operation: Operation, row: Step, what: str, reason: str) -> object:
             if row.effect is effect and what == kind and operation.workflow in ("remember", "recall"):
-                self.fail(operation, abort_error(row, what, operation.attempt))
-            else:
-                original(self, operation, row, what, reason)
+                return steps.abort(operation, abort_error(row, what, operation.attempt))
+            return original(engine, operation, row, what, reason)
 
         return give_up
 
@@ -34,11 +46,12 @@ def again_at_once(effect: type[Asked]) -> Callable[[Original], Original]:
     """A time-out that the service tells itself has cost time enough."""
 
     def wrong(original: Original) -> Original:
-        def answered(self: Engine, operation: Operation, answer: Answer) -> None:
-            original(self, operation, answer)
+        def answered(engine: Engine, operation: Operation, answer: Answer) -> object:
+            ending = original(engine, operation, answer)
             is_told = isinstance(answer, EffectFailed) and answer.kind == "timeout"
             if is_told and isinstance(operation.asked, effect) and operation.waiting is None:
-                operation.due_ms = operation.due_ms and self.state.seen_ms + 1
+                operation.due_ms = operation.due_ms and engine.state.seen_ms + 1
+            return ending
 
         return answered
 
@@ -46,20 +59,20 @@ def again_at_once(effect: type[Asked]) -> Callable[[Original], Original]:
 
 
 def waits_from_the_question(original: Original) -> Original:
-    def sleep(self: Engine, operation: Operation, row: Step, failure: Any) -> None:
-        original(self, operation, row, failure)
+    def sleep(engine: Engine, operation: Operation, row: Step, failure: Any) -> None:
+        original(engine, operation, row, failure)
         if isinstance(operation.asked, AskModel) and failure.retry_after_ms and operation.due_ms:
-            operation.due_ms -= self.state.seen_ms - operation.calls[-1].asked_ms
+            operation.due_ms -= engine.state.seen_ms - operation.calls[-1].asked_ms
 
     return sleep
 
 
 def whole_seconds(original: Original) -> Original:
-    def sleep(self: Engine, operation: Operation, row: Step, failure: Any) -> None:
-        original(self, operation, row, failure)
-        waits_ms = (operation.due_ms or 0) - self.state.seen_ms
+    def sleep(engine: Engine, operation: Operation, row: Step, failure: Any) -> None:
+        original(engine, operation, row, failure)
+        waits_ms = (operation.due_ms or 0) - engine.state.seen_ms
         if isinstance(operation.asked, Embed) and waits_ms == failure.retry_after_ms:
-            operation.due_ms = self.state.seen_ms + max(1, waits_ms // 1_000 * 1_000)
+            operation.due_ms = engine.state.seen_ms + max(1, waits_ms // 1_000 * 1_000)
 
     return sleep
 
@@ -71,13 +84,12 @@ def told_as_done(kind: str) -> Callable[[Original], Original]:
     """A commit that failed so, with a plan that leaves core alone, is told as done."""
 
     def wrong(original: Original) -> Original:
-        def failed(self: Engine, operation: Operation, row: Step, failure: EffectFailed) -> None:
+        def failed(engine: Engine, operation: Operation, row: Step, failure: EffectFailed) -> object:
             plan, asked = operation.facts.get("plan"), operation.asked
             is_plain = isinstance(plan, Plan) and plan.core is None and operation.workflow == "remember"
             if is_plain and isinstance(asked, Commit) and is_so(failure, kind):
-                self.take(operation, row, Committed(failure.request_id))
-            else:
-                original(self, operation, row, failure)
+                return steps.take(engine, operation, row, Committed(failure.request_id))
+            return original(engine, operation, row, failure)
 
         return failed
 
@@ -91,10 +103,10 @@ def is_so(failure: EffectFailed, kind: str) -> bool:
 def not_in_doubt(original: Original) -> Original:
     """An outcome that storage calls unknown is taken for a refusal."""
 
-    def answered(self: Engine, operation: Operation, answer: Answer) -> None:
+    def answered(engine: Engine, operation: Operation, answer: Answer) -> object:
         if isinstance(answer, EffectFailed) and answer.kind == "unknown" and operation.op_id is not None:
             answer = EffectFailed(answer.request_id, "refused")
-        original(self, operation, answer)
+        return original(engine, operation, answer)
 
     return answered
 
@@ -102,11 +114,11 @@ def not_in_doubt(original: Original) -> Original:
 def timed_out(original: Original) -> Original:
     """A commit that storage says has timed out is taken for one that never happened."""
 
-    def answered(self: Engine, operation: Operation, answer: Answer) -> None:
+    def answered(engine: Engine, operation: Operation, answer: Answer) -> object:
         is_so = isinstance(answer, EffectFailed) and answer.kind == "timeout"
         if is_so and isinstance(operation.asked, Commit):
             answer = EffectFailed(answer.request_id, "unavailable")
-        original(self, operation, answer)
+        return original(engine, operation, answer)
 
     return answered
 
@@ -114,12 +126,12 @@ def timed_out(original: Original) -> Original:
 def believed(original: Original) -> Original:
     """An outcome that storage calls unknown is taken for success."""
 
-    def answered(self: Engine, operation: Operation, answer: Answer) -> None:
+    def answered(engine: Engine, operation: Operation, answer: Answer) -> object:
         plan = operation.facts.get("plan")
         is_plain = isinstance(plan, Plan) and plan.core is None and operation.workflow == "remember"
         if isinstance(answer, EffectFailed) and answer.kind == "unknown" and is_plain:
             answer = as_if_done(operation.sent, answer.request_id)
-        original(self, operation, answer)
+        return original(engine, operation, answer)
 
     return answered
 
@@ -131,12 +143,11 @@ def as_if_done(sent: Asked | None, request_id: int) -> Committed:
 
 
 def nothing_there(original: Original) -> Original:
-    def failed(self: Engine, operation: Operation, row: Step, failure: EffectFailed) -> None:
+    def failed(engine: Engine, operation: Operation, row: Step, failure: EffectFailed) -> object:
         is_lookup = operation.workflow == "get_entity" and isinstance(operation.asked, Read)
         if is_lookup and failure.kind == "unavailable":
-            self.take(operation, row, ReadDone(failure.request_id))
-        else:
-            original(self, operation, row, failure)
+            return steps.take(engine, operation, row, ReadDone(failure.request_id))
+        return original(engine, operation, row, failure)
 
     return failed
 
@@ -145,9 +156,7 @@ def of_service(
     kind: str, name: str, behaviour: str, rules: tuple[str, ...], place: str, wrong: Any, **more: Any
 ) -> Mutant:
     area = "storage" if kind.startswith("storage") else "workflow engine"
-    return Mutant(
-        name, area, behaviour, rules, "all_faults", (Patch(Engine, place, wrong),), kind=kind, **more
-    )
+    return Mutant(name, area, behaviour, rules, "all_faults", in_engine(place, wrong), kind=kind, **more)
 
 
 LOST: Final = ("text-never-lost", "degradation-named")
@@ -197,7 +206,7 @@ ROWS: Final = (
                "a commit whose outcome storage does not know is told as refused",
                ("refused-means-unchanged", *DURABLE), "answered", not_in_doubt),
     Mutant("timed-out-is-failed", "storage", "a commit that storage says has timed out is told as failed",
-           DURABLE, "all_faults", (Patch(Engine, "answered", timed_out),), settings=UNHEARD),
+           DURABLE, "all_faults", in_engine("answered", timed_out), settings=UNHEARD),
     of_service("storage_read_failed", "unread-is-absent", "an entity that cannot be read once is not there",
                ("error-is-not-empty", "acknowledged-is-durable", "reference-agrees"), "failed", nothing_there,
                alike=("storage_unavailable", "storage_misdirected")),

@@ -6,7 +6,9 @@ from typing import Any, Final
 import attrs
 
 from umi_core.conditions import Where
-from umi_core.engine import lifecycle as engine
+from umi_core.engine import steps
+from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step, retry
 from umi_core.language import evolution, extraction, prompts
@@ -21,9 +23,9 @@ from umi_core.messages.results import Resolution
 from umi_core.policies import ranking
 from umi_core.policies.routing import table_decision
 from umi_core.rows import Entity
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_core.text import norm, size
-from umi_core.workflows import evolving, recall, remember
+from umi_core.workflows import evolving, extracting, recall, remember
 from umi_core.workflows.drafting import Drafted
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
@@ -230,11 +232,10 @@ def unordered_ties(original: Original) -> Original:
 
 
 def nothing_found(original: Original) -> Original:
-    def give_up(self: engine.Engine, operation: Operation, row: Step, kind: str, reason: str) -> None:
+    def give_up(engine: Engine, operation: Operation, row: Step, kind: str, reason: str) -> object:
         if (operation.workflow, row.id) == ("recall", "by_words"):
-            self.learn(operation, row, Learned({"word_lists": ()}), None)
-        else:
-            original(self, operation, row, kind, reason)
+            return steps.learn(engine, operation, row, Learned(recall.WORD_LISTS.unit(())))
+        return original(engine, operation, row, kind, reason)
 
     return give_up
 
@@ -258,7 +259,7 @@ ROWS: Final = (
            ("parser-total",), "babble", patches=(Patch(extraction, "read_mention", name_must_be_there),)),
     Mutant("filter-after-substitute", "extraction", "the filter on confidence removes the substitute note",
            ("text-never-lost",), "model_storm",
-           patches=(Patch(remember, "parse_extraction", filtered_late),)),
+           patches=(Patch(extracting, "parse_extraction", filtered_late),)),
     Mutant("placeholder-in-text-filled", "extraction", "a text that holds a placeholder gets it filled in",
            ("prompt-inputs",), "retries", patches=(Patch(prompts, "prompt", filled_again),)),
     Mutant("routing-failure-loses-text", "routing", "when the question about routes fails, nothing is stored",
@@ -303,7 +304,7 @@ ROWS: Final = (
            ("hits-ordered", "fusion-rule"), "calm", patches=(Patch(ranking, "order", unordered_ties),)),
     Mutant("read-error-is-empty", "retrieval", "a recall whose read failed replies success without hits",
            ("error-is-not-empty", "filter-before-cut", "session-keys-true"), "storage_storm",
-           patches=(Patch(engine.Engine, "give_up", nothing_found),)),
+           patches=(Patch(steps, "give_up", nothing_found),)),
     Mutant("fusion-of-one-list", "retrieval", "the one list that there is gets fused all the same",
            ("fusion-rule",), "model_storm", patches=(Patch(recall, "fused", always_fused),)),
     Mutant("trigger-inside-word", "retrieval", "whole foods start a deep search, for the `how` in `show`",

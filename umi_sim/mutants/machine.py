@@ -5,19 +5,19 @@ from typing import Any, Final
 import attrs
 
 from umi_core import codec
-from umi_core.engine import interceptors as hooks
-from umi_core.engine import lifecycle as engine
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import around, attempts, lifecycle, permissions, steps
+from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step
 from umi_core.messages.answers import Answer
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_sim.mutants import Mutant, Original, Patch
 
 
 def fact_left_out(registry: Registry) -> Registry:
     """A row of a user's making, which does not do what it declares; the engine must refuse it."""
-    forgetful = Step("forgetful", take=says_nothing, produces=("promised",))
+    forgetful = Step("forgetful", take=says_nothing, produces=(Fact("promised", object),))
     return registry.insert_before("recall", "embed", forgetful)
 
 
@@ -26,17 +26,17 @@ def says_nothing(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 
 def lacking_let_through(original: Original) -> Original:
-    def is_sound(self: Engine, operation: Operation, row: Step, facts: Any) -> object:
-        there = tuple(name for name in row.produces if name in facts)
-        return original(self, operation, attrs.evolve(row, produces=there), facts)
+    def unsound(operation: Operation, row: Step, facts: Any, **unit: bool) -> object:
+        there = tuple(fact for fact in row.produces if fact.name in facts)
+        return original(operation, attrs.evolve(row, produces=there), facts, **unit)
 
-    return is_sound
+    return unsound
 
 
 def on_the_latest(original: Original) -> Original:
-    def proceed(self: Engine, operation: Operation) -> None:
-        operation.revision = self.registry.latest(operation.workflow)
-        original(self, operation)
+    def proceed(engine: Engine, operation: Operation) -> None:
+        operation.revision = engine.registry.latest(operation.workflow)
+        original(engine, operation)
 
     return proceed
 
@@ -51,8 +51,8 @@ def counted_only(original: Original) -> Original:
 
 
 def at_once(original: Original) -> Original:
-    def sleep(self: Engine, operation: Operation, row: Step, failure: Any) -> None:
-        original(self, operation, row, attrs.evolve(failure, retry_after_ms=0))
+    def sleep(engine: Engine, operation: Operation, row: Step, failure: Any) -> None:
+        original(engine, operation, row, attrs.evolve(failure, retry_after_ms=0))
 
     return sleep
 
@@ -69,12 +69,12 @@ def waits_for_nothing(original: Original) -> Original:
 
 
 def one_of_many(original: Original) -> Original:
-    def handle_due(self: Engine) -> None:
-        first = self.next_due()
-        for operation in self.state.operations.values():
-            if operation is not first and (operation.due_ms or self.state.seen_ms + 1) <= self.state.seen_ms:
+    def handle_due(engine: Engine) -> None:
+        first, now_ms = lifecycle.next_due(engine), engine.state.seen_ms
+        for operation in engine.state.operations.values():
+            if operation is not first and (operation.due_ms or now_ms + 1) <= now_ms:
                 operation.due_ms = None
-        original(self)
+        original(engine)
 
     return handle_due
 
@@ -89,9 +89,9 @@ def named_only(original: Original) -> Original:
 
 
 def untold(original: Original) -> Original:
-    def finish(self: Engine, operation: Operation, outcome: Any) -> None:
+    def finish(engine: Engine, operation: Operation, outcome: Any) -> None:
         operation.notes = ()
-        original(self, operation, outcome)
+        original(engine, operation, outcome)
 
     return finish
 
@@ -106,29 +106,32 @@ def in_the_same_order(original: Original) -> Original:
 
 ROWS: Final = (
     Mutant("produces-unchecked", "workflow engine", "a row that leaves out a fact it declares is let through",
-           ("workflow-contract",), "calm", (Patch(Engine, "is_sound", lacking_let_through),),
+           ("workflow-contract",), "calm", (Patch(steps, "unsound", lacking_let_through),),
            tables=fact_left_out),
     Mutant("running-operation-changes-revision", "workflow engine",
            "an operation goes on with rows of a revision made after it began",
            ("revision-pinned", "workflow-contract"), "revisions",
-           (Patch(Engine, "proceed", on_the_latest),)),
+           (Patch(lifecycle, "proceed", on_the_latest),)),
     Mutant("after-hooks-in-order", "workflow engine",
            "interceptors run in one order on the way out and on the way back",
-           ("hook-order",), "revisions", (Patch(engine, "inward", in_the_same_order),)),
+           ("hook-order",), "revisions", (Patch(attempts, "inward", in_the_same_order),)),
+    Mutant("step-hooks-in-order", "workflow engine",
+           "interceptors around a step run in one order on the way out and on the way back",
+           ("hook-order",), "revisions", (Patch(around, "inward", in_the_same_order),)),
     Mutant("degraded-without-saying", "workflow engine", "a row degrades, and the reply does not name it",
            ("degradation-named",), "model_storm", (Patch(Engine, "degraded", counted_only),)),
     Mutant("degraded-without-counting", "workflow engine", "a row degrades, and no counter knows of it",
            ("degradation-named",), "model_storm", (Patch(Engine, "degraded", named_only),)),
     Mutant("hooks-untold", "workflow engine", "what interceptors did is not in the reply",
-           ("hook-order",), "revisions", (Patch(Engine, "finish", untold),)),
+           ("hook-order",), "revisions", (Patch(lifecycle, "finish", untold),)),
     Mutant("hook-widens-read", "workflow engine", "an interceptor may take conditions of a read away",
            ("degradation-named", "reference-agrees", "error-is-not-empty", "acknowledged-is-durable"),
-           "revisions", (Patch(hooks, "adds_conditions", anything_goes),)),
+           "revisions", (Patch(permissions, "adds_conditions", anything_goes),)),
     Mutant("rate-limit-wait-ignored", "workflow engine", "the next attempt comes before the time it was told",
-           ("backoff",), "model_storm", (Patch(Engine, "sleep", at_once),)),
+           ("backoff",), "model_storm", (Patch(attempts, "sleep", at_once),)),
     Mutant("waiting-kept-outside-state", "workflow engine", "a decoded memory never asks again",
            ("copied-state-continues", "progress"), "smoke", (Patch(codec, "load_state", waits_for_nothing),)),
     Mutant("jump-wakes-one-only", "workflow engine", "of several things due one is done, the rest dropped",
            ("jump-or-steps", "progress", "workflow-contract"), "storage_storm",
-           (Patch(Engine, "handle_due", one_of_many),)),
+           (Patch(lifecycle, "handle_due", one_of_many),)),
 )  # fmt: skip

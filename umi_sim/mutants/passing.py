@@ -5,21 +5,24 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import attempts
+from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, Taken
+from umi_core.engine.workflow import EPOCH, Learned, Step, Taken
 from umi_core.errors import SnapshotDamaged
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import Loaded, unpacked
 from umi_core.values import Scope
 from umi_core.workflows import sessions
-from umi_core.workflows.commits import Plan
+from umi_core.workflows.commits import CORE, Plan
+from umi_core.workflows.recover import BEFORE
 from umi_sim.mutants import Mutant, Original, Patch, row_of
-from umi_sim.mutants.failing import aborts
+from umi_sim.mutants.failing import aborts, in_engine
 from umi_sim.mutants.stores import FORGETTING
 
 ANSWER_OF: Final[dict[type[Asked], type]] = {
@@ -33,11 +36,10 @@ def unanswered(effect: type[Asked], answer: Any) -> Callable[[Original], Origina
     """At the time-out of such a question this counts as its answer."""
 
     def wrong(original: Original) -> Original:
-        def timed_out(self: Engine, operation: Operation) -> None:
+        def timed_out(engine: Engine, operation: Operation) -> object:
             if isinstance(operation.asked, effect) and is_plain(operation):
-                self.settle(operation, answer(operation.waiting))
-            else:
-                original(self, operation)
+                return attempts.settle(engine, operation, answer(operation.waiting))
+            return original(engine, operation)
 
         return timed_out
 
@@ -54,13 +56,12 @@ def is_plain(operation: Operation) -> bool:
 def forget_is_done(original: Original) -> Original:
     """A forget that is not answered in time is told as done."""
 
-    def timed_out(self: Engine, operation: Operation) -> None:
+    def timed_out(engine: Engine, operation: Operation) -> object:
         plan = operation.facts.get("plan")
         is_plain = operation.workflow == "forget" and isinstance(plan, Plan) and plan.core is None
         if is_plain and isinstance(operation.asked, Commit) and operation.waiting is not None:
-            self.settle(operation, Committed(operation.waiting))
-        else:
-            original(self, operation)
+            return attempts.settle(engine, operation, Committed(operation.waiting))
+        return original(engine, operation)
 
     return timed_out
 
@@ -74,13 +75,15 @@ def refused(request_id: int) -> EffectFailed:
 
 def late_is_welcome(effect: type[Asked]) -> Callable[[Original], Original]:
     def wrong(original: Original) -> Original:
-        def resume(self: Engine, answer: Any) -> None:
-            is_late = answer.request_id not in self.state.waiting and isinstance(answer, ANSWER_OF[effect])
-            again = [op for op in self.state.operations.values() if op.waiting is not None and op.attempt > 1]
+        def resume(engine: Engine, answer: Any) -> None:
+            is_late = answer.request_id not in engine.state.waiting and isinstance(answer, ANSWER_OF[effect])
+            again = [
+                op for op in engine.state.operations.values() if op.waiting is not None and op.attempt > 1
+            ]
             fitting = [op for op in again if isinstance(op.asked, effect)]
             if is_late and fitting:
                 answer = attrs.evolve(answer, request_id=fitting[0].waiting)
-            original(self, answer)
+            original(engine, answer)
 
         return resume
 
@@ -91,8 +94,8 @@ def taken_twice(original: Original) -> Original:
     """An answer that was taken before is the answer to the next question of its kind."""
     heard: dict[Scope, dict[int, None]] = {}
 
-    def resume(self: Engine, answer: Any) -> None:
-        state = self.state
+    def resume(engine: Engine, answer: Any) -> None:
+        state = engine.state
         known = heard.setdefault(state.scope, {})
         if answer.request_id in state.waiting:
             if state.phase == "recovering":
@@ -102,7 +105,7 @@ def taken_twice(original: Original) -> Original:
             asking = [op for op in state.operations.values() if op.waiting is not None]
             fitting = [op for op in asking if isinstance(answer, ANSWER_OF[type(op.asked)])]  # type: ignore[index]
             answer = attrs.evolve(answer, request_id=fitting[0].waiting) if fitting else answer
-        original(self, answer)
+        original(engine, answer)
 
     return resume
 
@@ -110,15 +113,14 @@ def taken_twice(original: Original) -> Original:
 def first_come_first_served(original: Original) -> Original:
     """An answer belongs to the question of its kind that has waited longest."""
 
-    def resume(self: Engine, answer: Any) -> None:
-        number = self.state.waiting.get(answer.request_id)
+    def resume(engine: Engine, answer: Any) -> None:
+        state = engine.state
+        number = state.waiting.get(answer.request_id)
         if number is not None and not isinstance(answer, EffectFailed):
-            effect = type(self.state.operations[number].asked)
-            same = [
-                it for it, op in self.state.waiting.items() if is_asking(self.state.operations[op], effect)
-            ]
+            effect = type(state.operations[number].asked)
+            same = [it for it, op in state.waiting.items() if is_asking(state.operations[op], effect)]
             answer = attrs.evolve(answer, request_id=min(same))
-        original(self, answer)
+        original(engine, answer)
 
     return resume
 
@@ -135,11 +137,11 @@ def epoch_as_it_was(registry: Registry) -> Registry:
     row = row_of(registry, "recover", "claim")
 
     def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        return row.take(facts, answer, view) if answer is not None else Learned({"epoch": facts["before"]})
+        return row.take(facts, answer, view) if answer is not None else Learned(EPOCH(facts[BEFORE]))
 
     def ask(facts: Facts, view: View) -> Any:
         assert row.ask is not None
-        return None if facts["before"] else row.ask(facts, view)
+        return None if facts[BEFORE] else row.ask(facts, view)
 
     return registry.replace("recover", "claim", attrs.evolve(row, ask=ask, take=take))
 
@@ -158,7 +160,7 @@ def safe_mode(registry: Registry) -> Registry:
         return head.take(facts, answer, view)
 
     def take_load(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        return Learned({"core": CoreTier()}) if begun[view.scope] > 1 else load.take(facts, answer, view)
+        return Learned(CORE(CoreTier())) if begun[view.scope] > 1 else load.take(facts, answer, view)
 
     def take_done(facts: Facts, answer: Answer | None, view: View) -> Taken:
         begun[view.scope] = 0 if begun[view.scope] == 1 else SAFE
@@ -200,15 +202,16 @@ def impatient(original: Original) -> Original:
     """When five questions of remembers are asked at one reading of the clock, a model is not waited for."""
     asked: dict[Scope, list[int]] = {}
 
-    def send(self: Engine, operation: Operation, row: Step) -> None:
-        original(self, operation, row)
+    def send(engine: Engine, operation: Operation, row: Step) -> object:
+        ending = original(engine, operation, row)
         if operation.workflow != "remember":
-            return
-        now_ms, before = self.state.seen_ms, asked.setdefault(self.state.scope, [])
+            return ending
+        now_ms, before = engine.state.seen_ms, asked.setdefault(engine.state.scope, [])
         before[:] = [*(at_ms for at_ms in before if at_ms == now_ms), now_ms]
         if len(before) > QUESTIONS_AT_ONCE and isinstance(operation.asked, AskModel) and operation.waiting:
-            self.effects.pop()
-            self.settle(operation, EffectFailed(operation.waiting, "too_long"))
+            engine.effects.pop()
+            return attempts.settle(engine, operation, EffectFailed(operation.waiting, "too_long"))
+        return ending
 
     return send
 
@@ -250,7 +253,7 @@ def of_passing(
     wrong: Any, **settings: str,
 ) -> Mutant:  # fmt: skip
     others = tuple(it for it in alike if it != kind)
-    patches = (Patch(Engine, place, wrong),)
+    patches = in_engine(place, wrong)
     return Mutant(
         name, "workflow engine", behaviour, rules, "all_faults", patches, kind=kind, alike=others,
         settings=settings,
@@ -324,7 +327,7 @@ LIVES: Final = (
            settings={"workload.weights.set": "40", "workload.operations": "32"}),
     Mutant("standing-clock-not-waited-for", "workflow engine",
            "while the clock stands a model is not waited for", LOST, "all_faults",
-           (Patch(Engine, "send", impatient),), kind="clock_freeze", alike=("clock_jump_back",),
+           in_engine("send", impatient), kind="clock_freeze", alike=("clock_jump_back",),
            settings={**SPREAD, "agents.in_flight": "1", "workload.weights.remember": "30"}),
 )  # fmt: skip
 

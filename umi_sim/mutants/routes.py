@@ -4,7 +4,8 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import attempts
+from umi_core.engine.engine import Engine
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.rows import Entity
 from umi_core.state import Operation
@@ -79,7 +80,7 @@ forgotten: Final[dict[str, None]] = {}
 
 def noted(original: Original) -> Original:
     def deletions(facts: Any, view: Any) -> object:
-        forgotten[facts["request"].entity_id] = None
+        forgotten[facts[forget.REQUEST].entity_id] = None
         return original(facts, view)
 
     return deletions
@@ -129,11 +130,11 @@ def closing(is_last_moment: bool) -> Original:
     """A list that is cut is closed: if it comes at the last moment, or if there was time left."""
 
     def wrong(original: Original) -> Original:
-        def settle(self: Engine, operation: Operation, answer: Answer) -> None:
-            left_ms = (operation.due_ms or 0) - self.state.seen_ms
+        def settle(engine: Engine, operation: Operation, answer: Answer) -> object:
+            left_ms = (operation.due_ms or 0) - engine.state.seen_ms
             if isinstance(answer, ModelReplied) and (left_ms <= LAST_MOMENT_MS) == is_last_moment:
                 answer = attrs.evolve(answer, text=closed(answer.text))
-            original(self, operation, answer)
+            return original(engine, operation, answer)
 
         return settle
 
@@ -168,10 +169,10 @@ ROWS: Final = (
            RULES, "all_faults", (Patch(evolving, "parse_evolution", either_way_round),),
            kind="model_swapped"),
     Mutant("cut-list-closed", "extraction", "of a list that is cut the whole rows are taken",
-           RULES, "all_faults", (Patch(Engine, "settle", closing(is_last_moment=False)),),
+           RULES, "all_faults", (Patch(attempts, "settle", closing(is_last_moment=False)),),
            kind="model_truncated", settings=INSTANT),
     Mutant("slow-list-closed", "extraction",
            "of a list that is not all there when the time is up the whole rows are taken",
-           RULES, "all_faults", (Patch(Engine, "settle", closing(is_last_moment=True)),),
+           RULES, "all_faults", (Patch(attempts, "settle", closing(is_last_moment=True)),),
            kind="model_cut", settings=INSTANT),
 )  # fmt: skip

@@ -5,16 +5,15 @@ from typing import Final
 import attrs
 
 from umi_core import answer_checks
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Taken
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import ByIds, Read
-from umi_core.messages.requests import Remember
 from umi_core.rows import Address, Row
-from umi_core.state import Facts, View
 from umi_core.values import Scope
-from umi_core.workflows import drafting
-from umi_core.workflows.commits import Plan
+from umi_core.workflows import drafting, extracting
+from umi_core.workflows.commits import PLAN, Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 
@@ -51,14 +50,13 @@ def known_to_anybody(registry: Registry) -> Registry:
     row, told = row_of(registry, "remember", "plan"), dict[str, Scope]()
 
     def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        taken, request = row.take(facts, answer, view), facts["request"]
+        taken, text = row.take(facts, answer, view), facts[extracting.REQUEST].text
         assert isinstance(taken, Learned)
-        assert isinstance(request, Remember)
-        if told.setdefault(request.text, view.scope) == view.scope:
+        if told.setdefault(text, view.scope) == view.scope:
             return taken
-        plan = taken.facts["plan"]
+        plan = taken.facts[PLAN.name]
         assert isinstance(plan, Plan)
-        return Learned({"plan": attrs.evolve(plan, writes=(), expects=())})
+        return Learned(PLAN(attrs.evolve(plan, writes=(), expects=())))
 
     return registry.replace("remember", "plan", attrs.evolve(row, take=take))
 

@@ -5,19 +5,21 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.engine import lifecycle as engine
-from umi_core.engine.lifecycle import Engine
+from umi_core.engine import attempts, lifecycle, paging
+from umi_core.engine.engine import Engine
+from umi_core.engine.facts import Facts, View
+from umi_core.engine.questions import asks
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, degrade, retry
+from umi_core.engine.workflow import Learned, Step, degrade, nothing, retry
 from umi_core.ids import derived_id
 from umi_core.language import extraction
 from umi_core.messages.answers import Answer, Committed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import Asked, Commit, Done, HookNote, Outcome, Reply, Write
-from umi_core.state import Facts, Operation, View
+from umi_core.state import Operation
 from umi_core.tiers.core import CoreTier
 from umi_core.values import Scope
 from umi_core.workflows import commits, drafting, forget, remember
-from umi_core.workflows.commits import Plan
+from umi_core.workflows.commits import CORE, LOST, PLAN, STORED, Plan
 from umi_core.workflows.drafting import Drafted
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
@@ -25,19 +27,18 @@ from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 
 def key_of_attempt(original: Original) -> Original:
-    def filled_in(self: Engine, operation: Operation, row: Step, asked: Asked) -> object:
-        request = original(self, operation, row, asked)
+    def completed(engine: Engine, operation: Operation, row: Step, asked: Asked) -> object:
+        request = original(engine, operation, row, asked)
         if isinstance(request, Commit) and request.key and operation.attempt > 1:
             return attrs.evolve(request, key=f"{request.key}.{operation.attempt}")
         return request
 
-    return filled_in
+    return completed
 
 
 def first_half(facts: Facts, view: View) -> Commit | None:
     """The rows of the first entity alone."""
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
+    plan = facts[PLAN]
     writes = tuple(write for write in plan.writes if write.address.id.startswith(first_id(plan)))
     return Commit(writes, (), commits.key_of(facts, view) + ".1") if writes else None
 
@@ -47,10 +48,7 @@ def first_id(plan: Plan) -> str:
 
 
 def second_half(facts: Facts, view: View) -> Commit:
-    plan = facts["plan"]
-    assert isinstance(plan, Plan)
-    whole = commits.ask_commit(facts, view)
-    mine = first_id(plan)
+    whole, mine = commits.ask_commit(facts, view), first_id(facts[PLAN])
     return attrs.evolve(
         whole,
         writes=tuple(write for write in whole.writes if not write.address.id.startswith(mine)),
@@ -64,13 +62,10 @@ def go_on(facts: Facts, answer: Answer | None, view: View) -> Learned:
 
 def split_commit(registry: Registry) -> Registry:
     commit = Step(
-        "commit", requires=("plan",), produces=("stored", "lost"), effect=Commit, ask=second_half,
-        take=commits.take_commit, on_failure=retry(3), otherwise={"stored": None, "lost": None},
+        "commit", requires=(PLAN,), produces=(STORED, LOST), otherwise=nothing(STORED, LOST),
+        **asks(Commit, second_half, commits.take_commit, retry(3)),
     )  # fmt: skip
-    first = Step(
-        "commit_first", requires=("plan",), effect=Commit, ask=first_half,
-        take=go_on, on_failure=retry(3), otherwise={},
-    )  # fmt: skip
+    first = Step("commit_first", requires=(PLAN,), otherwise={}, **asks(Commit, first_half, go_on, retry(3)))
     return registry.replace("remember", "commit", commit).insert_before("remember", "commit", first)
 
 
@@ -78,25 +73,26 @@ TOLD: Final = HookNote("told early", "", "", "")
 
 
 def told_when_asked(original: Original) -> Original:
-    def send(self: Engine, operation: Operation, row: Step) -> None:
-        original(self, operation, row)
+    def send(engine: Engine, operation: Operation, row: Step) -> object:
+        ending = original(engine, operation, row)
         plan = operation.facts.get("plan")
         is_asking = operation.waiting is not None and isinstance(operation.sent, Commit)
         if operation.op_id is None or TOLD in operation.notes:
-            return
+            return ending
         if is_asking and isinstance(plan, Plan) and plan.spoken:
-            self.effects.append(Reply(operation.op_id, Done(plan.value, operation.degraded)))
-            self.state.noted(operation, (TOLD,))
+            engine.effects.append(Reply(operation.op_id, Done(plan.value, operation.degraded)))
+            engine.state.noted(operation, (TOLD,))
+        return ending
 
     return send
 
 
 def not_told_twice(original: Original) -> Original:
-    def finish(self: Engine, operation: Operation, outcome: Outcome) -> None:
-        original(self, operation, outcome)
+    def finish(engine: Engine, operation: Operation, outcome: Outcome) -> None:
+        original(engine, operation, outcome)
         if TOLD in operation.notes:
-            self.effects.pop()
-            self.state.count("hook failed", -len(operation.notes))
+            engine.effects.pop()
+            engine.state.count("hook failed", -len(operation.notes))
 
     return finish
 
@@ -106,9 +102,9 @@ def versions_not_expected(original: Original) -> Original:
 
 
 def never_gives_up(original: Original) -> Original:
-    def may_retry(self: Engine, operation: Operation, row: Step, failure: Any) -> object:
-        is_commit = isinstance(operation.asked, Commit) and failure.kind not in engine.FINAL_KINDS
-        return is_commit or original(self, operation, row, failure)
+    def may_retry(operation: Operation, row: Step, failure: Any) -> object:
+        is_commit = isinstance(operation.asked, Commit) and failure.kind not in attempts.FINAL_KINDS
+        return is_commit or original(operation, row, failure)
 
     return may_retry
 
@@ -117,12 +113,12 @@ ANSWERED_BY: Final = {"AskModel": ModelReplied, "Embed": Embedded, "Read": ReadD
 
 
 def late_is_welcome(original: Original) -> Original:
-    def resume(self: Engine, answer: Any) -> None:
-        waiting = [op for op in self.state.operations.values() if op.waiting is not None and op.attempt > 1]
+    def resume(engine: Engine, answer: Any) -> None:
+        waiting = [op for op in engine.state.operations.values() if op.waiting is not None and op.attempt > 1]
         fitting = [op for op in waiting if isinstance(answer, ANSWERED_BY[type(op.asked).__name__])]
-        if answer.request_id not in self.state.waiting and fitting:
+        if answer.request_id not in engine.state.waiting and fitting:
             answer = attrs.evolve(answer, request_id=fitting[0].waiting)
-        original(self, answer)
+        original(engine, answer)
 
     return resume
 
@@ -130,10 +126,10 @@ def late_is_welcome(original: Original) -> Original:
 COMMITS: Final = (
     Mutant("success-before-commit", "storage", "success is replied when the commit is asked for",
            ("acknowledged-is-durable", "no-lost-update"), "smoke",
-           (Patch(Engine, "send", told_when_asked), Patch(Engine, "finish", not_told_twice))),
+           (Patch(attempts, "send", told_when_asked), Patch(lifecycle, "finish", not_told_twice))),
     Mutant("new-key-on-retry", "storage", "a commit whose outcome is unknown is tried again under a new key",
            ("once-only", "session-versions", "reference-agrees", "keys-differ"), "retries",
-           (Patch(Engine, "filled_in", key_of_attempt),)),
+           (Patch(attempts, "completed", key_of_attempt),)),
     Mutant("one-commit-per-entity", "storage", "a remember of several entities commits them one by one",
            ("all-or-nothing", "acknowledged-is-durable", "reference-agrees", "once-only"), "answers",
            tables=split_commit),
@@ -141,9 +137,9 @@ COMMITS: Final = (
            ("no-lost-update", "version-chain"), "retries",
            (Patch(remember, "expected", versions_not_expected),)),
     Mutant("retries-for-ever", "storage", "a commit that keeps failing is tried again without bound",
-           ("backoff", "progress"), "answers", (Patch(Engine, "may_retry", never_gives_up),)),
+           ("backoff", "progress"), "answers", (Patch(attempts, "may_retry", never_gives_up),)),
     Mutant("late-answer-applied", "storage", "a late answer is taken for the answer to the next attempt",
-           ("late-is-inert",), "retries", (Patch(Engine, "resume", late_is_welcome),)),
+           ("late-is-inert",), "retries", (Patch(lifecycle, "resume", late_is_welcome),)),
 )  # fmt: skip
 
 
@@ -167,7 +163,7 @@ def vector_kept(original: Original) -> Original:
 
 def empty_if_unread(registry: Registry) -> Registry:
     row = row_of(registry, "recover", "load")
-    empty = degrade("empty", core=CoreTier())
+    empty = degrade("empty", CORE(CoreTier()))
     return registry.replace("recover", "load", attrs.evolve(row, on_failure=retry(1, then=empty)))
 
 
@@ -193,10 +189,10 @@ def as_it_is_written(original: Original) -> Original:
 
 
 def damaged_unseen(original: Original) -> Original:
-    def checked_rows(self: Engine, *asked: Any) -> object:
+    def checked_rows(*asked: Any) -> object:
         *before, answer = asked
         rows = tuple(row for row in answer.rows if row.body is not None)
-        return original(self, *before, attrs.evolve(answer, rows=rows))
+        return original(*before, attrs.evolve(answer, rows=rows))
 
     return checked_rows
 
@@ -215,7 +211,7 @@ KEPT: Final = (
            (Patch(extraction, "clean_name", trimmed), Patch(drafting, "entity_id", as_it_is_written))),
     Mutant("damage-is-absence", "storage", "a row that is reported as damaged is replied as not found",
            ("error-is-not-empty", "acknowledged-is-durable", "no-defaults-over-data"), "all_faults",
-           (Patch(Engine, "checked_rows", damaged_unseen),), kind="storage_damaged"),
+           (Patch(paging, "checked_rows", damaged_unseen),), kind="storage_damaged"),
 )  # fmt: skip
 
 ROWS: Final = (*COMMITS, *KEPT)

@@ -6,20 +6,21 @@ from typing import Any, Final
 import attrs
 
 from umi_core.conditions import Where
-from umi_core.engine import lifecycle as engine
+from umi_core.engine import paging
+from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Taken, retry
+from umi_core.engine.workflow import EPOCH, OUTCOME, Learned, Taken, retry
 from umi_core.limits import PAGE_ROW_COUNT_MAX, PPM, RECALL_LIMIT_MAX
 from umi_core.messages.answers import Answer, ReadDone
 from umi_core.messages.effects import ByWords, Done, Read
-from umi_core.messages.requests import GetEntity
 from umi_core.policies.ranking import Ranked, fused, order, relevance
 from umi_core.policies.similarity import words_relevance_ppm
 from umi_core.rows import Entity, Row
-from umi_core.state import Facts, View
 from umi_core.values import Scope
 from umi_core.workflows import recall
-from umi_core.workflows.commits import Plan
+from umi_core.workflows.commits import PLAN, Plan
+from umi_core.workflows.reads import WANTED
+from umi_core.workflows.recover import BEFORE
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 # Pages and orders.
@@ -55,7 +56,8 @@ def zipped(original: Original) -> Original:
 
     def ranking(facts: Facts, limit: int) -> tuple[Ranked, ...]:
         lists = []
-        for pair in zip(facts["vector_lists"], facts["word_lists"], strict=True):  # type: ignore[call-overload]
+        by_vector, by_words = facts[recall.VECTOR_LISTS], facts[recall.WORD_LISTS]
+        for pair in zip(by_vector, by_words, strict=True):
             best: dict[str, Row] = {}
             for row in heapq.merge(*pair, key=lambda row: order(relevance(row), row)):
                 best.setdefault(row.address.id, row)
@@ -67,30 +69,28 @@ def zipped(original: Original) -> Original:
 
 # What a search shows.
 
+PLANNED: Final = Fact(PLAN.name, Plan | None)  # None: the receipt of an earlier request was found
+
 
 def told_as_found(registry: Registry) -> Registry:
     """A remember looks its first entity up, and tells of it only if the search knows it."""
     row = row_of(registry, "remember", "reply")
 
     def ask(facts: Facts, view: View) -> Read | None:
-        plan = facts["plan"]
-        if (
-            not isinstance(plan, Plan)
-            or facts["receipt"] is not None
-            or not plan.accessed
-            or not is_findable(plan.accessed[0])
-        ):
+        plan = facts[PLANNED]
+        first = plan.accessed[:1] if plan is not None else ()
+        if not first or not is_findable(first[0]):
             return None
-        return Read(ByWords(view.scope, plan.accessed[0].name, Where(), RECALL_LIMIT_MAX, 1))
+        return Read(ByWords(view.scope, first[0].name, Where(), RECALL_LIMIT_MAX, 1))
 
     def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
         taken = row.take(facts, None, view)
         if not isinstance(answer, ReadDone) or not isinstance(taken, Learned):
             return taken
-        return Learned({"outcome": shown(taken.facts["outcome"], answer.rows)})
+        return Learned(OUTCOME(shown(taken.facts[OUTCOME.name], answer.rows)))
 
     found = attrs.evolve(
-        row, requires=(*row.requires, "plan"), effect=Read, ask=ask, take=take, on_failure=retry(3)
+        row, requires=(*row.requires, PLANNED), effect=Read, ask=ask, take=take, on_failure=retry(3)
     )
     return registry.replace("remember", "reply", found)
 
@@ -117,9 +117,7 @@ def kept_at_hand(registry: Registry) -> Registry:
     forget = row_of(registry, "forget", "commit")
 
     def take_commit(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        plan = facts["plan"]
-        assert isinstance(plan, Plan)
-        bodies = (write.body for write in plan.writes)
+        bodies = (write.body for write in facts[PLAN].writes)
         known.update({body.id: body for body in bodies if isinstance(body, Entity)})
         return commit.take(facts, answer, view)
 
@@ -128,11 +126,10 @@ def kept_at_hand(registry: Registry) -> Registry:
         return forget.take(facts, answer, view)
 
     def take_read(facts: Facts, answer: Answer | None, view: View) -> Taken:
-        taken, request = read.take(facts, answer, view), facts["request"]
-        assert isinstance(request, GetEntity)
-        is_absent = isinstance(taken, Learned) and taken.facts["outcome"] == Done(None)
+        taken, request = read.take(facts, answer, view), facts[WANTED]
+        is_absent = isinstance(taken, Learned) and taken.facts[OUTCOME.name] == Done(None)
         found = known.get(request.entity_id) if is_absent and request.version is None else None
-        return Learned({"outcome": Done(found)}) if found else taken
+        return Learned(OUTCOME(Done(found))) if found else taken
 
     def take_head(facts: Facts, answer: Answer | None, view: View) -> Taken:
         known.clear()
@@ -153,12 +150,12 @@ def epoch_at_hand(registry: Registry) -> Registry:
 
     def take_head(facts: Facts, answer: Answer | None, view: View) -> Taken:
         taken: Any = head.take(facts, answer, view)
-        before = max(taken.facts["before"], known.get(view.scope, 0))
-        return Learned({**taken.facts, "before": before})
+        before = max(taken.facts[BEFORE.name], known.get(view.scope, 0))
+        return Learned({**taken.facts, **BEFORE(before)})
 
     def take_claim(facts: Facts, answer: Answer | None, view: View) -> Taken:
         taken: Any = claim.take(facts, answer, view)
-        known[view.scope] = taken.facts["epoch"]
+        known[view.scope] = taken.facts[EPOCH.name]
         return Learned(taken.facts)
 
     registry = registry.replace("recover", "head", attrs.evolve(head, take=take_head))
@@ -176,13 +173,13 @@ DURABLE: Final = (
 ROWS: Final = (
     Mutant("short-page-is-last", "storage", "a page that is shorter than it may be counts as the last one",
            ("version-chain", "relation-ends", "deleted-stays-deleted", "access-truth", "index-follows-row"),
-           "all_faults", (Patch(engine, "has_more", short_is_last),), kind="storage_short_page",
+           "all_faults", (Patch(paging, "has_more", short_is_last),), kind="storage_short_page",
            settings=FORGETTING),
     Mutant("row-twice-counts-twice", "storage", "what one search shows twice is twice as relevant", HITS,
-           "all_faults", (Patch(engine, "in_order", twice_as_relevant),), kind="storage_repeat_row",
+           "all_faults", (Patch(paging, "in_order", twice_as_relevant),), kind="storage_repeat_row",
            settings=SEARCHING),
     Mutant("rows-as-they-come", "storage", "rows are used in the order in which storage gives them", HITS,
-           "all_faults", (Patch(engine, "in_order", as_they_come), Patch(recall, "ranking", zipped)),
+           "all_faults", (Patch(paging, "in_order", as_they_come), Patch(recall, "ranking", zipped)),
            kind="storage_shuffled", settings={**SEARCHING, "faults.storage_shuffled": "1/1"}),
     Mutant("told-as-found", "storage", "of what was stored only that is told which a search knows already",
            ("text-never-lost", "reference-agrees"), "all_faults", tables=told_as_found,

@@ -6,8 +6,9 @@ from typing import Any, Final
 import attrs
 
 from umi_core.config import Config
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Refuse, Taken
+from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Taken
 from umi_core.errors import SessionNotFound, SnapshotDamaged
 from umi_core.ids import pack
 from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX
@@ -16,14 +17,13 @@ from umi_core.messages import requests
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Commit, Done, Outcome
 from umi_core.messages.results import SessionLoaded, SessionSaved
-from umi_core.state import Facts, View
 from umi_core.text import size
 from umi_core.tiers import session, working
 from umi_core.tiers.session import Loaded
 from umi_core.tiers.working import WorkingTier
 from umi_core.values import Scope
 from umi_core.workflows import sessions
-from umi_core.workflows.commits import Plan
+from umi_core.workflows.commits import PLAN, STORED, Plan
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 # Working tier.
@@ -240,7 +240,7 @@ SNAPSHOT: Final = (
 
 def missing_is_empty(taken: Taken, before: WorkingTier, view: View) -> Taken:
     if isinstance(taken, Refuse) and isinstance(taken.error, SessionNotFound):
-        return Learned({"outcome": Done(SessionLoaded(1, 0))})
+        return Learned(OUTCOME(Done(SessionLoaded(1, 0))))
     return taken
 
 
@@ -274,9 +274,8 @@ def counted_early(registry: Registry) -> Registry:
 
     def ask(facts: Facts, view: View) -> Commit | None:
         assert row.ask is not None
-        commit, plan = row.ask(facts, view), facts["plan"]
+        commit, plan = row.ask(facts, view), facts[PLAN]
         assert isinstance(commit, Commit | None)
-        assert isinstance(plan, Plan)
         if commit is not None and plan.spoken is not None:
             view.tiers.session = session.remembered(view.tiers.session, *plan.spoken)
         return commit
@@ -296,7 +295,7 @@ def answered_late(registry: Registry) -> Registry:
 
     def take(facts: Facts, answer: Answer | None, view: View) -> Taken:
         taken = row.take(facts, answer, view)
-        stored = taken.facts["stored"] if isinstance(taken, Learned) else None
+        stored = taken.facts[STORED.name] if isinstance(taken, Learned) else None
         if isinstance(stored, SessionSaved):
             view.tiers.session = attrs.evolve(view.tiers.session, version=stored.version)
         return taken

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 import attrs
 
+from umi_core.engine.facts import Facts, View
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Taken, Unusable
 from umi_core.limits import COMPONENT_MAX
 from umi_core.messages.answers import Answer, Embedded
-from umi_core.state import Facts, View
 from umi_core.workflows import remember
+from umi_core.workflows.recall import VARIANTS
 from umi_sim.mutants import Mutant, Original, Patch, row_of
 
 Change = Callable[[tuple[Any, ...], int], tuple[Any, ...]]
@@ -81,7 +82,7 @@ def noticed(is_suspect: Callable[[Vectors, Vectors], bool]) -> Callable[[Registr
             if not isinstance(taken, Learned) or not isinstance(answer, Embedded):
                 return taken
             vectors = tuple(answer.vectors)
-            first = known.setdefault(facts["variants"], vectors)
+            first = known.setdefault(facts[VARIANTS], vectors)
             return Unusable("another embedder") if is_suspect(first, vectors) else taken
 
         return registry.replace("recall", "embed", attrs.evolve(row, take=take))

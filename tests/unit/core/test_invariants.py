@@ -63,7 +63,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Remembered, Resolution
 from umi_core.policies import promotion
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Relation, Row, SessionRow
-from umi_core.state import Facts, Operation, State
+from umi_core.state import Operation, State
 from umi_core.tiers import rendering, session
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, core_of, put_entry
@@ -663,7 +663,8 @@ def meddling(place: hooks.Place, request: Asked) -> hooks.Verdict:
 
 
 def test_a_whole_life_with_interceptors_keeps_the_rules_of_steps() -> None:
-    pair = Watched(config=EASY, registry=BUILT_IN.with_interceptor(hooks.Interceptor("h", meddling))).run()
+    meddler = hooks.Interceptor("h", before=meddling)
+    pair = Watched(config=EASY, registry=BUILT_IN.with_interceptor(meddler)).run()
     pair.ask(Remember(1, "Umi helps. Alice likes tea"))
     pair.ask(Rebalance(2))
     pair.ask(Recall(3, "Alice"))
@@ -857,7 +858,7 @@ TABLE = records(Anna=1, Bert=5, Carl=5)
 
 def remembered(
     before: CoreTier, after: CoreTier, *decisions: RoutingDecision, evicted: tuple[str, ...] = ()
-) -> Facts:
+) -> dict[str, object]:
     """The facts of a remember that has planned."""
     named = {it.id: it for it in (ANNA, BERT, CARL, SELF)}
     accessed = tuple(named[it.entity_id] for it in decisions)
@@ -867,7 +868,7 @@ def remembered(
     return {"core": before, "plan": plan, "request": Remember(1, "x")}
 
 
-def planned(facts: Facts, *writes: Write, table: AccessTable = TABLE) -> None:
+def planned(facts: dict[str, object], *writes: Write, table: AccessTable = TABLE) -> None:
     check_plan(facts, writes, (table,), SMALL)
 
 
@@ -878,7 +879,7 @@ def test_the_stronger_drives_out_the_weakest_that_is_enough() -> None:
 def test_a_planned_core_is_judged() -> None:
     bert, both_gone = (BERT.id,), (ANNA.id, BERT.id)
     text = "x" * 3_400
-    cases: list[tuple[str, Facts]] = [
+    cases: list[tuple[str, dict[str, object]]] = [
         # the wrong one leaves; more leave than needed; the stronger is turned away; nobody had to leave
         ("fewest-victims", remembered(FULL, seated(ANNA, CARL, text=text), decision(CARL), evicted=bert)),
         ("fewest-victims", remembered(FULL, seated(CARL, text=text), decision(CARL), evicted=both_gone)),
@@ -947,7 +948,7 @@ def test_who_leaves_core_stays_in_the_archive() -> None:
 
 
 def test_who_is_named_leaves() -> None:
-    facts: Facts = {"core": FULL, "plan": Plan(0, core=FULL), "request": Forget(1, ANNA.id)}
+    facts: dict[str, object] = {"core": FULL, "plan": Plan(0, core=FULL), "request": Forget(1, ANNA.id)}
     assert broken(lambda: planned(facts)) == "deleted-stays-deleted"
     facts = {"core": FULL, "plan": Plan(0, core=FULL), "request": RemoveBlock(1, "human")}
     assert broken(lambda: planned(facts)) == "core-bijection"
@@ -960,7 +961,7 @@ def test_who_is_named_leaves() -> None:
 def test_a_scan_promotes_the_best_by_the_rows_it_read() -> None:
     rows = tuple(Row(Address(SCOPE, "entity", it.id), 1, it) for it in (CARL, ANNA))
     full, after = seated(BERT, text="x" * 3_700), seated(CARL, text="x" * 3_700)
-    facts: Facts = {"core": full, "plan": Plan(0, core=after), "rows": rows}
+    facts: dict[str, object] = {"core": full, "plan": Plan(0, core=after), "rows": rows}
     assert broken(lambda: planned(facts)) == "displacement"
     facts = {"core": seated(BERT), "plan": Plan(0, core=seated(BERT, CARL)), "rows": rows}
     assert broken(lambda: planned(facts)) == "fewest-victims"

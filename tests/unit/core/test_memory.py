@@ -7,7 +7,7 @@ from tests.worlds import ALICE, QUIET, SCOPE, Pair
 from umi_core.config import Config
 from umi_core.engine.interceptors import Interceptor
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, Workflow
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
 from umi_core.errors import BadConfig, StorageFailed
 from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed, ReadDone, Wake
@@ -32,6 +32,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import Remembered
 from umi_core.values import Block
 from umi_core.workflows import BUILT_IN
+from umi_core.workflows.commits import REQUEST
 
 # The first step.
 
@@ -264,7 +265,7 @@ def test_a_registry_that_forgets_a_revision_or_a_set_of_interceptors_is_not_take
 
 
 def test_a_broken_workflow_of_somebody_else_answers_and_harms_nothing() -> None:
-    broken = Workflow("count", ("request",), (Step("read", lambda *_: Learned(), (), ("outcome",)),))
+    broken = Workflow("count", (REQUEST,), (Step("read", lambda *_: Learned(), (), (OUTCOME,)),))
     registry = attrs.evolve(BUILT_IN, revisions={**BUILT_IN.revisions, "count": (broken,)})
     pair = Pair(registry=registry).run()
     assert "broken at read: produces" in str(getattr(pair.ask(Count(1)), "error", None))

@@ -7,12 +7,16 @@ import attrs
 import pytest
 
 from tests.spec_tables import Row, plain, rows
+from tests.unit.core.engine.tables import X, Y, Z, named
 from umi_core.engine import interceptors as hooks
+from umi_core.engine.facts import Fact, Facts, is_within
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step, Workflow, degrade, findings, forever, nothing, retry
+from umi_core.engine.validation import findings
+from umi_core.engine.workflow import Learned, Step, Workflow, degrade, forever, nothing, retry
 from umi_core.errors import BadWorkflow, Rejected
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.messages.effects import Commit, Embed, Read, Reply
+from umi_core.messages.requests import ALL, WorkflowRequest
 from umi_core.workflows import BUILT_IN, WORKFLOWS
 
 
@@ -34,7 +38,7 @@ def other_take(facts: object, answer: object, view: object) -> Learned:
 
 def row(row_id: str, requires: str = "", produces: str = "", **more: Any) -> Step:
     """`requires` and `produces` as words."""
-    return Step(row_id, take, tuple(requires.split()), tuple(produces.split()), **more)
+    return Step(row_id, take, named(requires), named(produces), **more)
 
 
 def asking(row_id: str, effect: type = Read, produces: str = "", **more: Any) -> Step:
@@ -43,10 +47,12 @@ def asking(row_id: str, effect: type = Read, produces: str = "", **more: Any) ->
 
 
 END = row("end", produces="outcome")
+(UNITS,) = named("units")
+COUNT = Fact("n", int)
 
 
-def found(*steps: Step, given: tuple[str, ...] = ()) -> list[str]:
-    return [str(error) for error in findings(Workflow("w", given, steps))]
+def found(*steps: Step, given: str = "") -> list[str]:
+    return [str(error) for error in findings(Workflow("w", named(given), steps))]
 
 
 def told(call: Callable[[], object]) -> list[str]:
@@ -61,6 +67,15 @@ def told(call: Callable[[], object]) -> list[str]:
 
 def test_every_built_in_workflow_is_valid() -> None:
     assert {workflow.name: findings(workflow) for workflow in WORKFLOWS} == {w.name: () for w in WORKFLOWS}
+
+
+def test_every_workflow_knows_the_class_of_its_request() -> None:
+    served = [request for request in ALL if issubclass(request, WorkflowRequest)]
+    assert served
+    for request in served:
+        kind = BUILT_IN.at(request.workflow).knows["request"].kind
+        assert is_within(request, kind), request
+        assert kind is not object, request
 
 
 def test_every_row_that_asks_says_what_failure_means() -> None:
@@ -87,12 +102,12 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
     "policy without effect": ((row("a", on_failure=retry(1)), END), ["UnknownEffect(a, ())"]),
     "a reply is no effect of a row": ((asking("a", Reply), END), ["UnknownEffect(a, ())"]),
     "each on a commit": (
-        (row("u", produces="units"), asking("a", Commit, each="units"), END),
+        (row("u", produces="units"), asking("a", Commit, each=UNITS), END),
         ["UnknownEffect(a, ('each on a commit',))"],
     ),
     "fact from nowhere": ((row("a", "x z y"), END), ["MissingFact(a, ('x', 'y', 'z'))"]),
     "fact from later": ((row("a", "x"), row("b", produces="x"), END), ["MissingFact(a, ('x',))"]),
-    "units from nowhere": ((asking("a", each="units"), END), ["MissingFact(a, ('units',))"]),
+    "units from nowhere": ((asking("a", each=UNITS), END), ["MissingFact(a, ('units',))"]),
     "fact produced twice": ((row("a", produces="x"), row("b", produces="x"), END), ["FactTwice(b, ('x',))"]),
     "no outcome": ((row("a"),), ["MissingFact(w, ('outcome',))"]),
     "skip to an earlier row": ((row("a"), row("b", skips_to=("a",)), END), ["BadSkip(b, ('a',))"]),
@@ -103,7 +118,7 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
         ["NoOtherwise(b, ('x', 'y'))"],
     ),
     "skip over what leaves its facts": (
-        (row("a", skips_to=("end",)), row("b", produces="y", otherwise=nothing("y")), END),
+        (row("a", skips_to=("end",)), row("b", produces="y", otherwise=nothing(Y)), END),
         [],
     ),
     "when without otherwise": ((row("a", produces="x", when=bool), END), ["NoOtherwise(a, ('x',))"]),
@@ -118,6 +133,55 @@ FINDINGS: dict[str, tuple[tuple[Step, ...], list[str]]] = {
     "replan across a commit": (
         (row("p"), asking("a", Commit), asking("b", Commit, on_failure=retry(3, replan="p")), END),
         ["BadSkip(b, ('p',))"],
+    ),
+    "a fact of another type": (
+        (Step("a", take, (), (Fact("x", int),)), Step("b", take, (Fact("x", str),)), END),
+        ["FactType(b, ('x',))"],
+    ),
+    "a fact under a wider type": (
+        (Step("a", take, (), (Fact("x", int),)), Step("b", take, (Fact("x", int | None),)), END),
+        [],
+    ),
+    "units that are none": (
+        (Step("a", take, (), (Fact("x", int),)), asking("b", each=Fact("x", int), produces="y"), END),
+        ["FactType(b, ('x',))"],
+    ),
+    "a fact of units that is no tuple": (
+        (row("u", produces="units"), Step("b", take, (), (Fact("x", int),), each=UNITS), END),
+        ["FactType(b, ('x',))"],
+    ),
+    "an outcome that is none": (
+        (Step("end", take, (), (Fact("outcome", object),)),),
+        ["FactType(w, ('outcome',))"],
+    ),
+    "nothing left for who may come": (
+        (Step("a", take, (), (COUNT,), when=bool, otherwise=nothing(COUNT)), Step("b", take, (COUNT,)), END),
+        ["BadOtherwise(a, ('n',))"],
+    ),
+    "something left for who may come": (
+        (Step("a", take, (), (COUNT,), when=bool, otherwise=COUNT(0)), Step("b", take, (COUNT,)), END),
+        [],
+    ),
+    "nothing left for who expects that": (
+        (
+            Step("a", take, (), (COUNT,), when=bool, otherwise=nothing(COUNT)),
+            Step("b", take, (Fact("n", int | None),)),
+            END,
+        ),
+        [],
+    ),
+    "nothing left where nobody comes": (
+        (
+            row("a", skips_to=("end",)),
+            Step("b", take, (), (COUNT,), otherwise=nothing(COUNT)),
+            Step("c", take, (COUNT,)),
+            END,
+        ),
+        [],
+    ),
+    "a fact of another row left": (
+        (row("a", produces="x", when=bool, otherwise={"x": 1, "y": 2}), END),
+        ["BadOtherwise(a, ('y',))"],
     ),
     "everything at once": (
         (row("Bad", "x"), row("b", produces="y", when=bool, skips_to=("Bad",))),
@@ -141,7 +205,7 @@ def test_every_problem_of_the_table_is_found_in_some_case_and_no_other() -> None
 
 # Mutations.
 
-W = Workflow("w", ("x",), (row("a", "x", "y"), row("b", "y", "outcome")))
+W = Workflow("w", (X,), (row("a", "x", "y"), row("b", "y", "outcome")))
 FIRST = Registry().register(W)
 
 
@@ -221,7 +285,7 @@ def test_revisions_are_bounded() -> None:
 
 
 def test_a_table_is_written_with_few_words() -> None:
-    assert degrade("none", rows=()).facts({"anything": 1}, "timeout") == {"rows": ()}
+    assert degrade("none", {"rows": ()}).facts(Facts({"anything": 1}), "timeout") == {"rows": ()}
     assert (forever().attempts, forever("a").replan) == (0, "a")
     with pytest.raises(AssertionError):
         retry(0)
@@ -241,10 +305,12 @@ def test_a_set_of_interceptors_is_a_generation_that_stays_reachable() -> None:
 CHANGES: dict[str, dict[str, Any]] = {
     "id": {"id": "a2"},
     "requires": {"requires": ()},
-    "produces": {"produces": ("y", "z")},
+    "type of what it requires": {"requires": (Fact("x", int),)},
+    "produces": {"produces": (Y, Z)},
+    "type of what it produces": {"produces": (Fact("y", int),)},
     "take": {"take": other_take},
     "when": {"when": bool},
-    "each": {"each": "x"},
+    "each": {"each": X},
     "otherwise": {"otherwise": {"y": 1}},
     "skips_to": {"skips_to": ("b",)},
     "config": {"config": (("size", 1),)},
@@ -259,7 +325,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 VARIANTS: dict[str, Workflow] = {
     "as it is": W,
     "name": attrs.evolve(W, name="v"),
-    "given": attrs.evolve(W, given=("x", "y2")),
+    "given": attrs.evolve(W, given=(X, Z)),
     "order": attrs.evolve(W, steps=W.steps[::-1]),
     **{
         name: attrs.evolve(W, steps=(attrs.evolve(W.steps[0], **change), W.steps[1]))
@@ -274,6 +340,6 @@ def test_whatever_changes_what_a_table_does_changes_its_fingerprint() -> None:
 
 
 def test_equal_tables_have_equal_fingerprints() -> None:
-    same = Workflow("w", ("x",), (row("a", "x", "y"), row("b", "y", "outcome")))
+    same = Workflow("w", (X,), (row("a", "x", "y"), row("b", "y", "outcome")))
     assert same.fingerprint == W.fingerprint
     assert BUILT_IN.at("remember").fingerprint == BUILT_IN.at("remember", 1).fingerprint

@@ -3,24 +3,26 @@
 Law 1. Who watches from outside sees no difference: a row that does nothing comes, and goes again.
 Law 2. It comes first, so whoever goes on with the rows of another revision does one twice, or leaves one out.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
-Law 4. Where they change after every second op, or fourth, and so on, three interceptors come with the first
-change. Two only look on; what they see must be an onion: outer before inner, and inner before outer. The
-third, innermost, wants what no interceptor may at every fourth question: that is told, and has no effect.
+Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
+three around effects, and three around steps. Two of each only look on; what they see must be an onion: outer
+before inner, and inner before outer. The third, innermost, wants what no interceptor may, at every fourth
+question, or in every fourth operation: that is told, and has no effect.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
 from umi_core.conditions import Where
-from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Verdict
+from umi_core.engine.facts import Facts, View
+from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Site, Substitute, Verdict
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Learned, Step
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Query
-from umi_core.state import Facts, View
 from umi_core.values import Scope
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
@@ -39,17 +41,19 @@ class Revisions:
     def __init__(self, every: int) -> None:
         self._every = every
         self._count = 0
-        self._onion = Onion()
+        self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
 
     def reached(self, op_id: str, registry: Registry) -> Registry:
         """The registry with which this op begins; the same one as before, if it brings no change."""
-        self._onion.check()
+        for onion in self._onions:
+            onion.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX) if self._every else 0
         while self._count < due_count:
             self._count += 1
             registry = changed(registry)
             if self._count == 1 and self._every % 2 == 0:
-                registry = self._onion.around(registry)
+                for onion in self._onions:
+                    registry = onion.around(registry)
         return registry
 
 
@@ -68,9 +72,11 @@ ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
 
 
 class Onion:
-    """Two interceptors and the order in which they were called."""
+    """Two interceptors around effects, or around steps, and the order in which they were called."""
 
-    def __init__(self) -> None:
+    def __init__(self, site: Site, meddler: Callable[[Place, Any], Verdict]) -> None:
+        self._site: Site = site
+        self._meddler = meddler
         self._due: tuple[str, str] | None = None  # who must be called next
         self._wrong, self._is_used = "", False
 
@@ -78,13 +84,16 @@ class Onion:
         """The registry with both of them. The inner one is registered first, and has to wait all the same."""
         for name, priority in (("inner", 2), ("outer", 1)):
             out, back = partial(self._called, "out", name), partial(self._called, "back", name)
-            registry = registry.with_interceptor(Interceptor(name, out, back, back, priority))
-        return registry.with_interceptor(Interceptor("meddler", meddles, priority=3))
+            hook = Interceptor(f"{name} {self._site}", self._site, out, back, back, priority)
+            registry = registry.with_interceptor(hook)
+        steps = MEDDLED if self._site == "step" else ()
+        meddler = Interceptor(f"meddler {self._site}", self._site, self._meddler, priority=3, steps=steps)
+        return registry.with_interceptor(meddler)
 
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
         if self._is_used:
-            what = "interceptors were called in another order"
+            what = f"interceptors of {self._site}s were called in another order"
             demand(not self._wrong, "hook-order", what, "an onion", self._wrong)
 
     def _called(self, way: str, name: str, *_: object) -> Pass:
@@ -100,10 +109,16 @@ class Onion:
 # One that does not.
 
 MEDDLES_EVERY: Final = 4
+MEDDLED: Final = ("extract", "resolve", "lookup", "scan", "settle", "reply")
 
 
 def meddles(place: Place, request: Asked) -> Verdict:
     return Pass() if request.request_id % MEDDLES_EVERY else Rewrite(overdone(request))
+
+
+def meddles_in_steps(place: Place, facts: Facts) -> Verdict:
+    """What no step produces, in place of what it does."""
+    return Pass() if place.operation % MEDDLES_EVERY else Substitute({"somebody else's": True})
 
 
 def overdone(request: Asked) -> Asked:

@@ -1,0 +1,160 @@
+"""Facts: what an operation knows, each under a key that knows its type; and what else a step sees.
+
+    MENTIONS: Final = Fact("mentions", tuple[Mention, ...])       beside the step that produces it
+    return Learned(MENTIONS(found) | LINKS(()))                   learnt: plain values by name
+    first = facts[MENTIONS][0]                                    read: a Mention, to mypy as well
+
+Law 1. A fact is checked once, where it is produced; whoever reads it under its key has its type.
+Law 2. What is kept is plain data, values by name: a key is no part of any state.
+"""
+
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, get_args, get_origin
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.data import Data, Owner
+from umi_core.state import Tiers
+from umi_core.values import Scope
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
+T = TypeVar("T")
+U = TypeVar("U")
+Check = Callable[[object], bool]
+UNIONS: Final = (Union, UnionType)
+
+
+@attrs.frozen
+class Fact(Data, Generic[T]):
+    """A name and the type of what is known under it: a class, a tuple, or a union of those.
+
+    Called with a value it is what a step learns. A step with `each` learns `fact.unit(value)` per unit, and
+    its fact is the tuple of those.
+    """
+
+    name: str
+    kind: "TypeForm[T]"
+    holds: Check = attrs.field(init=False, eq=False, repr=False)
+    holds_unit: Check = attrs.field(init=False, eq=False, repr=False)
+
+    @holds.default
+    def _of_kind(self) -> Check:
+        return check_of(self.kind)
+
+    @holds_unit.default
+    def _of_unit(self) -> Check:
+        return check_of(unit_of(self.kind)) if unit_of(self.kind) else never
+
+    def __call__(self, value: T) -> dict[str, object]:
+        return {self.name: value}
+
+    def unit(self: "Fact[tuple[U, ...]]", value: U) -> dict[str, object]:
+        return {self.name: value}
+
+
+@attrs.define
+class Facts(Owner):
+    """What is known when a step asks or takes; `at`: the unit that it is about."""
+
+    known: Mapping[str, Any]
+    at: int = 0
+
+    def __getitem__(self, fact: Fact[T]) -> T:
+        value: T = self.known[fact.name]
+        return value
+
+    def get(self, fact: Fact[T]) -> T | None:
+        """None if this workflow knows no such fact."""
+        value: T | None = self.known.get(fact.name)
+        return value
+
+    def unit(self, fact: Fact[tuple[U, ...]]) -> U:
+        """The one of this fact that is asked about or taken now."""
+        return self[fact][self.at]
+
+
+@attrs.define
+class View:
+    """What else a step sees: time, scope, settings, its own options, and the tiers.
+
+    `ask` only reads it. `take` may replace tiers; the engine puts them in place when all checks hold.
+    """
+
+    now_ms: int
+    scope: Scope
+    config: Config
+    epoch: int
+    number: int
+    plan_count: int
+    in_doubt: bool  # an earlier plan of this operation may have happened
+    options: Mapping[str, object]
+    tiers: Tiers
+    marks: list[str]
+
+
+# Types.
+
+
+def check_of(kind: Any) -> Check:
+    """Whether a value is of this type, by its classes. Raises TypeError for what is no type of a fact."""
+    if kind is object:
+        return lambda value: True
+    if get_origin(kind) is tuple:
+        return check_of_tuple(get_args(kind))
+    if classes := plain_classes(kind):
+        bases = tuple(cls for cls in classes if cls is not int)  # a bool is no number
+        return lambda value: value.__class__ in classes or isinstance(value, bases)
+    if get_origin(kind) not in UNIONS:
+        raise TypeError(f"a fact is of a class, a tuple or a union of those, and {kind} is none (facts.py)")
+    checks = [check_of(part) for part in get_args(kind)]
+    return lambda value: any(check(value) for check in checks)
+
+
+def check_of_tuple(parts: tuple[Any, ...]) -> Check:
+    if parts[1:] == (...,):
+        each, known = check_of(parts[0]), frozenset(plain_classes(parts[0]))
+        return lambda value: (
+            isinstance(value, tuple) and (known.issuperset(map(type, value)) or all(map(each, value)))
+        )
+    checks = [check_of(part) for part in parts]
+    return lambda value: (
+        isinstance(value, tuple)
+        and len(value) == len(checks)
+        and all(check(part) for check, part in zip(checks, value, strict=True))
+    )
+
+
+def plain_classes(kind: Any) -> tuple[type, ...]:
+    """The classes that a class, or a union of nothing but classes, is made of."""
+    parts = get_args(kind) if get_origin(kind) in UNIONS else (kind,)
+    return parts if all(isinstance(part, type) and get_origin(part) is None for part in parts) else ()
+
+
+def never(value: object) -> bool:
+    return False
+
+
+def unit_of(kind: Any) -> Any | None:
+    """The type of one unit; None if a value of this type has none."""
+    parts = get_args(kind)
+    if kind is object:
+        return object
+    return parts[0] if get_origin(kind) is tuple and parts[1:] == (...,) else None
+
+
+def is_within(kind: Any, wide: Any) -> bool:
+    """Whether whatever is of the first type is of the second."""
+    if wide is object or kind == wide:
+        return True
+    parts, others = get_args(kind), get_args(wide)
+    if get_origin(kind) in UNIONS:
+        return all(is_within(part, wide) for part in parts)
+    if get_origin(wide) in UNIONS:
+        return any(is_within(kind, other) for other in others)
+    if get_origin(kind) is tuple is get_origin(wide):
+        return len(parts) == len(others) and all(map(is_within, parts, others))
+    return isinstance(kind, type) and isinstance(wide, type) and issubclass(kind, wide)

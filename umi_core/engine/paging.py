@@ -1,0 +1,50 @@
+"""Paging: the rows of a read, held to the question, page by page.
+
+Law 1. Rows that were not asked for never count: a search goes on without them, any other read has failed.
+Law 2. A step that asks for all rows gets one answer: every page in order, each row once.
+Law 3. Each page has attempts of its own, but for those that bring nothing new: they come to an end.
+"""
+
+import attrs
+
+from umi_core.answer_checks import has_more, in_order, judged_rows
+from umi_core.engine.engine import Engine
+from umi_core.engine.workflow import Step
+from umi_core.messages.answers import EffectFailed, ReadDone
+from umi_core.messages.effects import ByFilter, Read
+from umi_core.state import Operation
+
+
+def collected(
+    engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
+) -> ReadDone | EffectFailed | None:
+    """All rows so far as one answer, or what failed; None if the next page is to be asked for."""
+    known_count = len(operation.pages)
+    checked = checked_rows(engine, operation, row, asked, answer)
+    if isinstance(checked, EffectFailed) or not has_more(asked, checked):
+        return checked
+    operation.asked = next_page(asked, checked)
+    if len(operation.pages) == known_count:
+        return EffectFailed(answer.request_id, "unavailable")
+    operation.attempt = 0
+    return None
+
+
+def checked_rows(
+    engine: Engine, operation: Operation, row: Step, asked: Read, answer: ReadDone
+) -> ReadDone | EffectFailed:
+    """The rows that were asked for, with those of earlier pages; what is left out is told."""
+    judged = judged_rows(asked, answer, row.spares)
+    engine.marks += [f"read: {reason} row" for reason, _ in judged.left_out[:1]]
+    if judged.failure:
+        return EffectFailed(answer.request_id, judged.failure)
+    for reason, count in judged.left_out:
+        engine.degraded(operation, f"read:{reason}_rows", reason, count)
+    operation.pages = in_order(asked, operation.pages + judged.rows)
+    return ReadDone(answer.request_id, operation.pages, answer.cursor, answer.count)
+
+
+def next_page(asked: Read, answer: ReadDone) -> Read:
+    """The same question, from where this page ended."""
+    assert isinstance(asked.query, ByFilter)
+    return attrs.evolve(asked, query=attrs.evolve(asked.query, cursor=answer.cursor))
