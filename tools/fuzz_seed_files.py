@@ -175,8 +175,13 @@ def fuzz(count: int, seed: int, watch: Watch, run_every: int) -> Counter[str]:
 def warm_up(files: Sequence[bytes]) -> None:
     """Import what messages and rare values need, so that nothing is left to import."""
     assert registry.MUTANTS
-    for data in (files[0], files[0].replace(b'"op"', b'"opp"'), files[0].replace(b'"umi_core"', b'"umi"')):
-        outcome(data)
+    for old, new in (
+        (b"", b""),
+        (b'"op"', b'"opp"'),
+        (b'"umi_core"', b'"umi"'),
+        (b'"scope":["', b'"scope":["\\u0000'),
+    ):
+        outcome(files[0].replace(old, new))
     for name in KINDS:
         item_json.fault_table(name)
 

@@ -48,7 +48,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_sim": tuple(
         (room,)
         for room in (
-            "kernel record formats services faults target workload world judge mutants scenario seedfile "
+            "kernel formats record services faults target workload world judge mutants scenario seedfile "
             "runs explore shrink explain sweep testing cli __main__"
         ).split()
     ),
@@ -175,8 +175,6 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.target.subject",
 )
 LATE: Final = {  # who imports what in a function although that imports him: why
-    ("umi_sim.seedfile.item_json", "umi_sim.seedfile.item_schema"): "only who writes the schema needs it",
-    ("umi_sim.formats.values", "umi_sim.formats.value_schema"): "only who writes the schema needs it",
     ("umi_sim.mutants", "umi_sim.mutants.registry"): "all planted bugs, where one is planted",
 }
 TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli/root.py"}

@@ -97,7 +97,7 @@ item = next(it for it in verdict.items if isinstance(it, Op) and it.name == "tak
 print(json.dumps({
     "asked": verdict.operations["take"] > 0,
     "failure": verdict.failure,
-    "kept": item_json.from_json(item_json.to_json(item), "") == item,
+    "kept": item_json.from_json(item_json.to_json(item)) == item,
     "schema": '"take"' in text(),
     "rule": hasattr(machine("storm"), "take"),
     "hashes": [run_once(draw(find(name), 3))[0].trace_hash for name in ("working", "storm")],
@@ -193,7 +193,7 @@ item = next(it for it in verdict.items if isinstance(it, Fault))
 print(json.dumps({
     "module": KINDS[NAME].__module__,
     "fired": list(verdict.fired),
-    "kept": item_json.from_json(item_json.to_json(item), "") == item,
+    "kept": item_json.from_json(item_json.to_json(item)) == item,
     "args": list(item.args),
     "schema": NAME in text(),
     "page": page(NAME).head,

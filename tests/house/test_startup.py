@@ -13,7 +13,7 @@ NEEDLESS = (
     "subprocess", "difflib", "umi_sim.world.generator", "umi_sim.workload.users", "umi_sim.workload.pools",
     "umi_sim.scenario.files",
     "umi_sim.sweep", "umi_sim.shrink", "umi_sim.explore", "umi_sim.mutants.registry",
-    "umi_sim.services.model.rewriting", "umi_sim.seedfile.item_schema",
+    "umi_sim.services.model.rewriting",
 )  # fmt: skip
 PROGRAM = """
 import json, sys

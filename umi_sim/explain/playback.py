@@ -13,20 +13,18 @@ import attrs
 from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
-from umi_core.workflows import BUILT_IN
 from umi_sim.explain.records import event_of, is_step
 from umi_sim.judge.inspector import Inspector
-from umi_sim.mutants import planted
 from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import MISSING, NoSuchPath, Tree, parts_of, tree_at
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.trace_fields import TAG
 from umi_sim.record.verdict import Failure, Verdict
-from umi_sim.runs.runner import Run, outcome_of, run_of, run_once
+from umi_sim.runs.runner import Run, begun, outcome_of, run_once
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
-from umi_sim.target.umi import UmiTarget, memory_of
+from umi_sim.target.umi import memory_of
 
 HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is told elsewhere already
 
@@ -87,10 +85,8 @@ class Playback(Data):
     @contextmanager
     def begun(self) -> Iterator[tuple[Run, Watcher]]:
         """The run before its first step; the bug that its memory has is there until the block ends."""
-        with planted(self.config.planted, BUILT_IN) as registry:
-            watcher = Watcher(self.config)
-            live = run_of(self.config, self.items, watcher, target=UmiTarget(self.config, registry))
-            live.world.trace = Trace(keep_all=True)
+        watcher = Watcher(self.config)
+        with begun(self.config, self.items, inspector=watcher, keep_trace=True) as live:
             yield live, watcher
 
     def lived(self) -> tuple[Verdict, Trace]:

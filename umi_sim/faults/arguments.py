@@ -14,8 +14,8 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.faults.luck import Luck, log_uniform, pick
-from umi_sim.formats import strict_json
-from umi_sim.formats.strict_json import Reader
+from umi_sim.formats import schema
+from umi_sim.formats.schema import Schema
 from umi_sim.formats.values import of_type
 
 COUNT_MAX: Final = 2**53 - 1
@@ -27,12 +27,12 @@ Draw = Callable[[Any, Luck, str], object]  # what is struck, luck, the name of t
 
 @attrs.frozen
 class Argument(Data):
-    """`read` is what a file may say; `default` what it is if a file says nothing; `words` those it is one of.
+    """`schema`: what a file may say; `default`: what it is if a file says nothing; `words`: those it may be.
 
     `draw` is None where the kind draws it together with others.
     """
 
-    read: Reader
+    schema: Schema
     draw: Draw | None = None
     default: object = REQUIRED
     words: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Argument(Data):
 
 def whole(low: int = 0, high: int = COUNT_MAX) -> Any:
     """A whole number that the kind draws."""
-    return Argument(strict_json.whole(low, high))
+    return Argument(schema.whole(low, high))
 
 
 def string(*, default: object = REQUIRED) -> Any:
@@ -55,7 +55,7 @@ def among(options: Callable[[Any], Sequence[int]], *, readable: int = COUNT_MAX)
         found = options(here)
         return pick(luck, name, found) if found else None
 
-    return Argument(strict_json.whole(0, readable), draw)
+    return Argument(schema.whole(0, readable), draw)
 
 
 def below(count: int | Callable[[Any], int]) -> Any:
@@ -73,15 +73,16 @@ def span_ms(low: int, high: int, *, readable: int = COUNT_MAX, possible: Conditi
     def draw(here: object, luck: Luck, name: str) -> int | None:
         return low - 1 + log_uniform(luck, name, high + 1 - low) if possible(here) else None
 
-    return Argument(strict_json.whole(0, readable), draw)
+    return Argument(schema.whole(0, readable), draw)
 
 
 def flag(*, one_in: int = 2, default: object = REQUIRED) -> Any:
     """True in one of so many cases."""
-    return Argument(strict_json.flag, lambda _, luck, name: luck(name, one_in) == 1, default)
+    return Argument(schema.FLAG, lambda _, luck, name: luck(name, one_in) == 1, default)
 
 
 def one_of(*words: str, default: object = REQUIRED) -> Any:
     """The first word is the simplest: a failure shrinks to it."""
-    read = strict_json.one_of(words, "value")
-    return Argument(read, lambda _, luck, name: pick(luck, name, words), default, words)
+    return Argument(
+        schema.one_of(words, "value"), lambda _, luck, name: pick(luck, name, words), default, words
+    )

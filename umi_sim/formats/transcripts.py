@@ -16,6 +16,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.language.replies import Number
+from umi_sim.formats.strict_json import bytes_of, is_deeper
 from umi_sim.kernel.characters import Ranges, char_class
 
 FILE_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -58,13 +59,9 @@ def load(path: Path | str) -> tuple[TurnLine, ...]:
 def read_bytes(path: Path | str) -> bytes:
     """The file without a byte order mark."""
     try:
-        if Path(path).exists() and not Path(path).is_file():  # a pipe would be waited for
-            raise ValueError("not a file")
-        with Path(path).open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise BadTranscript(f"{path}:1: {why}, expected a file that can be read") from None
+        content = bytes_of(Path(path), FILE_BYTES_MAX)
+    except OSError as error:
+        raise BadTranscript(f"{path}:1: {error.strerror}, expected a file that can be read") from None
     if len(content) > FILE_BYTES_MAX:
         raise BadTranscript(f"{path}:1: the file is too large, expected at most {FILE_BYTES_MAX} bytes")
     return content.removeprefix(b"\xef\xbb\xbf")
@@ -92,7 +89,7 @@ def decoded(line: bytes) -> str:
 
 
 def read_object(text: str) -> Mapping[str, object]:
-    if nesting(text) > JSON_DEPTH_MAX:
+    if is_deeper(text, JSON_DEPTH_MAX):
         raise ValueError(f"more than {JSON_DEPTH_MAX} brackets inside each other, expected at most so many")
     try:
         value = DECODER.decode(text)
@@ -127,18 +124,6 @@ def time_of(turn: Mapping[str, object]) -> int | None:
 
 
 WHOLE: Final = re.compile("[0-9]{1,16}")
-BRACKET: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)  # or a whole string
-
-
-def nesting(text: str) -> int:
-    """How deep brackets nest; counting ends above the limit, before anything recurses."""
-    depth = deepest = 0
-    for match in BRACKET.finditer(text):
-        depth += (match[0] in "[{") - (match[0] in "]}")
-        deepest = max(deepest, depth)
-        if deepest > JSON_DEPTH_MAX:
-            break
-    return deepest
 
 
 def refuse(constant: str) -> NoReturn:

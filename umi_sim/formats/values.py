@@ -8,29 +8,33 @@ Law 4. Long runs of the same few characters are {"runs": ["abc", ["x", 5000]]}; 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, Final, get_args, get_origin
+from typing import Final, get_args, get_origin
 
 from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.values import Turn
-from umi_sim.formats.strict_json import (
-    DIGITS_MAX,
-    BadValue,
-    Described,
-    Reader,
+from umi_sim.formats.schema import (
+    TEXT,
+    Json,
+    Rule,
     Schema,
-    check_size,
+    at,
     fail,
+    is_large,
+    listed,
+    several,
+    shown,
     table,
     text,
-    unknown,
+    wrong,
 )
+from umi_sim.formats.strict_json import DIGITS_MAX
 from umi_sim.kernel.long_runs import runs
-from umi_sim.record.items import Args
+from umi_sim.kernel.wording import near
 
-Json = Any
+Args = Mapping[str, object]
 
 RUNS_CHARS_MAX: Final = 256 * 1024
 INTEGER_DIGITS_MAX: Final = 40
@@ -107,120 +111,112 @@ def parts(due: object, count: int) -> Sequence[object]:
 # Reading.
 
 
-def op_args(name: str, args: Json, path: str) -> Args:
-    """The arguments of a request as the memory gets them."""
-    read: Args = request_table(name)(args, path)
+def op_args(name: str, args: Json) -> Args:
+    """The arguments of a request as the memory gets them. Raises Wrong."""
+    read: Args = request_table(name).read(args)
     return read
 
 
 @cache
-def request_table(name: str) -> Reader:
+def request_table(name: str) -> Schema:
     arguments = arguments_of(REQUESTS[name])
     needs = [argument.name for argument in arguments if argument.is_required]
     return table({argument.name: of_type(argument.type) for argument in arguments}, *needs)
 
 
-def of_type(due: object) -> Reader:
-    return Described(lambda value, path: revived(value, due, path), lambda: type_schema(due))
+@cache
+def of_type(due: object) -> Schema:
+    """A value where a field declares this type."""
+    return Schema(lambda value: revived(value, due), lambda: rule_of(due), lambda value: written(value, due))
 
 
-def type_schema(due: object) -> Schema:
-    from umi_sim.formats.value_schema import of_type  # nobody reads with it
-
-    return of_type(due)
-
-
-def revived(value: Json, due: object, path: str) -> object:
+def revived(value: Json, due: object) -> object:
     """What `written` wrote."""
     choices = alternatives(due)
     if isinstance(value, str) or is_in_runs(value):
-        return revived_text(value, choices, path)
+        return revived_text(value, choices)
     if isinstance(value, dict):
-        return tagged(value, path)
+        return tagged(value)
     if isinstance(value, list):
-        return revived_list(value, choices, path)
-    return value if due is object or type(value) in choices else fail(path, noun(choices), value)
+        return revived_list(value, choices)
+    is_fit = type(value) in (RULE_TYPES if due is object else choices)
+    is_small = type(value) is not int or len(str(abs(value))) <= DIGITS_MAX
+    return value if is_fit and is_small else fail(noun(choices), value)
 
 
-def revived_text(value: Json, choices: tuple[object, ...], path: str) -> object:
+def revived_text(value: Json, choices: tuple[object, ...]) -> object:
     if str in choices or object in choices:
-        return unpacked(value, path)
-    return encoded(unpacked(value, path), path) if bytes in choices else fail(path, noun(choices), value)
+        return unpacked(value)
+    return encoded(unpacked(value)) if bytes in choices else fail(noun(choices), value)
 
 
-def revived_list(value: list[Json], choices: tuple[object, ...], path: str) -> object:
+def revived_list(value: list[Json], choices: tuple[object, ...]) -> object:
     if Turn in choices:
-        return turn(value, path)
+        return turn(value)
     fitting = [each for each in choices if each is object or get_origin(each) is tuple]
-    due = parts(fitting[0], len(value)) if fitting else fail(path, noun(choices), value)
-    return tuple(revived(each, due[at], f"{path}[{at}]") for at, each in enumerate(value))
+    due = parts(fitting[0], len(value)) if fitting else fail(noun(choices), value)
+    return several([of_type(each) for each in due]).read(value)
 
 
-def tagged(value: dict[str, Json], path: str) -> object:
+def tagged(value: dict[str, Json]) -> object:
     """A value that says what it is."""
     if len(value) != 1:
-        raise BadValue(f"{path}: expected one of {', '.join(TAGS)} in an object, got {len(value)} fields")
+        wrong(f"expected one of {', '.join(TAGS)} in an object, got {len(value)} fields")
     ((tag, inner),) = value.items()
     if tag not in TAGS:
-        unknown(path, "field", tag, TAGS)
-    below = f"{path}.{tag}"
-    if tag == "odd":
-        return revived(inner, object, below)
-    if tag == "turn":
-        return turn(inner, below)
-    if tag == "int":
-        return int(DIGITS(inner, below))
-    return unpacked(inner, below) if tag == "text" else unhexed(unpacked(inner, below), below)
+        wrong(f"unknown tag {shown(tag)}{near(tag, TAGS)}")
+    return at(tag, TAGS[tag], inner)
 
 
-TAGS: Final = ("hex", "text", "turn", "int", "odd")
-DIGITS: Final = text(rf"-?[0-9]{{1,{INTEGER_DIGITS_MAX}}}", f"1 to {INTEGER_DIGITS_MAX} digits")
+def turn(value: Json) -> Turn:
+    return Turn(*ROLE_AND_TEXT.read(value))
 
 
-def turn(value: Json, path: str) -> Turn:
-    if not isinstance(value, list) or len(value) != 2:
-        fail(path, "[role, text]", value)
-    role, words = (revived(each, str, f"{path}[{at}]") for at, each in enumerate(value))
-    return Turn(role, words)  # type: ignore[arg-type]  # a wrong type survives too
-
-
-def unhexed(digits: str, path: str) -> bytes:
+def unhexed(value: Json) -> bytes:
+    digits = unpacked(value)
     if not re.fullmatch("([0-9a-f]{2})*", digits):
-        fail(path, "pairs of hex digits", digits)
+        fail("pairs of hex digits", digits)
     return bytes.fromhex(digits)
 
 
-def encoded(value: str, path: str) -> bytes:
-    check_size(value, path)
+def encoded(value: str) -> bytes:
+    is_large(value)
     try:
         return value.encode()
     except UnicodeEncodeError:
-        return fail(path, "text without lone surrogates, or hex", value)
+        return fail("text without lone surrogates, or hex", value)
 
 
 def is_in_runs(value: Json) -> bool:
     return isinstance(value, dict) and list(value) == ["runs"]
 
 
-def unpacked(value: Json, path: str) -> str:
+def unpacked(value: Json) -> str:
     """A text, from its pieces and runs if it is written so."""
-    if not is_in_runs(value):
-        return WORDS(value, path)  # type: ignore[no-any-return]
-    below = f"{path}.runs"
-    given = value["runs"] if isinstance(value["runs"], list) else fail(below, "a list", value["runs"])
-    pieces = [piece_of(each, f"{below}[{at}]") for at, each in enumerate(given)]
+    text: str = at("runs", joined_runs, value["runs"]) if is_in_runs(value) else TEXT.read(value)
+    return text
+
+
+def joined_runs(value: Json) -> str:
+    pieces = PIECES.read(value)
     if sum(len(piece) * count for piece, count in pieces) > RUNS_CHARS_MAX:
-        raise BadValue(f"{below}: more than {RUNS_CHARS_MAX} characters when unpacked")
+        wrong(f"more than {RUNS_CHARS_MAX} characters when unpacked")
     return "".join(piece * count for piece, count in pieces)
 
 
-def piece_of(value: Json, path: str) -> tuple[str, int]:
+def piece_of(value: Json) -> tuple[str, int]:
     match value:
         case str():
             return value, 1
         case [str() as piece, int() as count] if count is not True and 0 <= count <= RUNS_CHARS_MAX:
             return piece, count
-    return fail(path, "text, or [text, count]", value)
+    return fail("text, or [text, count]", value)
+
+
+def piece_rule() -> Rule:
+    count = {"type": "integer", "minimum": 0, "maximum": RUNS_CHARS_MAX}
+    piece = {"type": "array", "prefixItems": [{"type": "string"}, count], "minItems": 2, "maxItems": 2}
+    return {"anyOf": [{"type": "string"}, piece]}
 
 
 def noun(choices: tuple[object, ...]) -> str:
@@ -231,8 +227,70 @@ def noun(choices: tuple[object, ...]) -> str:
     )
 
 
-WORDS: Final = text()
 NOUNS: Final[dict[type, str]] = {
-    str: "text", bytes: "text or hex", int: "an integer", bool: "true or false", Turn: "[role, text]",
+    str: "text", bytes: "text or hex", int: "a whole number", bool: "true or false", Turn: "[role, text]",
+    object: "a value",
     type(None): "",
 }  # fmt: skip
+ROLE_AND_TEXT: Final = several((of_type(str), of_type(str)), "[role, text]")
+PIECES: Final = listed(Schema(piece_of, piece_rule), RUNS_CHARS_MAX)
+DIGITS: Final = text(rf"-?[0-9]{{1,{INTEGER_DIGITS_MAX}}}", f"1 to {INTEGER_DIGITS_MAX} digits")
+TAGS: Final[dict[str, Callable[[Json], object]]] = {
+    "hex": unhexed, "text": unpacked, "turn": turn, "int": lambda value: int(DIGITS.read(value)),
+    "odd": lambda value: revived(value, object),
+}  # fmt: skip
+
+
+# As JSON Schema.
+
+
+def rule_of(due: object) -> Rule:
+    """What `revived` takes where a field declares this type."""
+    if due is object:
+        return {"$ref": "#/$defs/any"}
+    choices = alternatives(due)
+    found: list[Rule] = [{"$ref": "#/$defs/tagged"}]
+    if str in choices or bytes in choices:
+        found.append({"$ref": "#/$defs/text"})
+    found += [{"type": name} for cls, name in RULE_TYPES.items() if cls in choices]
+    found += [list_rule(each) for each in choices if each is Turn or get_origin(each) is tuple]
+    return {"anyOf": found}
+
+
+RULE_TYPES: Final[dict[type, str]] = {bool: "boolean", int: "integer", type(None): "null"}
+
+
+def list_rule(due: object) -> Rule:
+    if due is Turn:
+        return {"$ref": "#/$defs/turn"}
+    inner = get_args(due)
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        return {"type": "array", "items": rule_of(inner[0])}
+    return {"type": "array", "prefixItems": [rule_of(each) for each in inner]}
+
+
+def definitions() -> Rule:
+    """What the rules of values refer to."""
+    inner: dict[str, Rule] = {
+        "hex": {"$ref": "#/$defs/text"}, "text": {"$ref": "#/$defs/text"}, "turn": {"$ref": "#/$defs/turn"},
+        "int": DIGITS.rule(), "odd": {"$ref": "#/$defs/any"},
+    }  # fmt: skip
+    runs = {"type": "array", "items": piece_rule()}
+    return {
+        "text": {"anyOf": [{"type": "string"}, only("runs", runs)]},
+        "turn": ROLE_AND_TEXT.rule(),
+        "tagged": {"anyOf": [only(tag, inner[tag]) for tag in TAGS]},
+        "any": {
+            "anyOf": [
+                {"$ref": "#/$defs/text"}, {"$ref": "#/$defs/tagged"},
+                *({"type": name} for name in RULE_TYPES.values()),
+                {"type": "array", "items": {"$ref": "#/$defs/any"}},
+            ]
+        },
+    }  # fmt: skip
+
+
+def only(field: str, rule: Rule) -> Rule:
+    return {
+        "type": "object", "properties": {field: rule}, "required": [field], "additionalProperties": False,
+    }  # fmt: skip

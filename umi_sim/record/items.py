@@ -1,22 +1,33 @@
 """Items: the record of a run, and all that a replay needs. Their ids never change, through shrinking too."""
 
 from collections.abc import Mapping
+from typing import Annotated, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.messages.requests import REQUESTS
+from umi_sim.formats.schema import OBJECT, one_of, text, whole
 
-Args = Mapping[str, object]
+TIME_MS_MAX: Final = 2**53 - 1
+EVENT_CHARS_MAX: Final = 256
+
+Args = Annotated[Mapping[str, object], OBJECT]
+ItemId = Annotated[str, text("[a-z][0-9]{1,6}", "a letter and at most 6 digits")]
+TimeMs = Annotated[int, whole(0, TIME_MS_MAX)]
+AgentName = Annotated[str, text("[a-z][a-z0-9_]{0,15}", "the name of an agent")]
+EventName = Annotated[str, text(rf"(?s).{{1,{EVENT_CHARS_MAX}}}", f"1 to {EVENT_CHARS_MAX} characters")]
+MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
 
 
 @attrs.frozen
 class Op(Data):
     """A request as it was made: `name` is one of REQUESTS, `args` its fields but op_id."""
 
-    id: str
-    at_ms: int
-    agent: str
-    name: str
+    id: ItemId
+    at_ms: TimeMs
+    agent: AgentName
+    name: Annotated[str, one_of(REQUESTS, "request")]
     args: Args
 
 
@@ -24,9 +35,9 @@ class Op(Data):
 class Fault(Data):
     """A fault bound to a named event, with everything that was drawn for it."""
 
-    id: str
+    id: ItemId
     fault: str
-    at: str
+    at: EventName
     args: Args
 
 
@@ -34,19 +45,19 @@ class Fault(Data):
 class Deviation(Data):
     """When fifo would deliver `over` and `take` is ready too, deliver `take`."""
 
-    id: str
-    take: str
-    over: str
+    id: ItemId
+    take: EventName
+    over: EventName
 
 
 @attrs.frozen
 class ClockMove(Data):
     """A move of an agent's clock: jump (by_ms), drift (num, den), freeze, thaw (catch_up), land (to_ms)."""
 
-    id: str
-    at_ms: int
-    agent: str
-    move: str
+    id: ItemId
+    at_ms: TimeMs
+    agent: AgentName
+    move: Annotated[str, one_of(MOVES, "move")]
     args: Args
 
 

@@ -1,10 +1,12 @@
 """What the model said in a run, kept so that a seed file outlives changes of prompts and of SimLLM."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_sim.formats.schema import text
+from umi_sim.record.items import EventName
 
 ASK_COUNT_MAX: Final = 64  # of a run that asks more often none are kept
 
@@ -13,7 +15,7 @@ ASK_COUNT_MAX: Final = 64  # of a run that asks more often none are kept
 class Said(Data):
     """One answer of the model: to which event, for which task, the digest of the prompt in hex, the text."""
 
-    at: str
-    task: str
-    prompt: str
+    at: EventName
+    task: Annotated[str, text("[a-z_]{1,60}", "the name of a task")]
+    prompt: Annotated[str, text("[0-9a-f]{16}", "16 hex digits")]
     text: str

@@ -1,24 +1,38 @@
 """The resolved configuration of one run: drawn first, printed, stored; the run never looks anywhere else."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Any, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import bad_scope
 from umi_core.values import Scope
+from umi_sim.formats.schema import Schema, several, text, then, whole, wrong
 from umi_sim.kernel.prng import Ratio
+from umi_sim.record.items import AgentName
 
 PAUSE_MS_MAX = 2_000
+SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
+
+
+def scope_of(parts: tuple[str, str]) -> Scope:
+    error = bad_scope(scope := Scope(*parts))
+    return scope if error is None else wrong(str(error))
+
+
+SCOPE: Final = Schema(
+    then(SCOPE_PARTS, scope_of).read, SCOPE_PARTS.rule, lambda scope: [scope.user, scope.agent]
+)
 
 
 @attrs.frozen
 class AgentConfig(Data):
     """One memory with its clock; `skew_ms` is how far its clock is ahead of world time at the start."""
 
-    name: str
-    scope: Scope
-    skew_ms: int = 0
+    name: AgentName
+    scope: Annotated[Scope, SCOPE]
+    skew_ms: Annotated[int, whole(-(2**52), 2**52)] = 0
 
 
 @attrs.frozen
@@ -60,7 +74,7 @@ class RunConfig(Data):
     pause_ms_max: int = PAUSE_MS_MAX
     alike: bool = False
     workload: str = "generated"
-    script: tuple[Mapping[str, object], ...] = ()
+    script: tuple[Mapping[str, Any], ...] = ()
     transcript: str | None = None
     planted: str | None = None
     steps_max: int = 100_000

@@ -224,10 +224,12 @@ def with_surrogates_as_bytes(field: Field) -> Field:
     return field
 
 
-def tuple_as_list(value: object) -> list[object]:
-    """Strict packing knows lists only; anything but a tuple is a mistake of the caller."""
+def packable(value: object) -> object:
+    """Strict packing knows lists, and numbers of 64 bits: a larger one, of a user, is its digits."""
+    if type(value) is int:
+        return str(value)
     assert type(value) is tuple, value
     return list(value)
 
 
-pack: Final[Callable[[object], bytes]] = msgpack.Packer(strict_types=True, default=tuple_as_list).pack
+pack: Final[Callable[[object], bytes]] = msgpack.Packer(strict_types=True, default=packable).pack

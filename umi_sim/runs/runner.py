@@ -8,7 +8,7 @@ must change nothing, two restarts that nobody may notice, and the audit again.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -318,16 +318,39 @@ def run_once(
 
     It ends as a timeout after `step_max` steps, or so many of them after healing as `healed_step_max` says.
     """
+    with begun(
+        config, items, inspector=inspector, keep_story=keep_story, keep_trace=keep_trace, said=said,
+        target_of=target_of,
+    ) as live:  # fmt: skip
+        live.world.step_max, live.healed_step_max = step_max, healed_step_max
+        failure = outcome_of(live)
+    return verdict_of(live, failure), live.world.trace
+
+
+@contextmanager
+def begun(
+    config: RunConfig,
+    items: "Sequence[Item] | SourceOf | None" = None,
+    *,
+    keep_story: bool = False,
+    keep_trace: bool = False,
+    inspector: Inspector | None = None,
+    said: Sequence[Said] = (),
+    target_of: TargetOf = UmiTarget,
+) -> Iterator[Run]:
+    """A life before its first step: the one way to live a run, and to live it again.
+
+    It is drawn from the seed, replayed from items, or from a source of its own. The bug that its memory has,
+    if any, is there until the block ends.
+    """
     inspector = inspector or Inspector(config)
     with tables(config.planted) as registry, observed(inspector.judged):
         target = target_of(config, registry)
         live = run_of(config, items, inspector, target=target, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
-        live.world.step_max, live.healed_step_max = step_max, healed_step_max
         live.world.services.sayings = Sayings(said)
-        failure = outcome_of(live)
-    return verdict_of(live, failure), live.world.trace
+        yield live
 
 
 def tables(bug: str | None) -> AbstractContextManager[Registry]:

@@ -6,6 +6,7 @@ that only a run can tell is named by what it stands for: the n-th session or ent
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -15,18 +16,20 @@ from umi_core.data import Data
 from umi_core.messages.requests import REQUESTS
 from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.kinds import KINDS
-from umi_sim.formats.strict_json import BadValue
-from umi_sim.formats.toml_reader import (
-    Reader,
-    Wrong,
-    as_list,
-    as_table,
+from umi_sim.formats.schema import (
+    ANY,
+    FLAG,
+    Json,
+    Schema,
+    at,
     fail,
-    flag,
-    names,
+    listed,
+    mapping,
+    one_of,
     table,
-    text,
+    then,
     whole,
+    wrong,
 )
 from umi_sim.formats.values import op_args
 from umi_sim.record.items import Args
@@ -67,37 +70,23 @@ class Alphabet(Data):
         return -1 in jump_signs(self.faults)
 
 
-def read(value: object) -> Alphabet:
-    """Raises Wrong with one sentence for each finding."""
-    return Alphabet(**READ(value))
+def letters(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args], ...]:
+    found = tuple(letter for row in rows for letter in row)
+    if not 0 < len(found) <= REQUEST_COUNT_MAX:
+        fail(f"1 to {REQUEST_COUNT_MAX} combinations of arguments in all", len(found))
+    return found
 
 
-def read_requests(value: object) -> tuple[tuple[str, Args], ...]:
-    rows = {str(at): row for at, row in enumerate(as_list(value))}
-    read_rows = table(dict.fromkeys(rows, read_request))(rows)
-    letters = tuple(letter for row in read_rows.values() for letter in row)
-    if not 0 < len(letters) <= REQUEST_COUNT_MAX:
-        fail(f"1 to {REQUEST_COUNT_MAX} combinations of arguments in all", len(letters))
-    return letters
-
-
-def read_request(value: object) -> list[tuple[str, Args]]:
+def combinations(row: Mapping[str, Json]) -> list[tuple[str, Args]]:
     """Every combination of the arguments of one row."""
-    row = ROW(value)
-    name, choices = row["name"], {"args": {}, **row}["args"]
-    chosen = {key: checked_choices(key, each) for key, each in choices.items()}
+    name, choices = row["name"], row.get("args", {})
     count = 1
-    for each in chosen.values():
+    for each in choices.values():
         count *= len(each)
     if count > REQUEST_COUNT_MAX:
-        raise Wrong(("args", f"{count} combinations of arguments, at most {REQUEST_COUNT_MAX}: name fewer"))
-    return [(name, typed(name, dict(zip(chosen, each, strict=True)))) for each in product(*chosen.values())]
-
-
-def checked_choices(key: str, value: object) -> Sequence[object]:
-    if not isinstance(value, list) or not value:
-        raise Wrong((f"args.{key}", "expected a list of at least one value"))
-    return value
+        at("args", wrong, f"{count} combinations of arguments, at most {REQUEST_COUNT_MAX}: name fewer")
+    args = (dict(zip(choices, each, strict=True)) for each in product(*choices.values()))
+    return [(name, at("args", partial(typed, name), each)) for each in args]
 
 
 def typed(name: str, args: Mapping[str, object]) -> Args:
@@ -105,11 +94,7 @@ def typed(name: str, args: Mapping[str, object]) -> Args:
     known = {key: known_of(value) for key, value in args.items()}
     plain = {key: value for key, value in args.items() if known[key] is None}
     missing = {key: EMPTY.get(str(each.what), "") for key, each in known.items() if each is not None}
-    try:
-        given = op_args(name, {**plain, **missing}, "args")
-    except BadValue as bad:
-        place, _, said = str(bad).partition(": ")
-        raise Wrong((place, said) if said else ("", str(bad))) from None
+    given = op_args(name, {**plain, **missing})
     return {key: known[key] or given[key] for key in args}
 
 
@@ -121,27 +106,22 @@ def known_of(value: object) -> Known | None:
     return Known(found[1] or found[3], int(found[2] or 0)) if found else None
 
 
-def fault(value: object) -> str:
+def playable(name: str) -> str:
     """A kind that may be played: a fault of a service that leaves nothing untold, a crash or a jump."""
-    name: str = text("|".join(KINDS), "the name of a fault kind")(value)
-    return (
-        name
-        if KINDS[name].is_explored
-        else fail("a fault of a service, a crash, or a jump of a clock", value)
-    )
+    what = "a fault of a service, a crash, or a jump of a clock"
+    return name if KINDS[name].is_explored else fail(what, name)
 
 
-def waits(value: object) -> tuple[int, ...]:
-    given: tuple[int, ...] = names(whole(1, WAIT_MS_MAX))(value)
-    return given
-
-
-ROW: Final = table({"name": text("|".join(REQUESTS), "the name of a request"), "args": as_table}, "name")
-ROWS: Final[dict[str, Reader]] = {
-    "requests": read_requests, "advance_ms": waits, "faults": names(fault),
-    "land": flag, "interleave": flag, "finish": flag,
+ROW: Final = table(
+    {"name": one_of(REQUESTS, "request"), "args": mapping(listed(ANY, REQUEST_COUNT_MAX + 1, 1))}, "name"
+)
+ROWS: Final[dict[str, Schema]] = {
+    "requests": then(listed(then(ROW, combinations)), letters),
+    "advance_ms": listed(whole(1, WAIT_MS_MAX), count_min=1, unique="times"),
+    "faults": listed(then(one_of(KINDS, "fault"), playable), count_min=1, unique="faults"),
+    "land": FLAG, "interleave": FLAG, "finish": FLAG,
 }  # fmt: skip
-READ: Final = table(ROWS, "requests")
+ALPHABET: Final = then(table(ROWS, "requests"), lambda given: Alphabet(**given))
 
 
 def explored(config: RunConfig, alphabet: Alphabet | None) -> RunConfig:

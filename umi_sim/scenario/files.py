@@ -17,34 +17,32 @@ from umi_core.config import OPTIONS, Config
 from umi_core.data import Data
 from umi_core.errors import Rejected
 from umi_core.limits import DAY_MS, OP_COUNT_MAX
-from umi_core.messages.requests import REQUESTS, arguments_of
+from umi_core.messages.requests import REQUESTS
 from umi_core.text import shown
 from umi_sim.faults.kinds import KINDS
-from umi_sim.formats.toml_reader import (
-    FILE_BYTES_MAX,
-    BadScenario,
-    Range,
-    Reader,
-    Table,
-    Wrong,
-    as_list,
-    as_table,
+from umi_sim.formats.schema import (
+    FLAG,
+    OBJECT,
+    RATIO,
+    Json,
+    Schema,
+    at,
+    choice,
     fail,
-    flag,
-    flag_or_any,
-    is_whole,
-    line,
-    names,
-    put,
-    rate,
-    ratio,
-    read_each,
-    span,
+    listed,
+    mapped,
+    mapping,
+    one_of,
+    read_fields,
     table,
     text,
-    toml,
+    then,
     whole,
+    wrong,
 )
+from umi_sim.formats.strict_json import bytes_of
+from umi_sim.formats.toml_reader import FILE_BYTES_MAX, BadScenario, Table, put, toml
+from umi_sim.formats.values import op_args
 from umi_sim.judge import equivalences
 from umi_sim.judge.invariants import RULES
 from umi_sim.kernel import folders
@@ -56,6 +54,7 @@ from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
 
+Range = tuple[int, int]
 NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -98,13 +97,9 @@ def load(path: Path) -> "Scenario":
     here = Path.cwd()
     name = escaped(str(path.relative_to(here) if path.is_relative_to(here) else path))
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise ValueError("not a file")
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise BadScenario(f"{name}: cannot be read: {why}") from None
+        data = bytes_of(path, FILE_BYTES_MAX)
+    except OSError as error:
+        raise BadScenario(f"{name}: cannot be read: {error.strerror}") from None
     return parse(data.decode(errors="surrogateescape"), name, path.parent)
 
 
@@ -123,7 +118,7 @@ def overridden(scenario: "Scenario", overrides: Mapping[str, str]) -> "Scenario"
 
 def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
     """Contradictions are looked for in all that could be read, even if something else is wrong."""
-    values, findings = read_each(document, schema(), ("scenario",))
+    values, findings = read_fields(document, tables(), ("scenario",))
     rows = [values.pop(name, {}) for name in ("scenario", "agents", "workload", "clock", "services", "run")]
     given = {key: value for row in (*rows, values) for key, value in row.items()}
     scenario = Scenario(document, folder, **given)
@@ -135,77 +130,71 @@ def checked(document: Table, name: str, folder: Path | None) -> "Scenario":
 
 # The file, and the configuration drawn from it.
 
+
+def span(low: int, high: int) -> Schema:
+    """A number, or [low, high] from which one is drawn."""
+    what = f"a whole number or [low, high], {low} to {high}"
+
+    def read(value: Json) -> Range:
+        ends: list[Any] = value if isinstance(value, list) else [value, value]
+        is_good = len(ends) == 2 and all(type(end) is int and low <= end <= high for end in ends)
+        return (ends[0], ends[1]) if is_good and ends[0] <= ends[1] else fail(what, value)
+
+    return Schema(read, dict)
+
+
+def read_flag_or_any(value: Json) -> Range:
+    """The least and the greatest that the flag may be."""
+    if isinstance(value, bool):
+        return (value, value)
+    return (False, True) if value == "any" else fail('true, false or "any"', value)
+
+
+def can_be_off(name: str) -> str:
+    return wrong(f"{name} cannot be off") if name in ALWAYS_ON else name
+
+
+def typed(op: Table) -> Table:
+    """One op of a script; its arguments are those of its request, written as in a seed file."""
+    return {**op, "args": at("args", lambda args: op_args(op["name"], args), op.get("args", {}))}
+
+
+def names(each: Schema) -> Schema:
+    """A list of different names, at least one."""
+    return listed(each, count_min=1, unique="names")
+
+
 ID: Final = text("[a-z0-9_]{1,40}", "1 to 40 of a-z 0-9 _")
 HYPHENED: Final = text("[a-z0-9-]{1,60}", "a name of a-z 0-9 -")
-CAN_BE_OFF: Final = text("|".join(it.name for it in RULES if it.can_be_off), "a rule of docs/invariants.md")
+LINE: Final = text(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{1,200}", "1 to 200 characters in a line")
 ALWAYS_ON: Final = tuple(rule.name for rule in RULES if not rule.can_be_off)
+OFF: Final = then(one_of([rule.name for rule in RULES], "rule of docs/invariants.md"), can_be_off)
 TIME_MS: Final = whole(0, 2**52)
 POLICY: Final = text(r"fifo|lifo|random|pct(\([1-5]\))?", "fifo, lifo, random, pct, or pct(1) to pct(5)")
-REQUEST: Final = text("|".join(REQUESTS), "the name of a request")
 OP: Final = table(
-    {"at_ms": TIME_MS, "agent": text("[a-d]"), "name": REQUEST, "args": as_table}, "at_ms", "agent", "name"
-)
-WEIGHTS: Final = table(dict.fromkeys(REQUESTS, whole(1, 100)))
-MEMORY: Final = table({option: span(*ends) if ends else flag_or_any for option, ends in OPTIONS.items()})
-RATES: Final = table(dict.fromkeys((*KINDS, *(kind.group for kind in KINDS.values())), rate))
-EXPLORE: Final[Reader] = exploring.read
+    {
+        "at_ms": TIME_MS, "agent": text("[a-d]", "an agent from a to d"),
+        "name": one_of(REQUESTS, "request"), "args": OBJECT,
+    }, "at_ms", "agent", "name",
+)  # fmt: skip
+WEIGHTS: Final = mapped(REQUESTS, "request", whole(1, 100))
+ANY_FLAG: Final = Schema(read_flag_or_any, dict)
+MEMORY: Final = table({option: span(*ends) if ends else ANY_FLAG for option, ends in OPTIONS.items()})
+RATE: Final = choice({bool: FLAG, str: RATIO}, 'true, false or a ratio "n/d"')
+GROUPS: Final = [kind.group for kind in KINDS.values()]
+FAULTS: Final = mapped((*KINDS, *GROUPS), "kind of fault (`umi-sim faults` lists them)", RATE)
 SWARM: Final = table(
     {
-        "mode": text("|".join(("any", *MODES))),
-        "sites": text("some|all"),
-        "pin": table(
-            {"kind": text("|".join(KINDS), "the name of a kind of fault"), "tiny": flag, "loss": flag}
-        ),
+        "mode": one_of(("any", *MODES), "mode"), "sites": one_of(("some", "all"), "sites"),
+        "pin": table({"kind": one_of(KINDS, "kind of fault"), "tiny": FLAG, "loss": FLAG}),
     }
-)
+)  # fmt: skip
 STORAGE: Final = table({"capacity_bytes": whole(1, 2**40)})
 NEEDS: Final = {"scenario": ("id", "title")}
 
 
-def faults(value: object) -> Mapping[str, bool | Ratio]:
-    try:
-        rates: Mapping[str, bool | Ratio] = RATES(value)
-    except Wrong as wrong:
-        more = {"unknown key": "unknown key; `umi-sim faults` lists them"}
-        raise Wrong(*((key, more.get(said, said)) for key, said in wrong.args)) from None
-    return rates
-
-
-def off(value: object) -> object:
-    if value in ALWAYS_ON:
-        raise Wrong(("", f"{value} cannot be off"))
-    return CAN_BE_OFF(value)
-
-
-def marks(value: object) -> Mapping[str, Ratio]:
-    floors: Mapping[str, Ratio] = table({line(name): ratio for name in as_table(value)})(value)
-    return floors
-
-
-def script(value: object) -> tuple[Table, ...]:
-    ops = {str(index): op for index, op in enumerate(as_list(value))}
-    return tuple(table(dict.fromkeys(ops, scripted))(ops).values())
-
-
-def scripted(value: object) -> Table:
-    """One op; its arguments are those of its request, written as in a seed file."""
-    op: Table = {"args": {}, **OP(value)}
-    arguments = arguments_of(REQUESTS[op["name"]])
-    needs = [each.name for each in arguments if each.is_required]
-    args = table({each.name: argument for each in arguments}, *needs)
-    return {**op, **table({"args": args})({"args": op["args"]})}
-
-
-def argument(value: object) -> object:
-    """Whatever is no float and no date, all the way down."""
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        argument(each)
-    is_good = isinstance(value, bool | str | list | dict) or is_whole(value, -(2**63), 2**63)
-    return value if is_good else fail("an argument", value)
-
-
-def key(table: str, read: Reader, default: Any = None) -> Any:
-    return attrs.field(default=default, metadata={"table": table, "read": read})
+def key(table: str, schema: Schema, default: Any = None) -> Any:
+    return attrs.field(default=default, metadata={"table": table, "schema": schema})
 
 
 @attrs.frozen
@@ -216,42 +205,44 @@ class Scenario(Data):
     folder: Path | None
     id: str = key("scenario", ID, "")
     version: int = key("scenario", whole(1, 1_000_000), 1)
-    title: str = key("scenario", line, "")
-    target: str = key("scenario", text("umi_core"), "umi_core")
-    manual: bool = key("scenario", flag, False)
+    title: str = key("scenario", LINE, "")
+    target: str = key("scenario", one_of(("umi_core",), "target"), "umi_core")
+    manual: bool = key("scenario", FLAG, False)
     mutant: str | None = key("scenario", HYPHENED)
     swarm: Mapping[str, Any] = key("scenario", SWARM, {})
     count: tuple[int, int] | None = key("agents", span(1, 4))
     users: tuple[int, int] | None = key("agents", span(1, 4))
-    scopes: str = key("agents", text("plain|hostile"), "plain")
+    scopes: str = key("agents", one_of(("plain", "hostile"), "kind of scopes"), "plain")
     in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX))
-    kind: str = key("workload", text("generated|transcript|script"), "generated")
+    kind: str = key(
+        "workload", one_of(("generated", "transcript", "script"), "kind of workload"), "generated"
+    )
     operations: tuple[int, int] | None = key("workload", span(1, 100_000))
     keys: tuple[int, int] | None = key("workload", span(1, 1_000))
     weights: Mapping[str, int] | None = key("workload", WEIGHTS)
-    adversarial: tuple[int, int] | None = key("workload", ratio)
-    repeat: tuple[int, int] | None = key("workload", ratio)
+    adversarial: tuple[int, int] | None = key("workload", RATIO)
+    repeat: tuple[int, int] | None = key("workload", RATIO)
     pause_ms_max: int = key("workload", whole(1, DAY_MS), PAUSE_MS_MAX)
-    alike: bool = key("workload", flag, False)
-    transcript: str | None = key("workload", line)
-    script: tuple[Table, ...] = key("workload", script, ())
+    alike: bool = key("workload", FLAG, False)
+    transcript: str | None = key("workload", LINE)
+    script: tuple[Table, ...] = key("workload", listed(then(OP, typed)), ())
     start_ms: int | None = key("clock", TIME_MS)
-    land: tuple[int, int] | None = key("clock", ratio)
-    skew: bool | None = key("clock", flag)
-    jumps: bool | None = key("clock", flag)
-    latency: Sequence[str] = key("services", names(text("|".join(LATENCIES))), ())
+    land: tuple[int, int] | None = key("clock", RATIO)
+    skew: bool | None = key("clock", FLAG)
+    jumps: bool | None = key("clock", FLAG)
+    latency: Sequence[str] = key("services", names(one_of(LATENCIES, "latency")), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
     storage: Mapping[str, int] = key("services", STORAGE, {})
     policy: Sequence[str] = key("run", names(POLICY), ())
     revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
     steps_max: int | None = key("run", whole(1, 10_000_000))
-    marks: Mapping[str, Ratio] = key("run", marks, {})
-    off: tuple[str, ...] = key("run", names(off), ())
-    equivalences: Sequence[str] | None = key("run", names(text("|".join(equivalences.NAMES))))
-    reason: str | None = key("run", line)
+    marks: Mapping[str, Ratio] = key("run", mapping(RATIO, key=LINE), {})
+    off: tuple[str, ...] = key("run", names(OFF), ())
+    equivalences: Sequence[str] | None = key("run", names(one_of(equivalences.NAMES, "equivalence")))
+    reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})
-    faults: Mapping[str, bool | Ratio] | None = key("", faults)
-    explore: exploring.Alphabet | None = key("", EXPLORE)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
+    faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
+    explore: exploring.Alphabet | None = key("", exploring.ALPHABET)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
 
     @property
     def pin(self) -> Mapping[str, Any]:
@@ -260,10 +251,10 @@ class Scenario(Data):
         return pinned
 
 
-def schema() -> dict[str, Reader]:
-    rows: dict[str, dict[str, Reader]] = {}
+def tables() -> dict[str, Schema]:
+    rows: dict[str, dict[str, Schema]] = {}
     for field in attrs.fields(Scenario)[2:]:
-        rows.setdefault(field.metadata["table"], {})[field.name] = field.metadata["read"]
+        rows.setdefault(field.metadata["table"], {})[field.name] = field.metadata["schema"]
     whole_tables = rows.pop("")
     return {name: table(row, *NEEDS.get(name, ())) for name, row in rows.items()} | whole_tables
 
@@ -279,7 +270,7 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
     count_min = (scenario.count or (1, 4))[0]
     for index, op in enumerate(scenario.script):
         if op["agent"] not in "abcd"[:count_min]:
-            yield f"workload.script.{index}.agent", f"only {count_min} of agents.count are in every run"
+            yield f"workload.script[{index}].agent", f"only {count_min} of agents.count are in every run"
     if scenario.pin.get("loss") is False:
         destroying = [name for name, kind in KINDS.items() if kind.fault_class == "destroys"]
         for name in [name for name in scenario.faults or {} if name in destroying]:

@@ -27,7 +27,7 @@ RUN_COUNT_MIN: Final = 1_000  # of a scenario, before its marks, faults and opti
 PAIR_RUN_COUNT_MIN: Final = 2_000  # of all scenarios, before pairs of requests are
 EXCUSED_MAX: Final[Ratio] = (1, 2)
 
-Value = int | str
+Value = bool | int | str
 Ends = tuple[Value, Value]
 
 

@@ -10,20 +10,21 @@ Law 4. A file is whole or not there. A checksum that is wrong says: edited by ha
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from umi_sim.formats.strict_json import FILE_BYTES_MAX, BadValue, as_object, parsed, unknown, whole
+from umi_sim.formats.schema import Json, Wrong, as_object, at, shown, whole, wrong
+from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.judge.invariants.rules import RULES
+from umi_sim.kernel.wording import near
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
-from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import is_trace, write_whole
 from umi_sim.record.verdict import Failure, Verdict
-from umi_sim.seedfile.fields import CONFIG_FIELDS, NEEDED, PLAIN, READERS
+from umi_sim.seedfile.fields import CONFIG, DOCUMENT, NEEDED, PLAIN
 from umi_sim.seedfile.parts import BadSeedFile, Expect, History, Minimised, SeedFile
 from umi_sim.seedfile.text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
 
@@ -31,8 +32,6 @@ __all__ = [
     "EPHEMERAL", "BadSeedFile", "Expect", "History", "Minimised", "SeedFile", "checksum", "config_to_json",
     "default_path", "dumps", "layout", "loads", "of_verdict", "read", "text_of", "write",
 ]  # fmt: skip
-
-Json = Any
 
 EPHEMERAL: Final = Path(".umi-sim/ephemeral")
 
@@ -82,13 +81,9 @@ def write(path: Path, source: SeedFile | Verdict) -> None:
 def read(path: Path) -> SeedFile:
     """The run in a file. Raises BadSeedFile naming the file and the place in it."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise OSError(0, "not a file")
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise BadSeedFile(f"{name_of(path)}: cannot be read: {why}") from None
+        data = bytes_of(path)
+    except OSError as error:
+        raise BadSeedFile(f"{name_of(path)}: cannot be read: {error.strerror}") from None
     return loads(data, name_of(path))
 
 
@@ -97,8 +92,8 @@ def loads(data: bytes, name: str) -> SeedFile:
     if is_trace(data):
         raise BadSeedFile(f"{name}: is a trace, and no seed file: umi-sim show {name}")
     try:
-        return from_document(as_object(parsed(data), "the file"))
-    except BadValue as error:
+        return from_document(at("the file", as_object, parsed(data)))
+    except Wrong as error:
         raise BadSeedFile(f"{name}: {error}") from None
 
 
@@ -115,58 +110,54 @@ def shown_whole(text: str) -> str:
 
 def from_document(document: dict[str, Json]) -> SeedFile:
     check_format(document)
-    known = {key: READERS[key](document[key], key) for key in READERS if key in document}
+    known = {key: at(key, each.read, document[key]) for key, each in DOCUMENT.items() if key in document}
     config = config_of(known)
     check_agents(config, known["items"])
     failure = known.get("failure", {})
+    told = {name: known[name] for name in AS_THEY_ARE if name in known}
+    marks = {name: failure.get(name, "") for name in ("fingerprint", "before", "after")}
     return SeedFile(
-        config, known["items"], Expect(**known["expect"]), failure_of(failure) if failure else None,
-        failure.get("fingerprint", ""), failure.get("before", ""), failure.get("after", ""),
-        known.get("made_by", {}), known.get("repro", ""), minimised_of(known.get("minimised")),
-        known.get("original", ()), original_config_of(known, config),
-        History(**known.get("history", {})),
-        tuple(Said(**said) for said in known.get("model", ())),
-        extra={key: value for key, value in document.items() if key not in READERS},
+        config, known["items"], failure=failure_of(failure) if failure else None, **marks, **told,
+        original_config=original_config_of(known, config),
+        extra={key: value for key, value in document.items() if key not in DOCUMENT},
         is_edited=document.get("checksum") != checksum(document),
     )  # fmt: skip
 
 
+AS_THEY_ARE: Final = ("expect", "made_by", "repro", "minimised", "original", "history", "model")
+
+
 def check_format(document: dict[str, Json]) -> None:
     if document.get("format") != FORMAT:
-        raise BadValue(f'format: expected "{FORMAT}", so this is no seed file')
-    needed = whole(1, 10**9)(document.get("min_reader", 1), "min_reader")
+        raise Wrong(("format", f'expected "{FORMAT}", so this is no seed file'))
+    needed = at("min_reader", whole(1, 10**9).read, document.get("min_reader", 1))
     if needed > VERSION:
         told = f"this one reads version {VERSION}, the file needs {needed}"
-        raise BadValue(f"min_reader: written for a newer umi_sim, {told}")
-    for key in NEEDED:
-        if key not in document:
-            raise BadValue(f"{key} is missing")
+        raise Wrong(("min_reader", f"written for a newer umi_sim, {told}"))
+    if missing := [(key, "missing") for key in NEEDED if key not in document]:
+        raise Wrong(*missing)
 
 
 def config_of(known: Mapping[str, Json]) -> RunConfig:
-    limits = known.get("limits", {})
-    limits.pop("wall_ms_max", None)
-    given = {key: value for key, value in known["config"].items() if key in CONFIG_FIELDS}
+    limits = {key: each for key, each in known.get("limits", {}).items() if key != "wall_ms_max"}
     scenario = known["scenario"]
     config: RunConfig = attrs.evolve(
-        PLAIN,
-        scenario=scenario["id"],
-        version=scenario.get("version", 1),
-        seed=known["prng"],
-        settings=scenario.get("set", {}),
-        **given,
-        **limits,
-    )
+        PLAIN, scenario=scenario["id"], version=scenario.get("version", 1), seed=known["prng"]["seed"],
+        settings=scenario.get("set", {}), **only_used(known["config"]), **limits,
+    )  # fmt: skip
     return config
+
+
+def only_used(config: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in config.items() if key in CONFIG}
 
 
 def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfig | None:
     """What the run had before it was shrunk; limits are those of the file."""
     if "original_config" not in known:
         return None
-    absent = {name: getattr(PLAIN, name) for name in CONFIG_FIELDS}
-    given = {key: value for key, value in known["original_config"].items() if key in CONFIG_FIELDS}
-    original: RunConfig = attrs.evolve(config, **(absent | given))
+    absent = {name: getattr(PLAIN, name) for name in CONFIG}
+    original: RunConfig = attrs.evolve(config, **(absent | only_used(known["original_config"])))
     check_agents(original, known.get("original", ()), "original")
     return original
 
@@ -174,24 +165,15 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
 def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items") -> None:
     """Every item belongs to an agent that there is."""
     names = [agent.name for agent in config.agents]
-    for at, item in enumerate(items):
+    for place, item in enumerate(items):
         if isinstance(item, Op | ClockMove) and item.agent not in names:
-            unknown(f"{path}[{at}].agent", "agent", item.agent, names)
+            at(f"{path}[{place}].agent", wrong, f"unknown agent {shown(item.agent)}{near(item.agent, names)}")
 
 
 def failure_of(given: Mapping[str, Json]) -> Failure:
-    return Failure(
-        given["kind"], rule_name(given["rule"]), given["rule"], given.get("step", 0),
-        given.get("world_ms", 0), given.get("item", ""), given["message"],
-        given.get("expected", ""), given.get("got", ""), given.get("frame", ""),
-    )  # fmt: skip
-
-
-def minimised_of(given: Mapping[str, Json] | None) -> Minimised | None:
-    if given is None:
-        return None
-    rest = {name: given[name] for name in given if name not in ("from", "to")}
-    return Minimised(before=given["from"], after=given["to"], **rest)
+    own = ("kind", "step", "world_ms", "item", "message", "expected", "got", "frame")
+    known = {"step": 0, "world_ms": 0, "item": "", **{name: given[name] for name in own if name in given}}
+    return Failure(rule=rule_name(given["rule"]), rule_id=given["rule"], **known)
 
 
 def rule_name(rule_id: str) -> str:

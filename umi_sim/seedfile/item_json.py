@@ -3,40 +3,35 @@
 Law 1. An unknown kind, field or name is refused, with its path. Law 2. What unpacks is bounded before it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Final
-
-import attrs
+from typing import Final
 
 from umi_core.messages.requests import REQUESTS
 from umi_sim.faults.arguments import REQUIRED
 from umi_sim.faults.kinds import KINDS
-from umi_sim.formats.strict_json import (
-    BadValue,
-    Described,
-    Reader,
+from umi_sim.formats.schema import (
+    FLAG,
+    TEXT,
+    Json,
+    Rule,
     Schema,
     as_object,
+    at,
     fail,
-    flag,
+    fields_of,
     listed,
-    object_schema,
     one_of,
-    schema_of,
     table,
-    text,
+    then,
     whole,
+    wrong,
 )
-from umi_sim.formats.values import WORDS, args_to_json, op_args, types_of
+from umi_sim.formats.values import args_to_json, request_table, types_of
 from umi_sim.kernel.clock import RATE_FACTOR_MAX
 from umi_sim.kernel.prng import DENOMINATOR_MAX
-from umi_sim.record.items import ITEM_KINDS, Args, ClockMove, Fault, Item, Op
+from umi_sim.record.items import ITEM_KINDS, MOVES, TIME_MS_MAX, Item, Op
 
-Json = Any
-
-AT_MS_MAX: Final = 2**53 - 1
-EVENT_CHARS_MAX: Final = 256
 ITEM_COUNT_MAX: Final = 100_000
 UNPACKED_CHARS_MAX: Final = 16 * 1024 * 1024
 
@@ -45,34 +40,33 @@ KIND_OF: Final = {cls: kind for kind, cls in ITEM_KINDS.items()}
 
 def to_json(item: Item) -> Json:
     """One item as an object: id, kind, then its own fields."""
-    fields = {field.name: getattr(item, field.name) for field in attrs.fields(type(item))}
-    if isinstance(item, Op):
-        fields["args"] = args_to_json(types_of(item.name), item.args)
-    elif isinstance(item, Fault | ClockMove):
-        fields["args"] = args_to_json({}, item.args)
+    fields = {name: getattr(item, name) for name in FIELDS[KIND_OF[type(item)]]}
+    if "args" in fields:
+        fields["args"] = args_to_json(types_of(item.name) if isinstance(item, Op) else {}, fields["args"])
     return {"id": fields.pop("id"), "kind": KIND_OF[type(item)], **fields}
 
 
-def from_json(value: Json, path: str) -> Item:
-    """The item in an object. Raises BadValue with the path below `path`."""
-    kind = one_of(tuple(ITEM_KINDS), "kind")(as_object(value, path).get("kind"), f"{path}.kind")
-    fields = READERS[kind](value, path)
+def from_json(value: Json) -> Item:
+    """The item in an object. Raises Wrong."""
+    kind = at("kind", KIND.read, as_object(value).get("kind"))
+    fields = TABLES[kind].read(value)
     del fields["kind"]
     if kind in ARGS_OF:
-        fields["args"] = ARGS_OF[kind](fields, f"{path}.args")
+        name, schema_of = ARGS_OF[kind]
+        fields["args"] = at("args", schema_of(fields[name]).read, fields["args"])
     item: Item = ITEM_KINDS[kind](**fields)
     return item
 
 
-def all_from_json(value: Json, path: str) -> tuple[Item, ...]:
+def all_from_json(value: Json) -> tuple[Item, ...]:
     """The items of a record, ids unique; what they unpack to is bounded before it is unpacked."""
     if unpacked_chars(value) > UNPACKED_CHARS_MAX:
-        raise BadValue(f"{path}: more than {UNPACKED_CHARS_MAX} characters when unpacked")
-    items: tuple[Item, ...] = ITEMS(value, path)
+        wrong(f"more than {UNPACKED_CHARS_MAX} characters when unpacked")
+    items: tuple[Item, ...] = ITEMS.read(value)
     places: dict[str, int] = {}
-    for at, item in enumerate(items):
-        if places.setdefault(item.id, at) != at:
-            raise BadValue(f"{path}[{at}].id: {item.id} is the id of {path}[{places[item.id]}] too")
+    for place, item in enumerate(items):
+        if places.setdefault(item.id, place) != place:
+            at(f"[{place}].id", wrong, f"{item.id} is the id of entry {places[item.id]} too")
     return items
 
 
@@ -88,68 +82,65 @@ def unpacked_chars(value: Json) -> int:
     return 0
 
 
-# Reading.
-
-
-def fault_args(name: str, args: Json, path: str) -> Args:
-    """The arguments of a fault; those that a file does not say are as its class says."""
-    given: Args = fault_table(name)(args, path)
-    return KINDS[name].whole_args(given)
+# What each kind of item, fault and move has.
 
 
 @cache
-def fault_table(name: str) -> Reader:
+def fault_table(name: str) -> Schema:
+    """The arguments of a fault; those that a file does not say are as its class says."""
     kind = KINDS[name]
     needs = [name for name, argument in kind.arguments.items() if argument.default is REQUIRED]
-    return table({name: argument.read for name, argument in kind.arguments.items()}, *needs)
+    given = table({name: argument.schema for name, argument in kind.arguments.items()}, *needs)
+    return then(given, kind.whole_args)
 
 
-# What each kind of item, fault and move has.
-
-ID: Final = text("[a-z][0-9]{1,6}", "a letter and at most 6 digits")
-AT_MS: Final = whole(0, AT_MS_MAX)
-EVENT: Final = text(rf"(?s).{{1,{EVENT_CHARS_MAX}}}", f"1 to {EVENT_CHARS_MAX} characters")
-ARGS: Final = Described(as_object, object_schema)
-AGENT: Final = text("[a-z][a-z0-9_]{0,15}", "the name of an agent")
+def near_one(rate: dict[str, int]) -> dict[str, int]:
+    num, den = rate["num"], rate["den"]
+    is_near = num <= RATE_FACTOR_MAX * den and den <= RATE_FACTOR_MAX * num
+    return rate if is_near else fail("a rate between 1/2 and 2/1", f"{num}/{den}")
 
 
-RATE: Final = table(dict.fromkeys(("num", "den"), whole(1, DENOMINATOR_MAX)), "num", "den")
-
-
-def drift_args(value: Json, path: str) -> Json:
-    args = RATE(value, path)
-    is_near = args["num"] <= RATE_FACTOR_MAX * args["den"] and args["den"] <= RATE_FACTOR_MAX * args["num"]
-    return args if is_near else fail(path, "a rate between 1/2 and 2/1", f"{args['num']}/{args['den']}")
-
-
-MOVES: Final[dict[str, Reader]] = {
-    "jump": table({"by_ms": whole(-AT_MS_MAX, AT_MS_MAX)}, "by_ms"),
-    "drift": Described(drift_args, lambda: schema_of(RATE)),
+PART: Final = whole(1, DENOMINATOR_MAX)
+MOVE_TABLES: Final[dict[str, Schema]] = {
+    "jump": table({"by_ms": whole(-TIME_MS_MAX, TIME_MS_MAX)}, "by_ms"),
+    "drift": then(table({"num": PART, "den": PART}, "num", "den"), near_one),
     "freeze": table({}),
-    "thaw": table({"catch_up": flag}, "catch_up"),
-    "land": table({"to_ms": AT_MS}, "to_ms"),
+    "thaw": table({"catch_up": FLAG}, "catch_up"),
+    "land": table({"to_ms": whole(0, TIME_MS_MAX)}, "to_ms"),
 }
-FIELDS: Final[dict[str, dict[str, Reader]]] = {
-    "op": {"at_ms": AT_MS, "agent": AGENT, "name": one_of(tuple(REQUESTS), "request"), "args": ARGS},
-    "fault": {"fault": one_of(tuple(KINDS), "fault"), "at": EVENT, "args": ARGS},
-    "schedule": {"take": EVENT, "over": EVENT},
-    "clock": {"at_ms": AT_MS, "agent": AGENT, "move": one_of(tuple(MOVES), "move"), "args": ARGS},
-}
-READERS: Final[dict[str, Reader]] = {
-    kind: table({"id": ID, "kind": WORDS, **fields}, "id", *fields) for kind, fields in FIELDS.items()
-}
-ARGS_OF: Final[dict[str, Callable[[dict[str, Json], str], Args]]] = {
-    "op": lambda fields, path: op_args(fields["name"], fields["args"], path),
-    "fault": lambda fields, path: fault_args(fields["fault"], fields["args"], path),
-    "clock": lambda fields, path: MOVES[fields["move"]](fields["args"], path),
-}
+assert tuple(MOVE_TABLES) == MOVES
+
+FIELDS: Final = {kind: fields_of(cls) for kind, cls in ITEM_KINDS.items()}
+FIELDS["fault"]["fault"] = one_of(KINDS, "fault")
+KIND: Final = one_of(ITEM_KINDS, "kind")
+TABLES: Final = {kind: table({"kind": TEXT, **fields}, *fields) for kind, fields in FIELDS.items()}
+ARGS_OF: Final[dict[str, tuple[str, Callable[[str], Schema]]]] = {
+    "op": ("name", request_table), "fault": ("fault", fault_table), "clock": ("move", MOVE_TABLES.__getitem__)
+}  # fmt: skip
 
 
-def items_schema() -> Schema:
-    from umi_sim.seedfile.item_schema import of_items
-
-    return {"type": "array", "items": of_items(), "maxItems": ITEM_COUNT_MAX}
+# As JSON Schema.
 
 
-ITEMS: Final = listed(from_json, ITEM_COUNT_MAX)
-RECORD: Final = Described(all_from_json, items_schema)
+def item_rule() -> Rule:
+    """Any item: what its kind has, and the arguments of its request, fault or move."""
+    return {"oneOf": [kind_rule(kind) for kind in TABLES]}
+
+
+def kind_rule(kind: str) -> Rule:
+    rule = TABLES[kind].rule()
+    rule["properties"]["kind"] = {"const": kind}
+    rule["required"].append("kind")
+    if kind in ARGS_OF:
+        field, schema_of = ARGS_OF[kind]
+        names: dict[str, Iterable[str]] = {"op": REQUESTS, "fault": KINDS, "clock": MOVES}
+        rule["allOf"] = [args_if(field, name, schema_of(name).rule()) for name in names[kind]]
+    return rule
+
+
+def args_if(field: str, name: str, args: Rule) -> Rule:
+    return {"if": {"properties": {field: {"const": name}}}, "then": {"properties": {"args": args}}}
+
+
+ITEMS: Final = listed(Schema(from_json, item_rule, to_json), ITEM_COUNT_MAX)
+RECORD: Final = Schema(all_from_json, ITEMS.rule, ITEMS.write)

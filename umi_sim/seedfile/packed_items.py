@@ -2,23 +2,14 @@
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from zlib import compress, decompressobj
 from zlib import error as zlib_error
 
-from umi_sim.formats.strict_json import (
-    VALUE_COUNT_MAX,
-    BadValue,
-    Described,
-    compact,
-    fail,
-    parsed,
-    value_count,
-)
+from umi_sim.formats.schema import Json, Schema, Wrong, fail, wrong
+from umi_sim.formats.strict_json import VALUE_COUNT_MAX, compact, parsed, value_count
 from umi_sim.record.items import Item
 from umi_sim.seedfile.item_json import UNPACKED_CHARS_MAX, all_from_json, to_json
-
-Json = Any
 
 
 def packed(items: Sequence[Item]) -> str:
@@ -32,25 +23,22 @@ def can_pack(items: Sequence[Item]) -> bool:
     return len(document) <= UNPACKED_CHARS_MAX and value_count(document) <= VALUE_COUNT_MAX
 
 
-def all_unpacked(value: Json, path: str) -> tuple[Item, ...]:
+def all_unpacked(value: Json) -> tuple[Item, ...]:
     """The items in such a text; unpacking stops at a bound, and what comes out is read like any others."""
-    given = value if isinstance(value, str) else fail(path, "text", value)
-    unpacking = decompressobj()
+    given, unpacking = value if isinstance(value, str) else fail("text", value), decompressobj()
     try:
         data = unpacking.decompress(a2b_base64(given, strict_mode=True), UNPACKED_CHARS_MAX + 1)
     except (ValueError, zlib_error):
-        raise BadValue(
-            f"{path}: expected items packed with zlib, then base64, got text that is not"
-        ) from None
+        wrong("expected items packed with zlib, then base64, got text that is not")
     if len(data) > UNPACKED_CHARS_MAX:
-        raise BadValue(f"{path}: more than {UNPACKED_CHARS_MAX} bytes when unpacked")
+        wrong(f"more than {UNPACKED_CHARS_MAX} bytes when unpacked")
     if not unpacking.eof or unpacking.unused_data:
-        raise BadValue(f"{path}: the packed items are cut off, or something follows them")
+        wrong("the packed items are cut off, or something follows them")
     try:
         document = parsed(data, UNPACKED_CHARS_MAX)
-    except BadValue as error:
-        raise BadValue(f"{path}: unpacked: {error}") from None
-    return all_from_json(document, path)
+    except Wrong as error:
+        wrong(f"unpacked: {error}")
+    return all_from_json(document)
 
 
-PACKED: Final = Described(all_unpacked, lambda: {"type": "string", "contentEncoding": "base64"})
+PACKED: Final = Schema(all_unpacked, lambda: {"type": "string", "contentEncoding": "base64"}, packed)

@@ -1,17 +1,20 @@
 """The parts of a seed file, as values."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.record.items import Item
+from umi_sim.formats.schema import HEX, listed, mapped, of, one_of, whole
+from umi_sim.record.items import ITEM_KINDS, Item, ItemId
 from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 
 Json = Any
+Digest = Annotated[str, HEX]
+Counts = Annotated[Mapping[str, int], mapped(ITEM_KINDS, "kind of item", whole())]
 
 
 class BadSeedFile(ValueError):
@@ -22,12 +25,12 @@ class BadSeedFile(ValueError):
 class Expect(Data):
     """What a replay must come to: `result` is fail or pass; the hashes hold for the items as they are."""
 
-    result: str
-    trace: str = ""
-    every: int = 16
-    prefix: tuple[bytes, ...] = ()
+    result: Annotated[str, one_of(("fail", "pass"), "result")]
+    trace: Digest = ""
+    every: Annotated[int, whole(1)] = 16
+    prefix: Annotated[tuple[bytes, ...], listed(of(bytes), 1_000)] = ()
     steps: int = 0
-    state: str = ""
+    state: Digest = ""
     marks: tuple[str, ...] = ()
 
 
@@ -54,10 +57,10 @@ class Minimised(Data):
     """
 
     runs: int
-    before: Mapping[str, int]
-    after: Mapping[str, int]
+    before: Counts
+    after: Counts
     one_minimal: bool
-    needed: tuple[str, ...] = ()
+    needed: tuple[ItemId, ...] = ()
     stopped: str = "fixpoint"
 
 

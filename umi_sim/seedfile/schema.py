@@ -7,18 +7,18 @@ Law 1. What the reader takes the schema takes. It takes more where one value dep
 import json
 from typing import Final
 
-from umi_sim.formats.strict_json import Schema, schema_of
-from umi_sim.formats.value_schema import definitions
-from umi_sim.seedfile.fields import NEEDED, READERS
+from umi_sim.formats.schema import Rule
+from umi_sim.formats.values import definitions
+from umi_sim.seedfile.fields import DOCUMENT, NEEDED
 from umi_sim.seedfile.text import FORMAT
 
 WIDTH: Final = 100
 DEPTH: Final = 7
 
 
-def schema() -> Schema:
+def schema() -> Rule:
     """The schema of a whole file. Top-level keys that are not known are allowed."""
-    properties = {key: schema_of(reader) for key, reader in READERS.items()}
+    properties = {key: each.rule() for key, each in DOCUMENT.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A seed file of umi-sim",

@@ -7,21 +7,19 @@ Law 2. Schedule items go only from a file that nobody could read otherwise, and 
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
+from umi_sim.formats.schema import Json
 from umi_sim.formats.strict_json import FILE_BYTES_MAX, VALUE_COUNT_MAX, compact, value_count
-from umi_sim.kernel.prng import Ratio
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Deviation
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile import item_json, packed_items
-from umi_sim.seedfile.fields import CONFIG_FIELDS, PRNG, TARGETS, WALL_MS_CAP, is_shipped
-from umi_sim.seedfile.parts import BadSeedFile, Minimised, SeedFile
-
-Json = Any
+from umi_sim.seedfile.fields import CONFIG, DOCUMENT, PRNG, TARGETS, WALL_MS_CAP, is_shipped
+from umi_sim.seedfile.parts import BadSeedFile, SeedFile
 
 FORMAT: Final = "umi-seed"
 VERSION: Final = 1
@@ -66,25 +64,20 @@ def is_too_large(seed: SeedFile, written: str) -> bool:
 
 
 def document_of(seed: SeedFile) -> dict[str, Json]:
-    config, history = seed.config, attrs.asdict(seed.history)
-    document = {
-        "format": FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": dict(seed.made_by),
-        "prng": {"id": PRNG, "seed": str(config.seed)},
-        "scenario": scenario_to_json(config),
-        "config": config_to_json(config),
-        "items": [item_json.to_json(item) for item in seed.items],
-        **({"model": [attrs.asdict(said) for said in seed.model]} if seed.model else {}),
-        "limits": {
-            "steps_max": config.steps_max, "virtual_ms_max": config.virtual_ms_max,
-            "wall_ms_max": WALL_MS_CAP,
-        },
-        **({"failure": failure_to_json(seed, seed.failure)} if seed.failure else {}),
-        "expect": {**attrs.asdict(seed.expect), "prefix": [block.hex() for block in seed.expect.prefix]},
-        **({"minimised": minimised_to_json(seed.minimised)} if seed.minimised else {}),
-        **({"original": packed_items.packed(seed.original)} if seed.original else {}),
-        **({"original_config": config_to_json(seed.original_config)} if seed.original_config else {}),
-        "repro": seed.repro, "history": history, **seed.extra,
+    """The file as JSON; what is empty and may be left out is."""
+    config = seed.config
+    limits = {name: getattr(config, name) for name in ("steps_max", "virtual_ms_max")}
+    parts = {
+        "format": FORMAT, "version": VERSION, "min_reader": VERSION, "made_by": seed.made_by,
+        "prng": {"id": PRNG, "seed": config.seed}, "scenario": scenario_of(config), "config": config,
+        "items": seed.items, "model": seed.model, "limits": {**limits, "wall_ms_max": WALL_MS_CAP},
+        "failure": failure_of(seed, seed.failure) if seed.failure else None, "expect": seed.expect,
+        "minimised": seed.minimised, "original": seed.original, "original_config": seed.original_config,
+        "repro": seed.repro, "history": seed.history,
     }  # fmt: skip
+    there = {name: part for name, part in parts.items() if part or name not in OPTIONAL}
+    written = {name: WRITERS.get(name, DOCUMENT[name].write)(part) for name, part in there.items()}
+    document = {**written, **seed.extra}
     return {**document, "checksum": checksum(document)}
 
 
@@ -110,44 +103,27 @@ def one_line(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def scenario_to_json(config: RunConfig) -> Json:
+def scenario_of(config: RunConfig) -> Json:
     """A scenario, with what --set replaced in it; one that does not ship with umi_sim is the user's own."""
     own = {} if is_shipped(config.scenario) else {"own": True}
-    settings = {"set": dict(config.settings)} if config.settings else {}
+    settings = {"set": config.settings} if config.settings else {}
     return {"id": config.scenario, "version": config.version, "target": TARGETS[0], **own, **settings}
 
 
 def config_to_json(config: RunConfig) -> dict[str, Json]:
     """The configuration, but for what only a generator reads from files, and what stands elsewhere."""
-    fields = {name: getattr(config, name) for name in CONFIG_FIELDS}
-    return {
-        **fields,
-        "agents": [
-            {"name": each.name, "scope": [each.scope.user, each.scope.agent], "skew_ms": each.skew_ms}
-            for each in config.agents
-        ],
-        "memory": dict(config.memory),
-        "weights": dict(config.weights),
-        "faults": {name: ratio_to_json(rate) for name, rate in config.faults.items()},
-        **{name: ratio_to_json(getattr(config, name)) for name in ("adversarial", "land", "repeat")},
-    }
+    return {name: schema.write(getattr(config, name)) for name, schema in CONFIG.items()}
 
 
-def ratio_to_json(ratio: Ratio) -> str:
-    return f"{ratio[0]}/{ratio[1]}"
+WRITERS: Final = {"config": config_to_json, "original_config": config_to_json}
+minimised_to_json: Final = DOCUMENT["minimised"].write
+OPTIONAL: Final = ("model", "failure", "minimised", "original", "original_config")
 
 
-def failure_to_json(seed: SeedFile, failure: Failure) -> dict[str, Json]:
+def failure_of(seed: SeedFile, failure: Failure) -> dict[str, Json]:
     return {
         "kind": failure.kind, "rule": failure.rule_id, "step": failure.step, "item": failure.item,
         "message": failure.message, "normal": fingerprint.normal(failure.message),
         "frame": fingerprint.frame_of(failure), "fingerprint": seed.fingerprint, "before": seed.before,
         "after": seed.after, "world_ms": failure.world_ms, "expected": failure.expected, "got": failure.got,
-    }  # fmt: skip
-
-
-def minimised_to_json(minimised: Minimised) -> dict[str, Json]:
-    return {
-        "runs": minimised.runs, "from": dict(minimised.before), "to": dict(minimised.after),
-        "one_minimal": minimised.one_minimal, "needed": list(minimised.needed), "stopped": minimised.stopped,
     }  # fmt: skip

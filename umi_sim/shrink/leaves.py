@@ -12,7 +12,7 @@ import attrs
 from umi_core.messages.requests import REQUESTS
 from umi_core.values import Turn
 from umi_sim.faults.kinds import KINDS
-from umi_sim.formats.strict_json import BadValue
+from umi_sim.formats.schema import Wrong
 from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.seedfile import item_json
 from umi_sim.shrink.candidate import Candidate
@@ -85,8 +85,8 @@ def with_leaves(candidate: Candidate, changes: Mapping[Place, object]) -> Candid
 def is_writable(item: Item) -> bool:
     """A seed file can hold it, and gives it back as it is."""
     try:
-        return item_json.from_json(item_json.to_json(item), "") == item
-    except BadValue:
+        return item_json.from_json(item_json.to_json(item)) == item
+    except Wrong:
         return False
 
 

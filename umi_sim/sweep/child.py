@@ -23,8 +23,7 @@ from umi_sim.scenario.files import Scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink
 from umi_sim.sweep import gate
-from umi_sim.sweep.plain import to_plain
-from umi_sim.sweep.totals import of_verdict
+from umi_sim.sweep.totals import TOTALS, of_verdict
 
 Plain = dict[str, Any]
 OVER: Final[Plain] = {"limit": "memory"}
@@ -72,7 +71,10 @@ def do_run(question: Plain) -> Plain:
     verdict = run(scenario.draw(file, int(question["seed"])))
     if is_out_of_memory(verdict):
         return OVER
-    return {"trace": verdict.trace_hash, "totals": to_plain(of_verdict(question["scenario"], file, verdict))}
+    return {
+        "trace": verdict.trace_hash,
+        "totals": TOTALS.write(of_verdict(question["scenario"], file, verdict)),
+    }
 
 
 def is_out_of_memory(verdict: Verdict) -> bool:

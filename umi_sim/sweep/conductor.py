@@ -26,9 +26,8 @@ from umi_sim.scenario import floors
 from umi_sim.sweep import worker_process
 from umi_sim.sweep.journal import Chunk, Journal, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
-from umi_sim.sweep.plain import from_plain
 from umi_sim.sweep.plan import Plan, Source, Task, source_of
-from umi_sim.sweep.totals import Lost, Outcome, Swept, Totals
+from umi_sim.sweep.totals import TOTALS, Lost, Outcome, Swept, Totals
 from umi_sim.sweep.work import work
 
 GROUP: Final = "umi_sim.executors"
@@ -153,7 +152,7 @@ class Conductor(Owner):
         if error is None:
             answer = future.result()
             seeds = flight.task.seeds[: answer["count"]]
-            chunk = attrs.evolve(chunk_of(flight.task, from_plain(answer["totals"])), seeds=seeds)
+            chunk = attrs.evolve(chunk_of(flight.task, TOTALS.read(answer["totals"])), seeds=seeds)
             if seeds == flight.task.seeds:
                 self.write(chunk)  # first, so that a file of a failure is never older than its chunk
             self.gather(flight.number, chunk)
@@ -170,7 +169,7 @@ class Conductor(Owner):
         for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
             if future.done() and not future.cancelled() and future.exception() is None:
                 answer, name = future.result(), flight.task.scenario
-                totals, seeds = from_plain(answer["totals"]), flight.task.seeds[: answer["count"]]
+                totals, seeds = TOTALS.read(answer["totals"]), flight.task.seeds[: answer["count"]]
                 whole = [seed for seed in seeds if (name, seed) not in totals.lost]
                 totals.lost.clear()
                 self.gather(flight.number, attrs.evolve(chunk_of(flight.task, totals), seeds=tuple(whole)))

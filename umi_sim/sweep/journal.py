@@ -6,26 +6,28 @@ Law 3. Chunks of other code, of another text of a scenario, or cut otherwise are
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_sim.formats.schema import Seed, Wrong, as_object, at, fail, of_class, wrong
+from umi_sim.formats.strict_json import compact, opened, parsed
 from umi_sim.kernel.wording import escaped
 from umi_sim.record.trace import write_whole
 from umi_sim.seedfile import files as seed_file
-from umi_sim.sweep.plain import Plain, from_plain, listed, seed_of, string, table, to_plain, wrong
 from umi_sim.sweep.plan import Task, chunk_name, target
 from umi_sim.sweep.totals import Totals
 
 FORMAT: Final = "umi-sweep"
 VERSION: Final = 1
 HEAD: Final = f'{{"format":"{FORMAT}",'.encode()
+LINE_BYTES_MAX: Final = 64 * 1024 * 1024  # a chunk with the seed file of each of its runs
+LINE_VALUE_COUNT_MAX: Final = 4_000_000
 
 
 class BadLedger(ValueError):
@@ -41,7 +43,7 @@ class Chunk(Data):
     scenario: str
     digest: str
     base: str
-    seeds: tuple[int, ...]
+    seeds: tuple[Seed, ...]
     totals: Totals
 
     @property
@@ -50,6 +52,7 @@ class Chunk(Data):
         return not self.totals.lost
 
 
+CHUNK: Final = of_class(Chunk, name="chunk")
 Chunks = dict[str, Chunk]
 
 
@@ -107,64 +110,77 @@ def must_not_overlap(chunks: Mapping[str, Chunk]) -> dict[tuple[str, int], str]:
 
 
 def line_of(chunk: Chunk) -> str:
-    document = {
-        "format": FORMAT, "version": VERSION, "chunk": chunk.name, "target": chunk.target,
-        "scenario": chunk.scenario, "digest": chunk.digest, "base": chunk.base,
-        "seeds": [str(seed) for seed in chunk.seeds], "totals": to_plain(chunk.totals),
-    }  # fmt: skip
-    return json.dumps(document, separators=(",", ":"))
+    return f"{HEAD.decode()}{compact({'version': VERSION, **CHUNK.write(chunk)})[1:]}"
 
 
 def read(path: Path) -> Chunks:
     """The chunks in a file. Raises BadLedger."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise OSError(0, "not a file")
-        *lines, torn = path.read_bytes().split(b"\n")
+        with opened(path) as file:
+            return joined(chunks_in(file, shown(path)))
     except OSError as error:
         raise BadLedger(f"{shown(path)}: cannot be read: {error.strerror}") from None
-    if not torn.startswith(HEAD) and not HEAD.startswith(torn):
-        raise BadLedger(f"{shown(path)}: no file of a sweep: name another one")
-    return joined(chunk_in(line, f"{shown(path)}: line {number}") for number, line in enumerate(lines, 1))
+
+
+def chunks_in(file: BinaryIO, name: str) -> Iterator[Chunk]:
+    """The chunk of each line; a last line that is torn has none."""
+    for number, line in enumerate(iter(lambda: file.readline(LINE_BYTES_MAX + 1), b""), 1):
+        if line.endswith(b"\n") or len(line) > LINE_BYTES_MAX:
+            yield chunk_in(line, f"{name}: line {number}")
+        elif not is_head(line):
+            raise BadLedger(f"{name}: no file of a sweep: name another one")
+
+
+def is_head(start: bytes) -> bool:
+    return start.startswith(HEAD) or HEAD.startswith(start)
 
 
 def chunk_in(line: bytes, place: str) -> Chunk:
     try:
-        fields = table(json.loads(line), "the line")
-        if (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
-            wrong("format", fields.get("format"))
-        made_by = string(fields.get("target"), "target")
-        if made_by != target():  # whose totals may have other fields
-            told = f"made by {made_by}, this is {target()}: use that code, or a new file"
+        fields = as_object(parsed(line, LINE_BYTES_MAX, LINE_VALUE_COUNT_MAX))
+        head = (fields.pop("format", None), fields.pop("version", None))
+        if head != (FORMAT, VERSION):
+            fail(f"{FORMAT}, version {VERSION}", list(head))
+        if fields.get("target") != target():  # whose totals may have other fields
+            told = f"made by {fields.get('target')}, this is {target()}: use that code, or a new file"
             raise BadLedger(escaped(f"{place}: {told}"))
-        return checked(fields)
-    except BadLedger:
-        raise
-    except (ValueError, RecursionError) as error:
-        said = "not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
-        raise BadLedger(f"{place}: not a line of a sweep: {escaped(said)}") from None
+        return checked(CHUNK.read(fields))
+    except Wrong as error:
+        raise BadLedger(f"{place}: not a line of a sweep: {escaped(str(error))}") from None
 
 
-def checked(fields: Plain) -> Chunk:
-    name, code, scenario, digest, base = (
-        string(fields.get(key), key) for key in ("chunk", "target", "scenario", "digest", "base")
-    )
-    seeds = tuple(seed_of(seed) for seed in listed(fields.get("seeds"), "seeds"))
-    chunk = Chunk(name, code, scenario, digest, base, seeds, from_plain(fields.get("totals")))
-    for found in chunk.totals.found.values():
-        if found.text:
-            seed_file.loads(found.text.encode(errors="surrogatepass"), "found.text")
-    if chunk.totals.runs + len(chunk.totals.lost) != len(seeds):
-        wrong("totals.runs", chunk.totals.runs)
-    if name != chunk_name(scenario, digest, seeds):
-        wrong("chunk", name)
+def checked(chunk: Chunk) -> Chunk:
+    """The same, if what it says of itself fits together. Raises Wrong."""
+    totals = chunk.totals
+    for found in totals.found.values():
+        at("totals.found", must_be_seed_file, found.text)
+    own: dict[str, list[Any]] = {
+        "found": [each.fingerprint for each in totals.found.values()],
+        "apart": [(each.scenario, each.seed, each.rule) for each in totals.apart.values()],
+        "lost": [(each.scenario, each.seed) for each in totals.lost.values()],
+    }
+    for name, keys in own.items():
+        if list(getattr(totals, name)) != keys:
+            wrong(f"totals.{name} has wrong keys")
+    if totals.runs + len(totals.lost) != len(chunk.seeds):
+        wrong("its runs, and those that were lost, are not all of its seeds")
+    if chunk.name != chunk_name(chunk.scenario, chunk.digest, chunk.seeds):
+        wrong("chunk is not the digest of its seeds")
     return chunk
+
+
+def must_be_seed_file(text: str) -> None:
+    try:
+        if text:
+            seed_file.loads(text.encode(errors="surrogatepass"), "text")
+    except seed_file.BadSeedFile as error:
+        wrong(str(error))
 
 
 def must_be_one(path: Path) -> None:
     """Raises BadLedger if there is something else in the place of a file of chunks."""
     with path.open("rb") as file:
-        if (start := file.read(len(HEAD))) != HEAD and not HEAD.startswith(start):
+        if not is_head(file.read(len(HEAD))):
             raise BadLedger(f"{shown(path)}: no file of a sweep: name another one")
 
 

@@ -6,11 +6,13 @@ Law 2. The smallest seed of a fingerprint is the one that is kept.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import attrs
 
 from umi_core.data import Data, Owner
+from umi_sim.formats.schema import Seed, of, text
+from umi_sim.formats.strict_json import FILE_BYTES_MAX
 from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
@@ -42,13 +44,13 @@ class Found(Data):
     """
 
     scenario: str
-    seed: int
+    seed: Seed
     kind: FailureKind
     rule: str
     fingerprint: str
     message: str
     path: str
-    text: str
+    text: Annotated[str, text(bytes_max=FILE_BYTES_MAX)]
     is_whole: bool = True
 
 
@@ -57,7 +59,7 @@ class Apart(Data):
     """One seed that came out in two ways: `rule` says which two; `lines` show the first difference."""
 
     scenario: str
-    seed: int
+    seed: Seed
     rule: str
     lines: tuple[str, ...] = ()
 
@@ -67,7 +69,7 @@ class Lost(Data):
     """One seed without a verdict: whoever ran it died twice."""
 
     scenario: str
-    seed: int
+    seed: Seed
     why: str
 
 
@@ -94,8 +96,8 @@ class Totals:
     rules: Counter[str] = attrs.field(factory=Counter)
     hits: Counter[str] = attrs.field(factory=Counter)
     found: dict[str, Found] = attrs.field(factory=dict)
-    apart: dict[tuple[str, int, str], Apart] = attrs.field(factory=dict)
-    lost: dict[tuple[str, int], Lost] = attrs.field(factory=dict)
+    apart: dict[tuple[str, Seed, str], Apart] = attrs.field(factory=dict)
+    lost: dict[tuple[str, Seed], Lost] = attrs.field(factory=dict)
     sizes: dict[str, Span] = attrs.field(factory=dict)
     summaries: dict[str, Summary] = attrs.field(factory=dict)
 
@@ -136,6 +138,9 @@ class Totals:
         if self.runs >= floors.RUN_COUNT_MIN and is_over(self.undecided, self.followed, UNDECIDED_MAX):
             said.append(f"{self.undecided} of {self.followed} ids undecided, at most 1/100 may be")
         return said
+
+
+TOTALS: Final = of(Totals)  # for other processes, and for files
 
 
 def is_over(count: int, of: int, share: tuple[int, int]) -> bool:

@@ -18,8 +18,7 @@ from umi_sim.scenario import files as scenario
 from umi_sim.scenario.files import Scenario
 from umi_sim.sweep import gate
 from umi_sim.sweep.gate import Way
-from umi_sim.sweep.plain import from_plain, to_plain
-from umi_sim.sweep.totals import Apart, Lost, Totals, of_limit
+from umi_sim.sweep.totals import TOTALS, Apart, Lost, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
 
 Plain = dict[str, Any]
@@ -39,7 +38,7 @@ def work(task: Mapping[str, Any]) -> Plain:
         done.append(seed)
         if task["stop_first"] and totals.found:
             break
-    return {"totals": to_plain(totals), "count": len(done)}
+    return {"totals": TOTALS.write(totals), "count": len(done)}
 
 
 def lived(task: Mapping[str, Any], seed: int) -> Totals:
@@ -71,7 +70,7 @@ def shrunk(text: str) -> str:
 def tried(task: Mapping[str, Any], seed: int) -> Totals:
     question = {**{key: task[key] for key in ASKED}, "seed": str(seed)}
     answer = asked("plain", {"do": "run", **question})
-    totals = from_plain(answer["totals"])
+    totals: Totals = TOTALS.read(answer["totals"])
     if task["gate"] and gate.is_gated(seed):
         totals.gated = 1
         longer = {**question, **{key: GATE_RUN_COUNT * task[key] for key in ("cpu_s_max", "wall_ms_max")}}

@@ -7,27 +7,25 @@ Law 2. Children of the gate differ from others in all that must not matter.
 import atexit
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from threading import Event, Timer
 from typing import Any, Final, Literal
 
 import attrs
 
 from umi_core.data import Owner
 from umi_sim.kernel import folders
-from umi_sim.sweep.outside import Stopwatch
 
 Plain = dict[str, Any]
 Kind = Literal["plain", "gate"]
 
 COMMAND: Final = ("-P", "-c", "from umi_sim.sweep.child import serve; serve()")
 ELSEWHERE: Final = {"OPENBLAS_CORETYPE": "Prescott", "TZ": "Asia/Kathmandu", "LC_ALL": "C"}
-READ_BYTES: Final = 1 << 20
 START_MS_MAX: Final = 600_000
 LAST_MOMENT_S: Final = 5
 
@@ -51,7 +49,6 @@ class Worker(Owner):
 
     kind: Kind
     process: "subprocess.Popen[bytes] | None" = None
-    buffer: bytes = b""
 
     def ask(self, question: Mapping[str, Any]) -> Plain:
         """Raises Died or OutOfLimit; then the child is gone, and the next question gets a new one."""
@@ -82,28 +79,32 @@ class Worker(Owner):
             [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
         )  # fmt: skip
-        self.buffer = b""
         try:
             self.answer(START_MS_MAX)
         except OutOfLimit:  # which says nothing about the seed that it was to run
             raise Died(-signal.SIGKILL) from None
 
     def answer(self, wall_ms_max: int) -> Plain:
-        """The next line of the child."""
-        assert self.process is not None
-        assert self.process.stdout is not None
-        watch, poll = Stopwatch(), select.poll()
-        poll.register(self.process.stdout, select.POLLIN | select.POLLHUP)
-        while b"\n" not in self.buffer:
-            left_ms = wall_ms_max - watch.elapsed_ms()
-            if left_ms <= 0 or not poll.poll(left_ms):
-                self.end()
-                raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
-            read = os.read(self.process.stdout.fileno(), READ_BYTES)
-            if not read:
-                raise self.died()
-            self.buffer += read
-        line, _, self.buffer = self.buffer.partition(b"\n")
+        """The next line of the child, which is killed if it comes to none in this time."""
+        process = self.process
+        assert process is not None
+        assert process.stdout is not None
+        late = Event()
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        timer = Timer(wall_ms_max / 1000, give_up)
+        timer.daemon = True
+        timer.start()
+        line = process.stdout.readline()
+        timer.cancel()
+        if late.is_set():
+            self.end()
+            raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
+        if not line.endswith(b"\n"):
+            raise self.died()
         answer: Plain = json.loads(line)
         return answer
 

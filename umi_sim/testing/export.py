@@ -42,12 +42,12 @@ from umi_sim.mutants import planted
 from umi_sim.record import fingerprint
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
-from umi_sim.runs.runner import outcome_of, run_of
+from umi_sim.runs.runner import begun, outcome_of
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
-from umi_sim.target.umi import UmiTarget, memory_of
+from umi_sim.target.umi import memory_of
 
 P = ParamSpec("P")
 PROBES: Final[tuple[Request, ...]] = (
@@ -219,10 +219,8 @@ def is_told_whole(life: Life, bug: str) -> bool:
 def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[Listener, Failure | None]:
     """The run again, with somebody who notes it; how it failed."""
     listener = Listener(seed.config, is_deaf=is_deaf)
-    with planted(seed.config.planted, BUILT_IN) as registry:
-        target = UmiTarget(seed.config, registry)
-        failure = outcome_of(run_of(seed.config, seed.items, listener, target=target))
-    return listener, failure
+    with begun(seed.config, seed.items, inspector=listener) as live:
+        return listener, outcome_of(live)
 
 
 def until(lives: Iterable[Life], seed: SeedFile) -> list[Life]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from umi_sim.formats.transcripts import TurnLine, load
-from umi_sim.formats.values import op_args
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.arguments import arguments
@@ -121,16 +120,8 @@ def minutes(spoken: Sequence[TurnLine]) -> str:
 
 
 def script_lines(config: RunConfig, agent: str) -> Iterator[Line]:
-    """The ops of this agent, written as in a seed file."""
-    ours = [(at, op) for at, op in enumerate(config.script) if op["agent"] == agent]
-    return iter([script_line(op, f"script[{at}]") for at, op in ours])
-
-
-def script_line(op: Mapping[str, object], path: str) -> Line:
-    name, at_ms = op["name"], op.get("at_ms")
-    assert isinstance(name, str)
-    assert isinstance(at_ms, int | None)
-    return at_ms, (name, dict(op_args(name, op.get("args", {}), f"{path}.args")))
+    """The ops of this agent."""
+    return ((op["at_ms"], (op["name"], dict(op["args"]))) for op in config.script if op["agent"] == agent)
 
 
 LINES: Final[Mapping[str, Callable[[RunConfig, str], Iterator[Line]]]] = {

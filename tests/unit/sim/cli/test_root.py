@@ -281,7 +281,7 @@ def test_check_says_ok_in_one_line() -> None:
     ("name", "text", "message"),
     [
         ("x.toml", OWN.replace("count = 1", "cuont = 1"), "agents.cuont: unknown key; did you mean count?"),
-        ("x.json", '{"format":"umi-seed"}', "version is missing"),
+        ("x.json", '{"format":"umi-seed"}', "version: missing"),
         ("x.jsonl", "{}", "x.jsonl:1: speaker or role is missing"),
         ("x.txt", "", "expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)"),
     ],

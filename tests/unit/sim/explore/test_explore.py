@@ -210,12 +210,12 @@ def test_a_failure_is_a_list_of_items_that_fails_as_a_run() -> None:
     [
         ("advance_ms = [1]", "explore.requests: missing"),
         ("requests = []", "explore.requests: expected 1 to 64 combinations of arguments in all, got 0"),
-        ('requests = [{ name = "gte" }]', "explore.requests.0.name: expected the name of a request, got"),
-        ('requests = [{ name = "get", args = { key = "k" } }]', "0.args.key: expected a list of at"),
-        ('requests = [{ name = "get", args = { key = [1] } }]', "args.key: expected text, got the integer 1"),
-        ('requests = [{ name = "get" }]', "explore.requests.0.args: key is missing"),
-        ('requests = [{ name = "len" }]\nfaults = ["storage_lots"]', "explore.faults: expected the name"),
-        ('requests = [{ name = "len" }]\nadvance_ms = [0]', "explore.advance_ms: expected a whole number"),
+        ('requests = [{ name = "gte" }]', "explore.requests[0].name: unknown request"),
+        ('requests = [{ name = "get", args = { key = "k" } }]', "[0].args.key: expected a list"),
+        ('requests = [{ name = "get", args = { key = [1] } }]', "args.key: expected text, got 1"),
+        ('requests = [{ name = "get" }]', "explore.requests[0].args.key: missing"),
+        ('requests = [{ name = "len" }]\nfaults = ["storage_lots"]', "explore.faults[0]: unknown fault"),
+        ('requests = [{ name = "len" }]\nadvance_ms = [0]', "explore.advance_ms[0]: expected a whole number"),
         ('requests = [{ name = "len" }]\ndepth = 3', "explore.depth: unknown key"),
     ],
 )  # fmt: skip

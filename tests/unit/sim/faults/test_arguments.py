@@ -6,7 +6,7 @@ import pytest
 
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms
 from umi_sim.faults.luck import Luck
-from umi_sim.formats.strict_json import BadValue
+from umi_sim.formats.schema import Wrong
 
 
 def low(label: str, n: int) -> int:
@@ -33,7 +33,7 @@ def test_what_is_drawn_reaches_both_ends_and_can_be_read(argument: Any, ends: tu
     for luck, end in zip((low, high), ends, strict=True):
         drawn = argument.draw("abc", luck, "name")
         assert drawn == end
-        assert argument.read(drawn, "name") == drawn
+        assert argument.schema.read(drawn) == drawn
 
 
 def test_from_nothing_nothing_is_drawn() -> None:
@@ -49,5 +49,5 @@ def test_a_flag_is_set_in_one_of_so_many_cases(n: int) -> None:
 
 
 def test_the_longest_that_a_file_may_say_is_told() -> None:
-    with pytest.raises(BadValue, match="name: expected an integer from 0 to 100, got the integer 101"):
-        span_ms(0, 99, readable=100).read(101, "name")
+    with pytest.raises(Wrong, match="expected a whole number from 0 to 100, got 101"):
+        span_ms(0, 99, readable=100).schema.read(101)

@@ -81,6 +81,12 @@ def test_a_text_with_lone_surrogates_travels_as_bytes() -> None:
     assert decode(trace.kept[0])[3:] == [b"\xed\xa0\x80a", ["é", [b"\xed\xbf\xbf"]]]
 
 
+def test_a_number_of_more_than_64_bits_travels_as_its_digits() -> None:
+    trace = Trace()
+    trace.add(Tag.OP, [-(10**40), (2**64,)])
+    assert decode(trace.kept[0])[3:] == [[str(-(10**40)), [str(2**64)]]]
+
+
 @pytest.mark.parametrize("field", [1.5, {"a": 1}, {1}, Tag.OP, bytearray(b"a")])
 def test_nothing_else_is_recorded(field: object) -> None:
     trace = Trace()

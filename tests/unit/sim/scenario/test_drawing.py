@@ -167,7 +167,7 @@ def test_a_script_is_kept_as_it_is() -> None:
         f'[workload]\nkind = "script"\nscript = [{op}, {{ at_ms = 5, agent = "a", name = "len" }}]'
     )
     assert config.script == (
-        {"at_ms": 5, "agent": "a", "name": "set", "args": {"key": "k", "value": {"hex": "ff00"}}},
+        {"at_ms": 5, "agent": "a", "name": "set", "args": {"key": "k", "value": b"\xff\x00"}},
         {"at_ms": 5, "agent": "a", "name": "len", "args": {}},
     )
     assert (config.workload, config.operations_max, config.weights) == ("script", 2, {})

@@ -66,16 +66,17 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
             "[services]\nstorage = { capacity_bytes = 0 }",
             "services.storage.capacity_bytes: expected a whole number from 1 to 1099511627776, got 0",
         ),
-        ('swarm = { mode = "none" }', 'scenario.swarm.mode: expected any|plain|one_kind|swarm, got "none"'),
+        ('swarm = { mode = "none" }',
+         'scenario.swarm.mode: unknown mode "none"; known: any, plain, one_kind, swarm'),
         ('swarm = { mode = "one_kind" }\n[faults]',
          "scenario.swarm.mode: one_kind needs a kind of fault that may be on"),
         ('swarm = { pin = { kind = "model_slow" } }\n[faults]\nstorage = true',
          "scenario.swarm.pin.kind: model_slow is off in [faults]"),
         ('swarm = { pin = { kind = "model" } }',
-         'scenario.swarm.pin.kind: expected the name of a kind of fault, got "model"'),
+         'scenario.swarm.pin.kind: unknown kind of fault "model"; did you mean model_cut?'),
         ('[agents]\nscopes = "hostile"\nusers = 2',
          "agents.users: hostile scopes say themselves who is whose user"),
-        ('target = "mem0"', 'scenario.target: expected umi_core, got "mem0"'),
+        ('target = "mem0"', 'scenario.target: unknown target "mem0"; known: umi_core'),
         ("version = 0", "scenario.version: expected a whole number from 1 to 1000000, got 0"),
         ("version = true", "scenario.version: expected a whole number from 1 to 1000000, got true"),
         ('manual = "yes"', 'scenario.manual: expected true or false, got "yes"'),
@@ -92,11 +93,12 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
         ('[clock]\nland = "3/2"', f'clock.land: {RATIO} "3/2"'),
         ('[clock]\nland = "0/0"', f'clock.land: {RATIO} "0/0"'),
         ('[clock]\nland = "1/1000000001"', f'clock.land: {RATIO} "1/1000000001"'),
-        ('[clock]\nland = "١/٢"', f'clock.land: {RATIO} "١/٢"'),
+        ('[clock]\nland = "١/٢"', f'clock.land: {RATIO} "\\u0661/\\u0662"'),
         ("[faults]\nmodel_truncted = true",
-         "faults.model_truncted: unknown key; did you mean model_truncated?"),
-        ("[faults]\nzzz = true", "faults.zzz: unknown key; `umi-sim faults` lists them"),
-        ("[faults]\nmodel = 1", f"faults.model: {RATIO} 1"),
+         "faults.model_truncted: unknown kind of fault (`umi-sim faults` lists them); "
+         "did you mean model_truncated?"),
+        ("[faults]\nzzz = true", "faults.zzz: unknown kind of fault (`umi-sim faults` lists them)"),
+        ("[faults]\nmodel = 1", 'faults.model: expected true, false or a ratio "n/d", got 1'),
         ("[memory]\ncore_bytes_max = 12", "memory.core_bytes_max: expected a whole number or [low, high], "
          "4096 to 32768, got 12"),
         ('[memory]\nauto_populate = "some"',
@@ -105,29 +107,33 @@ TIME = "expected a whole number from 0 to 4503599627370496, got"
          f"memory: promote_confidence_min_ppm: 100 {BOUNDED}"),
         ("[memory]\nroute_confidence_min_ppm = [0, 900_000]",
          f"memory: promote_confidence_min_ppm: 800000 {BOUNDED}"),
-        ("[workload.weights]\nsett = 1", "workload.weights.sett: unknown key; did you mean set?"),
+        ("[workload.weights]\nsett = 1", "workload.weights.sett: unknown request; did you mean set?"),
         ("[workload.weights]\nset = 0", "workload.weights.set: expected a whole number from 1 to 100, got 0"),
         ("[workload.weights]", "workload.weights: expected at least one request"),
-        ("[workload]\nweights = 3", "workload.weights: expected a table, got 3"),
-        ('[workload]\nkind = "x"', 'workload.kind: expected generated|transcript|script, got "x"'),
+        ("[workload]\nweights = 3", "workload.weights: expected keys with values, got 3"),
+        ('[workload]\nkind = "x"',
+         'workload.kind: unknown kind of workload "x"; known: generated, transcript, script'),
         ('[workload]\nkind = "transcript"',
          'workload.transcript: missing, kind = "transcript" needs one'),
         ('[workload]\nkind = "script"', 'workload.script: missing, kind = "script" needs one'),
-        ("[services]\nlatency = []", "services.latency: expected at least one name, got []"),
+        ("[services]\nlatency = []", "services.latency: expected at least one entry, got 0"),
         ('[run]\noff = ["ttl-range", "ttl-range"]\nreason = "r"',
-         "run.off: expected different names, got ['ttl-range', 'ttl-range']"),
-        ('[services]\nlatency = ["far"]', 'services.latency: expected instant|short|spread, got "far"'),
+         'run.off: expected different names, got ["ttl-range", "ttl-range"]'),
+        ('[services]\nlatency = ["far"]',
+         'services.latency[0]: unknown latency "far"; known: instant, short, spread'),
         ('[services]\nlatency = "short"', 'services.latency: expected a list, got "short"'),
         ('[run]\npolicy = ["pct(6)"]',
-         'run.policy: expected fifo, lifo, random, pct, or pct(1) to pct(5), got "pct(6)"'),
+         'run.policy[0]: expected fifo, lifo, random, pct, or pct(1) to pct(5), got "pct(6)"'),
         ('[run]\nmarks = { "a: b" = 1 }', f"run.marks.a: b: {RATIO} 1"),
         ('[run]\nmarks = { "" = "1/2" }', 'run.marks: expected 1 to 200 characters in a line, got ""'),
         ('mutant = "get-alive-at-expirry"',
          "scenario.mutant: get-alive-at-expirry: no such planted bug; did you mean get-alive-at-expiry?"),
         ('mutant = "x"', "scenario.mutant: x: no such planted bug; docs/scenarios.md lists them"),
         ('[run]\noff = ["ttl-boundary"]', "run.reason: missing, say why rules are off"),
-        ('[run]\noff = ["ttl-bundary"]', 'run.off: expected a rule of docs/invariants.md, got "ttl-bundary"'),
-        ('[run]\noff = ["progress"]', "run.off: progress cannot be off"),
+        ('[run]\noff = ["ttl-bundary"]',
+         'run.off[0]: unknown rule of docs/invariants.md "ttl-bundary"; '
+         "did you mean ttl-boundary?"),
+        ('[run]\noff = ["progress"]', "run.off[0]: progress cannot be off"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(body: str, problem: str) -> None:
@@ -140,24 +146,24 @@ GET = 'at_ms = 0, agent = "a", name = "get"'
 @pytest.mark.parametrize(
     ("op", "problem"),
     [
-        ("3", ": expected a table, got 3"),
+        ("3", ": expected keys with values, got 3"),
         ('{ agent = "a", name = "len" }', ".at_ms: missing"),
         ('{ at_ms = -1, agent = "a", name = "len" }', f".at_ms: {TIME} -1"),
-        ('{ at_ms = 0, agent = "e", name = "len" }', '.agent: expected [a-d], got "e"'),
+        ('{ at_ms = 0, agent = "e", name = "len" }', '.agent: expected an agent from a to d, got "e"'),
         ('{ at_ms = 0, agent = "b", name = "len" }', ".agent: only 1 of agents.count are in every run"),
-        ('{ at_ms = 0, agent = "a", name = "lenn" }', '.name: expected the name of a request, got "lenn"'),
+        ('{ at_ms = 0, agent = "a", name = "lenn" }', '.name: unknown request "lenn"; did you mean len?'),
         (f'{{ {GET}, args = {{ kee = "k", key = "k" }} }}', ".args.kee: unknown key; did you mean key?"),
         (f"{{ {GET} }}", ".args.key: missing"),
-        (f"{{ {GET}, args = 3 }}", ".args: expected a table, got 3"),
+        (f"{{ {GET}, args = 3 }}", ".args: expected keys with values, got 3"),
         (f"{{ {GET}, args = {{ key = [{{ x = 0.5 }}] }} }}",
-         f".args.key: expected an argument, got 0.5 {NO_FLOAT}"),
+         '.args.key: expected text, got [{"x": 0.5}]'),
         (f"{{ {GET}, args = {{ key = 0xffffffffffffffff }} }}",
-         ".args.key: expected an argument, got 18446744073709551615"),
+         ".args.key: expected text, got 18446744073709551615"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_script_is_named(op: str, problem: str) -> None:
     assert problems_of(f'{HEAD}[workload]\nkind = "script"\nscript = [{op}]') == [
-        f"x.toml: workload.script.0{problem}"
+        f"x.toml: workload.script[0]{problem}"
     ]
 
 
@@ -170,7 +176,7 @@ def test_what_is_wrong_in_a_script_is_named(op: str, problem: str) -> None:
         ('[scenario]\nid = "X-1"\ntitle = "t"', 'scenario.id: expected 1 to 40 of a-z 0-9 _, got "X-1"'),
         ('[scenario]\nid = "x"\ntitle = "a\\nb"',
          'scenario.title: expected 1 to 200 characters in a line, got "a\\nb"'),
-        ("scenario = 1", "scenario: expected a table, got 1"),
+        ("scenario = 1", "scenario: expected keys with values, got 1"),
         ("[scenario]\nid = ", "not TOML: Invalid value (at end of document)"),
         ("#" * FILE_BYTES_MAX + "#", f"larger than {FILE_BYTES_MAX} bytes"),
         ('a = "\udcff"', "not UTF-8"),
@@ -221,13 +227,13 @@ def test_brackets_and_dots_inside_texts_and_comments_are_free() -> None:
         for text in texts
     )
     scenario = made(f'# {free}\n[workload]\nkind = "script"\nscript = [{", ".join(ops)}]')
-    assert [op["args"]["value"].strip("\n'\"a") for op in scenario.script] == [free.strip()] * 4
+    assert [op["args"]["value"].strip(b"\n'\"a") for op in scenario.script] == [free.encode()] * 4
 
 
 def test_as_deep_as_allowed_is_read() -> None:
-    depth = NESTING_MAX - 3
+    depth = NESTING_MAX - 4
     nested = '"x"' if depth == 0 else "[" * depth + '"x"' + "]" * depth
-    op = f'{{ at_ms = 0, agent = "a", name = "get", args = {{ key = {nested} }} }}'
+    op = f'{{ at_ms = 0, agent = "a", name = "get", args = {{ key = {{ odd = {nested} }} }} }}'
     assert len(made(f'[workload]\nkind = "script"\nscript = [{op}]').script) == 1
 
 
@@ -403,7 +409,7 @@ def test_an_override_survives_a_shell_that_takes_its_quotes(key: str, text: str)
         ("agents.count", "[1", "agents.count: not TOML: Unclosed array (at end of document), got [1"),
         ("agents.count", "1\nx = 2", "agents.count: expected one value, got 1\\nx = 2"),
         ("agents.count.low", "1", "agents.count.low: unknown key"),
-        ("agents", "1", "agents: expected a table, got 1"),
+        ("agents", "1", "agents: expected keys with values, got 1"),
         ("agents.", "1", "agents: unknown key; known: count, users, scopes, in_flight"),
         ("clock.land", "inf", f"clock.land: {RATIO} inf {NO_FLOAT}"),
     ],

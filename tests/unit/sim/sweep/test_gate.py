@@ -16,9 +16,8 @@ from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import child, gate, report, work, worker_process
 from umi_sim.sweep.conductor import outcome_of
-from umi_sim.sweep.plain import from_plain
 from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import Swept, Totals
+from umi_sim.sweep.totals import TOTALS, Swept, Totals
 from umi_sim.world import source
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
@@ -141,4 +140,5 @@ def lived(seed: int, **limits: int) -> Totals:
     """One seed of a small scenario, as a worker lives it."""
     plan = Plan((source_of("own.toml"),), [seed])
     (task,) = plan.tasks()
-    return from_plain(work.work({**attrs.asdict(task, recurse=False), **limits})["totals"])
+    totals: Totals = TOTALS.read(work.work({**attrs.asdict(task, recurse=False), **limits})["totals"])
+    return totals

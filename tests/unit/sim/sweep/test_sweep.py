@@ -25,9 +25,8 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, journal, report, worker_process
 from umi_sim.sweep.conductor import Conductor
 from umi_sim.sweep.outside import Stopwatch
-from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import Found, Swept, Totals
+from umi_sim.sweep.totals import TOTALS, Found, Swept, Totals
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT: Final = Path(__file__).resolve().parents[4]
@@ -238,8 +237,8 @@ def test_a_file_of_other_code_or_of_another_scenario_is_refused() -> None:
     [
         ("", "no finished chunk"),
         ("{}\n", "line 1: not a line of a sweep"),
-        ("[" * 100_000 + "\n", "not JSON"),
-        ('{"format": "umi-sweep", "version": 1}\n', "target: 'None' does not belong here"),
+        ("[" * 100_000 + "\n", "nested more than 16 deep"),
+        ('{"format": "umi-sweep", "version": 1}\n', "line 1: made by None, this is umi_core"),
     ],
 )
 def test_a_file_that_is_none_is_one_line(text: str, message: str) -> None:
@@ -402,7 +401,7 @@ class Faulty(Executor):
         else:
             (task,) = args
             totals = Totals(runs=len(task["seeds"]))
-            future.set_result({"totals": to_plain(totals), "count": len(task["seeds"])})
+            future.set_result({"totals": TOTALS.write(totals), "count": len(task["seeds"])})
         return future
 
 

@@ -19,9 +19,8 @@ from umi_sim.runs import corpus
 from umi_sim.runs.time_limit import OutOfTime, computing_at_most
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import conductor, failure_files, gate, journal, work
-from umi_sim.sweep.plain import to_plain
 from umi_sim.sweep.plan import Plan, source_of
-from umi_sim.sweep.totals import Found, Lost, Totals, of_limit
+from umi_sim.sweep.totals import TOTALS, Found, Lost, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, OutOfLimit
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
@@ -74,15 +73,36 @@ def test_a_failure_outlives_the_file_of_chunks(monkeypatch: pytest.MonkeyPatch) 
 def test_a_line_with_a_seed_file_that_is_none_is_refused(text: str) -> None:
     found_in("bad.toml", "1")
     line = json.loads(Path("found.jsonl").read_text())
-    line["totals"]["found"][0]["text"] = text
+    next(iter(line["totals"]["found"].values()))["text"] = text
     Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
-    assert "found.jsonl: line 1: not a line of a sweep: found.text: " in refused("merge", "found.jsonl")
+    assert "found.jsonl: line 1: not a line of a sweep: totals.found: text: " in refused(
+        "merge", "found.jsonl"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"runs": 0}, "its runs, and those that were lost, are not all of its seeds"),
+        ({"found": {}}, "totals.found has wrong keys"),
+        ({"steps": "1"}, "totals.steps: expected a whole number"),
+        ({"step": 1}, "totals.step: unknown key; did you mean steps?"),
+    ],
+)
+def test_a_line_that_contradicts_itself_is_refused(change: dict[str, Any], said: str) -> None:
+    found_in("bad.toml", "1")
+    line = json.loads(Path("found.jsonl").read_text())
+    if "found" in change:
+        change = {"found": {"f": next(iter(line["totals"]["found"].values()))}}
+    line["totals"] |= change
+    Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
+    assert f"line 1: not a line of a sweep: {said}" in refused("merge", "found.jsonl")
 
 
 def test_what_a_line_says_drives_no_terminal() -> None:
     found_in("bad.toml", "1")
     line = json.loads(Path("found.jsonl").read_text())
-    line["totals"]["found"][0]["path"] = line["totals"]["replies"]["\x1b[2J"] = "\x1b[2J"
+    next(iter(line["totals"]["found"].values()))["path"] = line["totals"]["replies"]["\x1b[2J"] = "\x1b[2J"
     line["totals"]["replies"]["\x1b[2J"] = 1
     Path("found.jsonl").write_text(f"{json.dumps(line)}\n")
     assert "\x1b" not in umi("merge", "found.jsonl").stdout
@@ -116,7 +136,7 @@ class Losing(Executor):
 
 
 def answer(found: dict[str, Found]) -> dict[str, Any]:
-    return {"totals": to_plain(Totals(1, failed=len(found), found=found)), "count": 1}
+    return {"totals": TOTALS.write(Totals(1, failed=len(found), found=found)), "count": 1}
 
 
 FOUND: Final = Found("own.toml", 10, "safety", "one-reply (ENG-1)", "f", "x", "p", "")
@@ -248,7 +268,7 @@ class Partly(Executor):
         totals = work.lived(task, first)
         totals.lost[task["scenario"], second] = Lost(task["scenario"], second, "ended by signal 15")
         future: Future[Any] = Future()
-        future.set_result({"totals": to_plain(totals), "count": 2})
+        future.set_result({"totals": TOTALS.write(totals), "count": 2})
         return future
 
 

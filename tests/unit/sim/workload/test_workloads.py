@@ -25,6 +25,7 @@ from umi_core.messages.requests import (
 )
 from umi_core.messages.requests import WORKING as WORKING_CLASSES
 from umi_core.values import ENTITY_TYPES, Scope, Turn
+from umi_sim.formats.values import op_args
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.model.extraction import extract
@@ -524,7 +525,8 @@ def test_a_script_is_asked_as_it_stands() -> None:
         {"at_ms": 9, "agent": "a", "name": "remember", "args": {"text": "x", "metadata": [["k", "v"]]}},
         {"at_ms": 9, "agent": "a", "name": "create_session", "args": {"members": ["b", "c"]}},
     )
-    ours = workload(workload="script", script=script, weights={}, repeat=(1, 1))
+    typed = tuple({**op, "args": op_args(str(op["name"]), op["args"])} for op in script)
+    ours = workload(workload="script", script=typed, weights={}, repeat=(1, 1))
     asked = [(drawn, ours.at_ms) for drawn in iter(ours.next, None)]
     assert asked == [
         (("set", {"key": "k", "value": "é".encode(), "ttl_ms": 9}), 5),

@@ -1,0 +1,396 @@
+"""What a file may hold, declared once: from a schema follow its reader, its writer and its JSON Schema.
+
+    whole(1, 16)                        a number with its range
+    table({"name": AGENT}, "name")      an object with these keys; `name` must be there
+    of(Expect)                          a class of attrs: each field by its type
+
+Law 1. A schema takes what a parser made and gives what it means, or raises `Wrong`, which says for each
+       finding where it is, what was expected and what was found. Nothing is guessed, no key unknown.
+Law 2. A bool is never a number. No schema takes a float or a date.
+Law 3. What a schema writes it reads back as an equal value.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.prng import DENOMINATOR_MAX, SEED_MAX, Ratio, parse_seed
+from umi_sim.kernel.wording import near
+
+T = TypeVar("T")
+Json = Any  # what a parser of JSON or TOML makes
+Rule = dict[str, Any]  # as JSON Schema says it
+Finding = tuple[str, str]  # where, such as `agents[0].scope`, and what is wrong there
+
+FINDING_COUNT_MAX: Final = 50
+SHOWN_CHARS_MAX: Final = 40
+TEXT_BYTES_MAX: Final = 256 * 1024
+LIST_COUNT_MAX: Final = 100_000
+COUNT_MAX: Final = 2**63 - 1
+
+
+class Wrong(ValueError):
+    """Not what a schema takes. The message is the first finding, in one line of ASCII."""
+
+    def __init__(self, *findings: Finding) -> None:
+        self.findings = findings[:FINDING_COUNT_MAX]
+        super().__init__(": ".join(filter(None, findings[0])))
+
+    def below(self, place: str) -> "Wrong":
+        """The same, seen from outside the value at this place."""
+        return Wrong(*((joined(place, where), said) for where, said in self.findings))
+
+
+@attrs.frozen
+class Schema(Data):
+    """`read`: a value in, what it means out, or Wrong. `write` is the way back. `rule`: as JSON Schema."""
+
+    read: Callable[[Json], Any]
+    rule: Callable[[], Rule]
+    write: Callable[[Any], Json] = lambda value: value
+
+
+def joined(place: str, below: str) -> str:
+    return f"{place}.{below}" if below and below[0] != "[" else f"{place}{below}"
+
+
+def at(place: str, read: Callable[[Json], T], value: Json) -> T:
+    """What is read from a part of something, which stands at this place in it."""
+    try:
+        return read(value)
+    except Wrong as wrong:
+        raise wrong.below(place) from None
+
+
+# Messages.
+
+
+def wrong(sentence: str) -> NoReturn:
+    raise Wrong(("", sentence))
+
+
+def fail(expected: str, value: Json) -> NoReturn:
+    wrong(f"expected {expected}, got {shown_value(value)}")
+
+
+def shown_value(value: Json) -> str:
+    """A value as a message may show it: short, one line, in ASCII."""
+    if value is not None and not isinstance(value, bool | int | str | list | dict):
+        return f"{value} (floats and dates are not used)"
+    return shown(value) if isinstance(value, str) else cut(json.dumps(value, default=str))
+
+
+def shown(text: str) -> str:
+    return json.dumps(cut(text)).replace("\x7f", "\\u007f")
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
+
+
+# Single values.
+
+
+def whole(low: int = 0, high: int = COUNT_MAX) -> Schema:
+    def read(value: Json) -> Any:
+        is_good = type(value) is int and low <= value <= high
+        return value if is_good else fail(f"a whole number from {low} to {high}", value)
+
+    return Schema(read, lambda: {"type": "integer", "minimum": low, "maximum": high})
+
+
+def text(pattern: str = "(?s).*", what: str = "text", bytes_max: int = TEXT_BYTES_MAX) -> Schema:
+    compiled = re.compile(pattern)
+
+    def read(value: Json) -> Any:
+        is_good = isinstance(value, str) and not is_large(value, bytes_max) and compiled.fullmatch(value)
+        return value if is_good else fail(what, value)
+
+    return Schema(read, lambda: text_rule(pattern))
+
+
+def is_large(value: str, bytes_max: int = TEXT_BYTES_MAX) -> bool:
+    if 3 * len(value) > bytes_max and len(value.encode(errors="surrogatepass")) > bytes_max:
+        wrong(f"expected text of at most {bytes_max} bytes, got more")
+    return False
+
+
+def text_rule(pattern: str) -> Rule:
+    """Of a text that may hold any characters only the length counts."""
+    if pattern == "(?s).*":
+        return {"type": "string"}
+    length = re.fullmatch(r"\(\?s\)\.\{(\d+),(\d+)\}", pattern)
+    if length is None:
+        return {"type": "string", "pattern": f"^({pattern})$"}
+    return {"type": "string", "minLength": int(length[1]), "maxLength": int(length[2])}
+
+
+def one_of(known: Iterable[str], what: str) -> Schema:
+    """A name that is known."""
+    known = tuple(known)
+
+    def read(value: Json) -> str:
+        given: str = TEXT.read(value)
+        return given if given in known else wrong(f"unknown {what} {shown(given)}{near(given, known)}")
+
+    return Schema(read, lambda: {"enum": list(known)})
+
+
+def read_flag(value: Json) -> bool:
+    return value if isinstance(value, bool) else fail("true or false", value)
+
+
+def read_nothing(value: Json) -> None:
+    return None if value is None else fail("null", value)
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else fail("keys with values", value)
+
+
+def as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else fail("a list", value)
+
+
+def read_ratio(value: Json) -> Ratio:
+    found = re.fullmatch("([0-9]{1,10})/([0-9]{1,10})", value) if isinstance(value, str) else None
+    n, d = (int(found[1]), int(found[2])) if found else (1, 0)
+    is_good = n <= d and 1 <= d <= DENOMINATOR_MAX
+    return (n, d) if is_good else fail('a ratio "n/d" with n <= d <= 10^9', value)
+
+
+def read_seed(value: Json) -> int:
+    digits: str = DIGITS.read(value)
+    return parse_seed(digits) if int(digits) <= SEED_MAX else fail(f"a seed up to {SEED_MAX}", digits)
+
+
+TEXT: Final = text()
+FLAG: Final = Schema(read_flag, lambda: {"type": "boolean"})
+NOTHING: Final = Schema(read_nothing, lambda: {"type": "null"})
+OBJECT: Final = Schema(as_object, lambda: {"type": "object"}, dict)
+ANY: Final = Schema(lambda value: value, dict)
+DIGITS: Final = text("[0-9]{1,20}", "a seed in digits")
+SEED: Final = Schema(read_seed, DIGITS.rule, str)  # as text, so that no reader loses bits of it
+Seed = Annotated[int, SEED]
+RATIO: Final = Schema(
+    read_ratio, text("[0-9]{1,10}/[0-9]{1,10}").rule, lambda ratio: f"{ratio[0]}/{ratio[1]}"
+)
+
+
+# Values made of others.
+
+
+def then(schema: Schema, make: Callable[[Any], Any], **rule: Json) -> Schema:
+    """What `make` makes of it, or finds wrong with it; `rule`: what a JSON Schema says of it besides."""
+    return Schema(lambda value: make(schema.read(value)), lambda: {**schema.rule(), **rule}, schema.write)
+
+
+def listed(each: Schema, count_max: int = LIST_COUNT_MAX, count_min: int = 0, *, unique: str = "") -> Schema:
+    """So many values; `unique`: what they are called if each must be another."""
+
+    def read(value: Json) -> tuple[Any, ...]:
+        given = as_list(value)
+        if not count_min <= len(given) <= count_max:
+            bound = f"at most {count_max} entries" if given else "at least one entry"
+            wrong(f"expected {bound}, got {len(given)}")
+        found = read_all((f"[{place}]", each, inner) for place, inner in enumerate(given))
+        if unique and len(dict.fromkeys(found)) < len(found):
+            fail(f"different {unique}", value)
+        return tuple(found)
+
+    least = {"minItems": count_min} if count_min else {}
+    return Schema(
+        read,
+        lambda: {"type": "array", "items": each.rule(), "maxItems": count_max, **least},
+        lambda values: [each.write(value) for value in values],
+    )
+
+
+def several(parts: Sequence[Schema], what: str = "") -> Schema:
+    """A list with one value for each part."""
+
+    def read(value: Json) -> tuple[Any, ...]:
+        given = as_list(value)
+        if len(given) != len(parts):
+            fail(what or f"a list of {len(parts)}", value)
+        places = enumerate(zip(parts, given, strict=True))
+        return tuple(read_all((f"[{place}]", part, inner) for place, (part, inner) in places))
+
+    return Schema(
+        read,
+        lambda: {
+            "type": "array", "prefixItems": [part.rule() for part in parts],
+            "minItems": len(parts), "maxItems": len(parts),
+        },
+        lambda values: [part.write(value) for part, value in zip(parts, values, strict=True)],
+    )  # fmt: skip
+
+
+def read_all(parts: Iterable[tuple[str, Schema, Json]]) -> list[Any]:
+    """Every part; what is wrong with some of them is told together."""
+    found, findings = [], list[Finding]()
+    for place, schema, value in parts:
+        try:
+            found.append(schema.read(value))
+        except Wrong as bad:
+            findings += bad.below(place).findings
+            if len(findings) >= FINDING_COUNT_MAX:
+                break
+    if findings:
+        raise Wrong(*findings)
+    return found
+
+
+def table(fields: Mapping[str, Schema], *needs: str, what: str = "key") -> Schema:
+    """An object with these keys; `needs` must be there, others may be left out."""
+
+    def read(value: Json) -> dict[str, Any]:
+        values, findings = read_fields(as_object(value), fields, needs, what)
+        if findings:
+            raise Wrong(*findings)
+        return values
+
+    return Schema(
+        read,
+        lambda: {
+            "type": "object", "properties": {key: each.rule() for key, each in fields.items()},
+            **({"required": list(needs)} if needs else {}), "additionalProperties": False,
+        },
+        lambda values: {key: fields[key].write(value) for key, value in values.items()},
+    )  # fmt: skip
+
+
+def read_fields(
+    given: Mapping[str, Json], fields: Mapping[str, Schema], needs: Sequence[str] = (), what: str = "key"
+) -> tuple[dict[str, Any], list[Finding]]:
+    """What could be read, and what is wrong with the rest."""
+    values: dict[str, Any] = {}
+    findings = [(key, "missing") for key in needs if key not in given]
+    for key, value in given.items():
+        try:
+            if key not in fields:
+                wrong(f"unknown {what}{near(key, fields)}")
+            values[key] = fields[key].read(value)
+        except Wrong as bad:
+            findings += bad.below(shown(key)[1:-1]).findings
+            if len(findings) >= FINDING_COUNT_MAX:
+                break
+    return values, findings
+
+
+def mapped(known: Iterable[str], what: str, each: Schema) -> Schema:
+    """An object whose keys are known names, each with the same kind of value."""
+    return table(dict.fromkeys(known, each), what=what)
+
+
+def mapping(each: Schema, count_max: int = LIST_COUNT_MAX, key: Schema = TEXT) -> Schema:
+    """An object with any keys, or those that `key` takes."""
+
+    def read(value: Json) -> dict[str, Any]:
+        given = as_object(value)
+        if len(given) > count_max:
+            wrong(f"expected at most {count_max} entries, got {len(given)}")
+        names = [key.read(name) for name in given]
+        found = read_all((shown(name)[1:-1], each, inner) for name, inner in given.items())
+        return dict(zip(names, found, strict=True))
+
+    return Schema(
+        read,
+        lambda: {"type": "object", "additionalProperties": each.rule(), "maxProperties": count_max},
+        lambda values: {key: each.write(value) for key, value in values.items()},
+    )
+
+
+def choice(schemas: Mapping[type, Schema], what: str) -> Schema:
+    """A value of one of these types."""
+
+    def read(value: Json) -> Any:
+        schema = schemas.get(type(value))
+        return schema.read(value) if schema else fail(what, value)
+
+    return Schema(read, lambda: {"anyOf": [each.rule() for each in schemas.values()]})
+
+
+def maybe(schema: Schema) -> Schema:
+    """The same, or nothing."""
+    return Schema(
+        lambda value: None if value is None else schema.read(value),
+        lambda: {"anyOf": [{"type": "null"}, schema.rule()]},
+        lambda value: None if value is None else schema.write(value),
+    )
+
+
+# Schemas of types.
+
+HEX: Final = text("([0-9a-f]{2}){0,64}", "hex digits")
+PLAIN: Final[Mapping[Any, Schema]] = {
+    int: whole(), bool: FLAG, str: TEXT, type(None): NOTHING,
+    bytes: Schema(lambda value: bytes.fromhex(HEX.read(value)), HEX.rule, bytes.hex),
+}  # fmt: skip
+
+
+@cache
+def of(due: Any) -> Schema:
+    """What a field of this type may hold: as `Annotated` says; else a plain int is a count from 0."""
+    if found := [each for each in getattr(due, "__metadata__", ()) if isinstance(each, Schema)]:
+        return found[0]
+    args = get_args(due)
+    match get_origin(due):
+        case None:
+            return of_class(due) if attrs.has(due) else PLAIN[due]
+        case origin if origin is Literal:
+            return one_of(args, "kind")
+        case origin if origin in (Union, UnionType):
+            return choice({each: of(each) for each in args}, " or ".join(each.__name__ for each in args))
+        case origin if origin is tuple:
+            return listed(of(args[0])) if args[-1] is Ellipsis else several([of(each) for each in args])
+        case origin:
+            return of_mapping(Counter if origin is Counter else dict, *(*args, int)[:2])
+
+
+def of_mapping(make: Callable[[Any], Any], key: Any, value: Any) -> Schema:
+    """Keys that are no texts stand in a list, each in a pair with its value."""
+    if key is str:
+        return then(mapping(of(value)), make)
+    pairs = listed(several((of(key), of(value))))
+    read = then(pairs, lambda found: make(dict(found))).read
+    return Schema(read, pairs.rule, lambda given: pairs.write(sorted(given.items())))
+
+
+def of_class(cls: type[attrs.AttrsInstance], **names: str) -> Schema:
+    """An object with the fields of a class; those without a default must be there. `names` are others in
+    the file than in the class."""
+    own = {names.get(field.name, field.name): field.name for field in attrs.fields(cls)}
+    parts = {name: fields_of(cls)[field] for name, field in own.items()}
+    fields = table(parts, *(name for name in own if own[name] in needs_of(cls)))
+    return attrs.evolve(
+        then(fields, lambda given: cls(**{own[name]: each for name, each in given.items()})),
+        write=lambda value: {name: part.write(getattr(value, own[name])) for name, part in parts.items()},
+    )
+
+
+def fields_of(cls: type[attrs.AttrsInstance]) -> dict[str, Schema]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: of(hints[field.name]) for field in attrs.fields(cls)}
+
+
+def needs_of(cls: type[attrs.AttrsInstance]) -> list[str]:
+    return [field.name for field in attrs.fields(cls) if field.default is attrs.NOTHING]
