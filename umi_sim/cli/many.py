@@ -125,11 +125,11 @@ def mutants(
         return needed(only, as_json, quiet, no_color)
     import attrs
 
-    from umi_sim.mutants.registry import MUTANTS
+    from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
     from umi_sim.runs import mutation_run as hunting
 
     if only and only not in MUTANTS:
-        refuse(f"{only}: no such mutant; known: {', '.join(MUTANTS)}")
+        refuse(f"{only}: no such mutant; known: {', '.join(MUTANTS)}{ELSEWHERE}")
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
     if area and area not in areas:
         refuse(f"{area}: no such area; known: {', '.join(areas)}")
@@ -138,6 +138,8 @@ def mutants(
         found.append(hunting.hunt(mutant))
         if not as_json and not quiet:
             say([hunting.hunt_line(found[-1])], is_colored(no_color))
+    if ELSEWHERE and not as_json and not quiet:
+        say([f"this is the canary{ELSEWHERE}"], is_colored(no_color))
     if as_json:
         say_json([attrs.asdict(each) for each in found])
     return 0 if all(each.is_found for each in found) else HARNESS
@@ -151,8 +153,11 @@ def needed(only: str | None, as_json: bool, quiet: bool, no_color: bool) -> int:
 
     from umi_sim.faults.kinds import KINDS
     from umi_sim.judge.invariants import RULES
+    from umi_sim.mutants.registry import ELSEWHERE
     from umi_sim.runs import matrix
 
+    if ELSEWHERE:
+        refuse(f"--matrix needs all planted bugs, and here is the canary{ELSEWHERE}")
     rules = [rule.name for rule in RULES if rule.is_checked and only in (None, rule.name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]
     if not rules and not kinds:

@@ -20,7 +20,7 @@ from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.kernel import folders
 from umi_sim.kernel.wording import escaped, plural, row, rows
 from umi_sim.mutants import Mutant
-from umi_sim.mutants.registry import MUTANTS
+from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
@@ -130,7 +130,7 @@ def bugs_of(rule: Rule) -> list[Mutant]:
 
 def bug_rows(bugs: Sequence[Mutant]) -> Iterator[str]:
     if not bugs:
-        yield row("bugs", "no planted bug breaks it")
+        yield row("bugs", f"no planted bug breaks it{ELSEWHERE}")
     for number, bug in enumerate(bugs[:BUG_COUNT_MAX]):
         yield row("" if number else "bugs", f"{bug.name:34} {bug.behaviour}")
     if len(bugs) > BUG_COUNT_MAX:

@@ -1,7 +1,7 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
-A bug is text of umi_core that is replaced by other text: data in mutants/*.toml, a file for each area; the canary
-lies here.
+A bug is text of umi_core that is replaced: data in mutants/*.toml of the source, a file for each area. The
+canary lies here, so that whoever has installed this can see that the judge bites.
 
 edits.py      what replaced text changes in a module
 planting.py   the changed module, for the time of a run

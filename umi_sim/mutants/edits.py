@@ -146,7 +146,9 @@ def functions(name: str, old: Part, new: Part, before: str, after: str, file: st
         if own not in known or not isinstance(part.node, ast.FunctionDef):
             raise CannotPlant(f"{file}: changes {name}.{own}; of a class only what its methods do can change")
     return [
-        it for own, part in methods for it in functions(f"{name}.{own}", known[own], part, before, after, file)
+        it
+        for own, part in methods
+        for it in functions(f"{name}.{own}", known[own], part, before, after, file)
     ]
 
 
@@ -159,7 +161,7 @@ def head(node: ast.stmt) -> list[str]:
 
 def codes_in(code: CodeType) -> dict[str, CodeType]:
     """All code within, by qualified name."""
-    found = {}
+    found: dict[str, CodeType] = {}
     for within in code.co_consts:
         if isinstance(within, CodeType):
             found |= {within.co_qualname: within, **codes_in(within)}

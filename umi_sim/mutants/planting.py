@@ -103,6 +103,7 @@ def with_table(registry: Registry, before: object, after: object) -> Registry:
             assert isinstance(after, Workflow)
             revisions[name] = (*earlier, validated(after))
         elif any(step is before for step in latest.steps):
+            assert isinstance(after, Step)
             steps = tuple(after if step is before else step for step in latest.steps)
             revisions[name] = (*earlier, validated(attrs.evolve(latest, steps=steps)))
     return attrs.evolve(registry, revisions=revisions)

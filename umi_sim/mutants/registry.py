@@ -20,7 +20,7 @@ CANARY: Final = folders.PACKAGE / "mutants" / "canary.toml"
 FOLDER: Final = folders.PROJECT / "mutants"
 FILES: Final = [CANARY] if folders.SHIPPED.is_dir() else [CANARY, *sorted(FOLDER.glob("*.toml"))]
 ELSEWHERE: Final = (
-    "" if FILES[1:] else "; all others are in the folder mutants of the source of umi-sim, and run from there"
+    "" if FILES[1:] else "; all others are in the folder mutants of the source, and known there"
 )
 """What whoever names a bug that is not here is told."""
 PARTS: Final = tuple(field.name for field in attrs.fields(Edit))

@@ -103,8 +103,10 @@ def read_ratio(value: Json, path: str) -> Ratio:
 def read_planted(value: Json, path: str) -> str | None:
     if value is None:
         return None
-    from umi_sim.mutants.registry import MUTANTS  # never on the way of a plain replay
+    from umi_sim.mutants.registry import ELSEWHERE, MUTANTS  # never on the way of a plain replay
 
+    if ELSEWHERE and isinstance(value, str) and value not in MUTANTS:
+        raise BadValue(f"{path}: unknown mutant {shown(value)}{ELSEWHERE}")
     return one_of(tuple(MUTANTS), "mutant")(value, path)  # type: ignore[no-any-return]
 
 
