@@ -1,10 +1,12 @@
 """The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
 
+import ast
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tools.house import LAYERS
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.facts import Fact
 from umi_core.engine.workflow import Degrade, OnFailure, Step
@@ -175,9 +177,37 @@ def invariants() -> str:
     )
 
 
+BEGIN, END = "<!-- rooms: drawn by tools/tables.py -->\n", "<!-- end of rooms -->\n"
+
+
+def architecture() -> str:
+    """The page as it is, with its pictures of both packages drawn anew."""
+    before, _, rest = (DOCS / "architecture.md").read_text().partition(BEGIN)
+    return before + BEGIN + rooms() + END + rest.partition(END)[2]
+
+
+def rooms() -> str:
+    """Both packages as `ls` shows them, each file or folder below those that it imports."""
+    parts = []
+    for package, layers in LAYERS.items():
+        lines = (f"    {shown(package, name)}" for layer in layers for name in layer)
+        parts.append(f"```text\n{package}/\n" + "\n".join(lines) + "\n```\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def shown(package: str, name: str) -> str:
+    """A file or a folder, with the first sentence that it says of itself."""
+    path = DOCS.parent / package / name
+    is_folder = path.is_dir()
+    source = (path / "__init__.py" if is_folder else path.with_suffix(".py")).read_text()
+    said = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
+    return f"{name + '/' if is_folder else name + '.py':<18} {said}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
-    "marks.md": marks, "invariants.md": invariants, "seed-file.schema.json": seed_schema.text,
+    "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants,
+    "seed-file.schema.json": seed_schema.text,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from umi_core.rows import (
     Address,
     Receipt,
     Row,
+    is_sound,
 )
 from umi_core.text import is_text
 
@@ -129,7 +130,7 @@ def is_score(score_ppm: int | None, min_ppm: int) -> bool:
 
 
 def is_whole(row: Row) -> bool:
-    """True if there is a body, and it is the body of this address as far as a body can tell."""
+    """True if there is a body, and it is the body of this address, in its domains."""
     return row.body is not None and is_body_of(row.address, row.body)
 
 
@@ -138,7 +139,7 @@ def is_body_of(address: Address, body: object) -> bool:
     cls = BODIES.get(address.kind)
     if cls is None:
         return True
-    return isinstance(body, cls) and body.own_id() in (None, address.id)
+    return isinstance(body, cls) and body.own_id() in (None, address.id) and is_sound(body)
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:

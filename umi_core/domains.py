@@ -22,7 +22,17 @@ from umi_core.data import Data
 from umi_core.declared import Incomplete
 from umi_core.errors import Error
 from umi_core.text import has_control, has_unwritable, is_text, shown, size, tidy
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Pairs, Scope, Turn
+from umi_core.values import (
+    BLOCK_KINDS,
+    ENTITY_TYPES,
+    EVOLUTION_KINDS,
+    LINK_KINDS,
+    Block,
+    Entry,
+    Pairs,
+    Scope,
+    Turn,
+)
 
 ROLES: Final = ("user", "assistant", "system", "tool")
 FORMS: Final = ("xml", "markdown")
@@ -249,6 +259,100 @@ def bad_block_text(name: str, value: object) -> Error | None:
     return None if good else errors.BadText(name, shown(value), "text without control characters")
 
 
+# Fields of rows, as storage gives them back.
+
+
+def one_of(*words: str | None) -> Callable[[str, object], Error | None]:
+    wanted = " ".join(str(word) for word in words)
+
+    def bad_word(name: str, value: object) -> Error | None:
+        good = isinstance(value, str | None) and value in words
+        return None if good else errors.BadOption(name, shown(value), wanted)
+
+    return bad_word
+
+
+def text_of(bytes_max: int) -> Callable[[str, object], Error | None]:
+    def bad_stored_text(name: str, value: object) -> Error | None:
+        good = is_text(value) and size(value) <= bytes_max
+        return None if good else errors.BadText(name, shown(value), f"text of at most {bytes_max} bytes")
+
+    return bad_stored_text
+
+
+def bad_count(name: str, value: object) -> Error | None:
+    return None if is_int(value, 0) else errors.BadOption(name, shown(value), "a whole number from 0")
+
+
+def bad_digest(name: str, value: object) -> Error | None:
+    return None if type(value) is bytes else errors.BadOption(name, shown(value), "bytes")
+
+
+def bad_texts(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and all(map(is_text, value))
+    return None if good else errors.BadText(name, shown(value), "a tuple of texts")
+
+
+def bad_end(name: str, value: object) -> Error | None:
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    good = isinstance(value, tuple) and is_pair and not bad_row_id(name, value[0]) and is_int(value[1], 0)
+    return None if good else errors.BadId(name, shown(value), "an id and a version")
+
+
+def bad_components(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and all(
+        is_int(it, -limits.COMPONENT_MAX, limits.COMPONENT_MAX) for it in value
+    )
+    return None if good else errors.BadOption(name, shown(value), "whole numbers from -127 to 127")
+
+
+def bad_maker(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and len(value) == 2 and all(is_int(part, 0) for part in value)
+    return None if good else errors.BadOption(name, shown(value), "an epoch and the number of an operation")
+
+
+def bad_blocks(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and all(
+        isinstance(it, Block) and not bad_fields(it, BLOCK) for it in value
+    )
+    return None if good else errors.BadOption(name, shown(value), "blocks of core")
+
+
+def bad_entries(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and all(
+        isinstance(it, Entry) and not bad_fields(it, ENTRY) for it in value
+    )
+    return None if good else errors.BadOption(name, shown(value), "entries of core")
+
+
+def anything(name: str, value: object) -> Error | None:
+    return None
+
+
+# Objects whose fields have domains.
+
+Checks = tuple[tuple[str, bool, Callable[[str, Any], Error | None]], ...]
+
+
+def checks_of(cls: type) -> Checks:
+    """Of each field: its name, whether it may be None, and what is wrong with any other value."""
+    return tuple(
+        (field.name, type(None) in get_args(field.type), domain_of(field.type).wrong)
+        for field in attrs.fields(cls)
+    )
+
+
+def bad_fields(value: object, checks: Checks) -> Error | None:
+    """The first thing wrong with a field."""
+    for name, is_optional, wrong in checks:
+        part = getattr(value, name)
+        if part is None and is_optional:
+            continue
+        if (error := wrong(name, part)) is not None:
+            return error
+    return None
+
+
 # The types of fields.
 
 OpLabel = Annotated[int | str, Domain("op_id", bad_op_id)]
@@ -279,3 +383,34 @@ Types = Annotated[tuple[str, ...], Domain("types", bad_types)]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
 Score = Annotated[int, Domain("score", bad_score)]
 VersionNumber = Annotated[int, Domain("version", bad_version)]
+Count = Annotated[int, Domain("count", bad_count)]
+EntityType = Annotated[str, Domain("entity_type", one_of(*ENTITY_TYPES))]
+EntityName = Annotated[str, Domain("entity_name", text_of(limits.ENTITY_NAME_BYTES_MAX))]
+Content = Annotated[str, Domain("content", text_of(limits.ENTITY_CONTENT_BYTES_MAX))]
+EntityBlock = Annotated[str, Domain("entity_block", one_of(*BLOCK_KINDS[1:]))]
+Change = Annotated[str, Domain("change", one_of(*EVOLUTION_KINDS))]
+RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS, *LINK_KINDS))]
+Reason = Annotated[str, Domain("reason", text_of(limits.RELATION_REASON_BYTES_MAX))]
+Word = Annotated[str, Domain("word", text_of(limits.REPLY_BYTES_MAX))]
+End = Annotated[tuple[str, int], Domain("end", bad_end)]
+Texts = Annotated[tuple[str, ...], Domain("texts", bad_texts)]
+Components = Annotated[tuple[int, ...], Domain("components", bad_components)]
+Digest = Annotated[bytes, Domain("digest", bad_digest)]
+Maker = Annotated[tuple[int, int], Domain("maker", bad_maker)]
+Blocks = Annotated[tuple[Block, ...], Domain("blocks", bad_blocks)]
+Anything = Annotated[object, Domain("anything", anything)]
+
+BLOCK: Final[Checks] = (
+    ("kind", False, bad_block_kind),
+    ("label", False, bad_block_label),
+    ("text", True, text_of(limits.BLOCK_BYTES_MAX)),
+    ("importance_ppm", False, bad_importance),
+    ("entries", False, bad_entries),
+)
+ENTRY: Final[Checks] = (
+    ("entity_id", False, bad_row_id),
+    ("version", False, bad_version),
+    ("name", False, text_of(limits.ENTITY_NAME_BYTES_MAX)),
+    ("text", False, text_of(limits.ENTRY_TEXT_BYTES_MAX)),
+    ("promoted_ms", False, bad_count),
+)

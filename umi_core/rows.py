@@ -1,7 +1,7 @@
 """Rows: what storage holds. A body is one of the frozen values below, under the address of its row.
 
-A kind of row is one class, and this file is all of its declaration: its fields, its kind, its tag in the
-codec, and the id that it lies under.
+A kind of row is one class, and this file is all of its declaration: its fields with their domains, its kind,
+its tag in the codec, and the id that it lies under.
 
 Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
 """
@@ -12,7 +12,37 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.declared import declared
-from umi_core.values import Block, Pairs, Scope
+from umi_core.domains import (
+    Anything,
+    Blocks,
+    Change,
+    Checks,
+    Components,
+    Content,
+    Count,
+    Digest,
+    End,
+    EntityBlock,
+    EntityId,
+    EntityName,
+    EntityType,
+    EventTime,
+    Flag,
+    Importance,
+    Maker,
+    Members,
+    Metadata,
+    Reason,
+    RelationKind,
+    SessionId,
+    Source,
+    Texts,
+    VersionNumber,
+    Word,
+    bad_fields,
+    checks_of,
+)
+from umi_core.values import Scope
 
 FILE: Final = "umi_core/rows.py"
 
@@ -59,22 +89,22 @@ class Entity(Body, Data):
 
     tag = 5
     row_kind = "entity"
-    id: str
-    type: str
-    name: str
-    content: str
-    version: int
-    importance_ppm: int
-    confidence_ppm: int
-    block: str
-    created_ms: int
-    updated_ms: int
-    event_time_ms: int | None = None
-    metadata: Pairs = ()
-    source: str | None = None
-    vector_missing: bool = False
-    relation_count: int = 0
-    contradicts: tuple[str, ...] = ()  # refs of statements, as of the current version
+    id: EntityId
+    type: EntityType
+    name: EntityName
+    content: Content
+    version: VersionNumber
+    importance_ppm: Importance
+    confidence_ppm: Importance
+    block: EntityBlock
+    created_ms: EventTime
+    updated_ms: EventTime
+    event_time_ms: EventTime | None = None
+    metadata: Metadata = ()
+    source: Source | None = None
+    vector_missing: Flag = False
+    relation_count: Count = 0
+    contradicts: Texts = ()  # refs of statements, as of the current version
 
     @property
     def time_ms(self) -> int:
@@ -90,15 +120,15 @@ class Version(Body):
 
     tag = 6
     row_kind = "version"
-    entity_id: str
-    version: int
-    mention: str
-    kind: str | None
-    content: str
-    event_time_ms: int | None
-    metadata: Pairs
-    source: str | None
-    at_ms: int
+    entity_id: EntityId
+    version: VersionNumber
+    mention: Content
+    kind: Change | None
+    content: Content
+    event_time_ms: EventTime | None
+    metadata: Metadata
+    source: Source | None
+    at_ms: EventTime
 
     def own_id(self) -> str:
         return f"{self.entity_id}@{self.version}"
@@ -110,14 +140,14 @@ class Relation(Body, Data):
 
     tag = 7
     row_kind = "relation"
-    id: str
-    kind: str
-    source: tuple[str, int]
-    target: tuple[str, int]
-    confidence_ppm: int
-    reason: str
-    by: str
-    at_ms: int
+    id: EntityId
+    kind: RelationKind
+    source: End
+    target: End
+    confidence_ppm: Importance
+    reason: Reason
+    by: Word
+    at_ms: EventTime
 
     def own_id(self) -> str:
         return self.id
@@ -129,9 +159,9 @@ class Vector(Body, Data):
 
     tag = 8
     row_kind = "vector"
-    entity_id: str
-    version: int
-    components: tuple[int, ...]
+    entity_id: EntityId
+    version: VersionNumber
+    components: Components
 
     def own_id(self) -> str:
         return self.entity_id
@@ -143,12 +173,12 @@ class AccessRecord(Body):
 
     tag = 9
     row_kind = "access"
-    entity_id: str
-    type: str
-    importance_ppm: int
-    count: int
-    first_ms: int
-    last_ms: int
+    entity_id: EntityId
+    type: EntityType
+    importance_ppm: Importance
+    count: Count
+    first_ms: EventTime
+    last_ms: EventTime
 
     def own_id(self) -> str:
         return self.entity_id
@@ -160,7 +190,7 @@ class Epoch(Body, Data):
 
     tag = 13
     row_kind = "epoch"
-    claimed_ms: int
+    claimed_ms: EventTime
 
 
 @attrs.frozen
@@ -169,7 +199,7 @@ class Head(Body, Data):
 
     tag = 14
     row_kind = "head"
-    cursor: str
+    cursor: Word
 
 
 @attrs.frozen
@@ -178,7 +208,7 @@ class Core(Body, Data):
 
     tag = 12
     row_kind = "core"
-    blocks: tuple[Block, ...]
+    blocks: Blocks
 
 
 @attrs.frozen
@@ -187,7 +217,7 @@ class Tombstone(Body, Data):
 
     tag = 15
     row_kind = "tombstone"
-    version: int
+    version: VersionNumber
 
 
 @attrs.frozen
@@ -199,12 +229,12 @@ class Receipt(Body, Data):
 
     tag = 16
     row_kind = "receipt"
-    key: str
-    request_digest: bytes
-    plan_digest: bytes
-    value: object
-    at_ms: int
-    by: tuple[int, int] = (0, 0)
+    key: Word
+    request_digest: Digest
+    plan_digest: Digest
+    value: Anything
+    at_ms: EventTime
+    by: Maker = (0, 0)
 
     def own_id(self) -> str:
         return self.key
@@ -216,16 +246,22 @@ class SessionRow(Body, Data):
 
     tag = 17
     row_kind = "session"
-    id: str
-    user: str
-    creator: str
-    members: tuple[str, ...]
-    saved_ms: int
-    saved_by: str
-    snapshot: bytes
+    id: SessionId
+    user: Word
+    creator: Word
+    members: Members
+    saved_ms: EventTime
+    saved_by: Word
+    snapshot: Digest
 
     def own_id(self) -> str:
         return self.id
 
 
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: cls for cls in declared(globals(), Body)}
+CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in BODIES.values()}
+
+
+def is_sound(body: Body) -> bool:
+    """True if each field holds what its domain says; a body that came back otherwise is damaged."""
+    return bad_fields(body, CHECKS[body.__class__]) is None

@@ -11,7 +11,6 @@ fields, and refuses with a typed error.
 """
 
 import re
-from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeGuard, get_args
 
 import attrs
@@ -22,6 +21,7 @@ from umi_core.domains import (
     BlockKind,
     BlockLabel,
     BlockText,
+    Checks,
     Deep,
     Delta,
     EntityId,
@@ -47,6 +47,8 @@ from umi_core.domains import (
     Types,
     Value,
     VersionNumber,
+    bad_fields,
+    checks_of,
     domain_of,
     plain_type,
 )
@@ -331,24 +333,7 @@ def is_working(value: object) -> TypeGuard[WorkingRequest]:
 
 def bad_request(request: Request) -> Error | None:
     """The first thing wrong with what a caller gave, field by field, then with the fields together."""
-    for name, is_optional, wrong in CHECKS[request.__class__]:
-        value = getattr(request, name)
-        if value is None and is_optional:
-            continue
-        if (error := wrong(name, value)) is not None:
-            return error
-    return request.contradiction()
-
-
-Checks = tuple[tuple[str, bool, Callable[[str, Any], Error | None]], ...]
-
-
-def checks_of(cls: type[Request]) -> Checks:
-    """Of each field: its name, whether it may be None, and what is wrong with any other value."""
-    return tuple(
-        (field.name, type(None) in get_args(field.type), domain_of(field.type).wrong)
-        for field in attrs.fields(cls)
-    )
+    return bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
 
 
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}

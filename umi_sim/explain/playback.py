@@ -11,7 +11,6 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.workflows import BUILT_IN
@@ -24,6 +23,8 @@ from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import Run, outcome_of, run_of
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.machine import Machine
+from umi_sim.target.umi import UmiTarget, memory_of
 
 HIDDEN: Final = ("config", "memory", "surroundings")  # of the oracle: what is told elsewhere already
 
@@ -63,14 +64,14 @@ class Watcher(Inspector):
         self.begins: Callable[[], None] = lambda: None
         self.ends: Callable[[], None] = lambda: None
 
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+    def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         self.begins()
-        super().stepping(agent, memory, value, reading_ms)
+        super().stepping(agent, machine, value, reading_ms)
 
     def stepped(
-        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+        self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
-        super().stepped(agent, memory, storage, value, effects)
+        super().stepped(agent, machine, storage, value, effects)
         self.ends()
 
 
@@ -86,7 +87,7 @@ class Playback(Data):
         """The run before its first step; the bug that its memory has is there until the block ends."""
         with planted(self.config.planted, BUILT_IN) as registry:
             watcher = Watcher(self.config)
-            live = run_of(self.config, self.items, watcher, registry=registry)
+            live = run_of(self.config, self.items, watcher, target=UmiTarget(self.config, registry))
             live.world.trace = Trace(keep_all=True)
             yield live, watcher
 
@@ -167,12 +168,13 @@ def look(live: Run, path: str = "") -> Tree:
 def roots(live: Run) -> dict[str, object]:
     """What paths begin with."""
     world = live.world
-    memories = {name: agent.memory.state if agent.memory else None for name, agent in world.agents.items()}
+    memories = {name: memory_of(agent.machine) for name, agent in world.agents.items()}
+    states = {name: memory and memory.state for name, memory in memories.items()}
     clocks = {name: agent.clock.reading(world.now_ms) for name, agent in world.agents.items()}
     flying = {name: dict(agent.in_flight) for name, agent in world.agents.items()}
     now = {"now_ms": world.now_ms, "clocks": clocks, "in_flight": flying, "is_healed": world.is_healed}
     oracle = {name: part for name, part in parts_of(live.inspector.oracle) if name not in HIDDEN}
-    whole = {"memory": memories, "storage": world.services.storage, "oracle": oracle}
+    whole = {"memory": states, "storage": world.services.storage, "oracle": oracle}
     return {**whole, "world": now, "config": live.config}
 
 

@@ -21,6 +21,7 @@ from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.scenario.action_set import Alphabet, Known
+from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent, must_be_quiet
 from umi_sim.world.world import World
 
@@ -120,7 +121,7 @@ class Explored(World):
 def first_world(config: RunConfig, registry: Registry) -> Explored:
     """The world in which every list begins: each agent has recovered, and nothing is under way."""
     inspector = Inspector(config)
-    world = Explored(config, Hand(), inspector, registry)
+    world = Explored(config, Hand(), inspector, UmiTarget(config, registry))
     world.trace = Untraced()
     inspector.oracle.surroundings.world_ms = world.read_now
     world.begin()
@@ -146,7 +147,7 @@ def inspector_of(world: Explored) -> Inspector:
 def letters(world: Explored, alphabet: Alphabet) -> Iterator[Letter]:
     """Every letter that can be played here, without the ways of faults."""
     for agent in world.agents.values():
-        if agent.memory is None:
+        if agent.machine is None:
             continue
         if len(agent.in_flight) < world.config.in_flight_max:
             for number, (_, args) in enumerate(alphabet.requests):
@@ -182,7 +183,7 @@ def deadlines(world: Explored, agent: Agent) -> list[int]:
     oracle = inspector_of(world).oracle
     newest = [session.versions[session.must] for session in oracle.sessions.sessions.values()]
     at_rest = [entry[1] for saved in newest for entry in saved[0].twin.entries.values()]
-    wanted = agent.memory.deadline_ms() if agent.memory else None
+    wanted = agent.machine.deadline_ms() if agent.machine else None
     return [*oracle.expiries(agent.name), *at_rest, *([] if wanted is None else [wanted])]
 
 
@@ -237,7 +238,7 @@ def play(world: Explored, letter: Letter, alphabet: Alphabet) -> None:
 
 def crash_way(agent: Agent) -> Way:
     """A crash strikes before the request that comes with it is heard."""
-    is_recovering = agent.memory is not None and agent.memory.state.phase == "recovering"
+    is_recovering = agent.machine is not None and agent.machine.is_recovering
     return Way((CrashAgain if is_recovering else Crash).name, 0)
 
 

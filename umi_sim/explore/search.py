@@ -169,8 +169,8 @@ class Search(ABC):
         inspector, storage = inspector_of(world), world.services.storage
         try:
             for agent in world.agents.values():
-                if agent.memory is not None:
-                    inspector.check(agent.memory, storage)
+                if agent.machine is not None:
+                    inspector.check(agent.machine, storage)
             if self.alphabet.finish:
                 finish(fork(world))
         except Exception as why:

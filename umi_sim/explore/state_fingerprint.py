@@ -36,6 +36,7 @@ from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.scenario.action_set import Alphabet, Known
 from umi_sim.services.calls import Call, Flush, Services
 from umi_sim.services.storage import Kept, SimStorage
+from umi_sim.target.umi import memory_of
 from umi_sim.world.agent import Agent
 
 Plain = Any
@@ -130,7 +131,8 @@ class Writer:
         model = inspector_of(self.world).oracle.agents[agent.name]
         self.tick = model.archive.context.tick
         down = None if agent.restart_ms is None else agent.restart_ms - self.now_ms
-        state = None if agent.memory is None else self.put(agent.memory.state)
+        memory = memory_of(agent.machine)
+        state = None if memory is None else self.put(memory.state)
         clock = [self.reading_ms - self.base_ms, agent.clock.num, agent.clock.den]
         return [state, clock, down, agent.spin_count, self.put(agent.in_flight), self.put(model)]
 

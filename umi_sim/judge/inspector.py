@@ -1,4 +1,4 @@
-"""The inspector of a run: the oracle from outside and the invariants from inside, in one judge.
+"""The inspector of a run: the oracle from outside and, of Umi's own memory, the invariants from inside.
 
 Cheap rules run after every step; full ones at every CHECK_EVERY-th step, and when the runner asks. Each
 raises Broken with the readable name of the first rule that does not hold. A rule that is off ends the check
@@ -6,7 +6,7 @@ in which it is broken, and nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from functools import wraps
 from typing import Final, ParamSpec
 
@@ -20,7 +20,6 @@ from umi_core.invariants import (
     check_tables,
 )
 from umi_core.invariants.broken import Broken
-from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Effect, Reply
 from umi_core.messages.requests import is_working
@@ -31,6 +30,8 @@ from umi_sim.judge.oracle.readings import check_reading
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.machine import Machine
+from umi_sim.target.umi import memory_of
 
 P = ParamSpec("P")
 
@@ -87,9 +88,12 @@ class Inspector:
 
             check(life, self.oracle.config.equivalences, self.compared)
 
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+    def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         """Before a step. A working request that meets no operation can change the working tier alone."""
         self._replies.clear()
+        memory = memory_of(machine)
+        if memory is None:
+            return
         if self._lives is not None:
             self._reading_ms = reading_ms
             if memory.state.phase == "new":
@@ -98,10 +102,13 @@ class Inspector:
         self._before = None if is_lone else before_step(memory.state)
 
     def stepped(
-        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+        self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
+        memory = memory_of(machine)
+        if memory is None:
+            return
         if self._lives is not None:
-            self._lives.stepped(agent, memory, self._reading_ms, value, effects)
+            self._lives.stepped(agent, memory, self._reading_ms, value, tuple(effects))
         self._count += 1
         before = self._before
         if before is not None:
@@ -113,10 +120,13 @@ class Inspector:
         if before is not None and before.phase == "recovering" != memory.state.phase:
             check_recovered(storage, memory.state)
         if self._count % CHECK_EVERY == 0:
-            self.check(memory, storage)
+            self.check(machine, storage)
 
-    def check(self, memory: Memory, storage: SimStorage) -> None:
-        """Every rule, over everything."""
+    def check(self, machine: Machine, storage: SimStorage) -> None:
+        """Every rule, over everything; what goes on inside another's store nobody can see."""
+        memory = memory_of(machine)
+        if memory is None:
+            return
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))

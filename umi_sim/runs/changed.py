@@ -5,15 +5,17 @@ Law 2. Tiers and counters first, then operations: what a user knows before what 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_sim.judge.inspector import Inspector
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.state_tree import Change, Tree, changes, tree_at
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.machine import Machine
+from umi_sim.target.umi import memory_of
 
 STEP_COUNT: Final = 8
 RANKS: Final = ("tiers", "counters", "phase", "epoch", "operations")
@@ -29,30 +31,30 @@ class Changed(Inspector):
         super().__init__(config)
         self._failing_step = failing_step
         self._step = 0
-        self._around: tuple[Memory, bytes] | None = None
-        self._kept: list[tuple[int, str, Memory, Tree, Tree | None]] = []
+        self._around: tuple[Machine, bytes] | None = None
+        self._kept: list[tuple[int, str, Machine, Tree, Tree | None]] = []
 
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+    def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
         self._step += 1
         if self._failing_step - STEP_COUNT < self._step <= self._failing_step:
-            known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is memory)
-            self._kept.append((self._step, agent, memory, next(known, None) or tree_at(memory.state), None))
+            known = (after for _, _, stepped, _, after in reversed(self._kept) if stepped is machine)
+            self._kept.append((self._step, agent, machine, next(known, None) or state_of(machine), None))
         if self._step == self._failing_step:
-            self._around = memory, memory.digest()
-        super().stepping(agent, memory, value, reading_ms)
+            self._around = machine, machine.digest()
+        super().stepping(agent, machine, value, reading_ms)
 
     def stepped(
-        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+        self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
-        super().stepped(agent, memory, storage, value, effects)
+        super().stepped(agent, machine, storage, value, effects)
         if self._kept and self._kept[-1][0] == self._step:
             step, _, _, before, _ = self._kept[-1]
-            self._kept[-1] = (step, agent, memory, before, tree_at(memory.state))
+            self._kept[-1] = (step, agent, machine, before, state_of(machine))
 
     def told(self) -> tuple[str, ...]:
         """The step, and what it changed, the most telling first; nothing if nothing changed lately."""
-        for step, agent, memory, before, after in reversed(self._kept):
-            found = changes(before, tree_at(memory.state) if after is None else after)
+        for step, agent, machine, before, after in reversed(self._kept):
+            found = changes(before, state_of(machine) if after is None else after)
             telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]
             if telling:
                 where = "" if len(self.oracle.config.agents) == 1 else f" in {agent}"
@@ -63,9 +65,9 @@ class Changed(Inspector):
         """Digests of the memory before and after the step that failed, in hex."""
         if self._around is None:
             return "", ""
-        memory, before = self._around
+        machine, before = self._around
         try:
-            return before.hex(), memory.digest().hex()
+            return before.hex(), machine.digest().hex()
         except Exception:  # a step that crashed may leave what cannot be encoded
             return before.hex(), ""
 
@@ -73,3 +75,9 @@ class Changed(Inspector):
 def rank(change: Change) -> int:
     root = change.path.split(".")[0]
     return RANKS.index(root) if root in RANKS else len(RANKS)
+
+
+def state_of(machine: Machine) -> Tree:
+    """The state of a memory as a tree; of another's store nothing can be seen."""
+    memory = memory_of(machine)
+    return tree_at(memory.state if memory else {})

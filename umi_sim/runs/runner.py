@@ -7,10 +7,9 @@ must change nothing, two restarts that nobody may notice, and the audit again.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from types import TracebackType
 from typing import Final
 
 import attrs
@@ -27,15 +26,17 @@ from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
 from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
-from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.items import Args, Item
 from umi_sim.record.recorded_replies import Said
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
-from umi_sim.record.verdict import Event, Failure, FailureKind, Verdict
+from umi_sim.record.verdict import Event, Failure, Verdict
+from umi_sim.runs.blame import crash_of, failure_of
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.machine import Target
+from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
 from umi_sim.world.world import OutOfSteps, World
@@ -65,8 +66,8 @@ class Known(Owner):
 
     def deadlines(self, agent: str) -> Sequence[int]:
         assert self.world is not None
-        memory = self.world.agents[agent].memory
-        deadline_ms = memory.deadline_ms() if memory else None
+        machine = self.world.agents[agent].machine
+        deadline_ms = machine.deadline_ms() if machine else None
         return (*self.inspector.oracle.expiries(agent), *(() if deadline_ms is None else (deadline_ms,)))
 
     def lapses(self, agent: str) -> Sequence[int]:
@@ -145,7 +146,8 @@ class Run(Owner):
     def drain(self) -> None:
         """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
-        for agent in self.world.agents.values():
+        scanned = self.world.agents.values() if "rebalance" in self.world.target.requests else ()
+        for agent in scanned:
             scans = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_COUNT_MAX))
             told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
             self.demand(any(map(is_settled, scans)), "repaired-after-heal", told)
@@ -155,36 +157,41 @@ class Run(Owner):
     def must_rest(self) -> None:
         """Nobody wants to be stepped; only what storage has lied about may be written again and again."""
         for agent in self.world.agents.values():
-            due_ms = agent.memory.deadline_ms() if agent.memory else None
+            due_ms = agent.machine.deadline_ms() if agent.machine else None
             is_at_rest = due_ms is None or self.world.services.atlas.losses
             told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
             self.demand(is_at_rest, "repaired-after-heal", told, "never", f"at {due_ms}")
 
     def check_all(self) -> None:
         for agent in self.world.agents.values():
-            if agent.memory is not None:
-                self.inspector.check(agent.memory, self.world.services.storage)
+            if agent.machine is not None:
+                self.inspector.check(agent.machine, self.world.services.storage)
 
     def audit(self) -> None:
         """Read everything back; the oracle judges each reply."""
         for agent in self.world.agents.values():
-            for name, args in LASTING + self.inspector.oracle.audit(agent.name):
+            for name, args in self.reads(agent):
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
             self.audit_reserved(agent)
         for agent in self.world.agents.values():
             self.audit_sessions(agent)
 
+    def reads(self, agent: Agent) -> Iterator[tuple[str, Args]]:
+        """The requests that read everything back that lasts, as far as the target serves them."""
+        reads = LASTING + self.inspector.oracle.audit(agent.name)
+        return ((name, args) for name, args in reads if name in self.world.target.requests)
+
     def audit_reserved(self, agent: Agent) -> None:
         """What the reserved keys tell of the session that is open."""
-        for key in RESERVED:
+        for key in RESERVED if "load_session" in self.world.target.requests else ():
             self.ask(agent, "audit", "get", {"key": key})
 
     def read_lasting(self) -> dict[str, object]:
         """What reads say that leave no trace, by agent and request."""
         said: dict[str, object] = {}
         for agent in self.world.agents.values():
-            for name, args in LASTING + self.inspector.oracle.audit(agent.name):
+            for name, args in self.reads(agent):
                 if name != "recall":
                     said[f"{agent.name} {name} {dict(args)}"] = self.ask(agent, "audit", name, args).outcome
         return said
@@ -251,22 +258,34 @@ def is_settled(reply: Reply) -> bool:
 # One run, from outside.
 
 
-def run(config: RunConfig, items: Sequence[Item] | None = None, *, said: Sequence[Said] = ()) -> Verdict:
+TargetOf = Callable[[RunConfig, Registry], Target]
+
+
+def run(
+    config: RunConfig,
+    items: Sequence[Item] | None = None,
+    *,
+    said: Sequence[Said] = (),
+    target_of: TargetOf = UmiTarget,
+) -> Verdict:
     """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
 
-    `said` are answers of the model that are given again wherever event and task agree.
+    `said` are answers of the model that are given again wherever event and task agree. `target_of` makes what
+    is tested, anew for each life. Raises what the simulator itself raised, which is no failure of a target.
     """
-    verdict, _ = run_once(config, items, said=said)
-    return verdict if verdict.failure is None else told(verdict, said=said)
+    verdict, _ = run_once(config, items, said=said, target_of=target_of)
+    return verdict if verdict.failure is None else told(verdict, said=said, target_of=target_of)
 
 
-def told(verdict: Verdict, *, said: Sequence[Said] = ()) -> Verdict:
+def told(verdict: Verdict, *, said: Sequence[Said] = (), target_of: TargetOf = UmiTarget) -> Verdict:
     """A failure, lived again: with its last events, what its step changed, and digests around that step."""
     from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
 
     assert verdict.failure is not None
     seen = Changed(verdict.config, verdict.failure.step)
-    again, _ = run_once(verdict.config, verdict.items, keep_story=True, inspector=seen, said=said)
+    again, _ = run_once(
+        verdict.config, verdict.items, keep_story=True, inspector=seen, said=said, target_of=target_of
+    )
     before, after = seen.around()
     return attrs.evolve(verdict, tail=again.tail, changed=seen.told(), before=before, after=after)
 
@@ -286,6 +305,7 @@ def run_once(
     healed_step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
     said: Sequence[Said] = (),
+    target_of: TargetOf = UmiTarget,
 ) -> tuple[Verdict, Trace]:
     """One life; `inspector`: not a plain one.
 
@@ -293,7 +313,8 @@ def run_once(
     """
     inspector = inspector or Inspector(config)
     with tables(config.planted) as registry, observed(inspector.judged):
-        live = run_of(config, items, inspector, registry=registry, keep_story=keep_story)
+        target = target_of(config, registry)
+        live = run_of(config, items, inspector, target=target, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)
         live.world.step_max, live.healed_step_max = step_max, healed_step_max
@@ -319,10 +340,13 @@ def run_of(
     items: Sequence[Item] | SourceOf | None,
     inspector: Inspector,
     *,
-    registry: Registry = BUILT_IN,
+    target: Target | None = None,
     keep_story: bool = False,
 ) -> Run:
-    """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own."""
+    """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own.
+
+    `target`: what is tested, not Umi's own memory as it comes.
+    """
     known = Known(inspector)
     if items is None:
         from umi_sim.world.generator import Generator  # a replay needs none of its tables
@@ -330,7 +354,7 @@ def run_of(
         source: Source = Generator(config, known)
     else:
         source = items(known) if callable(items) else Replay(items)
-    world = known.world = World(config, source, inspector, registry, keep_story)
+    world = known.world = World(config, source, inspector, target or UmiTarget(config), keep_story)
     inspector.oracle.meet(lambda: world.now_ms, world.services)
     return Run(config, world, source, inspector)
 
@@ -341,46 +365,10 @@ def outcome_of(live: Run) -> Failure | None:
         live.world.begin()
         live.live()
     except (Broken, OutOfSteps) as broken:
-        return failure_of(live, broken)
+        return failure_of(live.world, broken)
     except Exception as raised:
-        return crash_of(live, raised)
+        return crash_of(live.world, raised)
     return None
-
-
-def failure_of(live: Run, broken: Broken | OutOfSteps) -> Failure:
-    world = live.world
-    where = (world.step_count, world.now_ms, world.item)
-    if isinstance(broken, OutOfSteps):
-        return Failure("timeout", "progress", id_of("progress"), *where, str(broken))
-    kind: FailureKind = "liveness" if broken.rule in LIVENESS else "safety"
-    told = (broken.message, broken.expected, broken.got)
-    return Failure(kind, broken.rule, id_of(broken.rule), *where, *told)
-
-
-LIVENESS: Final = ("progress", "second-drain-empty", "repaired-after-heal")
-
-
-def crash_of(live: Run, raised: Exception) -> Failure:
-    """An exception out of a step, or out of ourselves; the frame says whose it was."""
-    import traceback  # hardly a run needs it
-
-    world = live.world
-    frame = innermost(raised.__traceback__)
-    text = f"{type(raised).__name__}: {raised}"[:300]
-    told = "".join(traceback.format_exception(raised))
-    where = (world.step_count, world.now_ms, world.item)
-    return Failure("crash", "crash", "crash", *where, text, frame=frame, traceback=told)
-
-
-def innermost(tb: TracebackType | None) -> str:
-    """Module and qualified name of the innermost function of the target."""
-    frame = ""
-    while tb is not None:
-        code, module = tb.tb_frame.f_code, tb.tb_frame.f_globals.get("__name__", "")
-        if str(module).startswith("umi_core") or not frame:
-            frame = f"{module}.{code.co_qualname}"
-        tb = tb.tb_next
-    return frame
 
 
 def verdict_of(live: Run, failure: Failure | None) -> Verdict:

@@ -46,6 +46,8 @@ from umi_sim.runs.runner import outcome_of, run_of
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.machine import Machine
+from umi_sim.target.umi import UmiTarget, memory_of
 
 P = ParamSpec("P")
 PROBES: Final[tuple[Request, ...]] = (
@@ -132,7 +134,9 @@ class Listener(Inspector):
 
         return judged
 
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None:
+    def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None:
+        memory = memory_of(machine)
+        assert memory is not None
         if memory.state.phase == "new":
             life_count = sum(life.agent == agent for life in self.lives)
             life = Life(agent, life_count + 1, memory.state.scope, memory.state.config)
@@ -140,7 +144,7 @@ class Listener(Inspector):
             self.lives.append(life)
         self._current[agent].inputs.append(Input(self._place, reading_ms, value))
         self._place += 1
-        super().stepping(agent, memory, value, reading_ms)
+        super().stepping(agent, machine, value, reading_ms)
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         with self._judging():
@@ -153,11 +157,11 @@ class Listener(Inspector):
         self.is_judging = False
 
     def stepped(
-        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+        self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
-        self._current[agent].effects.append(effects)
+        self._current[agent].effects.append(tuple(effects))
         with self._judging():
-            super().stepped(agent, memory, storage, value, effects)
+            super().stepped(agent, machine, storage, value, effects)
 
     def crashed(self, agent: str) -> None:
         with self._judging():
@@ -167,9 +171,9 @@ class Listener(Inspector):
         with self._judging():
             super().life_over(agent)
 
-    def check(self, memory: Memory, storage: SimStorage) -> None:
+    def check(self, machine: Machine, storage: SimStorage) -> None:
         with self._judging():
-            super().check(memory, storage)
+            super().check(machine, storage)
 
 
 # What the memories of a run were told, and what they should have done.
@@ -216,7 +220,8 @@ def listened(seed: SeedFile, *, is_deaf: bool = False) -> tuple[Listener, Failur
     """The run again, with somebody who notes it; how it failed."""
     listener = Listener(seed.config, is_deaf=is_deaf)
     with planted(seed.config.planted, BUILT_IN) as registry:
-        failure = outcome_of(run_of(seed.config, seed.items, listener, registry=registry))
+        target = UmiTarget(seed.config, registry)
+        failure = outcome_of(run_of(seed.config, seed.items, listener, target=target))
     return listener, failure
 
 

@@ -38,10 +38,12 @@ from umi_sim.record.items import ClockMove, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.runs import corpus
-from umi_sim.runs.runner import Known, crash_of, failure_of, run, run_of, verdict_of
+from umi_sim.runs.blame import crash_of, failure_of
+from umi_sim.runs.runner import Known, run, run_of, verdict_of
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
+from umi_sim.target.umi import UmiTarget
 from umi_sim.workload import pools
 from umi_sim.workload.users import ids_of_cast
 from umi_sim.world.world import OutOfSteps
@@ -133,7 +135,8 @@ class MemoryMachine(RuleBasedStateMachine):
         self.inspector = Listener(self.config)
         self.planting = planted(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
-        self.run_ = run_of(self.config, self.give_source, self.inspector, registry=registry)
+        target = UmiTarget(self.config, registry)
+        self.run_ = run_of(self.config, self.give_source, self.inspector, target=target)
         self.world = self.run_.world
         self.landing_ms: int | None = None
         self.has_failed = False
@@ -223,9 +226,9 @@ def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:
     try:
         act()
     except (Broken, OutOfSteps) as broken:
-        return failure_of(self.run_, broken)
+        return failure_of(self.world, broken)
     except Exception as raised:
-        return crash_of(self.run_, raised)
+        return crash_of(self.world, raised)
     return None
 
 

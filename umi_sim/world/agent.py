@@ -1,6 +1,6 @@
 """Agents of a world, what is on its way between them and the services, and who watches.
 
-An agent is one memory with its clock and what it is about to do. While it is down it has no memory; while it
+An agent is one machine with its clock and what it is about to do. While it is down it has none; while it
 pauses nothing reaches it.
 """
 
@@ -12,7 +12,6 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import Broken
-from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value
 from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import Request
@@ -23,6 +22,7 @@ from umi_sim.record.items import ClockMove, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.machine import Machine
 
 
 class Judge(Protocol):
@@ -34,20 +34,20 @@ class Judge(Protocol):
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None: ...
     def crashed(self, agent: str) -> None: ...
     def wiped(self) -> None: ...
-    def stepping(self, agent: str, memory: Memory, value: Value, reading_ms: int) -> None: ...
+    def stepping(self, agent: str, machine: Machine, value: Value, reading_ms: int) -> None: ...
     def stepped(
-        self, agent: str, memory: Memory, storage: SimStorage, value: Value, effects: tuple[Effect, ...]
+        self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None: ...
 
 
 @attrs.define
 class Agent(Owner):
-    """One memory with its clock and what it is about to do. `held`: what came while it paused."""
+    """One machine with its clock and what it is about to do. `held`: what came while it paused."""
 
     name: str
     config: AgentConfig
     clock: SimClock
-    memory: Memory | None = None
+    machine: Machine | None = None
     life: int = 0
     wake_ms: int | None = None
     pending: deque[Op | ClockMove] = attrs.field(factory=deque)
@@ -55,7 +55,6 @@ class Agent(Owner):
     wake_count: int = 0
     spin_count: int = 0
     restart_ms: int | None = None
-    entry_count_max: int | None = None  # of core, in this life; None: as the configuration says
     resume_ms: int | None = None
     is_clock_held: bool = False
     window: Window = attrs.field(factory=Window)
@@ -65,16 +64,11 @@ class Agent(Owner):
         """No operation is left; the end of a clock's window may be."""
         pending = self.pending
         is_busy = pending and (pending[0].__class__ is Op or any(item.__class__ is Op for item in pending))
-        return self.memory is not None and not is_busy
+        return self.machine is not None and not is_busy
 
     def awaits(self, answer: Answer, reading_ms: int) -> bool:
-        """Whether its memory will take an answer: it waits for it, and does not give up in the same step."""
-        if self.memory is None:
-            return False
-        state = self.memory.state
-        number = state.waiting.get(answer.request_id)
-        due_ms = None if number is None else state.operations[number].due_ms
-        return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
+        """Whether it is up and will take an answer."""
+        return self.machine is not None and self.machine.awaits(answer.request_id, reading_ms)
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """In order of their times, then of the record."""
@@ -119,10 +113,9 @@ class Message(Data):
 
 
 def is_busy(agent: Agent) -> bool:
-    if agent.pending or agent.in_flight or agent.memory is None or agent.resume_ms is not None:
+    if agent.pending or agent.in_flight or agent.machine is None or agent.resume_ms is not None:
         return True
-    state = agent.memory.state
-    return bool(state.operations) or state.phase == "recovering"
+    return agent.machine.is_working
 
 
 def must_be_quiet(agents: Iterable[Agent]) -> None:
@@ -133,14 +126,13 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
         if agent.in_flight:
             op_id, name = next(iter(agent.in_flight.items()))
             raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
-        if agent.memory is not None and agent.memory.state.operations:
-            stuck = next(iter(agent.memory.state.operations.values()))
-            raise Broken("progress", f"{stuck.workflow} of {agent.name} waits, and nothing could answer it")
+        if agent.machine is not None and (stuck := next(agent.machine.running(), None)):
+            raise Broken("progress", f"{stuck} of {agent.name} waits, and nothing could answer it")
 
 
 def wake_name(agent: Agent) -> str:
     """What the next wake-up of an agent is called; a restart and the end of a pause are none."""
-    if agent.memory is None:
+    if agent.machine is None:
         return f"{agent.name}/start#{agent.life + 1}"
     return (
         f"{agent.name}/resume" if agent.resume_ms is not None else f"{agent.name}/wake#{agent.wake_count + 1}"

@@ -16,10 +16,8 @@ from typing import Any, Final, Protocol
 import attrs
 
 from umi_core.data import Owner
-from umi_core.memory import Memory
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import Asked, Commit
-from umi_core.state import Operation
 from umi_sim.faults.network import Passage, Trip, Trips
 from umi_sim.faults.service import Arrival
 from umi_sim.faults.window import Window
@@ -28,6 +26,7 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import effect_fields, short
 from umi_sim.services.calls import DOUBTS, Call, Flush, Handled, Later, Services
+from umi_sim.target.machine import Machine, Origin, Target
 from umi_sim.world.agent import Agent, Message, Tally
 from umi_sim.world.source import At, Source, names_group
 
@@ -43,6 +42,7 @@ class Around(Protocol):
 
     config: RunConfig
     source: Source
+    target: Target
     trace: Trace
     tally: Tally
     services: Services
@@ -136,6 +136,11 @@ class Network(Owner):
         heappush(self.queue, entry)
         return entry
 
+    def commits_of(self, agent: str) -> Iterator[Commit]:
+        """The commits of an agent that are on their way to storage, or back."""
+        effects = (message.call.effect for _, _, message in self.queue if message.call.agent == agent)
+        return (effect for effect in effects if isinstance(effect, Commit))
+
     def heal(self) -> None:
         """From now on nothing is slow; what a link held is due."""
         self.links.heal()
@@ -174,27 +179,26 @@ class Network(Owner):
 
     # On the way up.
 
-    def send(self, agent: Agent, memory: Memory, effect: Asked) -> None:
+    def send(self, agent: Agent, machine: Machine, effect: Asked) -> None:
         """Name the effect and put it on its way."""
-        operation = memory.state.operations[memory.state.waiting[effect.request_id]]
-        step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
-        owner = self.owner_of(agent, operation)
+        origin = machine.origin_of(effect)
+        owner, workflow, step = self.owner_of(agent, origin), origin.workflow, origin.step
         place = f"{owner}/{step}"
         self.names[place] += 1
         event = f"{place}#{self.names[place]}"
         self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
         if self.world.keep_story:
             self.world.tell(event, short(effect))
-        call = Call(event, agent.name, agent.life, owner, operation.workflow, step, effect, self.world.now_ms)
+        call = Call(event, agent.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
         self.carry(Message(event, call, UP))
 
-    def owner_of(self, agent: Agent, operation: Operation) -> str:
+    def owner_of(self, agent: Agent, origin: Origin) -> str:
         """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
-        if operation.op_id is not None:
-            return str(operation.op_id)
-        key = (agent.name, agent.life, operation.number)
+        if origin.op_id is not None:
+            return origin.op_id
+        key = (agent.name, agent.life, origin.number)
         if key not in self.owners:
-            kind = f"{agent.name}:{operation.workflow}"
+            kind = f"{agent.name}:{origin.workflow}"
             self.names[kind] += 1
             self.owners[key] = f"{kind}:{self.names[kind]}"
         return self.owners[key]

@@ -17,15 +17,10 @@ from typing import Any, Final
 import attrs
 
 from umi_core.codec import plain_parts
-from umi_core.config import Config
 from umi_core.data import Owner
-from umi_core.engine.registry import Registry
 from umi_core.invariants.broken import demand
-from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Reply
-from umi_core.messages.requests import REQUESTS
-from umi_core.workflows import BUILT_IN
 from umi_sim.faults.declaration import args_maker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
@@ -35,6 +30,7 @@ from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, shown_args
 from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
+from umi_sim.target.machine import Machine, Stored, Target
 from umi_sim.world import clock_moves, crashes
 from umi_sim.world.agent import (
     Agent,
@@ -47,7 +43,6 @@ from umi_sim.world.agent import (
     wake_name,
 )
 from umi_sim.world.network import Entry, Network
-from umi_sim.world.revisions import Revisions
 from umi_sim.world.source import At, Source, names_group
 
 STATE_EVERY: Final = 16
@@ -71,14 +66,13 @@ class World(Owner):
     config: RunConfig
     source: Source
     judge: Judge
-    registry: Registry = BUILT_IN
+    target: Target
     keep_story: bool = False
     agents: dict[str, Agent] = attrs.field(init=False, factory=dict)
     lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
     network: Network = attrs.field(init=False)
-    revisions: Revisions = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
@@ -91,11 +85,8 @@ class World(Owner):
 
     def __attrs_post_init__(self) -> None:
         config = self.config
-        self.revisions = Revisions(config.revise_every)
         self.may_crash = names_group("agent", config, self.source)
-        dims = Config.of(config.memory).embedding_dims
-        memories = {agent.name: dims for agent in config.agents}
-        self.services = Services(memories, config.capacity_bytes, config.loss_max)
+        self.services = self.target.services()
         self.services.on_wipe = self.crash_all
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
@@ -132,7 +123,7 @@ class World(Owner):
         is_alone = not self.network.queue and len(self.agents) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
             return False
-        if agent.memory is None or agent.resume_ms is not None:
+        if agent.machine is None or agent.resume_ms is not None:
             return False
         self.set_time(max(agent.pending[0].at_ms, self.now_ms))
         self.deliver_item(agent)
@@ -188,7 +179,7 @@ class World(Owner):
 
     def wake_at(self, agent: Agent, is_awake: bool) -> int | None:
         """When the agent is woken, restarted or goes on; a world at rest wakes nobody for background work."""
-        if agent.memory is None:
+        if agent.machine is None:
             return agent.restart_ms
         if agent.resume_ms is not None:
             return agent.resume_ms
@@ -219,7 +210,7 @@ class World(Owner):
     def deliver_op(self, agent: Agent, op: Op) -> None:
         if self.may_crash and self.is_struck(agent, op.id) and agent.resume_ms is not None:
             agent.held.append(op)
-        elif agent.memory is None:
+        elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         else:
             self.revise(op.id)
@@ -230,8 +221,8 @@ class World(Owner):
         self.trace.add(Tag.SKIPPED, item_id, why)
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
-        """Hand a request to the memory."""
-        request = REQUESTS[name](op_id, **args)
+        """Hand a request to the machine."""
+        request = self.target.request(name, op_id, args)
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name
@@ -242,7 +233,7 @@ class World(Owner):
         self.give(agent, request, reading_ms)
 
     def deliver_wake(self, agent: Agent) -> None:
-        if agent.memory is None:
+        if agent.machine is None:
             self.start(agent)
             return
         if agent.resume_ms is not None:
@@ -251,13 +242,14 @@ class World(Owner):
         agent.wake_count += 1
         event = f"{agent.name}/wake#{agent.wake_count}"
         if not self.is_struck(agent, event):
-            self.wake(agent, agent.memory, event)
+            self.wake(agent, agent.machine, event)
 
-    def wake(self, agent: Agent, memory: Memory, event: str) -> None:
-        reading_ms, before_ms = agent.clock.reading(self.now_ms), memory.deadline_ms()
+    def wake(self, agent: Agent, machine: Machine, event: str) -> None:
+        reading_ms, before_ms = agent.clock.reading(self.now_ms), machine.deadline_ms()
         self.trace.add(STEP, agent.name, reading_ms, "Wake", event)
         self.judge.woken(agent.name, reading_ms)
-        is_spin = self.give(agent, Wake(), reading_ms) == 0 and memory.deadline_ms() == before_ms
+        is_idle = self.give(agent, Wake(), reading_ms) == 0 and machine.deadline_ms() == before_ms
+        is_spin = is_idle and before_ms is not None
         agent.spin_count = agent.spin_count + 1 if is_spin else 0
         told = f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing"
         demand(agent.spin_count < SPIN_MAX, "progress", told)
@@ -274,8 +266,7 @@ class World(Owner):
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
         agent = self.agents[call.agent]
-        memory = agent.memory
-        if memory is None or agent.life != call.life:
+        if agent.machine is None or agent.life != call.life:
             return
         if agent.resume_ms is not None or self.is_struck(agent, event):
             if agent.resume_ms is not None:
@@ -295,37 +286,40 @@ class World(Owner):
     # Steps and effects.
 
     def give(self, agent: Agent, value: Value, reading_ms: int) -> int:
-        """Step a memory and send what it asks; how many effects there were."""
-        memory = agent.memory
-        assert memory is not None
+        """Step a machine and send what it asks; how many effects there were."""
+        machine = agent.machine
+        assert machine is not None
         self.step_count += 1
-        self.judge.stepping(agent.name, memory, value, reading_ms)
-        effects = memory.step(reading_ms, value)
+        self.judge.stepping(agent.name, machine, value, reading_ms)
+        effects = machine.step(reading_ms, value)
         for effect in effects:
             if isinstance(effect, Reply):
                 self.reply(agent, effect, reading_ms)
             else:
-                self.network.send(agent, memory, effect)
-        if memory.marks:
-            self.tally.marks.update(memory.marks)
-        self.judge.stepped(agent.name, memory, self.services.storage, value, effects)
-        self.set_alarm(agent, memory)
+                self.network.send(agent, machine, effect)
+        if machine.marks:
+            self.tally.marks.update(machine.marks)
+        self.judge.stepped(agent.name, machine, self.services.storage, value, effects)
+        self.set_alarm(agent, machine)
         if self.step_count % STATE_EVERY == 0:
-            self.trace.add(STATE, agent.name, digest := memory.digest())
-            if memory.state.operations and self.step_count % RESTORE_EVERY == 0:
-                self.restore(agent, memory, digest)
+            self.trace.add(STATE, agent.name, digest := machine.digest())
+            if self.step_count % RESTORE_EVERY == 0:
+                self.restore(agent, machine, digest)
         return len(effects)
 
-    def set_alarm(self, agent: Agent, memory: Memory) -> None:
-        deadline_ms = memory.deadline_ms()
+    def set_alarm(self, agent: Agent, machine: Machine) -> None:
+        deadline_ms = machine.deadline_ms()
         agent.wake_ms = None if deadline_ms is None else agent.clock.world_at(deadline_ms, self.now_ms)
 
-    def restore(self, agent: Agent, memory: Memory, digest: bytes) -> None:
+    def restore(self, agent: Agent, machine: Machine, digest: bytes) -> None:
         """Go on with a copy made from bytes: nobody may notice, operations in flight included."""
-        agent.memory = Memory.restore(memory.snapshot(), self.registry)
+        copy = machine.copied()
+        if copy is None:
+            return
+        agent.machine = copy
         if (rule := "copied-state-continues") not in self.config.off:
             told = f"{agent.name} restored from its snapshot is another memory"
-            demand(agent.memory.digest() == digest, rule, told)
+            demand(copy.digest() == digest, rule, told)
 
     def reply(self, agent: Agent, reply: Reply, reading_ms: int) -> None:
         op_id, outcome = str(reply.op_id), reply.outcome
@@ -353,9 +347,9 @@ class World(Owner):
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash or pause before any event that would reach it."""
-        if not self.may_crash or self.is_healed or agent.memory is None:
+        if not self.may_crash or self.is_healed or agent.machine is None:
             return False
-        place = "recovery" if agent.memory.state.phase == "recovering" else "life"
+        place = "recovery" if agent.machine.is_recovering else "life"
         life = partial(crashes.life_of, self, agent, place == "recovery")
         return self.strike(("agent.event", f"agent.event.{place}", event, event), life) is not None
 
@@ -363,8 +357,8 @@ class World(Owner):
         """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
         self.trace.add(Tag.LIFE, "resume", agent.name)
         held = agent.resume(self.now_ms)
-        assert agent.memory is not None
-        self.set_alarm(agent, agent.memory)
+        assert agent.machine is not None
+        self.set_alarm(agent, agent.machine)
         for each in held:
             if isinstance(each, Op):
                 self.deliver_op(agent, each)
@@ -373,30 +367,29 @@ class World(Owner):
 
     def start(self, agent: Agent) -> None:
         """A new life: it recovers from what storage holds."""
-        cores = crashes.cores(agent, self.services.storage, self.network.queue)
-        config = crashes.config_of(agent, self.config.memory, cores)
-        agent.memory = Memory(agent.config.scope, config, self.registry)
+        stored = Stored(self.services, partial(self.network.commits_of, agent.name))
+        agent.machine = self.target.begin(agent.name, agent.config.scope, stored)
         agent.life += 1
         agent.restart_ms = None
         self.trace.add(Tag.LIFE, "start", agent.name)
-        self.wake(agent, agent.memory, f"{agent.name}/start#{agent.life}")
+        self.wake(agent, agent.machine, f"{agent.name}/start#{agent.life}")
 
     def crash(self, agent: Agent, down_ms: int) -> None:
         """Everything volatile is gone; operations in flight will never reply."""
         self.crash_count += 1
         self.trace.add(Tag.LIFE, "crash", agent.name)
         self.tally.excused["crashed"] += len(agent.in_flight)
-        self.tally.marks.update(crashes.marks_of(agent))
+        self.tally.marks.update(crashes.marks_of(agent.machine))
         agent.in_flight.clear()
         agent.resume(self.now_ms)
-        agent.memory = agent.wake_ms = None
+        agent.machine = agent.wake_ms = None
         agent.restart_ms = self.now_ms + down_ms
         self.judge.crashed(agent.name)
 
     def crash_all(self, down_ms: int) -> None:
         """Storage is empty: whoever used it begins anew."""
         for agent in self.agents.values():
-            if agent.memory is not None:
+            if agent.machine is not None:
                 self.crash(agent, down_ms)
         self.judge.wiped()
 
@@ -405,8 +398,8 @@ class World(Owner):
             self.skip(item.id, "landing that is too late or too far", item.move)
             return
         self.trace.add(Tag.CLOCK, agent.name, item.move, agent.clock.reading(self.now_ms))
-        if agent.memory is not None:
-            self.set_alarm(agent, agent.memory)
+        if agent.machine is not None:
+            self.set_alarm(agent, agent.machine)
 
     def free_ms(self, agent: Agent) -> int:
         """How long nothing happens but what this agent's user does."""
@@ -417,15 +410,10 @@ class World(Owner):
 
     def revise(self, op_id: str) -> None:
         """Workflows may change before an op; what is in flight ends on the revision it began with."""
-        registry = self.revisions.reached(op_id, self.registry)
-        if registry is not self.registry:
-            self.registry = registry
+        if self.target.revise(op_id, (it.machine for it in self.agents.values() if it.machine)):
             self.trace.add(Tag.MARK, f"new revisions before {op_id}")
-            for agent in self.agents.values():
-                if agent.memory is not None:
-                    agent.memory.use(registry)
-                if agent.in_flight:
-                    self.tally.marks["revision: under an operation"] += 1
+            busy_count = sum(bool(agent.in_flight) for agent in self.agents.values())
+            self.tally.marks["revision: under an operation"] += busy_count
 
     # Phases.
 
@@ -438,13 +426,13 @@ class World(Owner):
             if agent.resume_ms is not None:
                 self.resume(agent)
             agent.clock.heal(self.now_ms)
-            if agent.memory is None:
+            if agent.machine is None:
                 self.start(agent)
-            assert agent.memory is not None
-            behind_ms = agent.memory.state.seen_ms - agent.clock.reading(self.now_ms)
+            assert agent.machine is not None
+            behind_ms = agent.machine.seen_ms - agent.clock.reading(self.now_ms)
             if behind_ms > 0:
                 agent.clock.jump(self.now_ms, behind_ms)
-            self.set_alarm(agent, agent.memory)
+            self.set_alarm(agent, agent.machine)
 
     def ask(self, agent: Agent, op_id: str, name: str, args: Args, step_max: int) -> None:
         """Issue a request of a phase and run until it is answered."""

@@ -52,7 +52,7 @@ STORE: Final = "umi_sim.judge.invariants"
 JUDGE: Final = "umi_sim.judge.oracle"
 RUNNER: Final = "umi_sim.runs.runner"
 WORLD: Final = "umi_sim.world.world"
-REVISIONS: Final = "umi_sim.world.revisions"
+REVISIONS: Final = "umi_sim.target.revisions"
 TWICE: Final = "umi_sim.judge.equivalences"
 NOBODY: Final = ""
 

@@ -186,7 +186,9 @@ def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
 
 def test_a_long_argument_is_not_cut() -> None:
     text = " ".join(map(str, range(999)))
-    items = (Op("o3", 0, "a", "remember", {"text": text, "turns": (Turn("user", text), "x" * 500)}),)
+    items = (
+        Op("o3", 0, "a", "recall", {"query": text, "turns": (Turn("user", text), Turn("user", "x" * 500))}),
+    )
     lines = report.failed(report.Told(CONFIG, items, FAILURE, "0" * 12, "umi-sim replay x.json"))
     assert as_printed(lines).items == items
 

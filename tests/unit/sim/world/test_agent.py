@@ -1,5 +1,7 @@
 """Goal: an answer counts as heard if and only if the memory takes it."""
 
+from typing import Final
+
 import pytest
 
 from tests.worlds import Pair
@@ -8,33 +10,38 @@ from umi_core.messages.effects import Asked, Commit
 from umi_core.messages.requests import SetBlock
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record.run_config import AgentConfig
+from umi_sim.target.umi import UmiMachine
 from umi_sim.world.agent import Agent
 
+NOW_MS: Final = 0
 
-def waiting() -> tuple[Pair, Agent, Asked]:
+
+def waiting() -> tuple[UmiMachine, Agent, Asked]:
     """A memory whose commit is on its way."""
     pair = Pair()
     pair.step(SetBlock(1, "human", "Alice"))
     pair.until(Commit)
-    agent = Agent("a", AgentConfig("a", pair.scope), SimClock.start(0), pair.memory)
+    machine = UmiMachine.restore(pair.memory.snapshot())
+    assert isinstance(machine, UmiMachine)
+    agent = Agent("a", AgentConfig("a", pair.scope), SimClock.start(0), machine)
     (effect,) = pair.pending
-    return pair, agent, effect
+    return machine, agent, effect
 
 
 @pytest.mark.parametrize(("late_ms", "is_heard"), [(-1, True), (0, False), (1, False)])
 def test_an_answer_in_the_millisecond_of_the_timeout_comes_too_late(late_ms: int, is_heard: bool) -> None:
-    pair, agent, effect = waiting()
-    answer, at_ms = EffectFailed(effect.request_id, "refused"), pair.now_ms + effect.timeout_ms + late_ms
+    machine, agent, effect = waiting()
+    answer, at_ms = EffectFailed(effect.request_id, "refused"), NOW_MS + effect.timeout_ms + late_ms
     assert agent.awaits(answer, at_ms) is is_heard
-    pair.memory.step(at_ms, answer)
-    assert ("late answer" not in pair.memory.marks) is is_heard
+    machine.step(at_ms, answer)
+    assert ("late answer" not in machine.marks) is is_heard
 
 
 def test_an_answer_is_heard_once_and_not_after_a_crash() -> None:
-    pair, agent, effect = waiting()
+    machine, agent, effect = waiting()
     answer = EffectFailed(effect.request_id, "refused")
-    assert agent.awaits(answer, pair.now_ms)
-    pair.memory.step(pair.now_ms, answer)
-    assert not agent.awaits(answer, pair.now_ms)
-    agent.memory = None
-    assert not agent.awaits(answer, pair.now_ms)
+    assert agent.awaits(answer, NOW_MS)
+    machine.step(NOW_MS, answer)
+    assert not agent.awaits(answer, NOW_MS)
+    agent.machine = None
+    assert not agent.awaits(answer, NOW_MS)

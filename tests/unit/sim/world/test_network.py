@@ -17,6 +17,7 @@ from umi_sim.record.verdict import Verdict
 from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
 from umi_sim.services.calls import Call
+from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Message
 from umi_sim.world.network import Links, lane_of
 from umi_sim.world.source import At, Replay
@@ -132,7 +133,7 @@ def test_link_and_service_faults_of_one_event_both_strike_in_any_order_of_the_re
 
 def test_what_a_clog_holds_is_due_when_the_world_heals() -> None:
     items = session(1), session(2, 1_100), fault("link_clog", f"{FIRST}/answer", for_ms=60_000)
-    world = World(CONFIG, Replay(items), Inspector(CONFIG))
+    world = World(CONFIG, Replay(items), Inspector(CONFIG), UmiTarget(CONFIG))
     world.begin()
     while world.now_ms < 1_101:
         world.refill()

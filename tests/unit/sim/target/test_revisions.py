@@ -5,7 +5,7 @@ import attrs
 from umi_core.workflows import BUILT_IN
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.world.revisions import CHANGE_COUNT_MAX, ROW, Revisions, changed
+from umi_sim.target.revisions import CHANGE_COUNT_MAX, ROW, Revisions, changed
 
 
 def test_every_workflow_gets_a_row_that_does_nothing_and_loses_it_again() -> None:

@@ -1,0 +1,43 @@
+"""Goal: an agent comes back with the limits of its last crash, and what belongs to itself always has room."""
+
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.rows import Core
+from umi_core.values import Block, Entry
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.target.umi import UmiTarget
+
+NOBODY: Final = Entry("", 1, "", "", 0)
+
+
+def core(human_count: int, self_count: int) -> Core:
+    blocks = [("persona", self_count), ("human", human_count)]
+    return Core(tuple(Block(kind, entries=(NOBODY,) * count) for kind, count in blocks if count))
+
+
+def limited(entry_count_max: int | None, *cores: Core, usual: int = 64) -> int:
+    """The limit of the next life, after a crash that set this one, where these are found."""
+    target = UmiTarget(attrs.evolve(PLAIN, memory={"core_entry_count_max": usual}))
+    target.limit_entries("a", entry_count_max)
+    for each in cores[:-1]:
+        target.config_of("a", [each])
+    return target.config_of("a", cores[-1:]).core_entry_count_max
+
+
+def test_a_limit_counts_until_the_next_crash_sets_another() -> None:
+    assert [limited(it, usual=7) for it in (2, None)] == [2, 7]
+
+
+def test_entries_of_self_that_may_still_land_have_room() -> None:
+    target = UmiTarget(PLAIN)
+    target.limit_entries("a", 1)
+    found = target.config_of("a", (core(5, 0), core(0, 3)))
+    assert found == attrs.evolve(Config(), core_entry_count_max=3)
+
+
+def test_room_that_was_made_for_them_stays_when_they_have_left() -> None:
+    """A false alarm of `conversation` 66: a plain restart found less room, and core lost another entry."""
+    assert limited(0, core(0, 1), core(1, 0)) == 1

@@ -1,0 +1,103 @@
+"""What is tested, behind one small protocol: this is all that the world knows about it.
+
+A *machine* is one life of it: it takes values and asks for effects, which the world answers. Ours is
+`umi_sim.world.umi`. Somebody's store that is called and does its own I/O is a machine that asks for nothing:
+`umi_sim.world.subject`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Protocol
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Asked, Commit, Effect
+from umi_core.messages.requests import Request
+from umi_core.values import Scope
+from umi_sim.record.items import Args
+from umi_sim.services.calls import Services
+
+
+@attrs.frozen
+class Origin(Data):
+    """Who asks for an effect: the row of a workflow, for a request or in the background.
+
+    `number` tells background operations of one life apart.
+    """
+
+    op_id: str | None
+    workflow: str
+    number: int
+    step: str
+
+
+class Machine(Protocol):
+    """One life of what is tested. It ends when the agent crashes; only what is stored outlives it."""
+
+    @property
+    def marks(self) -> Sequence[str]:
+        """The rare things that the last step did, for the coverage of a sweep."""
+
+    @property
+    def seen_ms(self) -> int:
+        """The latest reading of its clock that it believed."""
+
+    @property
+    def is_recovering(self) -> bool:
+        """It reads what an earlier life has stored."""
+
+    @property
+    def is_committing(self) -> bool:
+        """A commit is on its way."""
+
+    @property
+    def is_working(self) -> bool:
+        """It waits for an answer, for a user or for itself."""
+
+    def step(self, now_ms: int, value: Value) -> Sequence[Effect]: ...
+    def deadline_ms(self) -> int | None: ...
+    def digest(self) -> bytes: ...
+
+    def running(self) -> Iterator[str]:
+        """The workflows that wait for an answer."""
+
+    def awaits(self, request_id: int, reading_ms: int) -> bool:
+        """Whether it will take an answer to this question that comes at this reading of its clock."""
+
+    def origin_of(self, effect: Asked) -> Origin: ...
+
+    def copied(self) -> "Machine | None":
+        """The same machine, made anew from its snapshot; None if it cannot be saved."""
+
+
+@attrs.frozen
+class Stored(Data):
+    """What a life that begins may find: what services hold, and the commits that are still on their way."""
+
+    services: Services
+    commits: Callable[[], Iterable[Commit]]
+
+
+class Target(Protocol):
+    """A system that can be tested: how its lives begin, and what may be asked of them."""
+
+    @property
+    def requests(self) -> Collection[str]:
+        """The names of the requests that it serves."""
+
+    def request(self, name: str, op_id: str, args: Args) -> Request: ...
+
+    def services(self) -> Services:
+        """The simulated services that its effects are answered by."""
+
+    def begin(self, agent: str, scope: Scope, stored: Stored) -> Machine: ...
+
+    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
+        """Change the program under running machines, if it is due before this item; whether it was."""
+
+    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
+        """The range of limits that a later life may have for its entries; empty if there is no such fault."""
+
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
+        """Later lives of this agent have room for so many entries; None: as configured."""

@@ -1,0 +1,107 @@
+"""A subject: a store that is called and answers at once. It does its own I/O and asks the world for nothing.
+
+    class Cache:                                       # your adapter
+        def call(self, now_ms, request):
+            match request:
+                case Set(key=key, value=value): ...
+                    return Done(None)
+                ...
+
+    target = SubjectTarget(Cache, ("set", "get", "len"))
+    verdict, _ = run_once(config, target=target)
+
+Each life is a new subject, made by calling the first argument; what it keeps in files outlives it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Protocol
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.messages.answers import Value, Wake
+from umi_core.messages.effects import Asked, Effect, Outcome, Reply
+from umi_core.messages.requests import REQUESTS, Request
+from umi_core.values import Scope
+from umi_sim.record.items import Args
+from umi_sim.services.calls import Services
+from umi_sim.target.machine import Machine, Origin, Stored
+
+
+class Subject(Protocol):
+    """One life of a store that is called."""
+
+    def call(self, now_ms: int, request: Request) -> Outcome:
+        """What came of the request. `now_ms`: what the agent's clock says, in milliseconds."""
+
+
+@attrs.define
+class SubjectMachine(Owner):
+    """A subject as a machine: each request is a call, and its outcome is the only effect."""
+
+    subject: Subject
+    marks: Sequence[str] = ()
+    seen_ms: int = 0
+    is_recovering: bool = False
+    is_committing: bool = False
+    is_working: bool = False
+    _said: bytes = b""
+
+    def step(self, now_ms: int, value: Value) -> Sequence[Effect]:
+        self.seen_ms = max(self.seen_ms, now_ms)
+        if isinstance(value, Wake):
+            return ()
+        assert isinstance(value, Request), value
+        outcome = self.subject.call(now_ms, value)
+        self._said = digest_of(self._said + repr((value, outcome)).encode(errors="surrogatepass"))
+        return (Reply(value.op_id, outcome),)
+
+    def deadline_ms(self) -> int | None:
+        return None
+
+    def digest(self) -> bytes:
+        """8 bytes over all that it was asked and said: what it holds cannot be seen."""
+        return digest_of(self._said)
+
+    def running(self) -> Iterator[str]:
+        return iter(())
+
+    def awaits(self, request_id: int, reading_ms: int) -> bool:
+        return False
+
+    def origin_of(self, effect: Asked) -> Origin:
+        raise AssertionError(f"a subject asks for nothing, but came with {effect}")
+
+    def copied(self) -> None:
+        return None
+
+
+@attrs.frozen
+class SubjectTarget:
+    """Subjects that serve these requests, by name; runs ask for no others."""
+
+    make: Callable[[], Subject]
+    requests: Collection[str]
+
+    def request(self, name: str, op_id: str, args: Args) -> Request:
+        return REQUESTS[name](op_id, **args)
+
+    def services(self) -> Services:
+        return Services({})
+
+    def begin(self, agent: str, scope: Scope, stored: Stored) -> SubjectMachine:
+        return SubjectMachine(self.make())
+
+    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
+        return False
+
+    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
+        return 0, 0
+
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
+        """It has no such limit."""
+
+
+def digest_of(data: bytes) -> bytes:
+    return blake2b(data, digest_size=8).digest()

@@ -1,0 +1,145 @@
+"""Umi's own memory as a target: its lives, their limits, and its workflows that change under them."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from umi_core.config import Config
+from umi_core.engine.registry import Registry
+from umi_core.memory import Memory
+from umi_core.messages.effects import Asked, Commit
+from umi_core.messages.requests import REQUESTS, Request
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import Address, Core
+from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
+from umi_sim.record.items import Args
+from umi_sim.record.run_config import RunConfig
+from umi_sim.services.calls import Services
+from umi_sim.target.machine import Machine, Origin, Stored
+from umi_sim.target.revisions import Revisions
+
+
+class UmiMachine(Memory):
+    """A memory that tells the world what a machine has to tell."""
+
+    @property
+    def seen_ms(self) -> int:
+        return self.state.seen_ms
+
+    @property
+    def is_recovering(self) -> bool:
+        return self.state.phase == "recovering"
+
+    @property
+    def is_committing(self) -> bool:
+        return any(isinstance(operation.sent, Commit) for operation in self.state.operations.values())
+
+    @property
+    def is_working(self) -> bool:
+        return bool(self.state.operations) or self.state.phase == "recovering"
+
+    def running(self) -> Iterator[str]:
+        return (operation.workflow for operation in self.state.operations.values())
+
+    def awaits(self, request_id: int, reading_ms: int) -> bool:
+        """It waits for the answer, and does not give up in the same step."""
+        state = self.state
+        number = state.waiting.get(request_id)
+        due_ms = None if number is None else state.operations[number].due_ms
+        return due_ms is not None and due_ms > max(reading_ms, state.seen_ms)
+
+    def origin_of(self, effect: Asked) -> Origin:
+        operation = self.state.operations[self.state.waiting[effect.request_id]]
+        step = self.registry.at(operation.workflow, operation.revision).steps[operation.row].id
+        op_id = None if operation.op_id is None else str(operation.op_id)
+        return Origin(op_id, operation.workflow, operation.number, step)
+
+    def copied(self) -> "UmiMachine | None":
+        """None while it waits for nothing: then a copy would show nothing."""
+        if not self.state.operations:
+            return None
+        copy = self.restore(self.snapshot(), self.registry)
+        assert isinstance(copy, UmiMachine)
+        return copy
+
+
+class UmiTarget:
+    """Memories with one configuration, on one registry of workflows."""
+
+    requests: Final[Collection[str]] = REQUESTS
+
+    def __init__(self, config: RunConfig, registry: Registry = BUILT_IN) -> None:
+        self.config = config
+        self.registry = registry
+        self._revisions = Revisions(config.revise_every)
+        self._entry_count_max: dict[str, int] = {}  # of core, by agent, where it is not as configured
+
+    def request(self, name: str, op_id: str, args: Args) -> Request:
+        return REQUESTS[name](op_id, **args)
+
+    def services(self) -> Services:
+        config = self.config
+        dims = Config.of(config.memory).embedding_dims
+        return Services({agent.name: dims for agent in config.agents}, config.capacity_bytes, config.loss_max)
+
+    def begin(self, agent: str, scope: Scope, stored: Stored) -> UmiMachine:
+        return UmiMachine(scope, self.config_of(agent, found_cores(scope, stored)), self.registry)
+
+    def config_of(self, agent: str, cores: Iterable[Core]) -> Config:
+        """The options of the agent's next life. Its own entries never leave core, so they always have room.
+
+        A limit that was raised for them stays: else a plain restart, after one has left, would find less
+        room.
+        """
+        limit = self._entry_count_max.get(agent)
+        if limit is None:
+            return Config.of(self.config.memory)
+        limit = self._entry_count_max[agent] = max((limit, *map(own_count, cores)))
+        return Config.of({**self.config.memory, "core_entry_count_max": limit})
+
+    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
+        registry = self._revisions.reached(op_id, self.registry)
+        if registry is self.registry:
+            return False
+        self.registry = registry
+        for machine in machines:
+            assert isinstance(machine, Memory)
+            machine.use(registry)
+        return True
+
+    def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
+        """Of core as it is stored: the entries about itself, and all."""
+        core = stored_core(scope, services)
+        return (own_count(core), entry_count(core)) if core else (0, 0)
+
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
+        if entry_count_max is None:
+            self._entry_count_max.pop(agent, None)
+        else:
+            self._entry_count_max[agent] = entry_count_max
+
+
+def memory_of(machine: Machine | None) -> Memory | None:
+    """The memory that a machine is; None if it is another's."""
+    return machine if isinstance(machine, UmiMachine) else None
+
+
+def stored_core(scope: Scope, services: Services) -> Core | None:
+    row = services.storage.rows.get(Address(scope, "core", "core"))
+    return row.body if row and isinstance(row.body, Core) else None
+
+
+def found_cores(scope: Scope, stored: Stored) -> Iterator[Core]:
+    """What recovery may find: core as it is stored, or as a commit that is on its way has it."""
+    if core := stored_core(scope, stored.services):
+        yield core
+    for commit in stored.commits():
+        yield from (row.body for row in commit.writes if isinstance(row.body, Core))
+
+
+def own_count(core: Core) -> int:
+    return sum(len(block.entries) for block in core.blocks if block.kind == SELF_BLOCK)
+
+
+def entry_count(core: Core) -> int:
+    return sum(len(block.entries) for block in core.blocks)
