@@ -40,13 +40,14 @@ class Change(Data):
 
 @attrs.frozen
 class Part(Data):
-    """A statement of a module or a class, and its text."""
+    """A statement of a module or a class, and its text; of a class its statements, by name."""
 
     node: ast.stmt
     text: str
+    members: Mapping[str, "Part"]
 
 
-Parts = dict[str, Part]
+Parts = Mapping[str, Part]
 
 
 @cache
@@ -60,15 +61,14 @@ def change(file: str, edits: Sequence[Edit]) -> Change:
     if not file.startswith("umi_core/"):
         raise CannotPlant(f"{file} is no file of umi_core")
     before = source(file)
-    after = edited(before, edits)
     known, path = parts_of(before, file), str(folders.PROJECT / file)
     bodies: dict[str, CodeType] = {}
     values: dict[str, CodeType] = {}
-    for name, part in touched(known, parts_of(after, file), file):
+    for name, part in touched(known, parts_of(edited(before, edits), file), file):
         code = compile(ast.Module([part.node], []), path, "exec", dont_inherit=True)
         if name in known and isinstance(part.node, ast.FunctionDef | ast.ClassDef):
             codes = codes_in(code)
-            bodies |= {it: codes[it] for it in functions(name, known[name], part, before, after, file)}
+            bodies |= {it: codes[it] for it in functions(name, known[name], part, file)}
         else:
             values[name] = code
     if not bodies and not values:
@@ -98,18 +98,18 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 def parts_of(text: str, file: str) -> Parts:
     try:
-        return parts(ast.parse(text).body, text)
+        return parts(ast.parse(text).body, text.split("\n"))
     except SyntaxError as error:
         raise CannotPlant(f"{file}: the new text is no Python: {error.msg}, line {error.lineno}") from None
 
 
-def parts(body: Iterable[ast.stmt], text: str) -> Parts:
+def parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
     """Each statement under the name that it binds; one that binds none under its own text."""
-    lines = text.split("\n")
-    found: Parts = {}
+    found: dict[str, Part] = {}
     for node in body:
         first = min([node.lineno, *(it.lineno for it in getattr(node, "decorator_list", ()))])
-        part = Part(node, "\n".join(lines[first - 1 : node.end_lineno]))
+        members = parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
+        part = Part(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
         name = name_of(node) or part.text
         found[f"another {name}" if name in found else name] = part
     return found
@@ -134,22 +134,18 @@ def touched(before: Parts, after: Parts, file: str) -> list[tuple[str, Part]]:
     return [(name, it) for name, it in after.items() if name not in before or before[name].text != it.text]
 
 
-def functions(name: str, old: Part, new: Part, before: str, after: str, file: str) -> list[str]:
+def functions(name: str, old: Part, new: Part, file: str) -> list[str]:
     """The functions whose bodies are other: this one, or methods of this class. Raises CannotPlant."""
     if head(old.node) != head(new.node):
         raise CannotPlant(f"{file}: changes what stands around {name}; only what it does can change")
-    if not isinstance(old.node, ast.ClassDef) or not isinstance(new.node, ast.ClassDef):
+    if not isinstance(new.node, ast.ClassDef):
         return [name]
-    methods = touched(parts(old.node.body, before), parts(new.node.body, after), file)
-    known = parts(old.node.body, before)
-    for own, part in methods:
-        if own not in known or not isinstance(part.node, ast.FunctionDef):
+    found = []
+    for own, part in touched(old.members, new.members, file):
+        if own not in old.members or not isinstance(part.node, ast.FunctionDef):
             raise CannotPlant(f"{file}: changes {name}.{own}; of a class only what its methods do can change")
-    return [
-        it
-        for own, part in methods
-        for it in functions(f"{name}.{own}", known[own], part, before, after, file)
-    ]
+        found += functions(f"{name}.{own}", old.members[own], part, file)
+    return found
 
 
 def head(node: ast.stmt) -> list[str]:
