@@ -1,7 +1,7 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
 A bug is text of umi_core that is replaced: data in mutants/*.toml of the source, a file for each area. The
-canary lies here, so that whoever has installed this can see that the judge bites.
+canary is here, so that whoever has installed this can see that the judge bites.
 
 edits.py      what replaced text changes in a module
 planting.py   the changed module, for the time of a run
@@ -24,7 +24,7 @@ from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.edits import CannotPlant, Edit, changes
 from umi_sim.mutants.planting import in_place
 
-__all__ = ["CannotPlant", "Edit", "Mutant", "planted"]
+__all__ = ["CANARY", "CannotPlant", "Edit", "Mutant", "planted"]
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
@@ -81,6 +81,20 @@ class Mutant(Data):
             yield changed
 
 
+CANARY: Final = Mutant(
+    "get-alive-at-expiry", "working", "in the millisecond now == expires_ms a get still returns the entry",
+    ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working",
+    (
+        Edit(
+            "umi_core/tiers/working.py",
+            "    if tier.due_ms <= now_ms:\n        drop_expired(tier, now_ms)",
+            "    if tier.due_ms < now_ms:\n        drop_expired(tier, now_ms - 1)",
+        ),
+    ),
+)  # fmt: skip
+"""The bug that every sweep must see. Who replays a run of it reads no file of bugs."""
+
+
 @contextmanager
 def planted(name: str | None, registry: Registry) -> Iterator[Registry]:
     """The tables of a memory with this bug in its code; None plants nothing.
@@ -90,7 +104,13 @@ def planted(name: str | None, registry: Registry) -> Iterator[Registry]:
     if name is None:
         yield registry
         return
+    with mutant_named(name).plant(registry) as changed:
+        yield changed
+
+
+def mutant_named(name: str) -> Mutant:
+    if name == CANARY.name:
+        return CANARY
     from umi_sim.mutants.registry import MUTANTS
 
-    with MUTANTS[name].plant(registry) as changed:
-        yield changed
+    return MUTANTS[name]

@@ -11,17 +11,14 @@ from typing import Any, Final
 import attrs
 
 from umi_sim.kernel import folders
-from umi_sim.mutants import Mutant
+from umi_sim.mutants import CANARY, Mutant
 from umi_sim.mutants.edits import Edit
 
 __all__ = ["ELSEWHERE", "MUTANTS"]
 
-CANARY: Final = folders.PACKAGE / "mutants" / "canary.toml"
 FOLDER: Final = folders.PROJECT / "mutants"
-FILES: Final = [CANARY] if folders.SHIPPED.is_dir() else [CANARY, *sorted(FOLDER.glob("*.toml"))]
-ELSEWHERE: Final = (
-    "" if FILES[1:] else "; all others are in the folder mutants of the source, and known there"
-)
+FILES: Final = [] if folders.SHIPPED.is_dir() else sorted(FOLDER.glob("*.toml"))
+ELSEWHERE: Final = "" if FILES else "; all others are in the folder mutants of the source, and known there"
 """What whoever names a bug that is not here is told."""
 PARTS: Final = tuple(field.name for field in attrs.fields(Edit))
 
@@ -59,4 +56,7 @@ def check(given: Mapping[str, Any], known: Iterable[str], needed: Iterable[str],
             raise BadMutant(f"{where}: nobody reads {key}")
 
 
-MUTANTS: Final[dict[str, Mutant]] = {bug.name: bug for path in FILES for bug in rows(path)}
+MUTANTS: Final[dict[str, Mutant]] = {
+    CANARY.name: CANARY,
+    **{bug.name: bug for path in FILES for bug in rows(path)},
+}

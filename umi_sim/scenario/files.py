@@ -299,7 +299,8 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
         if scenario.mutant not in MUTANTS:
             close = near(scenario.mutant, list(MUTANTS))
-            told = f"no such planted bug{close or ELSEWHERE or '; docs/scenarios.md lists them'}"
+            more = ELSEWHERE or ("" if close else "; docs/scenarios.md lists them")
+            told = f"no such planted bug{close}{more}"
             yield "scenario.mutant", f"{shown(scenario.mutant)}: {told}"
     if scenario.off and not scenario.reason:
         yield "run.reason", "missing, say why rules are off"

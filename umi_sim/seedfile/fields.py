@@ -103,7 +103,11 @@ def read_ratio(value: Json, path: str) -> Ratio:
 def read_planted(value: Json, path: str) -> str | None:
     if value is None:
         return None
-    from umi_sim.mutants.registry import ELSEWHERE, MUTANTS  # never on the way of a plain replay
+    from umi_sim.mutants import CANARY  # never on the way of a plain replay
+
+    if value == CANARY.name:
+        return CANARY.name
+    from umi_sim.mutants.registry import ELSEWHERE, MUTANTS  # nor the files on that of the canary
 
     if ELSEWHERE and isinstance(value, str) and value not in MUTANTS:
         raise BadValue(f"{path}: unknown mutant {shown(value)}{ELSEWHERE}")

@@ -11,8 +11,8 @@ from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.working import drop_expired
 from umi_core.workflows import BUILT_IN, commits, rebalance
-from umi_sim.mutants import CannotPlant, Edit, Mutant
-from umi_sim.mutants.registry import CANARY, MUTANTS, BadMutant, mutant, rows
+from umi_sim.mutants import CANARY, CannotPlant, Edit, Mutant
+from umi_sim.mutants.registry import FILES, MUTANTS, BadMutant, mutant, rows
 
 WORKING = "umi_core/tiers/working.py"
 DUE = "    if tier.due_ms <= now_ms:"
@@ -140,9 +140,9 @@ def test_only_files_of_umi_core_are_changed() -> None:
 # Rows.
 
 
-def test_the_canary_is_in_the_package_and_each_name_stands_once() -> None:
-    assert [it.name for it in rows(CANARY)] == ["get-alive-at-expiry"]
-    assert next(iter(MUTANTS)) == "get-alive-at-expiry"
+def test_the_canary_comes_first_and_each_name_stands_once() -> None:
+    names = [CANARY.name, *(bug.name for path in FILES for bug in rows(path))]
+    assert list(MUTANTS) == names
 
 
 ROW = {"area": "a", "behaviour": "b", "rules": ["c"], "scenario": "d", "file": "e", "old": "f", "new": "g"}
