@@ -171,7 +171,6 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
     "umi_sim.testing.hypothesis_machine",
     "umi_sim.sweep.child",
     "umi_sim.testing.pytest_plugin",
-    "umi_sim.mutants.",
     "umi_sim.target.subject",
 )
 LATE: Final = {  # who imports what in a function although that imports him: why

@@ -42,7 +42,7 @@ def copy_with(section: str, folder: Path) -> list[str]:
 
 
 def copy_packages(folder: Path) -> None:
-    for package in ("umi_core", "umi_sim"):
+    for package in ("umi_core", "umi_sim", "mutants"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "scenarios").symlink_to(ROOT / "scenarios")
 
@@ -206,7 +206,7 @@ print(json.dumps({
 @pytest.mark.slow
 def test_a_fault_kind_is_added_as_the_page_says(tmp_path: Path) -> None:
     paths = copy_with("A fault kind", tmp_path)
-    assert paths == ["umi_sim/faults/embedder.py", "umi_sim/mutants/vectors.py"]
+    assert paths == ["umi_sim/faults/embedder.py", "mutants/vectors.toml"]
     assert told(tmp_path, FAULT) == {
         "module": "umi_sim.faults.embedder", "fired": ["embed_mirrored"], "kept": True, "args": ["index"],
         "schema": True, "page": "embed_mirrored: One vector of a batch comes back to front.", "needed": True,

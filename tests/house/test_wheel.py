@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.wheel import ROOT, run_python
+from tests.house.wheel import ROOT, python, run_python
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,22 @@ def test_the_wheel_carries_every_scenario_text_and_seed_file(unzipped: Path) -> 
     shipped = unzipped / "umi_sim" / "_scenarios"
     assert Path("smoke.toml") in kept
     assert kept == sorted(path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file())
+
+
+def test_the_wheel_carries_the_canary_and_says_where_the_other_planted_bugs_are(
+    unzipped: Path, tmp_path: Path
+) -> None:
+    said = run_python(["-m", "umi_sim", "mutants"], tmp_path, PYTHONPATH=str(unzipped))
+    found, *elsewhere = said.splitlines()
+    assert found.split()[0] == "get-alive-at-expiry"
+    assert elsewhere == [
+        "this is the canary; all others are in the folder mutants of the source, and known there"
+    ]
+    seen = python(["-m", "umi_sim", "run", "canary"], tmp_path, PYTHONPATH=str(unzipped))
+    assert "FAIL safety ttl-boundary" in seen.stdout
+    other = ["-m", "umi_sim", "run", "calm", "--set", "scenario.mutant=evicts-self"]
+    refused = python(other, tmp_path, PYTHONPATH=str(unzipped))
+    assert "known: get-alive-at-expiry; all others are in the folder mutants of the source" in refused.stderr
 
 
 def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:

@@ -5,15 +5,16 @@ import pytest
 
 from umi_sim.judge.equivalences import NAMES, rule_of
 from umi_sim.mutants import Mutant
-from umi_sim.mutants.equivalence import ROWS
+from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
 SEED_COUNT = 20
+BUGS = [bug for bug in MUTANTS.values() if bug.scenario == "equivalences"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", ROWS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_only_the_equivalence_sees_the_bug(bug: Mutant) -> None:
     only = tuple(name for name in NAMES if rule_of(name) == bug.rules[0])
     for seed in range(SEED_COUNT):

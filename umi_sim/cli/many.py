@@ -132,12 +132,12 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
     """Each planted bug, until it is found."""
     import attrs
 
-    from umi_sim.mutants.registry import MUTANTS
+    from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
     from umi_sim.runs import mutation_run as hunting
 
     areas = list(dict.fromkeys(mutant.area for mutant in MUTANTS.values()))
     if only and only not in MUTANTS:
-        told = near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
+        told = ELSEWHERE or near(only, MUTANTS, 3) or f"; docs/scenarios.md lists all {len(MUTANTS)}"
         refuse(f"{cut(only)}: no such planted bug{told}")
     if area and area not in areas:
         refuse(f"{cut(area)}: no such area of planted bugs; known: {', '.join(areas)}")
@@ -147,6 +147,8 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         found = hunting.hunt(mutant)
         code = 0 if found.is_found else HARNESS
         yield Report(hunting.hunt_line(found), value=partial(attrs.asdict, found), exit_code=code)
+    if ELSEWHERE:
+        complain(f"this is the canary{ELSEWHERE}")
 
 
 def needs(only: str | None) -> Iterator[Report]:
@@ -157,8 +159,11 @@ def needs(only: str | None) -> Iterator[Report]:
 
     from umi_sim.faults.kinds import KINDS
     from umi_sim.judge.invariants import RULES
+    from umi_sim.mutants.registry import ELSEWHERE
     from umi_sim.runs import matrix
 
+    if ELSEWHERE:
+        refuse(f"--matrix needs all planted bugs, and here is the canary{ELSEWHERE}")
     checked = [rule.name for rule in RULES if rule.is_checked]
     rules = [name for name in checked if only in (None, name)]
     kinds = [kind for kind in KINDS if only in (None, kind)]

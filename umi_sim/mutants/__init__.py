@@ -1,26 +1,18 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
-tiers.py      working tier, snapshots, sessions
-core.py       core tier, renderings, access, promotion, eviction
-storage.py    commits, rows and recovery
-machine.py    the workflow engine
-scope.py      whose rows these are
-language.py   what the model says, and searches
-answers.py    what a model says, kind of fault by kind
-routes.py     the same of routes, verdicts and rewrites
-vectors.py    what an embedder says, kind by kind
-failing.py    services that fail, kind by kind
-stores.py     what storage shows, kind by kind
-passing.py    messages, lives and clocks, kind by kind
+A bug is text of umi_core that is replaced: data in mutants/*.toml of the source, a file for each area. The
+canary is here, so that whoever has installed this can see that the judge bites.
+
+edits.py      what replaced text changes in a module
+planting.py   the changed module, for the time of a run
 registry.py   all of them
 
-Law 1. The code under test has no switch for them: a mutant replaces functions, or rows of a table, from
-       outside.
+Law 1. The code under test has no switch for them: it is changed from outside.
 Law 2. A place that has gone is an error, not a pass.
 Law 3. Each is found within its budget, from seeds nobody chose.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -28,11 +20,11 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Step
 from umi_sim.faults.kinds import KINDS
-from umi_sim.mutants.planting import Original, Patch
+from umi_sim.mutants.edits import CannotPlant, Edit, changes
+from umi_sim.mutants.planting import in_place
 
-__all__ = ["Mutant", "Original", "Patch", "planted", "row_of"]
+__all__ = ["CANARY", "CannotPlant", "Edit", "Mutant", "planted"]
 
 RATE: Final = "1/2"
 QUIRK_RATE: Final = "1/4"
@@ -46,9 +38,9 @@ SMALL: Final[Mapping[str, str]] = {  # what is over soon, and asks every kind of
 class Mutant(Data):
     """One planted bug. `rules` may find it; `scenario` finds it within `seeds_max` seeds.
 
-    Each patch replaces a function; `tables` gives the registry with rows replaced. `kind`: the kind of fault
-    without which nothing shows it; then the scenario is narrowed down to that kind, everywhere. `alike`: the
-    kinds that are one with it to the memory, so that they show it as well. `settings`: keys of the scenario.
+    `kind`: the kind of fault without which nothing shows it; then the scenario is narrowed down to that kind,
+    everywhere. `alike`: the kinds that are one with it to the memory, so that they show it as well.
+    `settings`: keys of the scenario.
     """
 
     name: str
@@ -56,8 +48,7 @@ class Mutant(Data):
     behaviour: str
     rules: tuple[str, ...]
     scenario: str
-    patches: tuple[Patch, ...] = ()
-    tables: Callable[[Registry], Registry] | None = None
+    edits: tuple[Edit, ...]
     seeds_max: int = 200
     kind: str = ""
     alike: tuple[str, ...] = ()
@@ -80,12 +71,28 @@ class Mutant(Data):
         return {**SMALL, **every, **self.settings, **off}
 
     @contextmanager
-    def plant(self) -> Iterator[None]:
-        """The bug is in place until the block ends. Raises AttributeError if one of its places has gone."""
+    def plant(self, registry: Registry) -> Iterator[Registry]:
+        """The bug is in place until the block ends, in the code and in these tables. Raises CannotPlant."""
         with ExitStack() as stack:
-            for patch in self.patches:
-                stack.enter_context(patch.plant())
-            yield
+            try:
+                changed = stack.enter_context(in_place(changes(self.edits), registry))
+            except CannotPlant as error:
+                raise CannotPlant(f"{self.name} cannot be planted: {error}") from None
+            yield changed
+
+
+CANARY: Final = Mutant(
+    "get-alive-at-expiry", "working", "in the millisecond now == expires_ms a get still returns the entry",
+    ("ttl-boundary", "reference-agrees", "no-spurious-refusal"), "working",
+    (
+        Edit(
+            "umi_core/tiers/working.py",
+            "    if tier.due_ms <= now_ms:\n        drop_expired(tier, now_ms)",
+            "    if tier.due_ms < now_ms:\n        drop_expired(tier, now_ms - 1)",
+        ),
+    ),
+)  # fmt: skip
+"""The bug that every sweep must see. Who replays a run of it reads no file of bugs."""
 
 
 @contextmanager
@@ -97,14 +104,13 @@ def planted(name: str | None, registry: Registry) -> Iterator[Registry]:
     if name is None:
         yield registry
         return
+    with mutant_named(name).plant(registry) as changed:
+        yield changed
+
+
+def mutant_named(name: str) -> Mutant:
+    if name == CANARY.name:
+        return CANARY
     from umi_sim.mutants.registry import MUTANTS
 
-    mutant = MUTANTS[name]
-    with mutant.plant():
-        yield mutant.tables(registry) if mutant.tables else registry
-
-
-def row_of(registry: Registry, workflow: str, step_id: str) -> Step:
-    """A row of the latest revision of a table."""
-    steps = registry.at(workflow).steps
-    return next(step for step in steps if step.id == step_id)
+    return MUTANTS[name]

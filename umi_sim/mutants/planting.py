@@ -1,33 +1,109 @@
-"""Planting: functions replaced from outside, for the time of a run.
+"""Planting: a changed module, for the time of a run.
 
-Law 1. The code that is replaced has no switch for it. A place that has gone is an error, not a pass.
+Law 1. The code that is changed has no switch for it.
+Law 2. A function stays the object that it is and gets another body, so whoever has imported it runs that one,
+       and tables that hold it do. Law 3. Whatever happens, afterwards everything is as it was.
+
+A value is bound anew, so it must not have been imported by another module; a table or a step of one is put in
+place through the registry instead.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from inspect import unwrap
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final
 
 import attrs
 
-from umi_core.data import Data
+from umi_core.engine.registry import Registry
+from umi_core.engine.validation import validated
+from umi_core.engine.workflow import Step, Workflow
+from umi_sim.mutants.edits import CannotPlant, Change
 
-Original = Callable[..., Any]
+ABSENT: Final = object()
 
 
-@attrs.frozen
-class Patch(Data):
-    """`owner.attribute` is replaced by `wrong(original)`."""
+@contextmanager
+def in_place(changes: tuple[Change, ...], registry: Registry) -> Iterator[Registry]:
+    """The registry with what is changed of its tables, while everything else is in place."""
+    with ExitStack() as stack:
+        for change in changes:
+            module = import_module(change.module)
+            for name, code in change.values.items():
+                before, after = stack.enter_context(bound(module, name, code))
+                registry = with_table(registry, before, after)
+            for name, code in change.bodies.items():
+                stack.enter_context(exchanged(function_of(module, name), code))
+        yield registry
 
-    owner: object
-    attribute: str
-    wrong: Callable[[Original], Original]
 
-    @contextmanager
-    def plant(self) -> Iterator[None]:
-        """In place until the block ends. Raises AttributeError if the place has gone."""
-        original = getattr(self.owner, self.attribute)
-        setattr(self.owner, self.attribute, self.wrong(original))
-        try:
-            yield
-        finally:
-            setattr(self.owner, self.attribute, original)
+# Functions.
+
+
+@contextmanager
+def exchanged(function: FunctionType, code: CodeType) -> Iterator[None]:
+    before = function.__code__
+    try:
+        function.__code__ = code
+    except ValueError as error:
+        raise CannotPlant(f"{function.__module__}: {function.__qualname__}: {error}") from None
+    try:
+        yield
+    finally:
+        function.__code__ = before
+
+
+def function_of(module: ModuleType, qualified: str) -> FunctionType:
+    """A function of a module, or a method; also below decorators. Raises CannotPlant."""
+    found: Any = module
+    for name in qualified.split("."):
+        found = vars(found).get(name)
+    found = getattr(found, "__func__", getattr(found, "fget", getattr(found, "func", found)))
+    function = unwrap(found) if found is not None else None
+    if not isinstance(function, FunctionType) or hasattr(found, "cache_clear"):
+        raise CannotPlant(f"{module.__name__}: {qualified} is no function whose body can be exchanged")
+    return function
+
+
+# Values.
+
+
+@contextmanager
+def bound(module: ModuleType, name: str, code: CodeType) -> Iterator[tuple[object, object]]:
+    """The name with another value, or with one at all; gives both, the one before may be ABSENT."""
+    names = vars(module)
+    before = names.get(name, ABSENT)
+    if others := importers(module, name, before):
+        raise CannotPlant(f"{module.__name__}: {name} cannot change: {others[0]} has imported it")
+    try:
+        exec(code, names)
+        yield before, names[name]
+    finally:
+        names.pop(name, None)
+        if before is not ABSENT:
+            names[name] = before
+
+
+def importers(module: ModuleType, name: str, value: object) -> list[str]:
+    """Who else has this value under this name; of a table that is no matter."""
+    if value is ABSENT or isinstance(value, Workflow | Step):
+        return []
+    ours = [it for it in sys.modules if it.startswith(("umi_core.", "umi_sim.")) and it != module.__name__]
+    return [it for it in ours if vars(sys.modules[it]).get(name, ABSENT) is value]
+
+
+def with_table(registry: Registry, before: object, after: object) -> Registry:
+    """The registry with another table or step in place of this one."""
+    revisions = dict(registry.revisions)
+    for name, (*earlier, latest) in registry.revisions.items():
+        if latest is before:
+            assert isinstance(after, Workflow)
+            revisions[name] = (*earlier, validated(after))
+        elif any(step is before for step in latest.steps):
+            assert isinstance(after, Step)
+            steps = tuple(after if step is before else step for step in latest.steps)
+            revisions[name] = (*earlier, validated(attrs.evolve(latest, steps=steps)))
+    return attrs.evolve(registry, revisions=revisions)

@@ -1,29 +1,62 @@
-"""The registry of mutants. A row says what goes wrong, as a user would see it, and which rules may see it."""
+"""The registry of mutants: all planted bugs that there are here.
 
-from typing import Final
+A checkout has them in mutants/*.toml, a file for each area. An installed package brings the canary alone.
+"""
 
-from umi_sim.mutants import (
-    Mutant,
-    answers,
-    core,
-    equivalence,
-    failing,
-    language,
-    machine,
-    passing,
-    routes,
-    scope,
-    storage,
-    stores,
-    tiers,
-    vectors,
-)
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
-__all__ = ["MUTANTS"]
+import attrs
 
-ROWS: Final = (
-    *tiers.ROWS, *core.ROWS, *storage.ROWS, *machine.ROWS, *scope.ROWS, *language.ROWS, *equivalence.ROWS,
-    *answers.ROWS, *routes.ROWS, *vectors.ROWS, *failing.ROWS, *stores.ROWS, *passing.ROWS,
-)  # fmt: skip
-MUTANTS: Final[dict[str, Mutant]] = {mutant.name: mutant for mutant in ROWS}
-assert len(MUTANTS) == len(ROWS)
+from umi_sim.kernel import folders
+from umi_sim.mutants import CANARY, Mutant
+from umi_sim.mutants.edits import Edit
+
+__all__ = ["ELSEWHERE", "MUTANTS"]
+
+FOLDER: Final = folders.PROJECT / "mutants"
+FILES: Final = [] if folders.SHIPPED.is_dir() else sorted(FOLDER.glob("*.toml"))
+ELSEWHERE: Final = "" if FILES else "; all others are in the folder mutants of the source, and known there"
+"""What whoever names a bug that is not here is told."""
+PARTS: Final = tuple(field.name for field in attrs.fields(Edit))
+
+
+class BadMutant(Exception):
+    """A row of a file of mutants lacks something, or has something that nobody reads."""
+
+
+def rows(path: Path) -> Iterator[Mutant]:
+    """Each table is a bug. The name of the file is its area, unless it says another."""
+    for name, row in tomllib.loads(path.read_text("utf-8")).items():
+        yield mutant(name, {"area": path.stem.replace("_", " "), **row}, f"{path.name}: {name}")
+
+
+def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant:
+    """Its edit is given in three keys of the row; several edits are tables below it."""
+    given = {key: value for key, value in row.items() if key not in PARTS}
+    edits = given.pop("edit", [{key: row[key] for key in PARTS if key in row}])
+    for edit in edits:
+        check(edit, PARTS, PARTS, where)
+    fields = attrs.fields_dict(Mutant)
+    needed = [key for key, field in fields.items() if field.default is attrs.NOTHING]
+    given |= {"name": name, "edits": tuple(Edit(**edit) for edit in edits)}
+    check(given, fields, needed, where)
+    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+    return Mutant(**(given | lists))
+
+
+def check(given: Mapping[str, Any], known: Iterable[str], needed: Iterable[str], where: str) -> None:
+    for key in needed:
+        if key not in given:
+            raise BadMutant(f"{where} has no {key}")
+    for key in given:
+        if key not in known:
+            raise BadMutant(f"{where}: nobody reads {key}")
+
+
+MUTANTS: Final[dict[str, Mutant]] = {
+    CANARY.name: CANARY,
+    **{bug.name: bug for path in FILES for bug in rows(path)},
+}

@@ -18,6 +18,7 @@ from umi_core.messages.effects import Done, Effect, Reply
 from umi_core.messages.requests import Get, Incr, Recall, Remember, Set
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.values import Turn
+from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
 from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen
@@ -99,7 +100,7 @@ def broken(rule: str) -> Iterator[None]:
 )
 def test_a_bug_in_one_of_two_ways_is_seen(name: str, mutant: str) -> None:
     rule = equivalences.rule_of(name)
-    with MUTANTS[mutant].plant():
+    with MUTANTS[mutant].plant(BUILT_IN):
         life = a_life()
         with broken(rule):
             check(life, (name,), Counter())

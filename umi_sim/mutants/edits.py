@@ -1,0 +1,164 @@
+"""Edits: text of umi_core that is replaced, and what that changes in modules that are imported already.
+
+Law 1. The old text stands in the file exactly once; else nothing is planted.
+Law 2. What changes is found by comparing both texts, name by name: what has only moved has not changed.
+Law 3. What cannot be changed from outside is refused, with its reason. So nothing is planted by halves.
+"""
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import CodeType
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel import folders
+
+
+class CannotPlant(Exception):
+    """The place of a planted bug has gone, or it changes what cannot be changed from outside."""
+
+
+@attrs.frozen
+class Edit(Data):
+    """In `file`, such as umi_core/text.py, `new` takes the place of `old`."""
+
+    file: str
+    old: str
+    new: str
+
+
+@attrs.frozen
+class Change(Data):
+    """What is other in one module: bodies of functions by qualified name, and statements that bind a name."""
+
+    module: str
+    bodies: Mapping[str, CodeType]
+    values: Mapping[str, CodeType]
+
+
+@attrs.frozen
+class Part(Data):
+    """A statement of a module or a class, and its text; of a class its statements, by name."""
+
+    node: ast.stmt
+    text: str
+    members: Mapping[str, "Part"]
+
+
+Parts = Mapping[str, Part]
+
+
+@cache
+def changes(edits: tuple[Edit, ...]) -> tuple[Change, ...]:
+    """What these edits change, file by file; compiled once in a process. Raises CannotPlant."""
+    files = dict.fromkeys(edit.file for edit in edits)
+    return tuple(change(file, [edit for edit in edits if edit.file == file]) for file in files)
+
+
+def change(file: str, edits: Sequence[Edit]) -> Change:
+    if not file.startswith("umi_core/"):
+        raise CannotPlant(f"{file} is no file of umi_core")
+    before = source(file)
+    known, path = parts_of(before, file), str(folders.PROJECT / file)
+    bodies: dict[str, CodeType] = {}
+    values: dict[str, CodeType] = {}
+    for name, part in touched(known, parts_of(edited(before, edits), file), file):
+        code = compile(ast.Module([part.node], []), path, "exec", dont_inherit=True)
+        if name in known and isinstance(part.node, ast.FunctionDef | ast.ClassDef):
+            codes = codes_in(code)
+            bodies |= {it: codes[it] for it in functions(name, known[name], part, file)}
+        else:
+            values[name] = code
+    if not bodies and not values:
+        raise CannotPlant(f"{file}: the new text changes nothing")
+    return Change(file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), bodies, values)
+
+
+@cache
+def source(file: str) -> str:
+    try:
+        return (folders.PROJECT / file).read_text("utf-8")
+    except OSError as error:
+        raise CannotPlant(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    for edit in edits:
+        count = text.count(edit.old) if edit.old else 0
+        if count != 1:
+            raise CannotPlant(f"{edit.file}: the old text is there {count} times, not once:\n{edit.old}")
+        text = text.replace(edit.old, edit.new)
+    return text
+
+
+# Two texts, name by name.
+
+
+def parts_of(text: str, file: str) -> Parts:
+    try:
+        return parts(ast.parse(text).body, text.split("\n"))
+    except SyntaxError as error:
+        raise CannotPlant(f"{file}: the new text is no Python: {error.msg}, line {error.lineno}") from None
+
+
+def parts(body: Iterable[ast.stmt], lines: Sequence[str]) -> Parts:
+    """Each statement under the name that it binds; one that binds none under its own text."""
+    found: dict[str, Part] = {}
+    for node in body:
+        first = min([node.lineno, *(it.lineno for it in getattr(node, "decorator_list", ()))])
+        members = parts(node.body, lines) if isinstance(node, ast.ClassDef) else {}
+        part = Part(node, "\n".join(lines[first - 1 : node.end_lineno]), members)
+        name = name_of(node) or part.text
+        found[f"another {name}" if name in found else name] = part
+    return found
+
+
+def name_of(node: ast.stmt) -> str:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case ast.ImportFrom(names=[ast.alias(name=name, asname=None)]):
+            return name
+    return ""
+
+
+def touched(before: Parts, after: Parts, file: str) -> list[tuple[str, Part]]:
+    """What is new or other. Raises CannotPlant if something went, or runs only while a module is imported."""
+    for name in before:
+        if name not in after:
+            raise CannotPlant(f"{file}: takes away or changes what was done when it was imported: {name}")
+    return [(name, it) for name, it in after.items() if name not in before or before[name].text != it.text]
+
+
+def functions(name: str, old: Part, new: Part, file: str) -> list[str]:
+    """The functions whose bodies are other: this one, or methods of this class. Raises CannotPlant."""
+    if head(old.node) != head(new.node):
+        raise CannotPlant(f"{file}: changes what stands around {name}; only what it does can change")
+    if not isinstance(new.node, ast.ClassDef):
+        return [name]
+    found = []
+    for own, part in touched(old.members, new.members, file):
+        if own not in old.members or not isinstance(part.node, ast.FunctionDef):
+            raise CannotPlant(f"{file}: changes {name}.{own}; of a class only what its methods do can change")
+        found += functions(f"{name}.{own}", old.members[own], part, file)
+    return found
+
+
+def head(node: ast.stmt) -> list[str]:
+    """What is evaluated when a function or class is made: arguments with defaults, decorators, bases."""
+    of_class = (*node.bases, *node.keywords) if isinstance(node, ast.ClassDef) else ()
+    args = (node.args,) if isinstance(node, ast.FunctionDef) else ()
+    return [type(node).__name__, *map(ast.dump, (*args, *of_class, *getattr(node, "decorator_list", ())))]
+
+
+def codes_in(code: CodeType) -> dict[str, CodeType]:
+    """All code within, by qualified name."""
+    found: dict[str, CodeType] = {}
+    for within in code.co_consts:
+        if isinstance(within, CodeType):
+            found |= {within.co_qualname: within, **codes_in(within)}
+    return found
