@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.ids import entity_id
@@ -181,3 +182,20 @@ class Pair:
 
     def row(self, kind: str, row_id: str) -> Row | None:
         return self.storage.rows.get(Address(self.scope, kind, row_id))
+
+
+def conditions(
+    types: tuple[str, ...] | None = None,
+    start_ms: int | None = None,
+    end_ms: int | None = None,
+    vector_missing: bool | None = None,
+    touches: str | None = None,
+    without: tuple[str, ...] = (),
+) -> Where:
+    """What a memory asks of rows, by short names."""
+    asked = (
+        ("type", "in", types), ("time_ms", "gte", start_ms), ("time_ms", "lte", end_ms),
+        ("vector_missing", "eq", vector_missing), ("touches", "contains", touches),
+        ("id", "not_in", without or None),
+    )  # fmt: skip
+    return tuple(Condition(*each) for each in asked if each[2] is not None)

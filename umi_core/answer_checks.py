@@ -10,6 +10,7 @@ from typing import Any, Final, get_args, get_origin
 
 import attrs
 
+from umi_core.conditions import admits
 from umi_core.data import Data
 from umi_core.ids import commit_key
 from umi_core.limits import PPM
@@ -120,7 +121,7 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
         for row in rows
         if row.address.kind in kinds
         and row.address.scope == scope
-        and (row.body is None or where.admits(row.body))
+        and (row.body is None or admits(where, row.body))
         and (not isinstance(query, ByVector | ByWords) or is_score(row.score_ppm, query.min_score_ppm))
     )
 

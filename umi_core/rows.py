@@ -77,6 +77,7 @@ class Body:
 
     tag: ClassVar[int]
     row_kind: ClassVar[str]
+    derived: ClassVar[tuple[str, ...]] = ()  # properties that conditions may ask for beside the fields
 
     def own_id(self) -> str | None:
         """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
@@ -89,6 +90,7 @@ class Entity(Body, Data):
 
     tag = 5
     row_kind = "entity"
+    derived = ("time_ms",)
     id: EntityId
     type: EntityType
     name: EntityName
@@ -120,6 +122,7 @@ class Version(Body):
 
     tag = 6
     row_kind = "version"
+    derived = ("touches",)
     entity_id: EntityId
     version: VersionNumber
     mention: Content
@@ -129,6 +132,11 @@ class Version(Body):
     metadata: Metadata
     source: Source | None
     at_ms: EventTime
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The entities that it belongs to."""
+        return (self.entity_id,)
 
     def own_id(self) -> str:
         return f"{self.entity_id}@{self.version}"
@@ -140,6 +148,7 @@ class Relation(Body, Data):
 
     tag = 7
     row_kind = "relation"
+    derived = ("touches",)
     id: EntityId
     kind: RelationKind
     source: End
@@ -148,6 +157,11 @@ class Relation(Body, Data):
     reason: Reason
     by: Word
     at_ms: EventTime
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The entities that it belongs to."""
+        return self.source[0], self.target[0]
 
     def own_id(self) -> str:
         return self.id
@@ -259,6 +273,9 @@ class SessionRow(Body, Data):
 
 
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: cls for cls in declared(globals(), Body)}
+FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
+    cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()
+}
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in BODIES.values()}
 
 

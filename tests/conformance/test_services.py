@@ -6,7 +6,6 @@ import attrs
 import pytest
 from hypothesis import Phase, settings
 
-from umi_core.conditions import Where
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query
 from umi_core.rows import Address, Row
@@ -123,7 +122,7 @@ class FilterAfterCut(SimStorage):
     def read(self, request_id: int, query: Query) -> ReadDone:
         if not isinstance(query, ByWords | ByVector):
             return super().read(request_id, query)
-        hits = super().read(request_id, attrs.evolve(query, where=Where())).rows
+        hits = super().read(request_id, attrs.evolve(query, where=())).rows
         kept = super().read(request_id, attrs.evolve(query, limit=1_000)).rows
         return ReadDone(request_id, tuple(row for row in hits if row in kept))
 

@@ -74,13 +74,15 @@ def shown_query(query: Query) -> str:
         case ByIds(addresses):
             return " ".join(place(address) for address in addresses)
         case ByFilter(_, kinds, where):
-            return f"all {' '.join(kinds)}" + (f" of {where.touches}" if where.touches else "")
+            return f"all {' '.join(kinds)}" + "".join(f" of {it.value}" for it in where)
         case CountRows():
             return "count"
         case ByVector(limit=limit):
             return f"by vector, {limit} rows"
         case ByWords(text=text, where=where, limit=limit):
-            others = f" without {' '.join(where.without)}" if where.without else ""
+            others = "".join(
+                f" without {' '.join(map(str, it.value))}" for it in where if isinstance(it.value, tuple)
+            )
             return f"by words {text!r}{others}, {limit} rows"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umi_core.conditions import Where
+from tests.worlds import conditions
 from umi_core.messages.effects import ByVector, ByWords, Commit, Write
 from umi_core.policies.similarity import Rows, exact_type, measured, nearest, vector_relevance_ppm
 from umi_core.rows import Address, Entity, Head, Vector
@@ -104,8 +104,8 @@ def writes(draw: st.DrawFn) -> Write:
     return Write(Address(scope, kind, row_id), Head("tea") if what == "strange" else None)
 
 
-WHERES: Final = st.just(Where()) | st.builds(
-    Where,
+WHERES: Final = st.just(()) | st.builds(
+    conditions,
     types=st.sampled_from((None, ("person",), ("person", "topic"), ("event",), ())),
     start_ms=st.none() | TIMES | st.just(-(2**70)),
     end_ms=st.none() | TIMES,

@@ -8,7 +8,7 @@ field. Law 3. A commit may be refused before it is sent, and never changed; once
 import attrs
 
 from umi_core.answer_checks import is_answer, is_typed
-from umi_core.conditions import Where
+from umi_core.conditions import CONDITION_COUNT_MAX, Where
 from umi_core.engine.interceptors import Pass, Refuse, Rewrite, Substitute
 from umi_core.messages.answers import Answer, Committed, EffectFailed
 from umi_core.messages.effects import (
@@ -78,5 +78,5 @@ def is_narrower(before: Query, after: Query) -> bool:
 
 
 def adds_conditions(before: Where, after: Where) -> bool:
-    names = [field.name for field in attrs.fields(Where)]
-    return all(getattr(before, name) in (None, getattr(after, name)) for name in names)
+    """Further conditions come behind those that were there."""
+    return after[: len(before)] == before and len(after) <= max(len(before), CONDITION_COUNT_MAX)

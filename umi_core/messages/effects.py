@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import attrs
 
-from umi_core.conditions import ANYTHING, Where
+from umi_core.conditions import Where
 from umi_core.data import Data
 from umi_core.errors import Error
 from umi_core.limits import PAGE_ROW_COUNT_MAX
@@ -51,7 +51,7 @@ class ByFilter(Data):
     tag = 22
     scope: Scope
     kinds: tuple[str, ...]
-    where: Where = ANYTHING
+    where: Where = ()
     limit: int | None = None
     cursor: str | None = None
 
@@ -61,7 +61,7 @@ class CountRows(Data):
     tag = 23
     scope: Scope
     kinds: tuple[str, ...]
-    where: Where = ANYTHING
+    where: Where = ()
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ model, or without a verdict, every next version extends: nothing known is droppe
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
@@ -45,9 +45,8 @@ def ask_candidates(facts: Facts, view: View) -> Read | None:
         return None
     told = tuple(it.entity.id for it in facts[DRAFTS])
     text = embedded_text(draft.entity.name, draft.mention)
-    query = ByWords(
-        view.scope, text, Where(without=told), EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM
-    )
+    others = (Condition("id", "not_in", told),)
+    query = ByWords(view.scope, text, others, EVOLVE_CANDIDATE_COUNT_MAX, CANDIDATE_SCORE_MIN_PPM)
     return Read(query)
 
 

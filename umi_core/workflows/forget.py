@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Learned, Step, Workflow, nothing, retry
@@ -60,7 +60,9 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def ask_touching(facts: Facts, view: View) -> Read | None:
     if facts[ROW] is None:
         return None
-    return Read(ByFilter(view.scope, ("version", "relation"), Where(touches=id_of(facts))))
+    return Read(
+        ByFilter(view.scope, ("version", "relation"), (Condition("touches", "contains", id_of(facts)),))
+    )
 
 
 def take_touching(facts: Facts, answer: ReadDone | None, view: View) -> Learned:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Taken, Unusable, Workflow, retry
@@ -28,7 +28,9 @@ def take_entity(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_count(facts: Facts, view: View) -> Read:
-    return Read(CountRows(view.scope, ("entity",), Where(types=facts[COUNTED].types)))
+    types = facts[COUNTED].types
+    where = () if types is None else (Condition("type", "in", types),)
+    return Read(CountRows(view.scope, ("entity",), where))
 
 
 def take_count(facts: Facts, answer: ReadDone, view: View) -> Taken:

@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
@@ -102,7 +102,8 @@ def take_rows(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def ask_unembedded(facts: Facts, view: View) -> Read:
     cursor = facts[REPAIR_FROM] or None
-    return Read(ByFilter(view.scope, ("entity",), Where(vector_missing=True), REPAIR_COUNT_MAX, cursor))
+    where = (Condition("vector_missing", "eq", True),)
+    return Read(ByFilter(view.scope, ("entity",), where, REPAIR_COUNT_MAX, cursor))
 
 
 def take_unembedded(facts: Facts, answer: ReadDone, view: View) -> Learned:

@@ -9,7 +9,7 @@ original query, a single variant, words only. Without words the read failed: an 
 from collections.abc import Mapping
 from typing import Final
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition, Where
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
@@ -119,7 +119,8 @@ def where_of(facts: Facts) -> Where:
     """The caller's filter, built in one place; scope, kind and currency are storage's."""
     request = facts[REQUEST]
     start_ms, end_ms = request.time_range or (None, None)
-    return Where(types=request.types, start_ms=start_ms, end_ms=end_ms)
+    asked = ("type", "in", request.types), ("time_ms", "gte", start_ms), ("time_ms", "lte", end_ms)
+    return tuple(Condition(*each) for each in asked if each[2] is not None)
 
 
 def score_min(facts: Facts, view: View) -> int:

@@ -7,6 +7,7 @@ Law 2. A file is read only if it is one: a pipe would be waited for, and a devic
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
 
 def words_of(text: str) -> list[str]:
     """The words of a command; the file at its beginning is one of them, whatever blanks are in its path."""
-    path = next((text[:end] for end in ends_of_words(text) if Path(text[:end]).is_file()), "")
+    path = next((text[:end] for end in ends_of_words(text) if is_file(text[:end])), "")
     try:
         words = shlex.split(text[len(path) :])
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -98,7 +99,7 @@ def diff(context: click.Context, a: str, b: str) -> Report:
 
 def named(text: str) -> str:
     """A side as the head of its column."""
-    return Path(text).name if Path(text).is_file() else text
+    return Path(text).name if is_file(text) else text
 
 
 def side_of(context: click.Context, text: str) -> Side:
@@ -106,7 +107,7 @@ def side_of(context: click.Context, text: str) -> Side:
     from umi_sim.explain.playback import Playback
 
     path = Path(text)
-    if path.suffix in (".json", ".trace") or path.is_file():
+    if path.suffix in (".json", ".trace") or is_file(path):
         if path.suffix != ".json" and not is_seed_file(text):
             return Side(readable_trace(text))
         seed = readable(text)
@@ -174,7 +175,7 @@ def step(context: click.Context, file: str) -> int:
     if Path(file).suffix == ".json":
         seed = readable(file)
         stepper = Stepper(Playback(seed.config, seed.items), seed)
-    elif Path(file).is_file():
+    elif is_file(file):
         refuse(f"{file}: expected a seed file (.json), or a seed such as smoke:42")
     else:
         stepper = Stepper(Playback(config_named(context, file)))

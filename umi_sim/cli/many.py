@@ -146,9 +146,8 @@ def hunts(only: str | None, area: str | None) -> Iterator[Report]:
         at("mutants", number, len(wanted), unit="planted bug", note=mutant.name)
         found = hunting.hunt(mutant)
         code = 0 if found.is_found else HARNESS
-        yield Report(hunting.hunt_line(found), value=partial(attrs.asdict, found), exit_code=code)
-    if ELSEWHERE:
-        complain(f"this is the canary{ELSEWHERE}")
+        more = (row("", f"this is the canary{ELSEWHERE}"),) if ELSEWHERE else ()
+        yield Report(hunting.hunt_line(found), more, partial(attrs.asdict, found), code)
 
 
 def needs(only: str | None) -> Iterator[Report]:

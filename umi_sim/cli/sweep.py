@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
+from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -276,7 +277,7 @@ def check_outputs(reports: Sequence[str], *others: str | None, out: str | None =
 def remove_outputs(reports: Sequence[str]) -> None:
     """A report of another day must not be taken for that of today."""
     for name in reports:
-        if Path(name).is_file():
+        if is_file(name):
             Path(name).unlink()
 
 

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition, Where, holds
 from umi_core.data import Owner
 from umi_core.language.words import content, words
 from umi_core.limits import COMPONENT_MAX, I64_MAX, I64_MIN, PPM
@@ -33,7 +33,6 @@ Stored = Mapping[Address, Row]
 ROOM_MIN: Final = 256
 NAME_CHARS_MAX: Final = 254
 NAMELESS: Final = 255
-ANYTHING: Final = Where()
 TOO_SMALL: Final = (-COMPONENT_MAX - 1).to_bytes(1, signed=True)  # fits a byte all the same
 KEY_PREFIX: Final = "ent_"
 KEY_BYTES: Final = 8
@@ -265,21 +264,32 @@ class Table:
             yield np.flatnonzero(counts == self.name_sizes[: len(self.ids)])
 
     def _allowed(self, where: Where) -> Mask | None:
-        """The living that hold every condition; None if there is none. An entity touches nothing."""
-        if where == ANYTHING:
+        """The living that hold every condition; None if there is none."""
+        if not where:
             return None
-        size = len(self.ids)
-        mask = self.alive[:size] & (where.touches is None)
-        if where.types is not None:
-            codes = [self.types[name] for name in where.types if name in self.types]
-            mask &= np.isin(self.type_codes[:size], codes)
-        if where.start_ms is not None:
-            mask &= self.times_ms[:size] >= within_64_bits(where.start_ms)
-        if where.end_ms is not None:
-            mask &= self.times_ms[:size] <= within_64_bits(where.end_ms)
-        if where.vector_missing is not None:
-            mask &= self.missing[:size] == where.vector_missing
-        mask[[self.slots[row_id] for row_id in where.without if row_id in self.slots]] = False
+        mask = self.alive[: len(self.ids)].copy()
+        for condition in where:
+            mask &= self._holding(condition)
+        return mask
+
+    def _holding(self, condition: Condition) -> Mask:
+        """By column where there is one; else one row after the other."""
+        size, value = len(self.ids), condition.value
+        mask: Mask
+        match condition:
+            case Condition("type", "in", tuple(names)):
+                mask = np.isin(self.type_codes[:size], [self.types[it] for it in names if it in self.types])
+            case Condition("time_ms", "gte", int()) if type(value) is int:
+                mask = self.times_ms[:size] >= within_64_bits(value)
+            case Condition("time_ms", "lte", int()) if type(value) is int:
+                mask = self.times_ms[:size] <= within_64_bits(value)
+            case Condition("vector_missing", "eq", bool()):
+                mask = self.missing[:size] == value
+            case Condition("id", "not_in", tuple(ids)):
+                mask = np.ones(size, np.bool_)
+                mask[[self.slots[it] for it in ids if it in self.slots]] = False
+            case _:
+                mask = np.fromiter((holds(condition, row.body) for row in self.rows), np.bool_, size)
         return mask
 
 

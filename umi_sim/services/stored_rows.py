@@ -1,7 +1,6 @@
 """One row as storage sees it: what it meets and how well, where it stands, what it takes, how it is damaged.
 
 Law 1. Pure: rows and addresses in, answers out.
-Law 2. A condition that a body has no field for does not hold.
 """
 
 from collections.abc import Callable
@@ -11,12 +10,12 @@ from typing import Final
 import attrs
 
 from umi_core.codec import encode
-from umi_core.conditions import Where
+from umi_core.conditions import Where, admits
 from umi_core.language.words import words
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.effects import ByVector, ByWords, Commit, Query
 from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
-from umi_core.rows import Address, Body, Entity, Relation, Row, SessionRow, Vector, Version
+from umi_core.rows import Address, Body, Entity, Row, SessionRow, Vector
 
 Position = tuple[str, str]  # (kind, id): where a scan stands
 
@@ -25,37 +24,9 @@ words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far m
 BLOCK_BYTES: Final = 64  # rows are kept in whole blocks, so a number that gains a digit costs nothing
 
 
-# Conditions.
-
-
 def matches(where: Where, body: Body | None) -> bool:
-    """True if all conditions hold."""
-    return (
-        (where.types is None or (isinstance(body, Entity) and body.type in where.types))
-        and ((where.start_ms is None and where.end_ms is None) or in_time(where, body))
-        and (where.vector_missing is None or has_mark(body, where.vector_missing))
-        and (where.touches is None or touches(body, where.touches))
-        and not (where.without and getattr(body, "id", None) in where.without)
-    )
-
-
-def in_time(where: Where, body: Body | None) -> bool:
-    """Both ends belong to the range."""
-    if not isinstance(body, Entity):
-        return False
-    after_start = where.start_ms is None or where.start_ms <= body.time_ms
-    return after_start and (where.end_ms is None or body.time_ms <= where.end_ms)
-
-
-def has_mark(body: Body | None, vector_missing: bool) -> bool:
-    return isinstance(body, Entity) and body.vector_missing == vector_missing
-
-
-def touches(body: Body | None, entity_id: str) -> bool:
-    """Versions of this entity, and relations with it at either end."""
-    if isinstance(body, Relation):
-        return entity_id in (body.source[0], body.target[0])
-    return isinstance(body, Version) and body.entity_id == entity_id
+    """True if all conditions hold; a body that is damaged holds none."""
+    return not where or (body is not None and admits(where, body))
 
 
 def receipt_of(commit: Commit) -> Body | None:

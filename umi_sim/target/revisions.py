@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.conditions import Where
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Site, Substitute, Verdict
 from umi_core.engine.registry import Registry
@@ -133,6 +132,6 @@ def overdone(request: Asked) -> Asked:
 def widened(query: Query) -> Query:
     if isinstance(query, ByIds):
         return ByIds(query.addresses[1:])
-    if query.where != Where():
-        return attrs.evolve(query, where=Where())
+    if query.where:
+        return attrs.evolve(query, where=())
     return attrs.evolve(query, scope=Scope(query.scope.user, "another agent"))

@@ -4,7 +4,7 @@ ttl-boundary (TTL-1), fingerprint 60f2fc7c829b.
 Written by `umi-sim export`; whatever was said stands in literals.
 """
 
-from umi_core.conditions import Where
+from umi_core.conditions import Condition
 from umi_core.memory import Memory
 from umi_core.messages.answers import Committed, ReadDone, Wake
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Reply, Write
@@ -64,7 +64,7 @@ def test_ttl_boundary_a_1() -> None:
     effects = memory.step(1_700_000_060_001, ReadDone(5))
     assert effects == (
         Read(
-            ByFilter(SCOPE, ("entity",), where=Where(vector_missing=True), limit=16),
+            ByFilter(SCOPE, ("entity",), where=(Condition("vector_missing", "eq", True),), limit=16),
             request_id=6,
             timeout_ms=10_000,
         ),

@@ -29,7 +29,7 @@ from umi_core.workflows import BUILT_IN, FACT_TAGS
 TAGS = {
     0: """
         tuple dict Scope Address Row Entity Version Relation Vector AccessRecord Entry Block Core
-        Epoch Head Tombstone Receipt SessionRow RoutingDecision Turn ByIds Where ByFilter CountRows
+        Epoch Head Tombstone Receipt SessionRow RoutingDecision Turn ByIds Condition ByFilter CountRows
         ByVector ByWords Write Expect AskModel Embed Read Commit Degraded Done Refused Failed
         Unknown ModelCall HookNote Reply Set Get Exists Delete Incr Append Touch Sweep Clear Len
         Bytes GetBlock Blocks CoreBytes InCore Render LastRoutingDecisions SetBlock SetImportance

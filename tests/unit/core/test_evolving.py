@@ -6,8 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, input_of, saying, verdict
-from umi_core.conditions import Where
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, conditions, input_of, saying, verdict
 from umi_core.ids import entity_id
 from umi_core.messages.answers import EffectFailed, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByWords, Commit, Degraded, Done, Embed, Outcome, Read
@@ -64,7 +63,7 @@ def until_evolve(pair: Pair, request: Remember) -> AskModel:
 
 def test_candidates_are_searched_by_name_and_mention_without_those_of_the_text() -> None:
     search = until_candidates(told("Alice works at Acme"), Remember(1, "Alice likes tea. Bob snores"))
-    assert search.query == ByWords(SCOPE, "Alice\nlikes tea", Where(without=(ALICE, BOB)), 5, 300_000)
+    assert search.query == ByWords(SCOPE, "Alice\nlikes tea", conditions(without=(ALICE, BOB)), 5, 300_000)
 
 
 def test_each_changed_entity_has_a_search_of_its_own_and_an_unchanged_one_has_none() -> None:

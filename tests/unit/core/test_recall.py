@@ -5,8 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, input_of, plain, saying
-from umi_core.conditions import Where
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Model, Pair, conditions, input_of, plain, saying
 from umi_core.config import Config
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Embedded, ReadDone
@@ -54,7 +53,7 @@ def test_each_list_is_asked_for_twice_the_limit_with_the_whole_filter() -> None:
     pair = told()
     pair.step(Recall(3, "Alice", limit=4, time_range=(1, 9), types=("person",), min_score_ppm=0))
     pair.answer()
-    where = Where(("person",), 1, 9)
+    where = conditions(("person",), 1, 9)
     (by_vector,) = pair.pending
     (by_words,) = pair.answer()
     assert isinstance(by_vector, Read)

@@ -5,7 +5,8 @@ from typing import Any
 import attrs
 import pytest
 
-from umi_core.conditions import Where
+from tests.worlds import conditions
+from umi_core.conditions import Condition
 from umi_core.engine.interceptors import Pass, Refuse, Rewrite, Substitute
 from umi_core.engine.permissions import may_after, may_before
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
@@ -32,10 +33,10 @@ SCOPE = Scope("u1", "a1")
 COMMIT = Commit((), (), "k", request_id=7)
 EMBED = Embed(("x", "y"), request_id=7, timeout_ms=100)
 BY_IDS = ByIds((Address(SCOPE, "entity", "e"),))
-FILTER = ByFilter(SCOPE, ("entity",), Where(types=("person",)), 1_000)
+FILTER = ByFilter(SCOPE, ("entity",), conditions(types=("person",)), 1_000)
 COUNT = CountRows(SCOPE, ("entity",))
-WORDS = ByWords(SCOPE, "tea", Where(), 20, 1)
-VECTOR = ByVector(SCOPE, (1, 2), Where(), 20, 1)
+WORDS = ByWords(SCOPE, "tea", (), 20, 1)
+VECTOR = ByVector(SCOPE, (1, 2), (), 20, 1)
 
 
 def read(query: Any) -> Read:
@@ -56,9 +57,9 @@ MAY_REWRITE: dict[str, tuple[Asked, Any]] = {
     "timeout down": (ASK, attrs.evolve(ASK, timeout_ms=1)),
     "texts, as many": (EMBED, attrs.evolve(EMBED, texts=("a", "b"))),
     "limit down": narrower(WORDS, limit=1),
-    "a further condition": narrower(VECTOR, where=Where(start_ms=5)),
-    "both": narrower(FILTER, limit=10, where=Where(types=("person",), end_ms=9)),
-    "a condition of a count": narrower(COUNT, where=Where(types=("task",))),
+    "a further condition": narrower(VECTOR, where=conditions(start_ms=5)),
+    "both": narrower(FILTER, limit=10, where=conditions(types=("person",), end_ms=9)),
+    "a condition of a count": narrower(COUNT, where=conditions(types=("task",))),
     "the same ids": (read(BY_IDS), read(BY_IDS)),
 }
 MAY_NOT: dict[str, tuple[Asked, Any]] = {
@@ -79,8 +80,8 @@ MAY_NOT: dict[str, tuple[Asked, Any]] = {
     "limit up": narrower(WORDS, limit=21),
     "limit zero": narrower(WORDS, limit=0),
     "no limit": narrower(FILTER, limit=None),
-    "fewer conditions": narrower(FILTER, where=Where()),
-    "another condition": narrower(FILTER, where=Where(types=("task",))),
+    "fewer conditions": narrower(FILTER, where=()),
+    "another condition": narrower(FILTER, where=conditions(types=("task",))),
     "other kinds": narrower(FILTER, kinds=("vector",)),
     "another text": narrower(WORDS, text="coffee"),
     "other ids": (read(BY_IDS), read(ByIds(()))),
@@ -91,8 +92,10 @@ MAY_NOT: dict[str, tuple[Asked, Any]] = {
     "a timeout that is a bool": (ASK, changed(ASK, timeout_ms=True)),
     "texts in a list": (EMBED, changed(EMBED, texts=["a", "b"])),
     "a limit that is a bool": narrower(WORDS, limit=True),
-    "types that are one text": narrower(COUNT, where=changed(Where(), types="person")),
-    "a time that is a text": narrower(COUNT, where=changed(Where(), start_ms="5")),
+    "a condition in another place": narrower(FILTER, where=(*conditions(start_ms=5), *FILTER.where)),
+    "a value that is a list": narrower(COUNT, where=(Condition("type", "in", ["person"]),)),  # type: ignore[arg-type]
+    "a field that is no text": narrower(COUNT, where=(Condition(5, "in", ("person",)),)),  # type: ignore[arg-type]
+    "more than may be": narrower(COUNT, where=21 * conditions(start_ms=5)),
     "conditions that are none": narrower(COUNT, where="person"),
 }
 

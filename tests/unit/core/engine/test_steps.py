@@ -21,7 +21,6 @@ from tests.unit.core.engine.trial import (
     trial,
 )
 from tests.worlds import SCOPE
-from umi_core.conditions import Where
 from umi_core.engine.facts import Fact
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import (
@@ -172,7 +171,7 @@ def test_a_background_operation_replies_to_nobody_and_is_counted() -> None:
 
 def test_units_are_asked_one_after_the_other_and_their_facts_are_tuples() -> None:
     def ask(facts: Any, view: Any) -> Read | None:
-        return Read(ByWords(SCOPE, facts.unit(UNITS), Where(), 1, 1)) if facts.unit(UNITS) else None
+        return Read(ByWords(SCOPE, facts.unit(UNITS), (), 1, 1)) if facts.unit(UNITS) else None
 
     def take(facts: Any, answer: Any, view: Any) -> Learned:
         return Learned({"n": 0 if answer is None else len(answer.rows)})

@@ -7,7 +7,6 @@ import attrs
 
 from tests.unit.core.engine.tables import learns, named, row
 from tests.worlds import SCOPE
-from umi_core.conditions import Where
 from umi_core.config import Config
 from umi_core.engine import lifecycle
 from umi_core.engine.engine import Engine
@@ -39,7 +38,7 @@ from umi_core.rows import Address, Entity, Row
 from umi_core.state import Operation, State
 
 READ = Read(ByIds((Address(SCOPE, "entity", "e"),)))
-SEARCH = Read(ByWords(SCOPE, "tea", Where(), 10, 1))
+SEARCH = Read(ByWords(SCOPE, "tea", (), 10, 1))
 ALL = Read(ByFilter(SCOPE, ("entity",)))
 COMMIT = Commit((), (), "key")
 MODEL = AskModel("extract", "p")

@@ -4,7 +4,6 @@ import attrs
 import pytest
 
 from tests.unit.sim.faults.arrivals import AT_MS, DIMS, call, drawn, services, strike, struck
-from umi_core.conditions import Where
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, CountRows, Read, Write
 from umi_core.rows import Address, Core, Entity, Row, SessionRow, Vector
@@ -40,7 +39,7 @@ def flushed(world: Services, asked: Call, at_ms: int = AT_MS) -> Answer | None:
     return None if later is None else later.answer
 
 
-TEA = call(Read(ByWords(HOME, "tea", Where(), 9, 1)), "o2/by_words#1")
+TEA = call(Read(ByWords(HOME, "tea", (), 9, 1)), "o2/by_words#1")
 
 
 def hits(handled: Handled) -> list[str]:
@@ -106,8 +105,8 @@ def test_a_lag_needs_a_hit_that_is_young_enough() -> None:
 
 COMMITS = (call(batch("Ann")), call(batch("Bob")), call(Commit((), (), "")))
 READS = (
-    TEA, call(Read(ByIds(()))), call(Read(ByFilter(HOME, ("entity",), Where()))),
-    call(Read(CountRows(HOME, ("entity",)))), call(Read(ByVector(HOME, (), Where(), 9, 1))),
+    TEA, call(Read(ByIds(()))), call(Read(ByFilter(HOME, ("entity",), ()))),
+    call(Read(CountRows(HOME, ("entity",)))), call(Read(ByVector(HOME, (), (), 9, 1))),
 )  # fmt: skip
 FAR = {"told": "unknown", "latent": True, "masked": False}
 
@@ -128,7 +127,7 @@ def test_any_args_that_a_file_may_hold_strike_any_call_of_the_verb(kind: str, lo
 # What is destroyed.
 
 LOOK = call(Read(ByIds((Address(HOME, "entity", "Ann"), Address(HOME, "entity", "Bob")))), "o3/read#1")
-BY_VECTOR = call(Read(ByVector(HOME, embed("Ann", DIMS), Where(), 9, 1)), "o3/by_vector#1")
+BY_VECTOR = call(Read(ByVector(HOME, embed("Ann", DIMS), (), 9, 1)), "o3/by_vector#1")
 SAVED = SessionRow("s", "u1", "a1", ("a1",), 1, "a1", b"saved")
 SESSION = Address(Scope("u1", "s"), "session", "s")
 LOAD = call(Read(ByIds((SESSION,))), "o4/read#1")

@@ -11,6 +11,7 @@ from unittest import mock
 import attrs
 import pytest
 
+from tests.worlds import conditions
 from umi_core.conditions import Where
 from umi_core.limits import I64_MAX
 from umi_core.messages.effects import ByVector, ByWords, Commit, Write
@@ -51,12 +52,12 @@ def holding(*writes: Write) -> SimStorage:
 
 
 def by_words(storage: SimStorage, text: str, where: Where | None = None, scope: Scope = HOME) -> list[str]:
-    rows = storage.read(1, ByWords(scope, text, where or Where(), 10, 1)).rows
+    rows = storage.read(1, ByWords(scope, text, where or (), 10, 1)).rows
     return [row.address.id for row in rows]
 
 
 def by_vector(storage: SimStorage, *components: int) -> list[str]:
-    return [row.address.id for row in storage.read(1, ByVector(HOME, components, Where(), 10, 1)).rows]
+    return [row.address.id for row in storage.read(1, ByVector(HOME, components, (), 10, 1)).rows]
 
 
 def index_of(storage: SimStorage) -> SearchIndex:
@@ -113,7 +114,7 @@ def test_a_changed_row_is_found_by_what_it_says_now() -> None:
     put(storage, entity("a", "cake"), vector("a", 0, 1))
     assert (by_words(storage, "tea"), by_words(storage, "cake")) == ([], ["a"])
     assert (by_vector(storage, 1, 0), by_vector(storage, 0, 1)) == ([], ["a"])
-    (row,) = storage.read(1, ByWords(HOME, "cake", Where(), 10, 1)).rows
+    (row,) = storage.read(1, ByWords(HOME, "cake", (), 10, 1)).rows
     assert row.version == 2
 
 
@@ -177,8 +178,8 @@ def test_odd_rows_are_found_like_all_others() -> None:
     )
     assert by_words(storage, "tea") == ["flat", "late", "long", "low", "tall"]
     assert by_vector(storage, 1, 0) == ["flat", "strange", "tall"]
-    assert by_words(storage, "tea", Where(start_ms=I64_MAX)) == ["late"]
-    assert by_words(storage, "tea", Where(start_ms=2**70)) == []
+    assert by_words(storage, "tea", conditions(start_ms=I64_MAX)) == ["late"]
+    assert by_words(storage, "tea", conditions(start_ms=2**70)) == []
     assert sorted(index_of(storage).shelves[HOME].odd) == ["late", "long", "low", "strange", "tall"]
     put(storage, gone(entity("tall")), entity("late"))
     assert by_vector(storage, 1, 0) == ["flat", "strange"]
@@ -186,22 +187,22 @@ def test_odd_rows_are_found_like_all_others() -> None:
 
 def test_entities_to_be_left_out_are_left_out() -> None:
     storage = holding(entity("a"), entity("b"), entity("c"))
-    assert by_words(storage, "tea", Where(without=("b", "never"))) == ["a", "c"]
+    assert by_words(storage, "tea", conditions(without=("b", "never"))) == ["a", "c"]
     odd = attrs.evolve(entity("d"), address=Address(HOME, "entity", "elsewhere"))
     put(storage, odd)
-    assert by_words(storage, "tea", Where(without=("elsewhere",))) == ["a", "b", "c", "elsewhere"]
-    assert by_words(storage, "tea", Where(without=("d",))) == ["a", "b", "c"]
+    assert by_words(storage, "tea", conditions(without=("elsewhere",))) == ["a", "b", "c", "elsewhere"]
+    assert by_words(storage, "tea", conditions(without=("d",))) == ["a", "b", "c"]
 
 
 def test_no_entity_touches_anything() -> None:
     storage = holding(entity("a"), vector("a", 1, 0), entity("odd", time_ms=I64_MAX))
-    assert by_words(storage, "tea", Where(touches="a")) == []
+    assert by_words(storage, "tea", conditions(touches="a")) == []
 
 
 def test_a_query_with_a_vector_out_of_range_is_scanned() -> None:
-    assert can_answer(ByVector(HOME, (1, -127), Where(), 1, 1))
-    assert not can_answer(ByVector(HOME, (1, 128), Where(), 1, 1))
-    assert not can_answer(ByVector(HOME, (1, -128), Where(), 1, 1))
+    assert can_answer(ByVector(HOME, (1, -127), (), 1, 1))
+    assert not can_answer(ByVector(HOME, (1, 128), (), 1, 1))
+    assert not can_answer(ByVector(HOME, (1, -128), (), 1, 1))
     storage = holding(entity("a"), vector("a", 1, 0))
     assert by_vector(storage, 128, 0) == ["a"]
     assert storage.index is None

@@ -3,6 +3,7 @@
 import attrs
 import pytest
 
+from tests.worlds import conditions
 from umi_core.conditions import Where
 from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
@@ -24,7 +25,7 @@ from umi_sim.services.stored_rows import BLOCK_BYTES, cursor_at, position
 
 HOME = Scope("ann", "a1")
 AWAY = Scope("ann", "a2")
-ANYTHING = Where()
+ANYTHING = ()
 
 
 def at(row_id: str, kind: str = "head", scope: Scope = HOME) -> Address:
@@ -301,30 +302,30 @@ def test_conditions_on_type_time_and_mark_all_hold() -> None:
         entity("b", kind="topic", time_ms=2, missing=True),
         entity("c", kind="person", time_ms=3, missing=True),
     )
-    assert found_by(storage, Where(types=("topic", "person"))) == ["a", "b", "c"]
-    assert found_by(storage, Where(types=("event",))) == []
-    assert found_by(storage, Where(start_ms=2, end_ms=3)) == ["b", "c"]  # both ends belong to it
-    assert found_by(storage, Where(end_ms=1)) == ["a"]
-    assert found_by(storage, Where(start_ms=3, end_ms=2)) == []
-    assert found_by(storage, Where(vector_missing=False)) == ["a"]
-    assert found_by(storage, Where(types=("person",), start_ms=2, vector_missing=True)) == ["c"]
+    assert found_by(storage, conditions(types=("topic", "person"))) == ["a", "b", "c"]
+    assert found_by(storage, conditions(types=("event",))) == []
+    assert found_by(storage, conditions(start_ms=2, end_ms=3)) == ["b", "c"]  # both ends belong to it
+    assert found_by(storage, conditions(end_ms=1)) == ["a"]
+    assert found_by(storage, conditions(start_ms=3, end_ms=2)) == []
+    assert found_by(storage, conditions(vector_missing=False)) == ["a"]
+    assert found_by(storage, conditions(types=("person",), start_ms=2, vector_missing=True)) == ["c"]
 
 
 def test_the_time_of_an_entity_is_its_event_time_if_it_has_one() -> None:
     write = entity("a", time_ms=5)
     assert isinstance(write.body, Entity)
     storage = holding(attrs.evolve(write, body=attrs.evolve(write.body, event_time_ms=0)))
-    assert found_by(storage, Where(end_ms=0)) == ["a"]
-    assert found_by(storage, Where(start_ms=5)) == []
+    assert found_by(storage, conditions(end_ms=0)) == ["a"]
+    assert found_by(storage, conditions(start_ms=5)) == []
 
 
 def test_a_condition_on_a_field_that_a_row_has_not_does_not_hold() -> None:
     storage = holding(put("a"), vector("a", 1))
     for where in (
-        Where(types=("person",)),
-        Where(start_ms=0),
-        Where(vector_missing=False),
-        Where(touches="a"),
+        conditions(types=("person",)),
+        conditions(start_ms=0),
+        conditions(vector_missing=False),
+        conditions(touches="a"),
     ):
         assert found_by(storage, where, ("head", "vector")) == []
 
@@ -339,7 +340,7 @@ def test_versions_and_relations_touch_their_entities() -> None:
         Write(at("r2", "relation"), attrs.evolve(relation, target=("a", 1), source=("c", 2))),
         Write(at("r3", "relation"), attrs.evolve(relation, source=("c", 0))),
     )
-    assert found_by(storage, Where(touches="a"), ("version", "relation")) == ["r1", "r2", "a@1"]
+    assert found_by(storage, conditions(touches="a"), ("version", "relation")) == ["r1", "r2", "a@1"]
 
 
 # Searches.
@@ -397,7 +398,7 @@ def test_conditions_and_the_least_score_hold_before_the_cut() -> None:
         entity("c"),
         vector("c", 1, 1),
     )
-    people = Where(types=("person",))
+    people = conditions(types=("person",))
     assert scores(storage, by_vector(1, 0, where=people, limit=1)) == [("b", 707_106)]
     assert scores(storage, by_vector(1, 0, min_score_ppm=707_107)) == [("a", 1_000_000)]
     assert ids(storage, by_words("tea", people, limit=1)) == ["b"]
