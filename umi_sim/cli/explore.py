@@ -1,4 +1,4 @@
-"""The command that tries everything: thin; the work is in umi_sim.explore."""
+"""Options and output of the command explore. The work is done in umi_sim.explore."""
 
 from typing import TYPE_CHECKING, Final
 

@@ -1,4 +1,4 @@
-"""What a run came to: a verdict, what happened on the way, and the record that replays it."""
+"""The verdict of a run: what it came to, what happened on the way, and the record that replays it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
