@@ -2,8 +2,8 @@
 
 Law 1. Until a step is done nothing that it learnt is visible.
 Law 2. It gives exactly the facts that it declares, and none that contradicts what is already known.
-Law 3. When its policy is used up the step goes on with a stated substitute, which the reply names, or the operation
-       ends.
+Law 3. When its policy is used up the step goes on with a stated substitute, which the reply names, or the
+       operation ends.
 """
 
 from collections.abc import Mapping

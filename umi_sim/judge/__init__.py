@@ -1,1 +1,1 @@
-"""What decides whether a run kept its promises: oracle outside, invariants inside, equivalences over lives."""
+"""What decides whether a run kept its promises: an oracle outside, invariants inside, equivalences."""
