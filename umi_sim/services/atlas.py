@@ -2,8 +2,8 @@
 
 Law 1. Without loss only what can be made again is destroyed: vectors. Law 2. With loss at most `loss_max`
 keys are destroyed, or the whole store once: a key is an entity, one of its versions, or a session.
-Law 3. What a life needs before it can answer at all (epoch, head, core, access records) is destroyed only with
-the whole store. Law 4. Healing gives back links, room and services, never what was destroyed.
+Law 3. What a life needs before it can answer at all (epoch, head, core, access records) is destroyed only
+with the whole store. Law 4. Healing gives back links, room and services, never what was destroyed.
 """
 
 from typing import Final
