@@ -65,10 +65,10 @@ def faults() -> str:
         "A fault is bound to a named event, such as `o7/commit#2`: "
         "the second commit attempt of operation o7.\n\n" + classes + "\n"
         "*Needed for*: a [planted bug](scenarios.md#planted-bugs) that is found if this kind is the only\n"
-        "one that is on, and is not found if all kinds but this one are on (`umi-sim mutants --matrix`); with\n"
-        "a star, if the kinds that [look the same](#kinds-that-look-the-same-to-the-memory) are off as well.\n"
-        f"*Fired in*: in how many of the runs of `{fired['scenario']}` with seeds {fired['seeds']} it struck\n"
-        "(`tools/must_fire.py --write`).\n\n"
+        "one that is on, and is not found if all kinds but this one are on (`umi-sim mutants --matrix`);\n"
+        "with a star, if the kinds that [look the same](#kinds-that-look-the-same-to-the-memory) are off\n"
+        f"as well. *Fired in*: in how many of the runs of `{fired['scenario']}` with seeds\n"
+        f"{fired['seeds']} it struck (`tools/must_fire.py --write`).\n\n"
         + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
     )  # fmt: skip
 
