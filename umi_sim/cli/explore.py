@@ -29,7 +29,7 @@ INCOMPLETE: Final = 5  # as any run that met a limit
 @click.option("--dfs", is_flag=True, help="Depth first: keeps only the path, and tries every list.")
 @shows()
 def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
-    """Try every list of requests, faults and moves of time that a small set of actions allows, shortest first.
+    """Try every list of a few actions (requests, faults, moves of time) from a small set, shortest first.
 
     Exit 0: complete, no failure. 5: stopped at --states-max. Else the code of the failure, which leaves a
     seed file.
