@@ -326,7 +326,7 @@ def script(told: Told, all_items: bool) -> Iterator[Row]:
     if len(shown) < len(items):
         yield whole("", f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
     yield from map(item_call, shown)
-    yield call("world.finish")
+    yield call("script.finish")
 
 
 def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
