@@ -20,8 +20,8 @@
     testing/    the simulator inside other people's tests
     cli/        the command `umi-sim`
 
-Each room imports only those above it. `run` lives one life, a `Script` tells one call by call, `machine` gives
-the same operations to Hypothesis.
+Each room imports only those above it. `run` lives one life, a `Script` tells one call by call, and `machine`
+gives the same operations to Hypothesis.
 """
 
 import sys as _sys
