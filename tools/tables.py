@@ -14,9 +14,8 @@ from umi_core.messages.effects import EFFECT_NAMES
 from umi_core.workflows import WORKFLOWS
 from umi_sim.explain.glossary import groups
 from umi_sim.faults.kinds import CLASSES, KINDS
-from umi_sim.judge.invariants import RULES
-from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.rules import RULES
 from umi_sim.record.verdict import CODES, SEVEREST_FIRST
 from umi_sim.scenario.files import find, shipped
 from umi_sim.seedfile import schema as seed_schema
@@ -173,9 +172,8 @@ def marks() -> str:
 
 def invariants() -> str:
     rows = (
-        (f"`{rule.name}`", rule.id, rule.statement, seen_by if is_seen else "nobody yet", bugs)
+        (f"`{rule.name}`", rule.id, rule.statement, rule.seen_by, bugs)
         for rule in RULES
-        for seen_by, is_seen in [(rule.seen_by, rule.is_checked or rule.seen_by == HARNESS)]
         for bugs in [", ".join(bug.name for bug in MUTANTS.values() if rule.name in bug.rules)]
     )
     head = ("rule", "id", "what it promises", "seen by", "planted bugs that it may find")

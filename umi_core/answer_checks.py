@@ -7,7 +7,7 @@ Law 2. A row that a read returns must be one that was asked for, with a body tha
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import attrs
 
@@ -37,18 +37,10 @@ from umi_core.rows import (
 )
 from umi_core.text import is_text
 
-ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused")
-KINDS: Final[dict[type[Asked], tuple[str, ...]]] = {
-    AskModel: (*ANYBODY, "too_long"),
-    Embed: (*ANYBODY, "too_long"),
-    Read: ANYBODY,
-    Commit: (*ANYBODY, "full", "conflict", "unknown"),
-}
-
 
 def held(asked: Asked, answer: Answer) -> Answer:
     """The answer, or the failure that it comes to."""
-    if isinstance(answer, EffectFailed) and answer.kind not in KINDS[type(asked)]:
+    if isinstance(answer, EffectFailed) and answer.kind not in asked.failures:
         return EffectFailed(answer.request_id, "unavailable")
     if isinstance(answer, Committed) and isinstance(asked, Commit) and not is_told(asked, answer):
         return EffectFailed(answer.request_id, "unknown")

@@ -20,17 +20,17 @@
     testing/    the simulator inside other people's tests
     cli/        the command `umi-sim`
 
-Each room imports only those above it. `run` lives one life, `World` is one told call by call, `machine` gives
-the same operations to Hypothesis.
+Each room imports only those above it. `run` lives one life, a `Script` tells one call by call, and `machine`
+gives the same operations to Hypothesis.
 """
 
 import sys as _sys
 
 __version__ = "0.1.0"
-__all__ = ["World", "machine", "run"]
+__all__ = ["Script", "machine", "run"]
 
 _PLACES = {
-    "World": ("umi_sim.testing.script", "Script"),
+    "Script": ("umi_sim.testing.script", "Script"),
     "machine": ("umi_sim.testing.hypothesis_machine", "machine"),
     "run": ("umi_sim.runs.runner", "run"),
 }

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.spec_tables import SPEC, cells, marked, plain, rows
-from umi_sim.judge.invariants import ALIASES, RULES
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.rules import ALSO as ALIASES
+from umi_sim.record.rules import RULES
 
 ROOT = SPEC.parent.parent
 PAGES = sorted(path.stem for path in SPEC.glob("*.md"))
@@ -85,17 +86,28 @@ def told_rules() -> list[dict[str, str]]:
 
 
 def test_every_rule_of_the_code_is_told_as_it_is_there() -> None:
-    told = [(plain(row["name"]), row["id"], row["in a few words"], row["seen by"]) for row in told_rules()]
-    assert told == [(rule.name, rule.id, rule.statement, rule.seen_by) for rule in RULES]
-    costs = [row["cost"].replace("–", "none") for row in told_rules()]
-    assert costs == [rule.cost for rule in RULES]
+    told = [
+        (
+            plain(row["name"]),
+            row["id"],
+            row["in a few words"],
+            row["seen by"],
+            row["cost"].replace("–", "none"),
+        )
+        for row in told_rules()
+        if row["today"] != "planned"
+    ]
+    there = [(rule.name, rule.id, rule.statement, rule.seen_by, rule.cost) for rule in RULES]
+    assert sorted(told) == sorted(there)
 
 
 def test_a_rule_has_an_owner_in_the_code_or_says_what_there_is_instead() -> None:
-    for row, rule in zip(told_rules(), RULES, strict=True):
+    rules = {rule.id: rule for rule in RULES}
+    for row in told_rules():
         kind, _, path = row["today"].partition(" ")
-        instead = ("harness",) if rule.seen_by == "harness" else ("planned", "test")
-        assert kind in (("checked",) if rule.is_checked else instead), row
+        rule = rules.get(row["id"])
+        instead = "planned" if rule is None else "harness" if rule.seen_by == "harness" else "test"
+        assert kind == ("checked" if rule and rule.is_checked else instead), row
         assert (ROOT / plain(path)).exists(), row
 
 

@@ -14,9 +14,9 @@ import attrs
 import pytest
 
 from umi_core.workflows import BUILT_IN
-from umi_sim.judge.invariants import rule_named
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.rules import rule_named
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 

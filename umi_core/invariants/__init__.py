@@ -15,6 +15,7 @@ Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entri
 """
 
 from umi_core import limits
+from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken
 from umi_core.invariants.operations import check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
@@ -47,13 +48,13 @@ def check_cheap(state: State) -> None:
     config, tiers = state.config, state.tiers
     used, count = tiers.working.used_bytes, len(tiers.working.entries)
     if not 0 <= used <= config.working_bytes_max:
-        raise Broken("space-accounting", "bytes of the working tier", config.working_bytes_max, used)
+        raise Broken(rules.SPACE_ACCOUNTING, "bytes of the working tier", config.working_bytes_max, used)
     if count > config.working_entry_count_max:
-        raise Broken("space-accounting", "working entries", config.working_entry_count_max, count)
+        raise Broken(rules.SPACE_ACCOUNTING, "working entries", config.working_entry_count_max, count)
     if (records := len(tiers.access.records)) > limits.ACCESS_RECORD_COUNT_MAX:
-        raise Broken("tables-bounded", "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
+        raise Broken(rules.TABLES_BOUNDED, "access records", limits.ACCESS_RECORD_COUNT_MAX, records)
     if (rewrites := len(tiers.rewrites.rewrites)) > limits.RESOLVE_CACHE_COUNT_MAX:
-        raise Broken("tables-bounded", "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
+        raise Broken(rules.TABLES_BOUNDED, "kept rewrites", limits.RESOLVE_CACHE_COUNT_MAX, rewrites)
     if state.operations or state.waiting or state.queue:
         check_in_flight(state)
 

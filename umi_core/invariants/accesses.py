@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from umi_core.config import Config
+from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
 from umi_core.limits import SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
@@ -45,7 +46,7 @@ def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard:
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
     holds = is_read or (workflow != "" and isinstance(value, Committed))
-    demand(holds, "access-truth", "accesses changed, and nothing was learnt", was.records, now.records)
+    demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
 
 
 def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:
@@ -54,7 +55,9 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    demand(is_read or is_commit, "session-keys-true", "the session changed, and nothing was learnt", was, now)
+    demand(
+        is_read or is_commit, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now
+    )
 
 
 def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
@@ -67,7 +70,7 @@ def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, repli
         return  # not at its end yet; a remember whose earlier plan won reads core before it replies
     expected = {key: count for key, count in accessed(heard, outcome).items() if key not in now.forgotten}
     got = {key: more for key, record in now.records.items() if (more := record.count - count_of(was, key))}
-    demand(got == expected, "access-truth", "how often each was accessed", expected, got)
+    demand(got == expected, rules.ACCESS_TRUTH, "how often each was accessed", expected, got)
 
 
 def count_of(table: AccessTable, key: str) -> int:
@@ -91,7 +94,9 @@ def check_recorded(entities: Iterable[Entity], writes: Iterable[Write]) -> None:
     for body in (write.body for write in writes if write.address.id in told):
         if isinstance(body, AccessRecord):
             wanted, got = told[body.entity_id], (body.importance_ppm, body.type)
-            demand(wanted == got, "promotion-fair", f"what the score of {body.entity_id} needs", wanted, got)
+            demand(
+                wanted == got, rules.PROMOTION_FAIR, f"what the score of {body.entity_id} needs", wanted, got
+            )
 
 
 def check_scan(
@@ -106,14 +111,14 @@ def check_scan(
     looked, cursor = (*candidates, *others), facts["cursor"]
     pages = [page_of(table) for table in tables]
     missing = [[key for key in page if key not in looked and key not in inside] for page, _ in pages]
-    demand([] in missing, "promotion-fair", "records of its page that a scan passed over", pages, looked)
+    demand([] in missing, rules.PROMOTION_FAIR, "records of its page that a scan passed over", pages, looked)
     cursors = [end for _, end in pages]
-    demand(cursor in cursors, "promotion-fair", "where the next scan begins", cursors, cursor)
+    demand(cursor in cursors, rules.PROMOTION_FAIR, "where the next scan begins", cursors, cursor)
     scored = [{key: score_ppm(table.records[key], now_ms) for key in page_of(table)[0]} for table in tables]
     expected = [sorted(key for key in each if each[key] >= config.promote_score_min_ppm) for each in scored]
     wanted = [[key for key in keys if key not in inside] for keys in expected]
     got = sorted(key for key in candidates if key not in inside)
-    demand(got in wanted, "promotion-pure", "who deserves a place by record and time alone", wanted, got)
+    demand(got in wanted, rules.PROMOTION_PURE, "who deserves a place by record and time alone", wanted, got)
 
 
 def page_of(table: AccessTable) -> tuple[list[str], str]:

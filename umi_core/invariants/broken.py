@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from umi_core.invariants.rules import Rule
+
 SHOWN_CHARS_MAX: Final = 200
 
 OBSERVERS: Final[list[Callable[[str], None]]] = []  # told of each rule that is judged
@@ -16,16 +18,16 @@ OBSERVERS: Final[list[Callable[[str], None]]] = []  # told of each rule that is 
 class Broken(Exception):
     """A promise is broken: the name of its rule, one line, what was expected and what came instead."""
 
-    def __init__(self, rule: str, message: str, expected: object = "", got: object = "") -> None:
-        super().__init__(f"{rule}: {message}")
-        self.rule, self.message = rule, message
+    def __init__(self, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
+        super().__init__(f"{rule.name}: {message}")
+        self.rule, self.message = rule.name, message
         self.expected, self.got = str(expected)[:SHOWN_CHARS_MAX], str(got)[:SHOWN_CHARS_MAX]
 
 
-def demand(holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
     """Raises Broken unless it holds; the texts of expected and got are made only then."""
     for judged in OBSERVERS:
-        judged(rule)
+        judged(rule.name)
     if not holds:
         raise Broken(rule, message, expected, got)
 

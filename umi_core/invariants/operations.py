@@ -8,12 +8,13 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Final, Protocol
 
 from umi_core import limits
+from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Asked
 from umi_core.state import Operation, State
 
 BACKGROUND_COUNT_MAX: Final = 2  # recover and rebalance, which nobody asked for
-CONTRACT: Final = "workflow-contract"
+CONTRACT: Final = rules.WORKFLOW_CONTRACT
 
 
 def check_in_flight(state: State) -> None:
@@ -30,9 +31,9 @@ def check_in_flight(state: State) -> None:
 def check_counts(state: State) -> None:
     asked_count = sum(operation.op_id is not None for operation in state.operations.values())
     busy_count, limit = len(state.queue) + asked_count, limits.OP_COUNT_MAX
-    demand(busy_count <= limit, "tables-bounded", "requests in flight", limit, busy_count)
+    demand(busy_count <= limit, rules.TABLES_BOUNDED, "requests in flight", limit, busy_count)
     own_count, limit = len(state.operations) - asked_count, BACKGROUND_COUNT_MAX
-    demand(own_count <= limit, "tables-bounded", "operations nobody asked for", limit, own_count)
+    demand(own_count <= limit, rules.TABLES_BOUNDED, "operations nobody asked for", limit, own_count)
 
 
 def check_operation(number: int, operation: Operation, state: State) -> None:
@@ -47,8 +48,8 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     if operation.due_ms is None:
         raise Broken(CONTRACT, f"{operation.workflow} neither waits nor sleeps", "a due time", None)
     left_ms, most_ms = operation.due_ms - state.seen_ms, longest_ms(operation, state)
-    demand(left_ms > 0, "progress", "what was due was not done", "a later time", left_ms)
-    demand(left_ms <= most_ms, "backoff", "time to wait", most_ms, left_ms)
+    demand(left_ms > 0, rules.PROGRESS, "what was due was not done", "a later time", left_ms)
+    demand(left_ms <= most_ms, rules.BACKOFF, "time to wait", most_ms, left_ms)
 
 
 def longest_ms(operation: Operation, state: State) -> int:
@@ -122,8 +123,8 @@ def check_attempts(operation: Operation, row: TableRow) -> None:
     if policy is None:
         raise Broken(CONTRACT, f"{where} waits, and its table has no plan for a failure")
     if policy.attempts == 0:
-        demand(operation.workflow == "recover", "backoff", f"{where} would try without end")
+        demand(operation.workflow == "recover", rules.BACKOFF, f"{where} would try without end")
         return
     attempts, plans = operation.attempt, operation.plan_count
-    demand(attempts <= policy.attempts, "backoff", f"attempts of {where}", policy.attempts, attempts)
-    demand(plans <= policy.plans_max, "backoff", f"plans of {where}", policy.plans_max, plans)
+    demand(attempts <= policy.attempts, rules.BACKOFF, f"attempts of {where}", policy.attempts, attempts)
+    demand(plans <= policy.plans_max, rules.BACKOFF, f"plans of {where}", policy.plans_max, plans)

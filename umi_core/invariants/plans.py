@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
+from umi_core.invariants import rules
 from umi_core.invariants.accesses import check_recorded
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
@@ -62,7 +63,7 @@ def check_scope(writes: Iterable[Write], scope: Scope) -> None:
     for write in writes:
         of = write.address
         own = of.scope == scope or (of.kind == "session" and of.scope == Scope(scope.user, of.id))
-        demand(own, "write-scope", "a row of another scope is written", scope, of)
+        demand(own, rules.WRITE_SCOPE, "a row of another scope is written", scope, of)
 
 
 def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> None:
@@ -80,7 +81,9 @@ def check_relations(writes: Iterable[Write], facts: Mapping[str, object]) -> Non
     for relation in (write.body for write in writes):
         if isinstance(relation, Relation) and relation.kind in EVOLUTION_KINDS:
             ends = relation.source, relation.target
-            demand(ends in pairs, "relation-ends", "a relation that was not asked about", list(pairs), ends)
+            demand(
+                ends in pairs, rules.RELATION_ENDS, "a relation that was not asked about", list(pairs), ends
+            )
 
 
 def check_marked(writes: Iterable[Write], request: object) -> None:
@@ -92,7 +95,7 @@ def check_marked(writes: Iterable[Write], request: object) -> None:
             entity, is_lacking = rows.get(("entity", key)), rows.get(("vector", key)) is None
             is_due = is_lacking and request.embed
             holds = isinstance(entity, Entity) and entity.vector_missing == is_due and ("vector", key) in rows
-            demand(holds, "index-follows-row", f"{key} lacks a vector and is marked so", is_due, entity)
+            demand(holds, rules.INDEX_FOLLOWS_ROW, f"{key} lacks a vector and is marked so", is_due, entity)
 
 
 def asked(draft: Draft, rows: Iterable[Row]) -> Iterable[tuple[tuple[str, int], tuple[str, int]]]:
@@ -121,7 +124,7 @@ def check_plan(
     if faults[0] is not None and None not in faults:
         raise faults[0]
     if change.left_ids:  # found to be needed, and the weakest
-        demand(True, "displacement" if change.entered_ids else "fewest-victims", "")
+        demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
 
 
 def asked_to_leave(request: object, core: CoreTier) -> tuple[str, ...]:
@@ -167,19 +170,19 @@ def ids_of(core: CoreTier) -> tuple[str, ...]:
 def check_named(change: Change, request: object) -> None:
     there = ids_of(change.after)
     stays = [key for key in change.asked_ids if key in there]
-    rule = "deleted-stays-deleted" if isinstance(request, Forget) else "core-bijection"
+    rule = rules.DELETED_STAYS_DELETED if isinstance(request, Forget) else rules.CORE_BIJECTION
     demand(not stays, rule, "who was named in the request stays in core", (), stays)
 
 
 def check_leaving(change: Change, writes: Iterable[Write]) -> None:
     left = change.left_ids
     gone = [key for key in left if is_self(change.before, key)]
-    demand(not gone, "self-stays", "a self entry leaves core, and nobody named it", (), gone)
+    demand(not gone, rules.SELF_STAYS, "a self entry leaves core, and nobody named it", (), gone)
     untold = [key for key in left if key not in change.evicted_ids]
-    demand(not untold, "core-bijection", "entries leave core, and the reply does not say so", (), untold)
+    demand(not untold, rules.CORE_BIJECTION, "entries leave core, and the reply does not say so", (), untold)
     deleted = [write.address for write in writes if write.body is None]
     lost = [of.id for of in deleted if of.kind == "entity" and of.id in left]
-    demand(not lost, "archive-untouched", "what leaves core is deleted from the archive", (), lost)
+    demand(not lost, rules.ARCHIVE_UNTOUCHED, "what leaves core is deleted from the archive", (), lost)
 
 
 def is_self(core: CoreTier, entity_id: str) -> bool:
@@ -194,7 +197,7 @@ def check_entering(change: Change) -> None:
     if plan.decisions is not None:
         named = [entity.id for entity in plan.accessed]
         decided = [decision.entity_id for decision in plan.decisions]
-        demand(decided == named, "route-per-entity", "decisions, one for each entity", named, decided)
+        demand(decided == named, rules.ROUTE_PER_ENTITY, "decisions, one for each entity", named, decided)
         check_promoted(change, [it.entity_id for it in plan.decisions if it.outcome == "promoted"])
 
 
@@ -204,7 +207,11 @@ def check_promoted(change: Change, told: Iterable[str]) -> None:
     promoted = sorted(key for key in told if key not in came_back)
     entered = sorted(change.entered_ids)
     demand(
-        promoted == entered, "route-known-only", "who is promoted, as core will show it", entered, promoted
+        promoted == entered,
+        rules.ROUTE_KNOWN_ONLY,
+        "who is promoted, as core will show it",
+        entered,
+        promoted,
     )
 
 
@@ -238,8 +245,10 @@ def difference(walk: Walk, seats: dict[str, Seat], change: Change) -> Broken | N
     intruders = [key for key in got if key not in expected and key in change.entered_ids]
     is_needless = any(planned.has_room_for(seats[key]) for key in missing)
     is_over_quota = any(key in seats and seats[key].is_self for key in intruders)
-    rule = "core-limits" if is_over_quota else "displacement" if intruders else "fewest-victims"
-    return Broken("fewest-victims" if is_needless else rule, "entries of core after the plan", expected, got)
+    rule = rules.CORE_LIMITS if is_over_quota else rules.DISPLACEMENT if intruders else rules.FEWEST_VICTIMS
+    return Broken(
+        rules.FEWEST_VICTIMS if is_needless else rule, "entries of core after the plan", expected, got
+    )
 
 
 def scored_with(change: Change, access: AccessTable) -> AccessTable:

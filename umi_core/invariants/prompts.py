@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
@@ -18,7 +19,7 @@ from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
 
-RULE: Final = "prompt-inputs"
+RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "extract": ("text",),
     "route": ("entities", "context"),

@@ -21,6 +21,7 @@ from umi_core.answer_checks import held
 from umi_core.data import Owner
 from umi_core.errors import Error
 from umi_core.ids import pack
+from umi_core.invariants import rules
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
@@ -153,9 +154,9 @@ def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:
         notes += len(operation.notes) - (stand.told_of[1] if stand else 0)
     lacks -= sum(stand.told_of[0] for stand in ended)
     notes -= sum(stand.told_of[1] for stand in ended)
-    demand(lacks <= lack_count, "degradation-named", "degradations in the counters", lacks, lack_count)
+    demand(lacks <= lack_count, rules.DEGRADATION_NAMED, "degradations in the counters", lacks, lack_count)
     is_told = notes == note_count or (notes < note_count and is_for_nobody(before, state))
-    demand(is_told, "hook-order", "what interceptors did, as it is told", note_count, notes)
+    demand(is_told, rules.HOOK_ORDER, "what interceptors did, as it is told", note_count, notes)
 
 
 def is_for_nobody(before: Before, state: State) -> bool:
@@ -173,7 +174,7 @@ def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> 
     """In core is what a rendering shows."""
     is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
     told = [reply.outcome.value for reply in replies if isinstance(reply.outcome, Done)]
-    demand(told in ([], [is_there]), "core-bijection", "whether it is in core", is_there, told)
+    demand(told in ([], [is_there]), rules.CORE_BIJECTION, "whether it is in core", is_there, told)
 
 
 def check_call(heard: Stand | None, value: Value, state: State, calls: Iterable[ModelCall]) -> None:
@@ -187,7 +188,9 @@ def check_call(heard: Stand | None, value: Value, state: State, calls: Iterable[
     for call in calls:
         if call.request_id == value.request_id:
             told = (call.outcome, call.reply_bytes)
-            demand(told == (outcome, size), "workflow-contract", "a call of a model", (outcome, size), told)
+            demand(
+                told == (outcome, size), rules.WORKFLOW_CONTRACT, "a call of a model", (outcome, size), told
+            )
 
 
 def ids_in_core(before: CoreTier, state: State) -> list[str]:
@@ -242,7 +245,7 @@ def check_late(before: Before, told: Told, state: State) -> None:
     is_due = any((stand.due_ms or 0) <= state.seen_ms for stand in before.stands.values())
     if is_due or before.operation_count != state.operation_count:
         return
-    rule, others = "late-is-inert", replaced(before.tiers, state.tiers)
+    rule, others = rules.LATE_IS_INERT, replaced(before.tiers, state.tiers)
     asked_count = state.request_count - before.request_count
     demand(asked_count == 0, rule, "questions after a late answer", 0, asked_count)
     was = {number: stand.waiting for number, stand in before.stands.items()}
@@ -258,10 +261,14 @@ def check_revisions(before: Before, state: State) -> None:
     for number, stand in before.stands.items():
         if (operation := state.operations.get(number)) is not None:
             now = stand_of(operation)
-            demand(stand.pinned == now.pinned, "revision-pinned", "its revision", stand.pinned, now.pinned)
+            demand(
+                stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned
+            )
             if stand.place[2] == now.place[2]:
                 others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
-                demand(not others, "workflow-contract", "facts that are others than they were", [], others)
+                demand(
+                    not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others
+                )
 
 
 def check_attempts(before: Before, told: Told, state: State) -> None:
@@ -277,11 +284,11 @@ def check_attempt(stand: Stand, now: Stand, told: Told, now_ms: int) -> None:
     if stand.waiting is None:
         was_due = (stand.due_ms or 0) <= now_ms
         holds = was_due or (now.waiting, now.due_ms) == (None, stand.due_ms)
-        demand(holds, "backoff", "the next attempt came too early", stand.due_ms, now_ms)
+        demand(holds, rules.BACKOFF, "the next attempt came too early", stand.due_ms, now_ms)
     elif stand.waiting != now.waiting and not (stand is told.heard and isinstance(told.value, ReadDone)):
         due_ms = now_ms + least_wait_ms(stand, told, now_ms)
-        demand(now.waiting is None, "backoff", "asked again at once", f"at {due_ms}", f"at {now_ms}")
-        demand(due_ms <= (now.due_ms or 0), "backoff", "time of the next attempt", due_ms, now.due_ms)
+        demand(now.waiting is None, rules.BACKOFF, "asked again at once", f"at {due_ms}", f"at {now_ms}")
+        demand(due_ms <= (now.due_ms or 0), rules.BACKOFF, "time of the next attempt", due_ms, now.due_ms)
 
 
 def least_wait_ms(stand: Stand, told: Told, now_ms: int) -> int:
@@ -301,11 +308,11 @@ def check_core_source(before: CoreTier, told: Told, core: CoreTier) -> None:
         return
     row = core_row(told.value, heard.asked) if heard else None
     what = "core changed, and nothing was told of it"
-    demand(row is not None, "refused-means-unchanged", what, before, core)
+    demand(row is not None, rules.REFUSED_MEANS_UNCHANGED, what, before, core)
     assert heard is not None
-    demand(core == row, "core-current", "core after an answer", row, core)
+    demand(core == row, rules.CORE_CURRENT, "core after an answer", row, core)
     was, now = before.guard_version, core.guard_version
-    demand(was < now, "core-current", "core went back to an older version", f"more than {was}", now)
+    demand(was < now, rules.CORE_CURRENT, "core went back to an older version", f"more than {was}", now)
     if isinstance(told.value, Committed):
         cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
         check_self_stays(before, core, cause)
@@ -328,13 +335,13 @@ def check_self_stays(before: CoreTier, after: CoreTier, cause: str) -> None:
     mine = [entry.entity_id for block, entry in before.entries() if block.kind == SELF_BLOCK]
     gone = [entity_id for entity_id in mine if entity_id not in there]
     holds = not gone or cause in MAY_LEAVE
-    demand(holds, "self-stays", f"a self entry left core by {cause}", mine, there)
+    demand(holds, rules.SELF_STAYS, f"a self entry left core by {cause}", mine, there)
 
 
 def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
     workflow = told.heard.pinned[0] if told.heard else ""
     holds = now is was or workflow == "remember"
-    demand(holds, "refused-means-unchanged", "decisions changed, and nothing was remembered", was, now)
+    demand(holds, rules.REFUSED_MEANS_UNCHANGED, "decisions changed, and nothing was remembered", was, now)
 
 
 # Questions.
@@ -360,22 +367,24 @@ def check_load(before: Before, told: Told, state: State) -> None:
     heard, value, was, now = told.heard, told.value, before.tiers, state.tiers
     workflow = heard.pinned[0] if heard else ""
     if now.session is was.session:
-        demand(now.working is was.working, "load-or-nothing", "another working tier, and no other session")
+        demand(
+            now.working is was.working, rules.LOAD_OR_NOTHING, "another working tier, and no other session"
+        )
         size = now.working.used_bytes, len(now.working.entries)
         is_left = workflow != "load_session" or size == before.working_size
-        demand(is_left, "load-or-nothing", "bytes and entries", before.working_size, size)
+        demand(is_left, rules.LOAD_OR_NOTHING, "bytes and entries", before.working_size, size)
     elif workflow == "load_session" and isinstance(value, ReadDone):
         body = next((row.body for row in value.rows if isinstance(row.body, SessionRow)), None)
-        demand(body is not None, "session-or-error", "a session was loaded that no row told of")
+        demand(body is not None, rules.SESSION_OR_ERROR, "a session was loaded that no row told of")
         assert body is not None
         check_loaded(body.snapshot, state)
 
 
 def check_loaded(snapshot: bytes, state: State) -> None:
-    demand(is_sealed(snapshot), "snapshot-guarded", "a damaged snapshot was loaded", "an error", snapshot)
+    demand(is_sealed(snapshot), rules.SNAPSHOT_GUARDED, "a damaged snapshot was loaded", "an error", snapshot)
     loaded = session.decode(snapshot, state.seen_ms, state.config)
     if isinstance(loaded, Error):
-        raise Broken("snapshot-guarded", "a bad snapshot was loaded", loaded, "no error")
+        raise Broken(rules.SNAPSHOT_GUARDED, "a bad snapshot was loaded", loaded, "no error")
     check_equal_entries(loaded.tier.entries, state.tiers.working.entries)
 
 

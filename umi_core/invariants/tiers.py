@@ -15,6 +15,7 @@ from umi_core import limits
 from umi_core.config import Config
 from umi_core.domains import bad_stored_key
 from umi_core.errors import Error
+from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
 from umi_core.policies import promotion
@@ -39,43 +40,47 @@ def check_working(tier: WorkingTier, now_ms: int) -> None:
     for key, (value, expires_ms) in tier.entries.items():
         check_entry(key, value)
         left_ms = expires_ms - now_ms
-        demand(left_ms <= TTL_MS_MAX, "ttl-range", "time left to live", TTL_MS_MAX, left_ms)
+        demand(left_ms <= TTL_MS_MAX, rules.TTL_RANGE, "time left to live", TTL_MS_MAX, left_ms)
         demand(
-            tier.due_ms <= expires_ms, "ttl-boundary", "nobody looks when it expires", expires_ms, tier.due_ms
+            tier.due_ms <= expires_ms,
+            rules.TTL_BOUNDARY,
+            "nobody looks when it expires",
+            expires_ms,
+            tier.due_ms,
         )
         used_bytes += len(key.encode()) + len(value)
-    demand(used_bytes == tier.used_bytes, "space-accounting", "bytes used", used_bytes, tier.used_bytes)
-    demand(tier.expired_count >= 0, "space-accounting", "expired entries", 0, tier.expired_count)
+    demand(used_bytes == tier.used_bytes, rules.SPACE_ACCOUNTING, "bytes used", used_bytes, tier.used_bytes)
+    demand(tier.expired_count >= 0, rules.SPACE_ACCOUNTING, "expired entries", 0, tier.expired_count)
 
 
 def check_entry(key: str, value: bytes) -> None:
-    demand(not key.startswith("__"), "session-keys-true", "a reserved key is stored", "", key)
-    demand(bad_stored_key("key", key) is None, "tables-bounded", "a key beyond its limits", "", key)
+    demand(not key.startswith("__"), rules.SESSION_KEYS_TRUE, "a reserved key is stored", "", key)
+    demand(bad_stored_key("key", key) is None, rules.TABLES_BOUNDED, "a key beyond its limits", "", key)
     limit = limits.WORKING_VALUE_BYTES_MAX
-    demand(len(value) <= limit, "tables-bounded", "bytes of a value", limit, len(value))
+    demand(len(value) <= limit, rules.TABLES_BOUNDED, "bytes of a value", limit, len(value))
 
 
 def check_snapshot(tier: WorkingTier, info: SessionInfo, now_ms: int, config: Config) -> None:
     """What is saved now and loaded now is what is alive now, in whatever order it came."""
     bad = session.bad_field(info)
-    demand(bad is None, "session-keys-true", "a field of the session is beyond its limits", "", bad)
+    demand(bad is None, rules.SESSION_KEYS_TRUE, "a field of the session is beyond its limits", "", bad)
     live = {key: entry for key, entry in tier.entries.items() if now_ms < entry[1]}
     saved = session.encode(tier, info, now_ms)
     backwards = session.encode(WorkingTier(dict(reversed(live.items()))), info, now_ms)
-    demand(saved == backwards, "snapshot-canonical", "equal states, other bytes", saved, backwards)
+    demand(saved == backwards, rules.SNAPSHOT_CANONICAL, "equal states, other bytes", saved, backwards)
     loaded = session.decode(saved, now_ms, config)
     if isinstance(loaded, Error):
-        raise Broken("snapshot-roundtrip", "what was just saved cannot be loaded", "no error", loaded)
+        raise Broken(rules.SNAPSHOT_ROUNDTRIP, "what was just saved cannot be loaded", "no error", loaded)
     check_equal_entries(live, loaded.tier.entries)
     expected, got = session.fields(info), session.fields(loaded.info)
-    demand(expected == got, "snapshot-roundtrip", "the session after a load", expected, got)
+    demand(expected == got, rules.SNAPSHOT_ROUNDTRIP, "the session after a load", expected, got)
 
 
 def check_equal_entries(expected: Rows, got: Rows) -> None:
     others = sorted(key for key in {**expected, **got} if expected.get(key) != got.get(key))
     if others:
         key = others[0]
-        raise Broken("snapshot-roundtrip", f"entry {key!r} after a load", expected.get(key), got.get(key))
+        raise Broken(rules.SNAPSHOT_ROUNDTRIP, f"entry {key!r} after a load", expected.get(key), got.get(key))
 
 
 # Core tier.
@@ -84,9 +89,9 @@ def check_equal_entries(expected: Rows, got: Rows) -> None:
 def check_core(core: CoreTier) -> None:
     """In core is what is rendered: each id and each slot once, in one order."""
     ids = [entry.entity_id for block in core.blocks for entry in block.entries]
-    demand(len(dict.fromkeys(ids)) == len(ids), "core-bijection", "an entity is in core twice", "", ids)
+    demand(len(dict.fromkeys(ids)) == len(ids), rules.CORE_BIJECTION, "an entity is in core twice", "", ids)
     slots = [slot_of(block) for block in core.blocks]
-    demand(len(dict.fromkeys(slots)) == len(slots), "core-bijection", "two blocks in one slot", "", slots)
+    demand(len(dict.fromkeys(slots)) == len(slots), rules.CORE_BIJECTION, "two blocks in one slot", "", slots)
     check_ascending("blocks", [(BLOCK_KINDS.index(kind), label.encode()) for kind, label in slots])
     for block in core.blocks:
         check_block(block)
@@ -98,31 +103,37 @@ def slot_of(block: Block) -> tuple[str, str]:
 
 def check_ascending(what: str, keys: Sequence[tuple[int, bytes]]) -> None:
     holds = all(one < other for one, other in pairwise(keys))
-    demand(holds, "render-order", f"{what} are out of order", sorted(keys), keys)
+    demand(holds, rules.RENDER_ORDER, f"{what} are out of order", sorted(keys), keys)
 
 
 def check_block(block: Block) -> None:
     slot, entries = slot_of(block), block.entries
-    demand(block.text is not None or bool(entries), "core-bijection", "a block with nothing in it", "", slot)
     demand(
-        not entries or block.kind != "system", "system-is-authored", "entries in the system block", "", slot
+        block.text is not None or bool(entries), rules.CORE_BIJECTION, "a block with nothing in it", "", slot
     )
-    demand(not entries or not block.label, "core-bijection", "entries under a label", "", slot)
+    demand(
+        not entries or block.kind != "system",
+        rules.SYSTEM_IS_AUTHORED,
+        "entries in the system block",
+        "",
+        slot,
+    )
+    demand(not entries or not block.label, rules.CORE_BIJECTION, "entries under a label", "", slot)
     check_ascending("entries", [(entry.promoted_ms, entry.entity_id.encode()) for entry in entries])
     texts = [block.label, block.text or "", *(text for entry in entries for text in (entry.name, entry.text))]
     holds = all(text == core_text(text) for text in texts)
-    demand(holds, "render-standard-xml", "a character that XML cannot write", "", slot)
+    demand(holds, rules.RENDER_STANDARD_XML, "a character that XML cannot write", "", slot)
 
 
 def check_core_limits(core: CoreTier, config: Config) -> None:
     """Limits of the tier; they may be lowered between two lives, and hold again when recovery is done."""
     check_core_counts(core, config)
     sizes = [bytes_of_text(block) + sum(map(bytes_of_entry, block.entries)) for block in core.blocks]
-    demand(sum(sizes) <= config.core_bytes_max, "core-limits", "bytes", config.core_bytes_max, sum(sizes))
+    demand(sum(sizes) <= config.core_bytes_max, rules.CORE_LIMITS, "bytes", config.core_bytes_max, sum(sizes))
     largest = max(sizes, default=0)
-    demand(largest <= BLOCK_BYTES_MAX, "core-limits", "bytes of a block", BLOCK_BYTES_MAX, largest)
+    demand(largest <= BLOCK_BYTES_MAX, rules.CORE_LIMITS, "bytes of a block", BLOCK_BYTES_MAX, largest)
     for block in core.blocks:
-        demand(0 <= block.importance_ppm <= PPM, "core-limits", "importance", PPM, block.importance_ppm)
+        demand(0 <= block.importance_ppm <= PPM, rules.CORE_LIMITS, "importance", PPM, block.importance_ppm)
         check_length("label", block.label, limits.BLOCK_LABEL_BYTES_MAX)
         for entry in block.entries:
             check_length("entry", entry.text, limits.ENTRY_TEXT_BYTES_MAX)
@@ -131,16 +142,16 @@ def check_core_limits(core: CoreTier, config: Config) -> None:
 def check_core_counts(core: CoreTier, config: Config) -> None:
     counts = {block.kind: len(block.entries) for block in core.blocks if block.entries}
     total, limit = sum(counts.values()), config.core_entry_count_max
-    demand(total <= limit, "core-limits", "entries", limit, total)
+    demand(total <= limit, rules.CORE_LIMITS, "entries", limit, total)
     mine, limit = counts.get(SELF_BLOCK, 0), limits.SELF_ENTRY_COUNT_MAX
-    demand(mine <= limit, "core-limits", "self entries", limit, mine)
+    demand(mine <= limit, rules.CORE_LIMITS, "self entries", limit, mine)
     authored, limit = sum(block.text is not None for block in core.blocks), limits.BLOCK_COUNT_MAX
-    demand(authored <= limit, "core-limits", "blocks with authored text", limit, authored)
+    demand(authored <= limit, rules.CORE_LIMITS, "blocks with authored text", limit, authored)
 
 
 def check_length(what: str, text: str, limit_bytes: int) -> None:
     size_bytes = len(text.encode())
-    demand(size_bytes <= limit_bytes, "core-limits", f"bytes of a {what}", limit_bytes, size_bytes)
+    demand(size_bytes <= limit_bytes, rules.CORE_LIMITS, f"bytes of a {what}", limit_bytes, size_bytes)
 
 
 def bytes_of_text(block: Block) -> int:
@@ -161,7 +172,7 @@ def check_rendering(core: CoreTier) -> None:
 def check_parsed(form: str, told: Sequence[Block], parsed: Sequence[Block]) -> None:
     if parsed != told:
         is_shuffled = sorted(parsed, key=slot_of) == sorted(told, key=slot_of)
-        rule = "render-order" if is_shuffled else "render-parse"
+        rule = rules.RENDER_ORDER if is_shuffled else rules.RENDER_PARSE
         raise Broken(rule, f"the blocks that {form} shows", told, parsed)
 
 
@@ -173,8 +184,8 @@ def check_scores(access: AccessTable, now_ms: int) -> None:
     count = len(access.records)
     start = now_ms % count if count else 0
     for key, record in islice(access.records.items(), start, start + SAMPLE_COUNT):
-        demand(key == record.entity_id, "unique-rows", "a record under another id", key, record.entity_id)
-        demand(record.count > 0, "access-truth", "a record of no access", 1, record.count)
+        demand(key == record.entity_id, rules.UNIQUE_ROWS, "a record under another id", key, record.entity_id)
+        demand(record.count > 0, rules.ACCESS_TRUTH, "a record of no access", 1, record.count)
         check_recency(max(0, now_ms - record.last_ms))
         check_frequency(record, now_ms)
         check_ppm("importance", record.importance_ppm)
@@ -187,7 +198,7 @@ def check_score(record: AccessRecord, now_ms: int) -> None:
     dearer = attrs.evolve(record, importance_ppm=min(PPM, record.importance_ppm + 1_000))
     for raised in (dearer, attrs.evolve(record, count=record.count + 1)):
         more = promotion.score_ppm(raised, now_ms)
-        demand(score <= more, "promotion-pure", "more of it lowers the score", f"at least {score}", more)
+        demand(score <= more, rules.PROMOTION_PURE, "more of it lowers the score", f"at least {score}", more)
 
 
 def check_recency(age_ms: int) -> None:
@@ -195,20 +206,22 @@ def check_recency(age_ms: int) -> None:
     ages = sorted({0, 1, age_ms, age_ms + 1, age_ms + DAY_MS})
     recency = [check_ppm("recency", promotion.recency_ppm(age)) for age in ages]
     falling = sorted(recency, reverse=True)
-    demand(recency == falling, "score-shape", "recency rises with age", falling, recency)
+    demand(recency == falling, rules.SCORE_SHAPE, "recency rises with age", falling, recency)
     jump = recency[0] - recency[1]  # ages 0 and 1
-    demand(jump <= 1, "score-shape", "recency jumps in the first millisecond", 1, jump)
+    demand(jump <= 1, rules.SCORE_SHAPE, "recency jumps in the first millisecond", 1, jump)
 
 
 def check_frequency(record: AccessRecord, now_ms: int) -> None:
     """It never falls with count, and does not jump at the start."""
     counts = (record.count, record.count + 1, record.count + 1_000)
     frequency = [check_ppm("frequency", promotion.frequency_ppm(n, record.first_ms, now_ms)) for n in counts]
-    demand(frequency == sorted(frequency), "score-shape", "frequency falls with count", "", frequency)
+    demand(frequency == sorted(frequency), rules.SCORE_SHAPE, "frequency falls with count", "", frequency)
     at_once, then = (promotion.frequency_ppm(record.count, 0, age) for age in (0, 1))
-    demand(abs(at_once - then) <= 1, "score-shape", "frequency jumps in the first millisecond", at_once, then)
+    demand(
+        abs(at_once - then) <= 1, rules.SCORE_SHAPE, "frequency jumps in the first millisecond", at_once, then
+    )
 
 
 def check_ppm(what: str, value: int) -> int:
-    demand(0 <= value <= PPM, "score-range", what, f"0 to {PPM}", value)
+    demand(0 <= value <= PPM, rules.SCORE_RANGE, what, f"0 to {PPM}", value)
     return value

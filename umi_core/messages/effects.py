@@ -4,7 +4,7 @@ Law 1. The set is closed. Law 2. Each effect but Reply gets exactly one answer t
 `request_id`; every further one is late and changes nothing. Law 3. `request_id` grows, and is never reused.
 """
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal, get_args
 
 import attrs
 
@@ -115,9 +115,29 @@ class Expect(Data):
 # Effects. Workflow rows build them with request_id 0 and timeout_ms 0; the engine fills both in.
 
 
+ANYBODY: Final = ("timeout", "unavailable", "rate_limited", "refused")
+
+
 @attrs.frozen
-class AskModel(Data):
+class Question(Data):
+    """What a memory asks the world. Each kind is one class, and this is all of its declaration.
+
+    `word`: what hooks, tables and traces call it. `service` answers it, under the name `verb`. `failures`:
+    how it may fail; any other failure counts as `unavailable`.
+    """
+
+    tag: ClassVar[int]
+    word: ClassVar[str]
+    service: ClassVar[str]
+    verb: ClassVar[str]
+    failures: ClassVar[tuple[str, ...]]
+
+
+@attrs.frozen
+class AskModel(Question):
     tag = 28
+    word, service, verb = "model", "model", "ask"
+    failures = (*ANYBODY, "too_long")
     task: str
     prompt: str
     profile: str = "default"
@@ -126,8 +146,10 @@ class AskModel(Data):
 
 
 @attrs.frozen
-class Embed(Data):
+class Embed(Question):
     tag = 29
+    word, service, verb = "embed", "embedder", "embed"
+    failures = (*ANYBODY, "too_long")
     texts: tuple[str, ...]
     profile: str = "default"
     request_id: int = 0
@@ -135,8 +157,10 @@ class Embed(Data):
 
 
 @attrs.frozen
-class Read(Data):
+class Read(Question):
     tag = 30
+    word, service, verb = "read", "storage", "read"
+    failures = ANYBODY
     query: Query
     store: str = MAIN
     request_id: int = 0
@@ -144,7 +168,7 @@ class Read(Data):
 
 
 @attrs.frozen
-class Commit(Data):
+class Commit(Question):
     """One atomic batch: all expects hold and all writes happen at one instant, or nothing does.
 
     A `key` that storage knows changes nothing and is answered as the first batch was; an empty key is never
@@ -152,6 +176,8 @@ class Commit(Data):
     """
 
     tag = 31
+    word, service, verb = "commit", "storage", "commit"
+    failures = (*ANYBODY, "full", "conflict", "unknown")
     writes: tuple[Write, ...]
     expects: tuple[Expect, ...]
     key: str = ""
@@ -267,9 +293,4 @@ class Reply(Data):
 
 
 Effect = AskModel | Embed | Read | Commit | Reply
-EFFECT_NAMES: Final[dict[type[Asked], str]] = {
-    AskModel: "model",
-    Embed: "embed",
-    Read: "read",
-    Commit: "commit",
-}
+EFFECT_NAMES: Final[dict[type[Asked], str]] = {cls: cls.word for cls in get_args(Asked)}

@@ -157,8 +157,8 @@ def needs(only: str | None) -> Iterator[Report]:
     import attrs
 
     from umi_sim.faults.kinds import KINDS
-    from umi_sim.judge.invariants import RULES
     from umi_sim.mutants.registry import ELSEWHERE
+    from umi_sim.record.rules import RULES
     from umi_sim.runs import matrix
 
     if ELSEWHERE:

@@ -37,12 +37,12 @@ def world_call(config: RunConfig, *, is_limited: bool = False) -> Row:
     parts = [literal(config.scenario), f"seed={config.seed}"]
     if is_drawn(config):
         names = literal([agent.name for agent in config.agents])
-        return call("world = World", *parts, f"agents={names}", f"latency={literal(config.latency)}")
+        return call("script = Script", *parts, f"agents={names}", f"latency={literal(config.latency)}")
     kept = [name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN)]
     kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(agent_told, config.agents))
-    return call("world = World", *parts, "plain=True", f"agents=[{agents}]", *named(odd, uncut))
+    return call("script = Script", *parts, "plain=True", f"agents=[{agents}]", *named(odd, uncut))
 
 
 def is_drawn(config: RunConfig) -> bool:
@@ -70,14 +70,14 @@ def item_call(item: Item) -> Row:
     first: tuple[str, ...]
     match item:
         case Op():
-            first, args = ("world.op", item.id, item.agent, item.name), named(item.args, uncut)
+            first, args = ("script.op", item.id, item.agent, item.name), named(item.args, uncut)
         case Fault():
-            first, args = ("world.fault", item.id, item.fault), [f"at={literal(item.at)}"]
+            first, args = ("script.fault", item.id, item.fault), [f"at={literal(item.at)}"]
             args += [f"args={literal(item.args, uncut)}"] if item.args else []
         case Deviation():
-            first, args = ("world.schedule", item.id), named({"take": item.take, "over": item.over})
+            first, args = ("script.schedule", item.id), named({"take": item.take, "over": item.over})
         case ClockMove():
-            first, args = ("world.clock", item.id, item.agent, item.move), named(item.args, uncut)
+            first, args = ("script.clock", item.id, item.agent, item.move), named(item.args, uncut)
     at_ms = item.at_ms if isinstance(item, Op | ClockMove) else 0
     name, *texts = first
     return call(name, *map(literal, texts), *args, *([f"at_ms={at_ms}"] if at_ms else []))

@@ -13,12 +13,12 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.explain.calls import HANG, ITEM_CHARS, call, in_words, item_call, world_call
-from umi_sim.judge.invariants import rule_named
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, under, whole
 from umi_sim.kernel.wording import LINE_CHARS_MAX, counted, cut, duration, plural, spaced
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
+from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import EXIT_CODES, Event, Failure, Verdict
 from umi_sim.runs import runner
@@ -326,7 +326,7 @@ def script(told: Told, all_items: bool) -> Iterator[Row]:
     if len(shown) < len(items):
         yield whole("", f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
     yield from map(item_call, shown)
-    yield call("world.finish")
+    yield call("script.finish")
 
 
 def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:

@@ -20,20 +20,21 @@ from umi_core.workflows import WORKFLOWS
 from umi_sim.explain.calls import HANG
 from umi_sim.explain.glossary import meanings
 from umi_sim.faults.kinds import CLASSES, KINDS, FaultKind
-from umi_sim.judge.invariants import ALIASES, RULES, Rule, rule_named
-from umi_sim.judge.invariants.rules import HARNESS
 from umi_sim.kernel import folders
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import BLANK, Report, Row, as_object, listed, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
+from umi_sim.record.rules import ALSO, HARNESS, RULES, Rule, rule_named
 from umi_sim.record.verdict import CODES, Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario import files as scenario
 
-NO_CHECKS: Final = re.compile(r"umi_sim/(mutants|invariants/rules|explain)")  # these only speak of rules
-QUOTED: Final = re.compile('"([a-z-]+)"')
+NO_CHECKS: Final = re.compile(
+    r"umi_sim/(mutants|record/rules|explain)|umi_core/invariants/rules"
+)  # these only speak of rules
+CONSTANT: Final = re.compile(r"\brules\.([A-Z_]+)")  # as a check names its rule
 PLACE_COUNT_MAX: Final = 4
 BUG_COUNT_MAX: Final = 12
 SEEN_RATE: Final = "1/4"
@@ -162,7 +163,7 @@ def places(name: str) -> list[str]:
 @cache
 def mentions() -> Mapping[str, list[str]]:
     """Every line that may check a rule, by the name of the rule."""
-    named = {rule.name for rule in RULES}
+    named = {rule.name.upper().replace("-", "_"): rule.name for rule in RULES}
     found: dict[str, list[str]] = {}
     for path in sorted(
         path for package in ("umi_core", "umi_sim") for path in (folders.PROJECT / package).rglob("*.py")
@@ -170,9 +171,8 @@ def mentions() -> Mapping[str, list[str]]:
         place = path.relative_to(folders.PROJECT).as_posix()
         lines = [] if NO_CHECKS.match(place) else path.read_text("utf-8").splitlines()
         for number, line in enumerate(lines, 1):
-            for name in QUOTED.findall(line):
-                if name in named:
-                    found.setdefault(name, []).append(f"{place}:{number}")
+            for name in CONSTANT.findall(line):
+                found.setdefault(named.get(name, ""), []).append(f"{place}:{number}")
     return found
 
 
@@ -298,7 +298,7 @@ def about_step(name: str) -> Told:
 
 @cache
 def rule_names() -> Sequence[str]:
-    return [*(rule.name for rule in RULES), *(rule.id for rule in RULES), *ALIASES]
+    return [*(rule.name for rule in RULES), *(rule.id for rule in RULES), *ALSO]
 
 
 EXIT_CODES: Final = {str(code): means for code, means in CODES.items()}

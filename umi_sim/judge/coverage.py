@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from umi_sim.judge.invariants import rule_named
+from umi_sim.record.rules import rule_named
 
 
 def with_equivalences(judged: Mapping[str, int], marks: Mapping[str, int]) -> Counter[str]:

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Final
 
 from umi_core.invariants.broken import Broken
-from umi_sim.judge.invariants import id_of
+from umi_sim.record import rules
+from umi_sim.record.rules import id_of
 from umi_sim.record.verdict import Failure, FailureKind
 from umi_sim.world.world import OutOfSteps, World
 
@@ -20,13 +21,15 @@ TARGETS: Final = ("umi_core.", "umi_sim.target.subject.", "umi_sim.mutants.")
 def failure_of(world: World, broken: Broken | OutOfSteps) -> Failure:
     where = (world.step_count, world.now_ms, world.item)
     if isinstance(broken, OutOfSteps):
-        return Failure("timeout", "progress", id_of("progress"), *where, str(broken))
+        return Failure("timeout", rules.PROGRESS.name, rules.PROGRESS.id, *where, str(broken))
     kind: FailureKind = "liveness" if broken.rule in LIVENESS else "safety"
     told = (broken.message, broken.expected, broken.got)
     return Failure(kind, broken.rule, id_of(broken.rule), *where, *told)
 
 
-LIVENESS: Final = ("progress", "second-drain-empty", "repaired-after-heal")
+LIVENESS: Final = tuple(
+    it.name for it in (rules.PROGRESS, rules.SECOND_DRAIN_EMPTY, rules.REPAIRED_AFTER_HEAL)
+)
 
 
 def crash_of(world: World, raised: Exception) -> Failure:

@@ -12,9 +12,9 @@ import attrs
 
 from umi_core.data import Data
 from umi_sim.faults.kinds import KINDS
-from umi_sim.judge.invariants import RULES
 from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.rules import RULES
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find

@@ -28,8 +28,10 @@ from umi_sim.judge.coverage import with_equivalences
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.progress import NOW
+from umi_sim.record import rules
 from umi_sim.record.items import Args, Item
 from umi_sim.record.recorded_replies import Said
+from umi_sim.record.rules import Rule
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
@@ -147,7 +149,7 @@ class Run(Owner):
         self.request_count += 1
         op_id = f"{kind}:{self.request_count}"
         self.world.ask(agent, op_id, name, args, self.step_max)
-        demand(op_id in self.inspector.heard, "one-reply", f"{op_id} {name} was never answered")
+        demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
         return self.inspector.heard[op_id]
 
     def drain(self) -> None:
@@ -157,7 +159,7 @@ class Run(Owner):
         for agent in scanned:
             scans = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_COUNT_MAX))
             told = f"{agent.name} still has something to repair after {SCAN_COUNT_MAX} scans"
-            self.demand(any(map(is_settled, scans)), "repaired-after-heal", told)
+            self.demand(any(map(is_settled, scans)), rules.REPAIRED_AFTER_HEAL, told)
         self.check_all()
         self.must_rest()
 
@@ -167,7 +169,7 @@ class Run(Owner):
             due_ms = agent.machine.deadline_ms() if agent.machine else None
             is_at_rest = due_ms is None or self.world.services.atlas.losses
             told = f"{agent.name} has nothing to repair and wants to be stepped all the same"
-            self.demand(is_at_rest, "repaired-after-heal", told, "never", f"at {due_ms}")
+            self.demand(is_at_rest, rules.REPAIRED_AFTER_HEAL, told, "never", f"at {due_ms}")
 
     def check_all(self) -> None:
         for agent in self.world.agents.values():
@@ -220,7 +222,7 @@ class Run(Owner):
         before = lasting_rows(storage)
         self.drain()
         self.demand(
-            lasting_rows(storage) == before, "second-drain-empty", "a second drain changed stored rows"
+            lasting_rows(storage) == before, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows"
         )
 
     def restart_all(self) -> None:
@@ -235,11 +237,13 @@ class Run(Owner):
         for key in before:
             if key in after:
                 told = f"{key} reads otherwise after a restart"
-                self.demand(before[key] == after[key], "restart-invisible", told, before[key], after[key])
+                self.demand(before[key] == after[key], rules.RESTART_INVISIBLE, told, before[key], after[key])
 
-    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    def demand(
+        self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
+    ) -> None:
         """Raises Broken unless it holds, or the rule is off."""
-        if rule not in self.config.off:
+        if rule.name not in self.config.off:
             demand(holds, rule, message, expected, got)
 
 

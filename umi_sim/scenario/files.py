@@ -44,10 +44,10 @@ from umi_sim.formats.strict_json import bytes_of
 from umi_sim.formats.toml_reader import FILE_BYTES_MAX, BadScenario, Table, put, toml
 from umi_sim.formats.values import op_args
 from umi_sim.judge import equivalences
-from umi_sim.judge.invariants import RULES
 from umi_sim.kernel import folders
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.wording import escaped, near
+from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds

@@ -16,11 +16,11 @@ import attrs
 
 from umi_sim.formats.schema import Json, Wrong, as_object, at, shown, whole, wrong
 from umi_sim.formats.strict_json import bytes_of, parsed
-from umi_sim.judge.invariants.rules import RULES
 from umi_sim.kernel.wording import near
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Item, Op
 from umi_sim.record.provenance import made_by
+from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import is_trace, write_whole
 from umi_sim.record.verdict import Failure, Verdict

@@ -19,13 +19,6 @@ from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stores import Store
 
-SERVICE_OF: Final[dict[type[Asked], str]] = {
-    AskModel: "model", Embed: "embedder", Read: "storage", Commit: "storage",
-}  # fmt: skip
-VERB_OF: Final[dict[type[Asked], str]] = {
-    AskModel: "model.ask", Embed: "embedder.embed", Read: "storage.read", Commit: "storage.commit",
-}  # fmt: skip
-
 
 @attrs.frozen
 class Call(Data):
@@ -44,12 +37,11 @@ class Call(Data):
     def service(self) -> str:
         """Whom it is for: `model`, `embedder`, `storage`, or `storage.NAME` if not the main store."""
         store = getattr(self.effect, "store", MAIN)
-        service = SERVICE_OF[type(self.effect)]
-        return service if store == MAIN else f"{service}.{store}"
+        return self.effect.service if store == MAIN else f"{self.effect.service}.{store}"
 
     @property
     def verb(self) -> str:
-        return VERB_OF[type(self.effect)]
+        return f"{self.effect.service}.{self.effect.verb}"
 
     @property
     def site(self) -> str:

@@ -20,7 +20,7 @@ from umi_core.language import evolution, extraction, rewriting, routing
 from umi_core.language.replies import UNREAD
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
 from umi_core.workflows import WORKFLOWS
-from umi_sim.judge.invariants import RULES
+from umi_sim.record.rules import RULES
 
 ANSWERS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
     AskModel: ("ok", "unusable", "timeout", "unavailable", "rate_limited", "too_long"),

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Final
 
 from umi_sim.faults.kinds import KINDS
-from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, whole
 from umi_sim.kernel.wording import counted, cut, plural
+from umi_sim.record.rules import id_of
 from umi_sim.runs.corpus import Kept
 from umi_sim.scenario.files import Scenario
 from umi_sim.scenario.floors import Missed

@@ -13,10 +13,10 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_sim.formats.schema import Seed, of, text
 from umi_sim.formats.strict_json import FILE_BYTES_MAX
-from umi_sim.judge.invariants import id_of
 from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Op
+from umi_sim.record.rules import id_of
 from umi_sim.record.verdict import EXIT_CODES, HARNESS, INTERRUPTED, Failure, FailureKind, Verdict, severest
 from umi_sim.runs.corpus import Kept
 from umi_sim.scenario import files as scenario

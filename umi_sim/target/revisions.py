@@ -24,6 +24,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Query
 from umi_core.values import Scope
+from umi_sim.record import rules
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
@@ -94,7 +95,7 @@ class Onion:
         """Raises Broken if they were ever called in another order."""
         if self._is_used:
             what = f"interceptors of {self._site}s were called in another order"
-            demand(not self._wrong, "hook-order", what, "an onion", self._wrong)
+            demand(not self._wrong, rules.HOOK_ORDER, what, "an onion", self._wrong)
 
     def _called(self, way: str, name: str, *_: object) -> Pass:
         first, last = ORDER[way]

@@ -36,10 +36,10 @@ from umi_core.tiers.session import RESERVED
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge.inspector import Inspector
-from umi_sim.judge.invariants import rule_named
 from umi_sim.kernel.literals import INDENT, Parts, Writer, comment, number, statement
 from umi_sim.mutants import planted
 from umi_sim.record import fingerprint
+from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import begun, outcome_of

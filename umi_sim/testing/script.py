@@ -1,11 +1,11 @@
 """A run made by calls: what a report prints under `script` runs as it stands.
 
-from umi_sim import World
+from umi_sim import Script
 
-world = World("working", seed=45)
-world.op("o1", "a", "set", key="k", value=b"v", ttl_ms=10)
-world.op("o2", "a", "get", at_ms=10, key="k")
-verdict = world.finish()
+script = Script("working", seed=45)
+script.op("o1", "a", "set", key="k", value=b"v", ttl_ms=10)
+script.op("o2", "a", "get", at_ms=10, key="k")
+verdict = script.finish()
 """
 
 from collections.abc import Sequence

@@ -18,6 +18,7 @@ from umi_core.messages.requests import Request
 from umi_core.messages.results import BlockSet, Rebalanced
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
+from umi_sim.record import rules
 from umi_sim.record.items import ClockMove, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.services.calls import Call, Flush
@@ -125,9 +126,9 @@ def must_be_quiet(agents: Iterable[Agent]) -> None:
             continue
         if agent.in_flight:
             op_id, name = next(iter(agent.in_flight.items()))
-            raise Broken("progress", f"{op_id} {name} waits, and nothing is left that could answer it")
+            raise Broken(rules.PROGRESS, f"{op_id} {name} waits, and nothing is left that could answer it")
         if agent.machine is not None and (stuck := next(agent.machine.running(), None)):
-            raise Broken("progress", f"{stuck} of {agent.name} waits, and nothing could answer it")
+            raise Broken(rules.PROGRESS, f"{stuck} of {agent.name} waits, and nothing could answer it")
 
 
 def wake_name(agent: Agent) -> str:

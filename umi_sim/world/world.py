@@ -24,6 +24,7 @@ from umi_core.messages.effects import Reply
 from umi_sim.faults.declaration import args_maker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
+from umi_sim.record import rules
 from umi_sim.record.items import Args, ClockMove, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
@@ -252,7 +253,7 @@ class World(Owner):
         is_spin = is_idle and before_ms is not None
         agent.spin_count = agent.spin_count + 1 if is_spin else 0
         told = f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing"
-        demand(agent.spin_count < SPIN_MAX, "progress", told)
+        demand(agent.spin_count < SPIN_MAX, rules.PROGRESS, told)
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":
@@ -317,7 +318,7 @@ class World(Owner):
         if copy is None:
             return
         agent.machine = copy
-        if (rule := "copied-state-continues") not in self.config.off:
+        if (rule := rules.COPIED_STATE_CONTINUES).name not in self.config.off:
             told = f"{agent.name} restored from its snapshot is another memory"
             demand(copy.digest() == digest, rule, told)
 
@@ -327,7 +328,7 @@ class World(Owner):
         if self.keep_story:
             self.tell(op_id, f"Reply {short(outcome)}")
         is_awaited = agent.in_flight.pop(op_id, None) is not None
-        demand(is_awaited, "one-reply", f"{op_id} was answered twice, or never asked")
+        demand(is_awaited, rules.ONE_REPLY, f"{op_id} was answered twice, or never asked")
         self.tally.replied(outcome)
         self.judge.replied(agent.name, op_id, reply, reading_ms)
 

@@ -14,8 +14,8 @@ Law 3. Which are on is drawn with the configuration; a life is recorded only if 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from umi_sim.judge.invariants import rule_named
 from umi_sim.kernel.prng import Stream
+from umi_sim.record.rules import rule_named
 
 if TYPE_CHECKING:
     from umi_sim.judge.equivalences.lives import Recorder

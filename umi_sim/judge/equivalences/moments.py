@@ -29,6 +29,7 @@ from umi_core.messages.requests import (
     arguments_of,
 )
 from umi_sim.judge.equivalences.lives import Life, Step, copied, told
+from umi_sim.record import rules
 
 MOMENT_COUNT_MAX: Final = 48
 STOP_COUNT_MAX: Final = 1_000
@@ -98,7 +99,7 @@ def jump(number: int, step: Step, memory: Memory) -> bool:
     one, other = ((it.digest() if is_exact else standing(it)) for it in (once, often))
     if one != other:
         what = f"before step {number}, from {now_ms} to {until_ms}: one jump, another state than by steps"
-        raise Broken("jump-or-steps", what, told(standing(often)), told(standing(once)))
+        raise Broken(rules.JUMP_OR_STEPS, what, told(standing(often)), told(standing(once)))
     return True
 
 
@@ -145,10 +146,10 @@ def expire(number: int, step: Step, memory: Memory) -> bool:
     counts = [outcomes(effects, "expire") for effects in (said, rest)]
     if counts[0] != counts[1]:
         what = f"at {until_ms}, before step {number}, a sweep counts otherwise than after reads"
-        raise Broken("sweep-or-read", what, told(counts[0]), told(counts[1]))
+        raise Broken(rules.SWEEP_OR_READ, what, told(counts[0]), told(counts[1]))
     if encode(swept.state.tiers.working) != encode(read.state.tiers.working):
         what = f"at {until_ms}, before step {number}, a sweep leaves another tier than reads"
-        raise Broken("sweep-or-read", what)
+        raise Broken(rules.SWEEP_OR_READ, what)
     return True
 
 
@@ -195,9 +196,11 @@ def exchange(one: Step, two: Step, memory: Memory) -> bool:
         return False  # only one of them may fit, and then the first does
     what = f"{one.name} and {two.name} at {now_ms}"
     if in_any_order(said) != in_any_order(told_then):
-        raise Broken("either-order", f"{what} say other things when exchanged", told(said), told(told_then))
+        raise Broken(
+            rules.EITHER_ORDER, f"{what} say other things when exchanged", told(said), told(told_then)
+        )
     if first.digest() != second.digest():
-        raise Broken("either-order", f"{what} leave another state when exchanged")
+        raise Broken(rules.EITHER_ORDER, f"{what} leave another state when exchanged")
     return True
 
 

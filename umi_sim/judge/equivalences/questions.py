@@ -16,6 +16,7 @@ from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled
 from umi_sim.judge.equivalences.lives import Life, copied, told
+from umi_sim.record import rules
 from umi_sim.record.items import Args
 
 QUERY_COUNT_MAX: Final = 8
@@ -42,7 +43,7 @@ def from_cache(life: Life) -> int:
         cached, anew = (asked(known, question, step.value.text, has) for has in (True, False))
         if cached != anew:
             what = f"asked again at {step.now_ms}, a query known to the cache is taken for another"
-            raise Broken("cache-invisible", what, told(anew), told(cached))
+            raise Broken(rules.CACHE_INVISIBLE, what, told(anew), told(cached))
         compared += 1
     return compared
 
@@ -88,7 +89,7 @@ def filtered(ask: Ask, queries: Sequence[str], limit: int) -> int:
             found = hits_of(ask({**plain, **given}))
             if found != wanted:
                 what = f'recall "{query}" with {told(given)} is not the whole result, filtered'
-                raise Broken("filter-equals-whole", what, told(wanted), told(found))
+                raise Broken(rules.FILTER_EQUALS_WHOLE, what, told(wanted), told(found))
             compared += 1
     return compared
 

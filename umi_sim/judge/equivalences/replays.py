@@ -6,6 +6,7 @@ Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_sim.judge.equivalences.lives import Life, follow, told
+from umi_sim.record import rules
 
 
 def replayed(life: Life) -> int:
@@ -16,9 +17,9 @@ def replayed(life: Life) -> int:
         effects = memory.step(step.now_ms, step.value)
         if effects != step.effects:
             what = f"the inputs again: step {number}, {step.name}, has other effects"
-            raise Broken("replay-inputs", what, told(step.effects), told(effects))
+            raise Broken(rules.REPLAY_INPUTS, what, told(step.effects), told(effects))
     if memory.digest() != life.digest:
-        raise Broken("replay-inputs", "the inputs again end in another state", life.digest.hex())
+        raise Broken(rules.REPLAY_INPUTS, "the inputs again end in another state", life.digest.hex())
     return len(life.steps)
 
 
@@ -32,10 +33,12 @@ def restored(life: Life) -> int:
         others = copy.step(step.now_ms, step.value)
         what = f"made anew before step {number}, {step.name}, it"
         if effects != others:
-            raise Broken("copied-state-continues", f"{what} has other effects", told(effects), told(others))
+            raise Broken(
+                rules.COPIED_STATE_CONTINUES, f"{what} has other effects", told(effects), told(others)
+            )
         if memory.deadline_ms() != copy.deadline_ms():
             dues = str(memory.deadline_ms()), str(copy.deadline_ms())
-            raise Broken("copied-state-continues", f"{what} wakes at another time", *dues)
+            raise Broken(rules.COPIED_STATE_CONTINUES, f"{what} wakes at another time", *dues)
         if memory.state != copy.state:
-            raise Broken("copied-state-continues", f"{what} is another memory")
+            raise Broken(rules.COPIED_STATE_CONTINUES, f"{what} is another memory")
     return len(life.steps)

@@ -7,6 +7,7 @@ from typing import Final
 from umi_core.invariants.broken import Broken
 from umi_sim.judge.equivalences import OF_LIVES, RESTORE, moments, questions, replays
 from umi_sim.judge.equivalences.lives import Life
+from umi_sim.record.rules import rule_named
 
 COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
     RESTORE: replays.restored,
@@ -29,4 +30,4 @@ def check(life: Life, names: tuple[str, ...], compared: Counter[str]) -> None:
                 compared[f"equal: {name}"] += COMPARISONS[name](life)
             except Broken as broken:
                 told = f"{life.agent}, life {life.number}: {broken.message}"
-                raise Broken(broken.rule, told, broken.expected, broken.got) from None
+                raise Broken(rule_named(broken.rule), told, broken.expected, broken.got) from None

@@ -1,6 +1,5 @@
-"""Invariants: every rule by name and id, and those that bind a memory to its storage.
+"""Invariants that bind a memory to its storage, and what its parsers made of replies.
 
-rules.py      the one table of rules
 relations.py  versions and relations among themselves
 store.py      all rows, and against the core tier
 scores.py     what promotion and eviction go by
@@ -8,12 +7,9 @@ readings.py   what parsers make of the replies of models
 """
 
 from umi_sim.faults.kinds import check_kinds
-from umi_sim.judge.invariants.rules import ALIASES, RULES, Rule, id_of, rule_named
 from umi_sim.judge.invariants.store import check_core_rows, check_recovered, check_store, check_xml
+from umi_sim.record.rules import ALSO, RULES
 
-__all__ = [
-    "ALIASES", "RULES", "Rule", "check_core_rows", "check_recovered", "check_store", "check_xml", "id_of",
-    "rule_named",
-]  # fmt: skip
+__all__ = ["check_core_rows", "check_recovered", "check_store", "check_xml"]
 
-check_kinds([*(rule.id for rule in RULES), *ALIASES])
+check_kinds([*(rule.id for rule in RULES), *ALSO])

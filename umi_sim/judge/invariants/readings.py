@@ -24,6 +24,7 @@ from umi_sim.judge.plain.replies import why_unusable
 from umi_sim.judge.plain.rewrites import read_rewrite, read_variants
 from umi_sim.judge.plain.routes import Asked, Routes, read_routes
 from umi_sim.judge.plain.verdicts import Pair, Verdict, Verdicts, read_verdicts
+from umi_sim.record import rules
 from umi_sim.services.model.prompts import Inputs, inputs
 
 
@@ -73,12 +74,14 @@ def check_reading(effect: AskModel, reply: str, config: Config) -> None:
     try:
         got = as_plain(BY_MEMORY[task](reply, asked, config))
     except Exception as error:
-        raise Broken("parser-total", f"the answer to {task} cannot be read: {error!r}", "", reply) from None
+        raise Broken(
+            rules.PARSER_TOTAL, f"the answer to {task} cannot be read: {error!r}", "", reply
+        ) from None
     wanted = PLAINLY[task](reply, asked, config)
     wanted = why_unusable(reply) if wanted is None else wanted
     is_seen = isinstance(wanted, str) == isinstance(got, str)
-    demand(is_seen, "parser-keeps-the-good", f"the payload of {task}", wanted, got)
-    demand(wanted == got, "parser-total", f"the answer to {task} is read otherwise", wanted, got)
+    demand(is_seen, rules.PARSER_KEEPS_THE_GOOD, f"the payload of {task}", wanted, got)
+    demand(wanted == got, rules.PARSER_TOTAL, f"the answer to {task} is read otherwise", wanted, got)
 
 
 def as_plain(read: object) -> object:

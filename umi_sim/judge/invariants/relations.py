@@ -15,6 +15,7 @@ from umi_core.invariants.broken import demand
 from umi_core.rows import AccessRecord, Address, Core, Entity, Relation, Row, Tombstone, Vector, Version
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
 from umi_sim.judge.plain.ids import relation_id
+from umi_sim.record import rules
 from umi_sim.services.storage import SimStorage
 
 APPENDING: Final = ("extend", "derive")
@@ -67,11 +68,11 @@ def check_chain(entity: Entity, rows: Rows, storage: SimStorage) -> None:
     kept = rows.versions.get(entity.id, {})
     numbers = sorted(kept)
     whole = list(range(entity.version - len(kept) + 1, entity.version + 1))
-    demand(bool(kept) and numbers == whole, "version-chain", f"versions of {entity.id}", whole, numbers)
+    demand(bool(kept) and numbers == whole, rules.VERSION_CHAIN, f"versions of {entity.id}", whole, numbers)
     limit = limits.ENTITY_VERSION_COUNT_MAX
-    demand(len(kept) <= limit, "tables-bounded", f"versions of {entity.id}", limit, len(kept))
+    demand(len(kept) <= limit, rules.TABLES_BOUNDED, f"versions of {entity.id}", limit, len(kept))
     content = kept[entity.version].content
-    demand(content == entity.content, "version-chain", f"content of {entity.id}", content, entity.content)
+    demand(content == entity.content, rules.VERSION_CHAIN, f"content of {entity.id}", content, entity.content)
     check_first(kept[numbers[0]], entity, rows, storage)
     for before, after in pairwise(numbers):
         check_link(kept[before], kept[after], rows)
@@ -82,17 +83,21 @@ def check_first(first: Version, entity: Entity, rows: Rows, storage: SimStorage)
     cut_off = first.version == entity.version - limits.ENTITY_VERSION_COUNT_MAX + 1
     reborn = first.kind is None and Address(rows.scope, "tombstone", entity.id) in storage.graves
     is_first = first.version == 1 and first.kind is None
-    demand(is_first or reborn or cut_off, "version-chain", f"{entity.id} lacks versions", 1, first.version)
+    demand(
+        is_first or reborn or cut_off, rules.VERSION_CHAIN, f"{entity.id} lacks versions", 1, first.version
+    )
 
 
 def check_link(before: Version, after: Version, rows: Rows) -> None:
     ends = (before.entity_id, before.version), (after.entity_id, after.version)
     kinds = rows.kinds.get(ends, [])
-    demand(kinds == [after.kind], "version-chain", f"relations {ends[0]} to {ends[1]}", [after.kind], kinds)
+    demand(
+        kinds == [after.kind], rules.VERSION_CHAIN, f"relations {ends[0]} to {ends[1]}", [after.kind], kinds
+    )
     has_room = len(f"{before.content}\n{after.mention}".encode()) <= limits.ENTITY_FACTS_BYTES_MAX
     if after.kind in APPENDING and has_room:
         lost = [line for line in before.content.split("\n") if line not in after.content.split("\n")]
-        demand(not lost, "version-chain", f"{after.kind} lost lines of {before.entity_id}", "", lost)
+        demand(not lost, rules.VERSION_CHAIN, f"{after.kind} lost lines of {before.entity_id}", "", lost)
 
 
 # Relations.
@@ -102,21 +107,23 @@ def check_relations(rows: Rows) -> None:
     for relation in rows.relations:
         ends = relation.source, relation.target
         kinds = rows.kinds[ends]
-        demand(kinds.count(relation.kind) == 1, "unique-rows", f"{relation.id} is there twice", 1, kinds)
-        demand(ends[0] != ends[1], "relation-ends", f"{relation.id} leads to itself", "", ends)
+        demand(kinds.count(relation.kind) == 1, rules.UNIQUE_ROWS, f"{relation.id} is there twice", 1, kinds)
+        demand(ends[0] != ends[1], rules.RELATION_ENDS, f"{relation.id} leads to itself", "", ends)
         numbers = [number for _, number in ends]
         if relation.kind in EVOLUTION_KINDS:
             there = [is_version(entity_id, number, rows) for entity_id, number in ends]
-            demand(all(there), "relation-ends", f"versions at the ends of {relation.id}", ends, there)
+            demand(all(there), rules.RELATION_ENDS, f"versions at the ends of {relation.id}", ends, there)
         else:
             is_link = relation.kind in LINK_KINDS and numbers == [0, 0]
-            demand(is_link, "relation-ends", f"{relation.id} links no two entities", [0, 0], relation)
+            demand(is_link, rules.RELATION_ENDS, f"{relation.id} links no two entities", [0, 0], relation)
     for entity in rows.entities.values():
         check_count(entity, rows)
         check_contradicts(entity, rows)
     for relation in rows.relations:
         own, key = relation.id, relation_id(rows.scope, relation.source, relation.target, relation.kind)
-        demand(own == key, "unique-rows", "a relation under another id than its ends and kind give", key, own)
+        demand(
+            own == key, rules.UNIQUE_ROWS, "a relation under another id than its ends and kind give", key, own
+        )
 
 
 def is_version(entity_id: str, number: int, rows: Rows) -> bool:
@@ -129,8 +136,8 @@ def check_count(entity: Entity, rows: Rows) -> None:
     """Relations between its own versions do not count."""
     others = [it for it in rows.touching.get(entity.id, ()) if it.source[0] != it.target[0]]
     count, got, limit = len(others), entity.relation_count, limits.RELATION_COUNT_MAX
-    demand(got == count, "relation-ends", f"relations of {entity.id}", count, got)
-    demand(count <= limit, "tables-bounded", f"relations of {entity.id}", limit, count)
+    demand(got == count, rules.RELATION_ENDS, f"relations of {entity.id}", count, got)
+    demand(count <= limit, rules.TABLES_BOUNDED, f"relations of {entity.id}", limit, count)
 
 
 def check_contradicts(entity: Entity, rows: Rows) -> None:
@@ -150,12 +157,14 @@ def check_contradicts(entity: Entity, rows: Rows) -> None:
                 if own[0] == entity.id and own[1] >= begun:
                     (due if own[1] >= min(kept) else may)[f"{other[0]}@{other[1]}"] = None
     strange = [ref for ref in refs if ref not in due and ref not in may and not is_left_behind(ref, entity)]
-    demand(not strange, "relation-ends", f"{entity.id} contradicts what no relation says", list(due), refs)
+    demand(
+        not strange, rules.RELATION_ENDS, f"{entity.id} contradicts what no relation says", list(due), refs
+    )
     once = len(dict.fromkeys(refs)) == len(refs) <= limit
-    demand(once, "relation-ends", f"{entity.id} names a contradiction twice, or too many", limit, refs)
+    demand(once, rules.RELATION_ENDS, f"{entity.id} names a contradiction twice, or too many", limit, refs)
     lacking = [ref for ref in due if ref not in refs]
     has_room = len(refs) < limit
-    demand(not (lacking and has_room), "relation-ends", f"contradictions of {entity.id}", list(due), refs)
+    demand(not (lacking and has_room), rules.RELATION_ENDS, f"contradictions of {entity.id}", list(due), refs)
 
 
 def is_left_behind(ref: str, entity: Entity) -> bool:

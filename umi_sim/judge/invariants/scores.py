@@ -8,9 +8,10 @@ from umi_core.invariants.broken import demand
 from umi_core.policies.promotion import score_ppm
 from umi_core.tiers.archive import AccessTable
 from umi_sim.judge.plain.scores import promotion_ppm
+from umi_sim.record import rules
 
 
 def check_scores(access: AccessTable, now_ms: int) -> None:
     for key, record in access.records.items():
         wanted, got = promotion_ppm(record, now_ms), score_ppm(record, now_ms)
-        demand(wanted == got, "score-goldens", f"the score of {key} at {now_ms} ms", wanted, got)
+        demand(wanted == got, rules.SCORE_GOLDENS, f"the score of {key} at {now_ms} ms", wanted, got)

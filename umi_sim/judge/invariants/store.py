@@ -37,6 +37,8 @@ from umi_sim.judge.invariants.relations import Rows, check_chain, check_relation
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
 from umi_sim.judge.plain.ids import entity_id, note_id
+from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 from umi_sim.services.storage import SimStorage
 
 
@@ -48,7 +50,7 @@ def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> No
     rows = Rows(state.scope)
     for row in storage.live_rows(state.scope):
         own, key = row.address.id, key_of(row)
-        demand(own == key, "unique-rows", f"a {row.address.kind} row under another key", key, own)
+        demand(own == key, rules.UNIQUE_ROWS, f"a {row.address.kind} row under another key", key, own)
         rows.put(row)
     check_gone(rows, storage, state)
     if not has_lied:
@@ -93,13 +95,13 @@ def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
     for address in storage.graves:
         if address.kind == "entity" and address.scope == rows.scope:
             is_told = address.id in rows.tombstones
-            demand(is_told, "archive-untouched", f"{address.id} has gone, and nobody forgot it")
-    check_owned(rows, "version", "version-chain", rows.versions)
-    check_owned(rows, "vector", "index-follows-row", rows.vectors)
+            demand(is_told, rules.ARCHIVE_UNTOUCHED, f"{address.id} has gone, and nobody forgot it")
+    check_owned(rows, "version", rules.VERSION_CHAIN, rows.versions)
+    check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, rows.vectors)
     if not state.operations and not state.tiers.access.is_due:
-        check_owned(rows, "access", "access-truth", rows.access)
+        check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
-    check_owned(rows, "relation", "relation-ends", ends)
+    check_owned(rows, "relation", rules.RELATION_ENDS, ends)
 
 
 def check_told(rows: Rows, state: State) -> None:
@@ -115,12 +117,12 @@ def check_told(rows: Rows, state: State) -> None:
     for key in sorted({**rows.access, **access.records}):
         known, stored = access.records.get(key), rows.access.get(key)
         holds = known == stored or key in access.unsaved
-        demand(holds, "access-truth", f"the access record of {key} in storage", known, stored)
+        demand(holds, rules.ACCESS_TRUTH, f"the access record of {key} in storage", known, stored)
 
 
-def check_owned(rows: Rows, kind: str, rule: str, owner_ids: Iterable[str]) -> None:
+def check_owned(rows: Rows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> None:
     for owner_id in owner_ids:
-        broken = "deleted-stays-deleted" if owner_id in rows.tombstones else rule
+        broken = rules.DELETED_STAYS_DELETED if owner_id in rows.tombstones else rule
         demand(owner_id in rows.entities, broken, f"a {kind} row of {owner_id}, which is not there")
 
 
@@ -128,9 +130,11 @@ def check_entity(entity: Entity, rows: Rows) -> None:
     mentions = [version.mention for version in rows.versions.get(entity.id, {}).values()]
     ids = [note_id(rows.scope, mention) for mention in mentions]
     ids.append(entity_id(rows.scope, entity.type, entity.name))
-    demand(entity.id in ids, "equal-names-apart", f"the id of {entity.name!r}", ids[-1], entity.id)
+    demand(entity.id in ids, rules.EQUAL_NAMES_APART, f"the id of {entity.name!r}", ids[-1], entity.id)
     has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")
-    demand(has_block, "system-is-authored", f"{entity.id} of type {entity.type} is routed", "", entity.block)
+    demand(
+        has_block, rules.SYSTEM_IS_AUTHORED, f"{entity.id} of type {entity.type} is routed", "", entity.block
+    )
 
 
 COMPONENTS: Final = frozenset(range(-127, 128))
@@ -138,12 +142,14 @@ COMPONENTS: Final = frozenset(range(-127, 128))
 
 def check_vectors(rows: Rows, dims: int) -> None:
     for key, vector in rows.vectors.items():
-        entity, components, rule = rows.entities[key], vector.components, "index-follows-row"
+        entity, components, rule = rows.entities[key], vector.components, rules.INDEX_FOLLOWS_ROW
         version, now = vector.version, entity.version
         demand(version == now, rule, f"version of the vector of {key}", now, version)
         demand(not entity.vector_missing, rule, f"{key} has the vector that it is said to lack")
         is_whole = len(components) == dims and any(components) and COMPONENTS.issuperset(components)
-        demand(is_whole, "vectors-whole", f"the vector of {key}", f"{dims} numbers, not all zero", components)
+        demand(
+            is_whole, rules.VECTORS_WHOLE, f"the vector of {key}", f"{dims} numbers, not all zero", components
+        )
 
 
 # Core.
@@ -153,11 +159,13 @@ def check_core_rows(rows: Rows, core: CoreTier) -> None:
     """The tier is a row that was stored; the stored one shows what is stored now."""
     row, guard = rows.core, core.guard_version
     stored = row.version if row else 0
-    demand(guard <= stored, "core-current", "core is newer than its row", stored, guard)
+    demand(guard <= stored, rules.CORE_CURRENT, "core is newer than its row", stored, guard)
     if row is None or not isinstance(row.body, Core):
         return
     if guard == stored:
-        demand(core.blocks == row.body.blocks, "core-current", "blocks of core", row.body.blocks, core.blocks)
+        demand(
+            core.blocks == row.body.blocks, rules.CORE_CURRENT, "blocks of core", row.body.blocks, core.blocks
+        )
     for block in row.body.blocks:
         for entry in block.entries:
             check_shown(block, entry, rows)
@@ -167,23 +175,25 @@ def check_recovered(storage: SimStorage, state: State) -> None:
     """A life that has just recovered has read the core row if there is one; nothing is no substitute."""
     row = storage.rows.get(Address(state.scope, "core", "core"))
     stored, guard = row.version if row else 0, state.tiers.core.guard_version
-    demand(guard > 0 or stored == 0, "no-defaults-over-data", "core after recovery", stored, guard)
+    demand(guard > 0 or stored == 0, rules.NO_DEFAULTS_OVER_DATA, "core after recovery", stored, guard)
 
 
 def check_shown(block: Block, entry: Entry, rows: Rows) -> None:
     """An entry shows the current version of its entity, cut or whole."""
     key, entity = entry.entity_id, rows.entities.get(entry.entity_id)
     if entity is None:
-        rule = "deleted-stays-deleted" if key in rows.tombstones else "core-current"
+        rule = rules.DELETED_STAYS_DELETED if key in rows.tombstones else rules.CORE_CURRENT
         raise Broken(rule, f"core shows {key}, which is not there")
     shown, now = entry.version, entity.version
-    demand(shown == now, "core-current", f"version that core shows of {key}", now, shown)
+    demand(shown == now, rules.CORE_CURRENT, f"version that core shows of {key}", now, shown)
     name, text = core_text(entity.name), core_text(entity.content)
-    demand(entry.name == name, "core-current", f"name that core shows of {key}", name, entry.name)
+    demand(entry.name == name, rules.CORE_CURRENT, f"name that core shows of {key}", name, entry.name)
     is_cut = entry.text == "" or (entry.text.endswith(CUT_MARK) and text.startswith(entry.text[:-1]))
-    demand(is_cut or entry.text == text, "core-current", f"text that core shows of {key}", text, entry.text)
+    demand(
+        is_cut or entry.text == text, rules.CORE_CURRENT, f"text that core shows of {key}", text, entry.text
+    )
     is_self = (block.kind == SELF_BLOCK) == (entity.type == "self")
-    demand(is_self, "system-is-authored", f"{key} of type {entity.type} is in", "", block.kind)
+    demand(is_self, rules.SYSTEM_IS_AUTHORED, f"{key} of type {entity.type} is in", "", block.kind)
 
 
 def check_xml(core: CoreTier) -> None:
@@ -191,10 +201,10 @@ def check_xml(core: CoreTier) -> None:
     try:
         root = ElementTree.fromstring(render_xml(core))
     except ElementTree.ParseError as error:
-        raise Broken("render-standard-xml", f"the XML of core cannot be read: {error}") from None
+        raise Broken(rules.RENDER_STANDARD_XML, f"the XML of core cannot be read: {error}") from None
     expected = [shown_block(block) for block in core.blocks]
     got = [read(element) for element in root]
-    demand(got == expected, "render-standard-xml", "the blocks of the XML", expected, got)
+    demand(got == expected, rules.RENDER_STANDARD_XML, "the blocks of the XML", expected, got)
 
 
 def read(element: ElementTree.Element) -> ShownBlock:
@@ -212,8 +222,10 @@ def check_renderings(core: CoreTier) -> None:
         try:
             got = read_back(text)
         except ValueError as error:
-            raise Broken("render-parse", f"a rendering of core cannot be read: {error}", "", text) from None
-        demand(got == expected, "render-parse", "the blocks that a rendering shows", expected, got)
+            raise Broken(
+                rules.RENDER_PARSE, f"a rendering of core cannot be read: {error}", "", text
+            ) from None
+        demand(got == expected, rules.RENDER_PARSE, "the blocks that a rendering shows", expected, got)
 
 
 # Sessions.
@@ -230,11 +242,11 @@ def check_sessions(storage: SimStorage, state: State) -> None:
 
 def check_session(address: Address, body: SessionRow, state: State) -> None:
     own, scope = Scope(body.user, body.id), address.scope
-    demand(scope == own, "session-members-only", f"scope of session {body.id}", own, scope)
+    demand(scope == own, rules.SESSION_MEMBERS_ONLY, f"scope of session {body.id}", own, scope)
     members, limit = body.members, limits.SESSION_MEMBER_COUNT_MAX
     expected = tuple(sorted({*members, body.creator}))
-    demand(members == expected, "session-members-only", f"members of {body.id}", expected, members)
-    demand(len(members) <= limit, "tables-bounded", f"members of {body.id}", limit, len(members))
+    demand(members == expected, rules.SESSION_MEMBERS_ONLY, f"members of {body.id}", expected, members)
+    demand(len(members) <= limit, rules.TABLES_BOUNDED, f"members of {body.id}", limit, len(members))
     loaded = session.decode(body.snapshot, body.saved_ms, state.config)
     is_sound = not isinstance(loaded, Error) or isinstance(loaded, SnapshotDoesNotFit)
-    demand(is_sound, "snapshot-guarded", f"session {body.id} cannot be loaded", "", loaded)
+    demand(is_sound, rules.SNAPSHOT_GUARDED, f"session {body.id} cannot be loaded", "", loaded)

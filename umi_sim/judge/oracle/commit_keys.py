@@ -10,6 +10,7 @@ from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.effects import Commit
 from umi_core.messages.requests import Request
+from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 
@@ -36,7 +37,7 @@ class CommitKeys(Owner):
         committer = call.op_id if asked is None else f"{call.agent}: request key {asked}"
         first = self.committers.setdefault(key, committer)
         message = f"{committer} commits under the key of {first}"
-        demand(first == committer, "keys-differ", message, "another key", key)
+        demand(first == committer, rules.KEYS_DIFFER, message, "another key", key)
 
     def wiped(self) -> None:
         """Storage has lost its receipts."""

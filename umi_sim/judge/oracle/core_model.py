@@ -32,6 +32,7 @@ from umi_core.values import BLOCK_KINDS, Block
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
 from umi_sim.judge.plain.text import byte_count, line_ends, tidy
+from umi_sim.record import rules
 
 BlockWrite = SetBlock | SetImportance | RemoveBlock
 Slot = tuple[str, str]
@@ -160,7 +161,7 @@ class CoreModel(Model):
         has_room = need + (share if slot == SELF_SLOT else 0) <= BLOCK_BYTES_MAX
         if has_room and most + need + share <= self.config.core_bytes_max:
             told = f"{slot_name(slot)} of {need} bytes refused beside {most} bytes of text"
-            demand(not is_full, "no-spurious-refusal", told)
+            demand(not is_full, rules.NO_SPURIOUS_REFUSAL, told)
 
     # Reads.
 
@@ -174,7 +175,7 @@ class CoreModel(Model):
         elif isinstance(request, CoreBytes):
             assert isinstance(value, int)
             message = f"{value} bytes in core, at most {self.config.core_bytes_max}"
-            demand(0 <= value <= self.config.core_bytes_max, "core-limits", message)
+            demand(0 <= value <= self.config.core_bytes_max, rules.CORE_LIMITS, message)
         elif isinstance(request, Render):
             assert isinstance(value, str)
             self.judge_blocks(blocks_of(request.form, value), exact=False)
@@ -182,21 +183,21 @@ class CoreModel(Model):
     def judge_blocks(self, blocks: Sequence[Block | ShownBlock], exact: bool) -> None:
         shown = {(block.kind, block.label): block for block in blocks}
         order = [(BLOCK_KINDS.index(block.kind), block.label.encode()) for block in blocks]
-        demand(order == sorted(order), "render-order", "blocks are not in the order of kind and label")
+        demand(order == sorted(order), rules.RENDER_ORDER, "blocks are not in the order of kind and label")
         for slot in sorted({**self.texts, **dict.fromkeys(shown)}):
             self.judge_block(slot, shown.get(slot), exact)
 
     def judge_block(self, slot: Slot, block: Block | ShownBlock | None, exact: bool) -> None:
         texts, ranks = self.registers(slot)
         text = block.text if block else None
-        rule = "authored-text-kept" if exact else "render-parse"
+        rule = rules.AUTHORED_TEXT_KEPT if exact else rules.RENDER_PARSE
         said = f"block {slot_name(slot)} shows another text than was written"
         demand(texts.allows(text), rule, said, texts, repr(text)[:80])
         if slot[0] == "system" and block:
-            demand(not block.entries, "system-is-authored", "the system block shows promoted entries")
+            demand(not block.entries, rules.SYSTEM_IS_AUTHORED, "the system block shows promoted entries")
         if isinstance(block, Block) and block.text is not None:
             said, got = f"block {slot_name(slot)} has another importance", block.importance_ppm
-            demand(ranks.allows(got), "authored-text-kept", said, ranks, got)
+            demand(ranks.allows(got), rules.AUTHORED_TEXT_KEPT, said, ranks, got)
 
 
 def slot_of(request: BlockWrite) -> Slot | None:
@@ -226,4 +227,6 @@ def blocks_of(form: str, rendering: str) -> tuple[ShownBlock, ...]:
     try:
         return READERS[form](rendering)
     except ValueError as error:
-        raise Broken("render-parse", f"a rendering of core cannot be read: {error}", "", rendering) from None
+        raise Broken(
+            rules.RENDER_PARSE, f"a rendering of core cannot be read: {error}", "", rendering
+        ) from None

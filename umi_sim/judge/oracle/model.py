@@ -20,6 +20,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
+from umi_sim.record import rules
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.calls import Call
 
@@ -68,7 +69,7 @@ class Ending(Data):
             return None
         value = self.outcome.value
         message = f"{type(self.request).__name__} is done with a value of another kind"
-        demand(isinstance(value, shape), "reference-agrees", message, shape.__name__, value)
+        demand(isinstance(value, shape), rules.REFERENCE_AGREES, message, shape.__name__, value)
         return cast(Value, value)
 
 

@@ -33,6 +33,7 @@ from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.plain.ids import session_id
 from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 
 PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
@@ -93,7 +94,7 @@ class Promises(Model):
         run, outcome = self.run, ending.outcome
         if run.faults or run.mode != "plain":
             return
-        rule, where, end = "degradation-named", "in a world without faults", type(outcome).__name__
+        rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")
         for lack in outcome.degraded if isinstance(outcome, Done) else ():
             demand(False, rule, f"{ending.op_id} degraded {lack.name} {where}")
@@ -109,7 +110,7 @@ class Promises(Model):
         is_well = not (is_damaged or isinstance(outcome, Failed | Unknown))
         holds = is_well or (is_damaged and self.surroundings.atlas.explains(str(key)))
         message = f"{ending.op_id} {type(request).__name__} fails in a healed world"
-        demand(holds, "acknowledged-is-durable", message, "an answer, or damage", outcome)
+        demand(holds, rules.ACKNOWLEDGED_IS_DURABLE, message, "an answer, or damage", outcome)
 
 
 def is_conflict(outcome: Outcome) -> bool:
@@ -121,13 +122,13 @@ def check_refusal(request: Request, outcome: Outcome, others_count: int) -> None
     got = outcome.error if isinstance(outcome, Refused) else None
     if isinstance(got, errors.TooBusy):
         message = f"too busy with {others_count} requests"
-        demand(others_count >= OP_COUNT_MAX, "no-spurious-refusal", message, OP_COUNT_MAX)
+        demand(others_count >= OP_COUNT_MAX, rules.NO_SPURIOUS_REFUSAL, message, OP_COUNT_MAX)
     if type(request) not in MET:
         return
     wanted = wrong(request)
     name = type(request).__name__
     if wanted is not None:
-        demand(is_same(wanted, got), "reference-agrees", f"{name} must be refused", wanted, outcome)
+        demand(is_same(wanted, got), rules.REFERENCE_AGREES, f"{name} must be refused", wanted, outcome)
     elif got is not None:
         has_reason = isinstance(got, (errors.TooBusy, *MET[type(request)]))
-        demand(has_reason, "reference-agrees", f"{name} is refused without a reason", "", got)
+        demand(has_reason, rules.REFERENCE_AGREES, f"{name} is refused without a reason", "", got)

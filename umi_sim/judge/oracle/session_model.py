@@ -14,6 +14,7 @@ from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.oracle.sessions import OpenLoad, OpenSave, Sessions
 from umi_sim.judge.oracle.twin import Twin
 from umi_sim.judge.oracle.working import WorkingModel
+from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 
 
@@ -65,7 +66,7 @@ class SessionModel(Model):
         self.working.expire(ending.now_ms)
         counts = [len(twin.entries) for twin in self.working.twins]
         message = f"create_session dropped {done.dropped_count} entries"
-        demand(done.dropped_count in counts, "reference-agrees", message)
+        demand(done.dropped_count in counts, rules.REFERENCE_AGREES, message)
         fresh = Twin(self.working.config, session_id=done.session_id, started_ms=done.started_ms, version=1)
         self.sessions.judge_create(self.scope, ending, done, fresh)
         self.working.open_session([fresh])
@@ -100,7 +101,7 @@ class SessionModel(Model):
         rested = [(saved, *saved.at_load(ending.now_ms)) for saved in candidates]
         fitting = [(saved, twin) for saved, twin, expired in rested if expired == done.expired_at_rest]
         counts = sorted({expired for _, _, expired in rested})
-        demand(fitting, "rest-time", f"load told {done.expired_at_rest} expired at rest", counts)
+        demand(fitting, rules.REST_TIME, f"load told {done.expired_at_rest} expired at rest", counts)
         self.sessions.show(ending.request.session_id, done.version, [saved for saved, _ in fitting])
         self.working.open_session([twin.loaded_from(saved, done.version) for saved, twin in fitting])
 
@@ -111,4 +112,4 @@ class SessionModel(Model):
         elif name.startswith("Snapshot"):
             has_damage = "storage_bit_flip" in self.run.faults
             message = f"load refused with {name} where no byte was ever damaged"
-            demand(has_damage, "snapshot-guarded", message)
+            demand(has_damage, rules.SNAPSHOT_GUARDED, message)

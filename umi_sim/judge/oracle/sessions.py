@@ -19,6 +19,7 @@ from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSave
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Ending
 from umi_sim.judge.oracle.twin import Twin
+from umi_sim.record import rules
 
 
 @attrs.define
@@ -109,7 +110,7 @@ class Sessions(Owner):
         if known is not None and not ending.is_sure:
             return
         is_new = known is None or not known.must
-        demand(is_new, "session-versions", f"create gave the id {done.session_id} a second time")
+        demand(is_new, rules.SESSION_VERSIONS, f"create gave the id {done.session_id} a second time")
         members = dict.fromkeys((scope.agent, *ending.request.members))
         acknowledged = {1: None} if ending.is_sure else {}
         versions = {1: [Saved(twin, ending.now_ms)]}
@@ -125,19 +126,19 @@ class Sessions(Owner):
         session, version = self.sessions.get(done.session_id), done.version
         is_open = any(it.twin.session_id == done.session_id for it in save.candidates)
         message = f"save_session told of {done.session_id}, which was not open here"
-        demand(session and is_open, "session-or-error", message)
+        demand(session and is_open, rules.SESSION_OR_ERROR, message)
         assert session is not None
         is_taken = version in session.acknowledged or version <= save.must_at_issue.get(done.session_id, 0)
         message = f"two saves of one session were both told version {version}"
-        demand(not (is_sure and is_taken), "session-versions", message)
+        demand(not (is_sure and is_taken), rules.SESSION_VERSIONS, message)
         packed = save.of(done.session_id, version)
         found = sorted({it.twin.version for it in save.candidates})
-        demand(packed, "session-versions", f"saved as version {version} what came from version {found}")
+        demand(packed, rules.SESSION_VERSIONS, f"saved as version {version} what came from version {found}")
         if is_sure:
             shown = session.versions.get(version, packed)
             session.versions[version] = packed = [saved for saved in packed if saved in shown]
             message = f"version {version} was loaded as somebody else's, and then saved"
-            demand(packed, "no-lost-update", message)
+            demand(packed, rules.NO_LOST_UPDATE, message)
             session.acknowledged[version] = None
             session.must = max(session.must, version)
             session.members |= dict.fromkeys(save.hand_to)
@@ -154,7 +155,7 @@ class Sessions(Owner):
             for version, found in session.versions.items():
                 session.versions[version] = [saved for saved in found if not saved.is_refuted]
                 message = f"version {version} was loaded, then its save failed"
-                demand(session.versions[version], "no-lost-update", message)
+                demand(session.versions[version], rules.NO_LOST_UPDATE, message)
 
     def judge_conflict(self, save: OpenSave, conflict: SessionConflict) -> None:
         """Somebody else's save came first: one that there was, and no older one than was certain."""
@@ -169,7 +170,9 @@ class Sessions(Owner):
                 break
         else:
             message = f"a save was refused: {conflict.expected} was expected, {conflict.found} found"
-            demand(False, "session-versions", f"{message}; made from another version, or nobody saved that")
+            demand(
+                False, rules.SESSION_VERSIONS, f"{message}; made from another version, or nobody saved that"
+            )
 
     def possible(self, session_id: str, version: int) -> list[Saved]:
         """Saves without an answer that may have become this version."""
@@ -210,22 +213,24 @@ class Sessions(Owner):
         """What the loaded version may hold."""
         session = self.sessions.get(request.session_id)
         is_known = session is not None and session.user == scope.user
-        demand(is_known, "session-or-error", f"loaded {request.session_id!r}, which was never created here")
+        demand(
+            is_known, rules.SESSION_OR_ERROR, f"loaded {request.session_id!r}, which was never created here"
+        )
         assert session is not None
         may_members = [name for save in self.open for name in save.hand_to]
         is_member = scope.agent in (*session.members, *session.may_members, *may_members)
         message = f"{scope.agent} is no member of {request.session_id} and loaded it"
-        demand(is_member, "session-members-only", message)
+        demand(is_member, rules.SESSION_MEMBERS_ONLY, message)
         message = f"loaded version {done.version}, version {load.must} was acknowledged, or shown before"
-        demand(done.version >= load.must, "acknowledged-is-durable", message)
+        demand(done.version >= load.must, rules.ACKNOWLEDGED_IS_DURABLE, message)
         found = session.versions.get(done.version) or self.possible(request.session_id, done.version)
-        demand(found, "session-versions", f"loaded version {done.version}, which nobody saved")
+        demand(found, rules.SESSION_VERSIONS, f"loaded version {done.version}, which nobody saved")
         return found
 
     def judge_missing(self, request: LoadSession, load: OpenLoad) -> None:
         is_due = load.must and load.is_member
         message = f"session {request.session_id} was acknowledged and is not found"
-        demand(not is_due, "acknowledged-is-durable", message)
+        demand(not is_due, rules.ACKNOWLEDGED_IS_DURABLE, message)
 
 
 def as_members(value: object) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ from umi_sim.judge.oracle.sessions import Saved, Sessions
 from umi_sim.judge.oracle.twin import ANY_TEXT, DONE, Answered, Twin
 from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.judge.plain.text import cut
+from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 from umi_sim.services.calls import Call
 
 SHOWN_BYTES_MAX: Final = 200  # of a text that a reserved key shows
@@ -147,7 +149,7 @@ def check_refusal(request: requests.WorkingRequest, error: Error) -> None:
     """What is wrong with the request alone is told whole; twins know only the names of errors."""
     wanted = wrong(request)
     is_fair = wanted is None or is_same(wanted, error)
-    demand(is_fair, "reference-agrees", f"{type(request).__name__} is refused otherwise", wanted, error)
+    demand(is_fair, rules.REFERENCE_AGREES, f"{type(request).__name__} is refused otherwise", wanted, error)
 
 
 def answer_of(outcome: Outcome) -> Answered:
@@ -172,29 +174,31 @@ LOOKS: Final = requests.Get | requests.Exists | requests.Delete
 PUTS: Final = requests.Set | requests.Incr | requests.Append
 
 
-def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> str:
+def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
     """The rule that is broken by whoever shows what died then."""
     if died_ms == now_ms:
-        return "ttl-boundary"
-    return "time-never-revives" if reading_ms < now_ms else "ttl-contract"
+        return rules.TTL_BOUNDARY
+    return rules.TIME_NEVER_REVIVES if reading_ms < now_ms else rules.TTL_CONTRACT
 
 
 def rule_at_stake(
     twin: Twin, request: requests.WorkingRequest, got: Answered, now_ms: int, reading_ms: int
-) -> str:
+) -> Rule:
     """What another reply than this right one would have broken."""
     key = getattr(request, "key", "")
     if not isinstance(key, str):
-        return "reference-agrees"
+        return rules.REFERENCE_AGREES
     if key.startswith("__"):
-        return "session-keys-true"
+        return rules.SESSION_KEYS_TRUE
     if got[0] == "BadTtl":
-        return "ttl-range"
+        return rules.TTL_RANGE
     if isinstance(request, PUTS) and got[0] == DONE:
-        return "no-spurious-refusal"
+        return rules.NO_SPURIOUS_REFUSAL
     if isinstance(request, LOOKS) and key in twin.dead and key not in twin.entries:
         return rule_of_death(twin.dead[key], now_ms, reading_ms)
-    return "ttl-contract" if isinstance(request, LOOKS) and key in twin.entries else "reference-agrees"
+    return (
+        rules.TTL_CONTRACT if isinstance(request, LOOKS) and key in twin.entries else rules.REFERENCE_AGREES
+    )
 
 
 def broken_rule(
@@ -204,14 +208,14 @@ def broken_rule(
     got: Answered,
     now_ms: int,
     reading_ms: int,
-) -> str:
+) -> Rule:
     key = getattr(request, "key", "")
     if isinstance(key, str) and key.startswith("__"):
-        return "session-keys-true"
+        return rules.SESSION_KEYS_TRUE
     if "BadTtl" in (expected[0], got[0]):
-        return "ttl-range"
+        return rules.TTL_RANGE
     if got[0] in ("WorkingFull", "TooManyEntries"):
-        return "no-spurious-refusal"
+        return rules.NO_SPURIOUS_REFUSAL
     is_shown = got[0] == DONE and got[1] not in (None, False)
     if key in twin.dead and is_shown and isinstance(request, LOOKS):
         return rule_of_death(twin.dead[key], now_ms, reading_ms)
@@ -220,5 +224,5 @@ def broken_rule(
         and isinstance(request, requests.Get | requests.Exists)
         and got[1] in (None, False)
     ):
-        return "ttl-contract"
-    return "reference-agrees"
+        return rules.TTL_CONTRACT
+    return rules.REFERENCE_AGREES

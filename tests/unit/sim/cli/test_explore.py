@@ -48,7 +48,7 @@ def test_a_failure_is_the_shortest_and_leaves_a_seed_file_that_replays() -> None
     assert result.stdout.startswith("FAIL at depth 3 (shortest): safety ttl-boundary (TTL-1) at step ")
     (path,) = Path(".umi-sim/ephemeral").iterdir()
     assert f"repeat   umi-sim replay {path.as_posix()}" in result.stdout
-    assert 'world.op("o2", "a", "get", key="k", at_ms=' in result.stdout
+    assert 'script.op("o2", "a", "get", key="k", at_ms=' in result.stdout
     assert umi("replay", str(path)).exit_code == 0
 
 

@@ -251,7 +251,7 @@ def test_show_tells_a_seed_file_without_running_it(monkeypatch: pytest.MonkeyPat
     assert result.exit_code == 0
     assert result.stdout.splitlines()[:2] == ran.stdout.splitlines()[:2]
     items = seed_file.read(path).items
-    assert umi("show", "--all", str(path)).stdout.count("  world.") == len(items) + 1
+    assert umi("show", "--all", str(path)).stdout.count("  script.") == len(items) + 1
 
 
 def test_show_tells_a_trace_line_by_line() -> None:

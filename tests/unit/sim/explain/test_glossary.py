@@ -13,8 +13,8 @@ from umi_sim.explain import words
 from umi_sim.explain.glossary import groups, meanings
 from umi_sim.explain.words import UnknownName, page
 from umi_sim.faults.declaration import CLASSES
-from umi_sim.judge.invariants import RULES
 from umi_sim.kernel.folders import PROJECT
+from umi_sim.record.rules import RULES
 from umi_sim.record.trace import Tag
 from umi_sim.record.verdict import CODES, FailureKind
 from umi_sim.runs import runner

@@ -133,12 +133,12 @@ def test_a_run_that_failed() -> None:
         "  seed     umi-sim run storage_storm --seed 45",
         "  file     fingerprint 8ad16dbbe2cc",
         "",
-        '  script   world = World("storage_storm", seed=45, plain=True, agents=["a"], mode="swarm")',
-        '           world.op("o1", "a", "set", key="k", value=b"\\xff", ttl_ms=None)',
-        '           world.op("o3", "a", "remember", text="Alice works at Acme.", at_ms=250)',
-        '           world.fault("f1", "storage_lost", at="o3/commit#1", args={"told": "nothing"})',
-        '           world.schedule("s1", take="o3", over="o1")',
-        "           world.finish()",
+        '  script   script = Script("storage_storm", seed=45, plain=True, agents=["a"], mode="swarm")',
+        '           script.op("o1", "a", "set", key="k", value=b"\\xff", ttl_ms=None)',
+        '           script.op("o3", "a", "remember", text="Alice works at Acme.", at_ms=250)',
+        '           script.fault("f1", "storage_lost", at="o3/commit#1", args={"told": "nothing"})',
+        '           script.schedule("s1", take="o3", over="o1")',
+        "           script.finish()",
         "",
         "  events   step    6       0 ms  o3                 remember text='...'",
         "           step    7       0 ms  o3/extract#1       AskModel extract",
@@ -171,17 +171,17 @@ def test_a_failure_has_less_than_40_lines_none_of_them_long() -> None:
 
 
 def test_all_items_are_shown_when_asked_for() -> None:
-    assert sum("world.op(" in line for line in long_lines(all_items=True)) == 100
+    assert sum("script.op(" in line for line in long_lines(all_items=True)) == 100
 
 
 def as_printed(told: Report) -> Verdict:
     """The verdict of what stands under `script`, run as it is."""
     lines = lines_of(told)
     begin = next(at for at, line in enumerate(lines) if line.startswith("  script"))
-    end = next(at for at, line in enumerate(lines) if "world.finish()" in line)
+    end = next(at for at, line in enumerate(lines) if "script.finish()" in line)
     code = [line[11:] for line in lines[begin : end + 1]]
-    names: dict[str, Any] = {"World": Script, "Turn": Turn}
-    exec("\n".join(code).replace("world.finish()", "verdict = world.finish()"), names)
+    names: dict[str, Any] = {"Script": Script, "Turn": Turn}
+    exec("\n".join(code).replace("script.finish()", "verdict = script.finish()"), names)
     verdict: Verdict = names["verdict"]
     return verdict
 
@@ -213,7 +213,7 @@ def test_of_a_run_without_items_nothing_is_left() -> None:
 def test_a_world_as_its_seed_draws_it_is_named_by_its_seed() -> None:
     config = scenario.draw(scenario.find("canary"), 0)
     (told,) = lines_of(Report("", [world_call(config)]))
-    assert told.strip() == 'world = World("canary", seed=0, agents=["a"], latency="instant")'
+    assert told.strip() == 'script = Script("canary", seed=0, agents=["a"], latency="instant")'
     other = attrs.evolve(config, off=("progress",))
     assert "plain=True" in world_call(other).parts
 

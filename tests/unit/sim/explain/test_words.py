@@ -12,8 +12,8 @@ from umi_sim.cli.root import cli
 from umi_sim.explain import words as explain
 from umi_sim.explain.words import UnknownName, bugs_of, page, places
 from umi_sim.faults.kinds import KINDS
-from umi_sim.judge.invariants import RULES, rule_named
 from umi_sim.kernel.report import as_object
+from umi_sim.record.rules import RULES, rule_named
 from umi_sim.runs.runner import run_once
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from umi_core.invariants.broken import OBSERVERS
 from umi_core.language import evolution, extraction, replies, rewriting, routing
-from umi_sim.judge.invariants import RULES
+from umi_sim.record.rules import RULES
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 from umi_sim.sweep import reached

@@ -10,6 +10,7 @@ from umi_core.invariants.broken import demand
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Surroundings
+from umi_sim.record.rules import Rule
 
 
 def nowhere(key: str) -> bool:
@@ -50,9 +51,11 @@ class Context(Owner):
         """Whether storage still has the receipt of what was asked then."""
         return self.now_ms - asked_ms < RECEIPT_MS_MAX
 
-    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    def demand(
+        self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
+    ) -> None:
         """Raises Broken unless it holds, or the rule is off."""
-        if rule not in self.off:
+        if rule.name not in self.off:
             demand(holds, rule, message, expected, got)
 
 
@@ -62,5 +65,7 @@ class Part(Owner):
 
     context: Context
 
-    def demand(self, holds: object, rule: str, message: str, expected: object = "", got: object = "") -> None:
+    def demand(
+        self, holds: object, rule: Rule, message: str, expected: object = "", got: object = ""
+    ) -> None:
         self.context.demand(holds, rule, message, expected, got)

@@ -17,6 +17,7 @@ from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation
 from umi_sim.judge.plain.routes import read_routes
 from umi_sim.judge.plain.verdicts import read_verdicts
+from umi_sim.record import rules
 
 STORAGE_MADE: Final = ("read:foreign_rows", "read:damaged_rows")
 SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
@@ -41,7 +42,7 @@ class Degradations(Part):
 
     def judge_names(self, names: list[str]) -> None:
         is_known = all(name in NAMES for name in names)
-        self.demand(is_known, "degradation-named", "there is no such degradation", NAMES, names)
+        self.demand(is_known, rules.DEGRADATION_NAMED, "there is no such degradation", NAMES, names)
 
     def judge_causes(self, op: Operation, names: list[str], count: int) -> None:
         """Each substitute has a cause, and what failed is named; `count` vectors were asked for."""
@@ -51,15 +52,19 @@ class Degradations(Part):
             bad = [not self.evidence.is_of_use(op, step, *one) for one in zip(heard, counts, strict=True)]
             if self.evidence.is_exact(op):
                 is_due = bool(bad) and bad[-1]
-                self.demand(is_named == is_due, "degradation-named", substitute, is_due, names)
+                self.demand(is_named == is_due, rules.DEGRADATION_NAMED, substitute, is_due, names)
             else:  # a second plan asks for other vectors, or for none
                 is_caused = any(bad) or self.evidence.is_late(op)
-                self.demand(is_caused or not is_named, "degradation-named", f"{substitute} without a cause")
+                self.demand(
+                    is_caused or not is_named, rules.DEGRADATION_NAMED, f"{substitute} without a cause"
+                )
         if isinstance(op.request, Remember) and op.request.extract and op.extraction is None:
-            self.demand("extract:one_note" in names, "degradation-named", "a failed extraction is not named")
+            self.demand(
+                "extract:one_note" in names, rules.DEGRADATION_NAMED, "a failed extraction is not named"
+            )
         if count and not self.evidence.vectors(op, count):
             is_named = any(name.startswith("embed:") for name in names)
-            self.demand(is_named, "degradation-named", "a failed embedding is not named")
+            self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")
 
     def judge_partial(self, op: Operation, names: list[str], changed: tuple[Entity, ...]) -> None:
         """What was malformed in a reply of use is named."""
@@ -68,7 +73,7 @@ class Degradations(Part):
             lacks = [self.lacks(op, step, it.text, changed) for it in last if isinstance(it, ModelReplied)]
             is_due = True in lacks
             is_fair = (name in names) == is_due or None in lacks
-            self.demand(is_fair, "degradation-named", name, is_due, names)
+            self.demand(is_fair, rules.DEGRADATION_NAMED, name, is_due, names)
 
     def lacks(self, op: Operation, step: str, text: str, changed: tuple[Entity, ...]) -> bool | None:
         """Whether something in a reply was malformed; None if that depends on what was asked."""

@@ -30,6 +30,7 @@ from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_same, wrong
+from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 AUDIT_VERSION_COUNT_MAX: Final = 8
@@ -107,7 +108,7 @@ class ArchiveModel(Model):
             self.judge_done(op, outcome)
         else:
             is_write = isinstance(op.request, Remember | Forget)
-            self.context.demand(is_write, "error-is-not-empty", "a read ended as Unknown")
+            self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
             self.doubt(op)
 
     def crashed(self) -> None:
@@ -154,14 +155,14 @@ class ArchiveModel(Model):
         """Nothing changed, and for a good reason."""
         error, demand = outcome.error, self.context.demand
         if isinstance(error, errors.ModelFailed | errors.EmbedFailed):
-            rule = "text-never-lost" if isinstance(op.request, Remember) else "degradation-named"
+            rule = rules.TEXT_NEVER_LOST if isinstance(op.request, Remember) else rules.DEGRADATION_NAMED
             demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
             is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
-            demand(is_fair, "once-only", "the same request under one key was taken for another one")
+            demand(is_fair, rules.ONCE_ONLY, "the same request under one key was taken for another one")
         elif isinstance(outcome, Refused) and not isinstance(error, errors.TooBusy):
             is_fair = is_same(op.error, error)
-            demand(is_fair, "reference-agrees", "refused without a reason", op.error, error)
+            demand(is_fair, rules.REFERENCE_AGREES, "refused without a reason", op.error, error)
         op.is_refuted = True
         self.tracks.withdraw(op)
 
@@ -174,8 +175,8 @@ class ArchiveModel(Model):
     def judge_done(self, op: Operation, outcome: Done) -> None:
         demand, value, shapes = self.context.demand, outcome.value, SHAPES[type(op.request)]
         is_shaped = isinstance(value, shapes) and not isinstance(value, bool)
-        demand(op.error is None, "reference-agrees", "done, and must be refused", op.error, outcome)
-        demand(is_shaped, "reference-agrees", "a value of another kind", shapes, value)
+        demand(op.error is None, rules.REFERENCE_AGREES, "done, and must be refused", op.error, outcome)
+        demand(is_shaped, rules.REFERENCE_AGREES, "a value of another kind", shapes, value)
         names = [item.name for item in outcome.degraded]
         self.degradations.judge_names(names)
         if op.error is None and is_shaped:

@@ -22,6 +22,8 @@ from umi_sim.judge.plain.extraction import Extracted, Mention
 from umi_sim.judge.plain.ids import entity_id, note_id
 from umi_sim.judge.plain.routes import BLOCK_OF
 from umi_sim.judge.plain.text import byte_count
+from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 
 CHANGES: Final = ("created", "updated", "forgot")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
@@ -220,25 +222,27 @@ def agrees(claim: Claim, did: Claim) -> bool:
     return claim[1] == did[1] and claim[0] in (0, did[0])
 
 
-def rule_at_stake(track: Track, states: Sequence[PossibleState], versions: Sequence[int]) -> str:
+def rule_at_stake(track: Track, states: Sequence[PossibleState], versions: Sequence[int]) -> Rule:
     """What another version than the right one that was shown would have broken."""
     if track.is_bound:
-        return "all-or-nothing"
+        return rules.ALL_OR_NOTHING
     if min(versions, default=0):
-        return "acknowledged-is-durable"
-    return "deleted-stays-deleted" if any(state.version for state in states) else "reference-agrees"
+        return rules.ACKNOWLEDGED_IS_DURABLE
+    return rules.DELETED_STAYS_DELETED if any(state.version for state in states) else rules.REFERENCE_AGREES
 
 
-def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], got: int) -> str:
+def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], got: int) -> Rule:
     """The rule that a version breaks: less than there must be, more than there can be, or not that one."""
     low, high = min(versions, default=0), max(versions, default=0)
     if track.is_bound:
-        return "all-or-nothing"
+        return rules.ALL_OR_NOTHING
     if got < low:
-        return "acknowledged-is-durable"
+        return rules.ACKNOWLEDGED_IS_DURABLE
     if got > high == 0 and any(state.version >= got for state in states):
-        return "deleted-stays-deleted"
-    return "once-only" if got > high and any(state.version for state in states) else "reference-agrees"
+        return rules.DELETED_STAYS_DELETED
+    return (
+        rules.ONCE_ONLY if got > high and any(state.version for state in states) else rules.REFERENCE_AGREES
+    )
 
 
 def id_of(mention: Mention, scope: Scope) -> str:

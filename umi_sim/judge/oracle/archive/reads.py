@@ -9,6 +9,7 @@ from umi_sim.judge.oracle.archive.possible import Operation, rule_at_stake, rule
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.showing import fits, shown
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.record import rules
 
 
 @attrs.define
@@ -28,7 +29,7 @@ class Reads(Part):
         own_id = value.id if isinstance(value, Entity) else value.entity_id if value else ""
         told = f"shows version {got}" if got else "is not there"
         is_ours = own_id == track.id or not self.context.is_elsewhere(own_id)
-        self.tracks.must(track, kept or is_ours, "scope-apart", told, states[:3], value)
+        self.tracks.must(track, kept or is_ours, rules.SCOPE_APART, told, states[:3], value)
         self.tracks.must(track, kept, rule, told, states[:3], value)
         if number is None and isinstance(value, Entity):
             self.relations.judge_contradicts(op, value.id, value.version, value.contradicts)
@@ -44,4 +45,4 @@ class Reads(Part):
             low += bool(there) and all(there)
             high += not there or any(there)
         span = f"{low} to {high}"
-        self.demand(low <= value <= high, "error-is-not-empty", "the count is wrong", span, value)
+        self.demand(low <= value <= high, rules.ERROR_IS_NOT_EMPTY, "the count is wrong", span, value)

@@ -24,6 +24,7 @@ from umi_sim.judge.plain.extraction import Link
 from umi_sim.judge.plain.ids import End, relation_id
 from umi_sim.judge.plain.text import folded
 from umi_sim.judge.plain.verdicts import BY_TABLE, NEEDS_RESOLUTION_MIN_PPM, Verdict, read_verdicts
+from umi_sim.record import rules
 
 Stated = tuple[End, End, str, Verdict]  # source, target, kind, and what was said of it
 NO_VERSION: Final = 0
@@ -105,16 +106,18 @@ class Relations(Part):
         pool = self.tracks.alike(op)
         stated = [it for one in pool for it in (*self.links(one), *self.verdicts(one))]
         unsaid = [it for it in others if stated_by(it) not in stated]
-        self.demand(not unsaid, "relation-ends", "a relation that nobody stated", stated, unsaid)
+        self.demand(not unsaid, rules.RELATION_ENDS, "a relation that nobody stated", stated, unsaid)
         self.judge_ends(value, others)
         is_sure = [
             it.kind == "contradict" and it.confidence_ppm >= NEEDS_RESOLUTION_MIN_PPM for it in relations
         ]
         needed, got = any(is_sure), value.needs_resolution
-        self.demand(got == needed, "reference-agrees", "whether a contradiction needs an answer", needed, got)
+        self.demand(
+            got == needed, rules.REFERENCE_AGREES, "whether a contradiction needs an answer", needed, got
+        )
         count = value.relation_dropped_count
         has_room = self.stated_count < limits.RELATION_COUNT_MAX
-        self.demand(count == 0 or not has_room, "relation-ends", "dropped, and there was room", 0, count)
+        self.demand(count == 0 or not has_room, rules.RELATION_ENDS, "dropped, and there was room", 0, count)
         if is_own:
             self.judge_asked(op, value)
             self.judge_complete(op, value, names, others)
@@ -125,7 +128,7 @@ class Relations(Part):
         """Its id is that of its ends and its kind."""
         wanted = relation_id(self.context.scope, relation.source, relation.target, relation.kind)
         self.demand(
-            relation.id == wanted, "relation-ends", "a relation under another id", wanted, relation.id
+            relation.id == wanted, rules.RELATION_ENDS, "a relation under another id", wanted, relation.id
         )
 
     def judge_chain(self, op: Operation, value: Remembered, relations: list[Relation]) -> None:
@@ -135,26 +138,28 @@ class Relations(Part):
             ((it.id, it.version - 1), (it.id, it.version)) for it in value.entities if it.change == "updated"
         ]
         got = [(it.source, it.target) for it in relations]
-        self.demand(sorted(got) == sorted(due), "version-chain", "relations of versions", due, got)
+        self.demand(sorted(got) == sorted(due), rules.VERSION_CHAIN, "relations of versions", due, got)
         pool = self.tracks.alike(op)
         stated = [it for one in pool for it in self.verdicts(one)]
         for (key, version), relation in told.items():
             track = self.tracks.track(key)
             kept = tuple(state for state in track.base if has_kind(state, version, relation.kind))
-            self.tracks.must(track, kept, "version-chain", f"{version} is not {relation.kind}", (), relation)
+            self.tracks.must(
+                track, kept, rules.VERSION_CHAIN, f"{version} is not {relation.kind}", (), relation
+            )
             if track.base and kept != track.base:
                 self.tracks.root(track, kept)
             is_said = stated_by(relation) in stated or said(relation) == BY_TABLE
-            self.demand(is_said, "version-chain", "said otherwise", stated, relation)
+            self.demand(is_said, rules.VERSION_CHAIN, "said otherwise", stated, relation)
 
     def judge_asked(self, op: Operation, value: Remembered) -> None:
         """A model is asked what a next version does to the one before, and nobody if that is off."""
         assert isinstance(op.request, Remember)
         answers, has_next = op.answers_of("evolve"), any(it.change == "updated" for it in value.entities)
         if not op.request.evolve:
-            self.demand(not answers, "reference-agrees", "a model was asked to evolve", (), answers)
+            self.demand(not answers, rules.REFERENCE_AGREES, "a model was asked to evolve", (), answers)
         elif has_next and self.evidence.is_exact(op):
-            self.demand(answers, "version-chain", "no model was asked about a next version")
+            self.demand(answers, rules.VERSION_CHAIN, "no model was asked about a next version")
 
     def judge_ends(self, value: Remembered, others: list[Relation]) -> None:
         """A link leads between two entities of this text, a verdict from another one to a new version."""
@@ -167,7 +172,7 @@ class Relations(Part):
                 is_new = target in told and told[target].change != "unchanged"
                 is_fair = is_new and told[target].version == version and source not in told
             self.demand(
-                is_fair, "relation-ends", "of statements that nobody asked about", list(told), relation
+                is_fair, rules.RELATION_ENDS, "of statements that nobody asked about", list(told), relation
             )
 
     def judge_complete(
@@ -179,12 +184,14 @@ class Relations(Part):
         due = [it for it in links if list(self.linked.get(it[:3], ())) == [op]]
         again = [it for it in others if (it.source, it.target, it.kind) in self.acknowledged_links]
         again = [it for it in again if not {it.source[0], it.target[0]} & self.forgotten.keys()]
-        self.demand(not again, "once-only", "a link that was told before is new", "", again)
+        self.demand(not again, rules.ONCE_ONLY, "a link that was told before is new", "", again)
         if self.evidence.is_exact(op) and not any(name.startswith("evolve:") for name in names):
             due += [it for it in self.verdicts(op) if it[0][0] != it[1][0] and self.is_current(it[0])]
         lacking = [it for it in due if it not in told]
         count = value.relation_dropped_count
-        self.demand(len(lacking) <= count, "relation-ends", f"not told, and {count} dropped", due, lacking)
+        self.demand(
+            len(lacking) <= count, rules.RELATION_ENDS, f"not told, and {count} dropped", due, lacking
+        )
 
     def is_current(self, end: End) -> bool:
         """Whether an older statement must still be the one that its entity makes."""
@@ -205,14 +212,16 @@ class Relations(Part):
         """Of a row that a read shows: what it contradicts was said, and what was acknowledged is there."""
         said = [other for n in range(version + 1) for other in self.denied.get(f"{key}@{n}", ())]
         unsaid = [other for other in got if other not in said]
-        self.demand(not unsaid, "relation-ends", f"{key} contradicts what no model said", said, unsaid)
-        self.demand(len(got) == len(dict.fromkeys(got)), "relation-ends", f"{key} contradicts twice", "", got)
+        self.demand(not unsaid, rules.RELATION_ENDS, f"{key} contradicts what no model said", said, unsaid)
+        self.demand(
+            len(got) == len(dict.fromkeys(got)), rules.RELATION_ENDS, f"{key} contradicts twice", "", got
+        )
         known = self.acknowledged_denials.get(f"{key}@{version}", {})
         due = [other for other, tick in known.items() if tick < op.began]
         due = [other for other in due if not {key, end_of(other)[0]} & self.forgotten.keys()]
         lacking = [other for other in due if other not in got]
         is_full = len(got) == limits.RELATION_COUNT_MAX
-        rule = "acknowledged-is-durable"
+        rule = rules.ACKNOWLEDGED_IS_DURABLE
         self.demand(is_full or not lacking, rule, f"{key} does not show what it contradicts", due, got)
 
 

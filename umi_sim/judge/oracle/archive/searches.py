@@ -35,6 +35,7 @@ from umi_sim.judge.plain.rewrites import (
 )
 from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, sound_vectors
 from umi_sim.judge.plain.text import words
+from umi_sim.record import rules
 
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
@@ -81,7 +82,9 @@ class Searches(Part):
         limit = self.context.config.recall_limit_default if request.limit is None else request.limit
         order = [(-hit.score_ppm, hit.id) for hit in hits]
         is_once = len({hit.id: None for hit in hits}) == len(hits) <= limit
-        self.demand(is_once and order == sorted(order), "hits-ordered", "hits are out of order", limit, order)
+        self.demand(
+            is_once and order == sorted(order), rules.HITS_ORDERED, "hits are out of order", limit, order
+        )
         for hit in hits:
             self.judge_hit(op, request, hit, is_fused=len(value.variants) > 1)
         self.degradations.judge_causes(op, names, len(value.variants))
@@ -93,12 +96,14 @@ class Searches(Part):
         turns, answers = shown_turns(request.turns), op.answers_of("resolve")
         unasked = without_model(request.query, request.turns, request.resolve)
         if unasked is not None:
-            self.demand(not answers, "rewrite-only-if-needed", "a model was asked to resolve", (), answers)
-            self.demand(got == unasked, "reference-agrees", "another resolution", unasked, got)
+            self.demand(
+                not answers, rules.REWRITE_ONLY_IF_NEEDED, "a model was asked to resolve", (), answers
+            )
+            self.demand(got == unasked, rules.REFERENCE_AGREES, "another resolution", unasked, got)
             return
         allowed = self.resolutions(op, request, turns)
         self.judge_rewrite(request, got, turns)
-        rule = "reference-agrees" if answers else "cache-invisible"
+        rule = rules.REFERENCE_AGREES if answers else rules.CACHE_INVISIBLE
         self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
 
     def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
@@ -131,7 +136,7 @@ class Searches(Part):
             it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.context.seen_ms)
         ]
         is_known = any(it.tick < op.began for it in known) and len(self.rewrites) <= CACHED_COUNT
-        self.demand(not is_known, "rewrite-only-if-needed", "resolved a short while ago", known, answer)
+        self.demand(not is_known, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
         found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
         if found is not None and found.outcome in KEPT:
             rewrite = Rewrite(found, self.context.seen_ms, self.context.tick, not self.evidence.is_late(op))
@@ -158,41 +163,47 @@ class Searches(Part):
         texts = (request.query, *(turn.text for turn in turns))
         known = [*light, *(word for text in texts for word in words(text))]
         new = [word for word in after.others if word not in known]
-        self.demand(not kept, "rewrite-gate", "the rewrite drops words of the query", (), kept)
-        self.demand(not new, "rewrite-gate", "the rewrite has words of nobody", (), new)
+        self.demand(not kept, rules.REWRITE_GATE, "the rewrite drops words of the query", (), kept)
+        self.demand(not new, rules.REWRITE_GATE, "the rewrite has words of nobody", (), new)
         is_own = got.outcome == "resolved" or got.query == request.query
-        self.demand(is_own, "rewrite-gate", "a query that was not resolved", request.query, got.query)
+        self.demand(is_own, rules.REWRITE_GATE, "a query that was not resolved", request.query, got.query)
 
     def judge_variants(self, op: Operation, request: Recall, value: Recalled) -> None:
         """The query first; more only for a deep search, as a model said."""
         query, answers = value.resolution.query, op.answers_of("expand")
         if not is_deep(query, request.deep):
-            self.demand(not answers, "deep-by-trigger", "a model was asked for variants", (), answers)
-            self.demand(value.variants == (query,), "deep-by-trigger", "variants", (query,), value.variants)
+            self.demand(not answers, rules.DEEP_BY_TRIGGER, "a model was asked for variants", (), answers)
+            self.demand(
+                value.variants == (query,), rules.DEEP_BY_TRIGGER, "variants", (query,), value.variants
+            )
             return
         read = [read_variants(it.text, query) if isinstance(it, ModelReplied) else None for it in answers]
         found = [it or (query,) for it in read]
         allowed = found[-1:] if not self.evidence.is_late(op) else [*found, (query,)]
-        self.demand(value.variants in allowed, "deep-by-trigger", "variants", allowed, value.variants)
+        self.demand(value.variants in allowed, rules.DEEP_BY_TRIGGER, "variants", allowed, value.variants)
 
     # Hits.
 
     def judge_hit(self, op: Operation, request: Recall, hit: Hit, is_fused: bool) -> None:
         is_ppm = 0 <= hit.relevance_ppm <= limits.PPM
-        self.demand(is_ppm, "hits-ordered", f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm)
+        self.demand(
+            is_ppm, rules.HITS_ORDERED, f"{hit.id} has no such relevance", limits.PPM, hit.relevance_ppm
+        )
         low, high = (fused_ppm(hit.relevance_ppm, rank_ppm) for rank_ppm in (0, limits.PPM))
         is_fair = low <= hit.score_ppm <= high if is_fused else hit.score_ppm == hit.relevance_ppm
-        self.demand(is_fair, "fusion-rule", f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm)
+        self.demand(
+            is_fair, rules.FUSION_RULE, f"{hit.id} scores otherwise", hit.relevance_ppm, hit.score_ppm
+        )
         is_wanted = wants(request, hit.type, hit.time_ms) and hit.relevance_ppm >= self.floor_of(request)
-        self.demand(is_wanted, "filter-before-cut", f"{hit.id} is not what was asked for", request, hit)
+        self.demand(is_wanted, rules.FILTER_BEFORE_CUT, f"{hit.id} is not what was asked for", request, hit)
         track = self.tracks.track(hit.id)
         states = self.tracks.states_since(track, op)
         kept = tuple(state for state in states if is_shown(state, hit, self.context.latest_ms))
         rule = rule_of(track, states, [shown(state, None) for state in states], hit.version)
-        rule = rule if rule in ("all-or-nothing", "deleted-stays-deleted") else "hits-ordered"
+        rule = rule if rule in (rules.ALL_OR_NOTHING, rules.DELETED_STAYS_DELETED) else rules.HITS_ORDERED
         told = "is a hit that cannot be"
         self.tracks.must(
-            track, kept or not self.context.is_elsewhere(hit.id), "scope-apart", told, states[:3], hit
+            track, kept or not self.context.is_elsewhere(hit.id), rules.SCOPE_APART, told, states[:3], hit
         )
         self.tracks.must(track, kept, rule, told, states[:3], hit)
         self.tracks.settle(track, op, kept)
@@ -267,7 +278,7 @@ class Searches(Part):
         for key, wanted in relevances.items():
             got = found.get(key, 0)
             if wanted is not None and (got or (wanted and (-wanted, key) <= last)):
-                rule = "filter-before-cut" if hits else "error-is-not-empty"
+                rule = rules.FILTER_BEFORE_CUT if hits else rules.ERROR_IS_NOT_EMPTY
                 self.demand(got == wanted, rule, f"{key} was shown as {got}, not {wanted}", wanted, got)
 
     def judge_found(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
@@ -277,7 +288,7 @@ class Searches(Part):
         for key, each in relevances.items():
             best, got = max(each, default=0), found.get(key, 0)
             if got or (best and fused_ppm(best, 0) > last_ppm):
-                rule = "filter-before-cut" if hits else "error-is-not-empty"
+                rule = rules.FILTER_BEFORE_CUT if hits else rules.ERROR_IS_NOT_EMPTY
                 self.demand(got == best, rule, f"{key} was shown as {got}, not {best}", best, got)
 
     def judge_fusion(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
@@ -286,7 +297,7 @@ class Searches(Part):
         found = ([it for it in zip(relevances, column, strict=True) if it[1]] for column in columns)
         expected = fused([ranked(it, limit) for it in found], limit)
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
-        self.demand(got == expected, "fusion-rule", "the lists are fused otherwise", expected, got)
+        self.demand(got == expected, rules.FUSION_RULE, "the lists are fused otherwise", expected, got)
 
 
 def damaged_ids(op: Operation) -> dict[str, None]:

@@ -28,6 +28,8 @@ from umi_sim.judge.oracle.archive.possible import (
     without,
 )
 from umi_sim.judge.plain.extraction import Mention
+from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 
 STATE_COUNT_MAX: Final = 128
 
@@ -104,7 +106,7 @@ class Tracks(Part):
 
     # Demanding.
 
-    def must(self, track: Track, kept: object, rule: str, message: str, *values: object) -> None:
+    def must(self, track: Track, kept: object, rule: Rule, message: str, *values: object) -> None:
         """Some state is left; if not, and the rule is off, nothing more is demanded of this id."""
         if track.base:
             self.demand(kept, rule, f"{track.id} {message}", *values)
@@ -134,7 +136,7 @@ class Tracks(Part):
         for track in self.tracks_of(op):
             track.open.pop(op, None)
             kept = tuple(state for state in track.base if not state.claims(op))
-            self.must(track, kept, "reference-agrees", "has shown a request that failed")
+            self.must(track, kept, rules.REFERENCE_AGREES, "has shown a request that failed")
             if len(kept) < len(track.base):
                 self.root(track, kept)
             if track.base == (PossibleState(),) and not track.open and track.id not in self.known:
@@ -175,7 +177,9 @@ class Tracks(Part):
     def bind(self, track: Track, op: Operation, happened: bool) -> None:
         """Keep the states in which the operation has taken effect, or those in which it has not."""
         kept = tuple(state for state in self.states_of(track) if bool(state.claims(op)) == happened)
-        self.must(track, kept, "all-or-nothing", "and another id of one write disagree whether it happened")
+        self.must(
+            track, kept, rules.ALL_OR_NOTHING, "and another id of one write disagree whether it happened"
+        )
         self.root(track, kept)
         track.is_bound = True
 
@@ -217,7 +221,7 @@ class Tracks(Part):
             if key in op.did:  # settled before, or just now by what another id showed
                 message = f"{key} was {claim[1]} with version {claim[0]}"
                 is_fair = self.may_have(op, key, claim)
-                self.demand(is_fair, "all-or-nothing", message, op.did[key], claim)
+                self.demand(is_fair, rules.ALL_OR_NOTHING, message, op.did[key], claim)
             else:
                 doers |= self.narrow(track, op, claim)
             for rival in [it for it in track.open if claim[1] in CHANGES and it.is_over(op.began)]:
@@ -239,13 +243,13 @@ class Tracks(Part):
         return doers_of(states)
 
 
-def rule_of_claim(track: Track, op: Operation, claim: Claim, versions: list[int]) -> str:
-    """The rule that a claim of this kind breaks; nothing if only its version is wrong."""
+def rule_of_claim(track: Track, op: Operation, claim: Claim, versions: list[int]) -> Rule | None:
+    """The rule that a claim of this kind breaks; None if only its version is wrong."""
     version, change = claim
     if change == "forgot":
-        return "deleted-stays-deleted"
+        return rules.DELETED_STAYS_DELETED
     if change == "unchanged" and version in versions:
-        return "once-only"  # what it found is what it had made itself
+        return rules.ONCE_ONLY  # what it found is what it had made itself
     if change in CHANGES and track.acknowledged_at.get(version, -1) > op.began:
-        return "no-lost-update"  # another one, under way at the same time, was told the same version
-    return ""
+        return rules.NO_LOST_UPDATE  # another one, under way at the same time, was told the same version
+    return None

@@ -31,6 +31,7 @@ from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Mention, whole_note
 from umi_sim.judge.plain.routes import by_table, read_routes
+from umi_sim.record import rules
 
 
 @attrs.define
@@ -60,7 +61,7 @@ class Writes(Part):
 
     def judge_remember(self, op: Operation, value: Remembered, names: list[str]) -> None:
         assert isinstance(op.request, Remember)
-        self.demand(value.entities, "text-never-lost", "a remember is done and stored nothing")
+        self.demand(value.entities, rules.TEXT_NEVER_LOST, "a remember is done and stored nothing")
         changed = [stored for stored in value.entities if stored.change in CHANGES]
         if "extract:one_note" in names and op.extraction is not None:
             self.degradations.judge_causes(op, names, 0)
@@ -70,7 +71,7 @@ class Writes(Part):
         doer = self.judge_claims(op, value, claims)
         pool = self.tracks.alike(op)  # whose answers may be in it
         dropped, got = [it.extraction.dropped if it.extraction else () for it in pool], value.dropped
-        self.demand(got in dropped, "reference-agrees", "other elements were dropped", dropped, got)
+        self.demand(got in dropped, rules.REFERENCE_AGREES, "other elements were dropped", dropped, got)
         is_own = pool == [op] and not value.repeated
         replies = [it.text for one in pool for it in one.answers_of("route") if isinstance(it, ModelReplied)]
         self.judge_routing(doer.mentions, value, replies, is_own and "route:table" not in names)
@@ -100,7 +101,7 @@ class Writes(Part):
                 return told[0]
             self.demand(
                 not self.context.keeps_receipt(told[0].asked_ms),
-                "once-only",
+                rules.ONCE_ONLY,
                 "one key was told two things",
                 told[1],
                 value,
@@ -111,11 +112,11 @@ class Writes(Part):
             return op
         others = [it for it in self.tracks.by_key.get(op.key, ()) if it is not op and it.is_like(op)]
         doers = others if value.repeated else [op, *others]
-        self.demand(doers, "once-only", "called repeated, and nobody had asked before")
+        self.demand(doers, rules.ONCE_ONLY, "called repeated, and nobody had asked before")
         doer = next((it for it in doers if self.tracks.explains(it, claims)), op)
         given, got = list(doer.mentions), list(claims)
         is_lost = isinstance(op.request, Remember) and op.extraction is None
-        rule = "text-never-lost" if is_lost else "reference-agrees"
+        rule = rules.TEXT_NEVER_LOST if is_lost else rules.REFERENCE_AGREES
         self.demand(given == got, rule, "other ids than the answers give", given, got)
         self.tracks.hold(doer, claims if given == got else {})
         if isinstance(op.key, str) and doer.has_key:
@@ -127,10 +128,14 @@ class Writes(Part):
     ) -> None:
         """One decision per entity: of a sound row, of the table, or kept."""
         decided, ids = [it.entity_id for it in value.routing], [stored.id for stored in value.entities]
-        self.demand(decided == ids, "route-per-entity", "not one decision per entity, in order", ids, decided)
+        self.demand(
+            decided == ids, rules.ROUTE_PER_ENTITY, "not one decision per entity, in order", ids, decided
+        )
         entered = tuple(it.entity_id for it in value.routing if it.outcome == "promoted" and it.promote)
         got = value.promoted
-        self.demand(got == entered, "route-known-only", "others were promoted than asked for", entered, got)
+        self.demand(
+            got == entered, rules.ROUTE_KNOWN_ONLY, "others were promoted than asked for", entered, got
+        )
         for stored, decision in zip(value.entities, value.routing, strict=False):
             mention = mentions.get(stored.id)
             if mention is not None:
@@ -142,8 +147,8 @@ class Writes(Part):
     def judge_route(self, entity: Entity, decision: RoutingDecision, allowed: list[RoutingDecision]) -> None:
         block, what = decision.block, f"{entity.type} {entity.id} was routed to {decision.block}"
         is_open = block in BLOCK_KINDS[1:] and (block != "persona" or entity.type == "self")
-        self.demand(is_open, "system-is-authored", what)
-        self.demand(decision in allowed, "route-per-entity", what, allowed, decision)
+        self.demand(is_open, rules.SYSTEM_IS_AUTHORED, what)
+        self.demand(decision in allowed, rules.ROUTE_PER_ENTITY, what, allowed, decision)
 
     def routes(self, entity: Entity, replies: list[str], is_heard: bool) -> list[RoutingDecision]:
         """What the model said about an entity, if it said something sound; else what the table says."""

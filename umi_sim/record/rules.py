@@ -1,0 +1,67 @@
+"""All rules: those of a memory, and what the simulator promises about runs, its judges and itself."""
+
+from typing import Final
+
+from umi_core.invariants.rules import *  # noqa: F403  # so that `rules.NAME` is a rule of either package
+from umi_core.invariants.rules import ALIASES as MEMORY_ALIASES
+from umi_core.invariants.rules import (
+    CHEAP,
+    EQUIVALENCE,
+    FULL,
+    HARNESS,
+    MEMORY_RULES,
+    NONE,
+    ORACLE,
+    Rule,
+    declared_rules,
+)
+
+# Life.
+
+ONE_REPLY: Final = Rule("one-reply", "LIVE-1", "one reply to each operation", ORACLE, CHEAP, stops=True)
+SECOND_DRAIN_EMPTY: Final = Rule("second-drain-empty", "LIVE-3", "a second drain does nothing", ORACLE, FULL)
+RESTART_INVISIBLE: Final = Rule("restart-invisible", "LIVE-4", "restarts are not noticed", EQUIVALENCE, NONE)
+
+# Determinism.
+
+SAME_SEED_SAME_TRACE: Final = Rule(
+    "same-seed-same-trace", "DET-1", "one seed, one trace, in any process", HARNESS, NONE
+)
+STREAM_INDEPENDENCE: Final = Rule("stream-independence", "DET-2", "a new draw moves no other", HARNESS, NONE)
+
+# The simulator itself.
+
+FAULT_COVERAGE: Final = Rule("fault-coverage", "ORA-1", "every fault kind has its effect", HARNESS, NONE)
+RECORD_REPLAYS: Final = Rule("record-replays", "ORA-2", "a record replays its run", HARNESS, NONE)
+SHRUNK_SAME_FAILURE: Final = Rule(
+    "shrunk-same-failure", "ORA-3", "shrinking keeps the failure", HARNESS, NONE
+)
+ORACLE_SELF_TEST: Final = Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE)
+MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE)
+
+# Two ways that must agree.
+
+REPLAY_INPUTS: Final = Rule("replay-inputs", "E-REPLAY", "recorded inputs, a fresh memory", EQUIVALENCE, NONE)
+SWEEP_OR_READ: Final = Rule("sweep-or-read", "E-EXPIRE", "expired by sweep, or by reading", EQUIVALENCE, NONE)
+JUMP_OR_STEPS: Final = Rule("jump-or-steps", "E-JUMP", "one jump, or many steps", EQUIVALENCE, NONE)
+EITHER_ORDER: Final = Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE)
+
+ALSO: Final = {
+    **MEMORY_ALIASES, "I-HASHSEED": "DET-1", "E-RESTORE": "DET-3", "E-CACHE": "RES-3", "E-FILTER": "I-FILTER",
+    "E-RENDER": "REN-1",
+}  # fmt: skip
+"""Other ids under which some pages speak of a rule."""
+
+RULES: Final = (*MEMORY_RULES, *(it for it in declared_rules(globals()) if it not in MEMORY_RULES))
+NAMED: Final = {rule.name: rule for rule in RULES} | {rule.id: rule for rule in RULES}
+NAMED.update({also: NAMED[rule_id] for also, rule_id in ALSO.items()})
+
+
+def rule_named(text: str) -> Rule:
+    """The rule with this name or id. Raises KeyError."""
+    return NAMED[text]
+
+
+def id_of(name: str) -> str:
+    """The id of a rule by its readable name. Raises KeyError."""
+    return NAMED[name].id
