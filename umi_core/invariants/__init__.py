@@ -7,6 +7,7 @@
     prompts.py      what a model is asked
     plans.py        commits as they are planned: who enters core, who leaves, and why
     walk.py         admission and eviction a second time, in the simplest way, to compare with
+    rules.py        the rules, each with its name and id
     broken.py       how a rule is broken
 
 Law 1. Nothing is changed; a broken rule raises Broken with its readable name.

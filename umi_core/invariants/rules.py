@@ -1,7 +1,7 @@
 """Rules: what a memory promises, each with its name and id, who sees it broken, and what that costs.
 
-A check hands the rule that it is about to `demand`, and raises `Broken` with it. Names and ids are permanent:
-of a rule that goes both stay unused. docs/spec/invariants.md lists them, those too that are only planned.
+A check gives its rule to `demand`, which raises `Broken` with it if the rule does not hold. Names and ids are
+permanent: if a rule goes, neither is used again. docs/spec/invariants.md lists all rules, planned ones too.
 """
 
 from collections.abc import Mapping
