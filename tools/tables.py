@@ -25,12 +25,15 @@ FIRED = DOCS.parent / "tests" / "golden" / "fired.json"
 
 
 NOT_SIMULATED = """
-What is destroyed is chosen by an atlas: without loss only what can be made again (vectors), with it at most
-three keys, or everything once ([what that looks like](decisions/023-what-loss-looks-like.md)).
+What storage may destroy for good is limited. In most runs it is only what can be made again (vectors).
+In runs with loss (`swarm = { pin = { loss = true } }`, and an eighth of the swarm runs) it is also up to
+three entities, versions or sessions, or the whole store once
+([what that looks like](decisions/023-what-loss-looks-like.md)).
 
-Not simulated: damage that neither storage nor the row itself notices, writes that land in another row, damage
-to what a memory needs before it can answer (epoch, head, core, access records), a forget or a core row that
-is told too early, a store that is wiped under memories that go on, real vectors and their rounding.
+Not simulated: damage that neither storage nor the row itself can notice, writes that land in another row,
+damage to what a memory needs before it can answer (epoch, head, core, access records), storage that reports
+a forget or a core row as durable too early, a store that is wiped while memories go on, real vectors and
+their rounding.
 """
 
 
@@ -60,10 +63,11 @@ def faults() -> str:
         "# Fault kinds\n\n"
         "A fault is bound to a named event, such as `o7/commit#2`: "
         "the second commit attempt of operation o7.\n\n" + classes + "\n"
-        "Needed for: a [planted bug](scenarios.md#planted-bugs) that shows where this kind is the only\n"
-        "one, and that all other kinds together do not show (`umi-sim mutants --matrix`); with a star, but\n"
-        "for the kinds [below](#one-to-the-memory). Fired in: of the runs of\n"
-        f"`{fired['scenario']}` with seeds {fired['seeds']} (`tools/must_fire.py --write`).\n\n"
+        "*Needed for*: a [planted bug](scenarios.md#planted-bugs) that is found if this kind is the only\n"
+        "one that is on, and is not found if all kinds but this one are on (`umi-sim mutants --matrix`);\n"
+        "with a star, if the kinds that [look the same](#kinds-that-look-the-same-to-the-memory) are off\n"
+        f"as well. *Fired in*: in how many of the runs of `{fired['scenario']}` with seeds\n"
+        f"{fired['seeds']} it struck (`tools/must_fire.py --write`).\n\n"
         + table(head, rows) + one_to_the_memory() + NOT_SIMULATED
     )  # fmt: skip
 
@@ -80,9 +84,10 @@ def one_to_the_memory() -> str:
     bugs = [bug for bug in MUTANTS.values() if bug.alike]
     rows = ((f"`{bug.kind}`", ", ".join(f"`{it}`" for it in bug.alike)) for bug in bugs)
     return (
-        "\n## One to the memory\n\n"
-        "A memory sees answers and the time, not what befell them. These kinds look the same to it, at\n"
-        "least where the bug is that is planted for them; they differ in what becomes of the world\n"
+        "\n## Kinds that look the same to the memory\n\n"
+        "A memory sees answers and the time, not what happened to them on the way: a lost answer looks\n"
+        "like one that is very late. So the bug that is planted for a kind may be found with others as\n"
+        "well. The kinds differ in what becomes of the rest of the world\n"
         "([why they stay](decisions/028-kinds-that-look-alike.md)).\n\n"
         + table(("kind", "its bug shows with these as well"), rows)
     )
@@ -156,9 +161,11 @@ def marks() -> str:
     )
     return (
         "# Marks, and their floors\n\n"
-        "A sweep of at least 1,000 seeds of a scenario must reach each of its marks in this share of the\n"
-        "runs; [what a sweep must meet](commands.md#what-a-sweep-must-meet) says what else. A floor is\n"
-        "well below what sweeps have shown, so that one that is missed says something.\n\n"
+        "A mark is the name of something rare that can happen in a run, such as a commit that meets the\n"
+        "result of an earlier plan. A sweep of at least 1,000 seeds of a scenario must reach each of its\n"
+        "marks in this share of the runs, its *floor*; otherwise too little happened for its result to mean\n"
+        "much ([what else a sweep must meet](commands.md#what-a-sweep-must-meet)). Floors are well below\n"
+        "what sweeps have shown, so a floor that is missed says that something has changed.\n\n"
         + table(("mark", "scenario", "floor"), rows)
     )
 

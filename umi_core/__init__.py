@@ -1,24 +1,25 @@
 """umi_core: the memory of an AI agent as a pure, synchronous state machine.
 
-    memory.py       Memory: step(), deadline_ms(), snapshot(), restore()
-    inputs.py       all it can be told: requests, answers, Wake
-    effects.py      all it can ask: AskModel, Embed, Read, Commit; and Reply
-    answers.py      what may be an answer to what was asked
-    values.py       scope, ids, entities, blocks, rows
-    results.py      what replies carry
-    errors.py       error values, by blame
-    data.py         how values are compared and shown
-    limits.py       every bound
-    config.py       every setting, with its range
-    engine/         operations as tables, their revisions, interceptors, and what runs them
-    workflows/      one file per operation
-    requests.py     what is wrong with a request
-    tiers/          core, working, session, archive
-    policies/       routing, promotion, eviction, similarity
-    language/       prompts and total parsers
-    state.py        everything that a memory is
-    codec.py        state and values as canonical bytes
-    invariants/     what holds after every step
+    memory.py         Memory: step(), deadline_ms(), snapshot(), restore()
+    messages/         all that goes in and comes out: requests, answers, effects, and what replies carry
+    engine/           operations as tables of steps: what runs them, their revisions, interceptors
+    workflows/        one table for each operation
+    tiers/            core, working, session, archive: what is remembered, and how it changes
+    policies/         pure choices: routing, promotion, eviction, ranking, similarity
+    language/         prompts for a model, and parsers for what it replies
+    invariants/       rules that hold after every step
+    answer_checks.py  whether what the world sends can be an answer to what was asked
+    core_reads.py     reads of the core tier that are answered at once
+    state.py          everything that a memory is, as plain data
+    codec.py          state and values as canonical bytes
+    rows.py           what storage holds
+    conditions.py     conditions on rows: a field, an operator and a value
+    domains.py        which values a field of a request or a row may hold
+    declared.py       tables that must have an entry for each class of a kind
+    values.py ids.py text.py data.py    scopes and blocks, ids, texts, how values are compared and shown
+    errors.py         error values, by who caused them
+    limits.py         every bound
+    config.py         every setting, with its range
 
 Imports go one way, and none leads to a clock, chance or I/O.
 """

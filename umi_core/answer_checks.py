@@ -1,8 +1,9 @@
-"""Answers held to their questions: what the world says counts only as far as it can be an answer.
+"""Checks of answers: whether what the world sends can be an answer to the question that was asked.
 
-Law 1. What cannot be one is a failure of the world that the row handles: never believed, never an exception.
-Law 2. A row of a read is one that was asked for, under the body of its own address; else it is foreign, or
-       damaged. A row that fits and is not the answer has nothing to betray it.
+Law 1. What cannot be an answer counts as a failure of the service, which the step of the workflow handles. It
+       is never believed, and never raises.
+Law 2. A row that a read returns must be one that was asked for, with a body that belongs to its address;
+       otherwise it is foreign, or damaged. A wrong row that passes both checks cannot be recognised.
 """
 
 from collections.abc import Collection, Sequence

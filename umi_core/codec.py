@@ -1,7 +1,7 @@
 """Values, and whole memories, as canonical bytes and back.
 
 Law 1. Equal values give equal bytes: one tag per class, fields in order, dicts sorted by key, strict types.
-Law 2. A class has its tag where it is declared; a tag is never given away again.
+Law 2. The tag of a class stands where the class is declared, and is never used again for another class.
 Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed error.
 """
 

@@ -1,7 +1,7 @@
-"""Declarations: a request, a row is one class, and a table that must know each of them says which it lacks.
+"""Declarations: each request and each kind of row is one class; tables that need all of them are checked.
 
-A class that can be encoded has a `tag`, its number in codec.py: given once, for ever. A table with a row for
-each class of a kind is checked once, when its module is imported:
+A class that can be encoded has a `tag`, its number in codec.py: given once, for ever. A table with an entry
+for each class of a kind is checked once, when its module is imported:
 
     ANSWERS = complete("answer", WORKING, {...}, "umi_core/tiers/working.py")
     Incomplete: Rename has no answer: add one in umi_core/tiers/working.py

@@ -1,9 +1,10 @@
-"""Domains: what a field may hold, and the typed error for what it may not. Its type names its domain.
+"""Domains: which values a field may hold, and the typed error for any other. A field's type names its domain.
 
     key: StoredKey                              a text of at most 256 bytes that does not begin with `__`
     ttl_ms: Ttl | None = None                   1 ms to 7 days, or nothing
 
-From the domain follow the check at the door, and in umi_sim the values that users give, good and odd.
+From the domain follow the check when a request arrives, and in umi_sim the values that simulated users give,
+right ones and wrong ones.
 
 Law 1. Pure: a name and a value in, an error value or None out.
 Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates.

@@ -1,9 +1,9 @@
-"""What can go wrong, by blame.
+"""Errors, by who caused them: the caller, the world, or the code itself.
 
     Error                   a frozen value; `str(error)` is one sentence with the value and the limit
     |-- caller's fault      in `Refused`: BadText, TextTooLong, KeyTooLong, WorkingFull, SessionConflict, ...
     |-- world's fault       in `Failed`: ModelFailed, EmbedFailed, StorageFailed, Conflict, Deposed, ...
-    `-- our fault           an AssertionError; `WorkflowBroken` for somebody else's workflow
+    `-- our fault           an AssertionError; `WorkflowBroken` for a table that somebody else changed
 
 `Rejected` is the only exception: it carries error values out of a constructor or a registry call, where there
 is no reply to put them in. Nothing was made and nothing changed.

@@ -1,7 +1,7 @@
 """Ids: derived from scope, kind and normalised name or content, so that the same input finds the same row.
 
-Law 1. Nothing here is random or timed. Law 2. Every id carries the whole scope, so equal names of two scopes
-never meet.
+Law 1. No id depends on chance or time. Law 2. Every id is derived from the whole scope, so equal names in two
+scopes have different ids.
 """
 
 from hashlib import blake2b, sha256

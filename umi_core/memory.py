@@ -1,4 +1,4 @@
-"""Memory: one door. Requests, answers and time go in, effects come out, and nothing else changes it.
+"""Memory: the one entry point. Requests, answers and time go in, effects come out; nothing else changes it.
 
 Law 1. The first step of a life begins recovery, whatever its value; archive and core wait for it, in order.
 Law 2. The working tier always answers in the step that asks, and asks nothing of the world.

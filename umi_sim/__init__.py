@@ -1,21 +1,21 @@
-"""umi_sim: the world around umi_core, or around another memory: seeded, simulated, full of faults.
+"""umi_sim: seeded, simulated worlds full of faults around umi_core, or around another memory.
 
-    kernel/     chance, time, characters, wording: no idea of a memory
-    formats/    JSON, TOML and transcripts from strangers, read with suspicion
+    kernel/     chance, time, characters, wording: nothing here knows what a memory is
+    formats/    JSON, TOML and transcripts from strangers, checked before they are believed
     record/     what a run leaves behind: items, configuration, trace, verdict
     services/   storage, model and embedder, which agents share
     target/     what is tested: Umi's memory, or somebody else's store
     faults/     what can go wrong, where, and what it does
     workload/   users: what they ask, and the values they give
     world/      one run in progress: agents, network, clocks, one queue of events
-    judge/      who judges: the oracle, invariants, equivalences
+    judge/      what decides whether a run kept its promises: the oracle, invariants, equivalences
     mutants/    planted bugs that a run must find
     scenario/   worlds as TOML files, and one run drawn from each seed
     seedfile/   one run as a JSON file that replays anywhere
     runs/       a run from its start to its verdict, fresh or replayed
     explore/    every short list of actions, instead of drawn ones
-    shrink/     of a failing run as little as still fails in the same way
-    explain/    what a run or a failure came to, told
+    shrink/     makes a failing run as small as it can be while it fails in the same way
+    explain/    tells what a run or a failure came to
     sweep/      many seeds in many processes
     testing/    the simulator inside other people's tests
     cli/        the command `umi-sim`

@@ -1,7 +1,8 @@
 """The command `umi-sim`: the entry point.
 
-A command makes values, hardly a cycle. Looking for some as often as Python does is 5 % of a replay, and
-looking through all that is left at its end, when everything goes with the process, another 10 %.
+Python's garbage collector runs seldom here: a command makes hardly any cycles. Looking for them as often as
+Python does by default takes 5 % of a replay, and looking through everything at the end of the process, which
+frees all of it anyway, another 10 %.
 """
 
 import atexit

@@ -1,7 +1,8 @@
 """Interceptors around steps: called once when a step begins, and once when it is done or has failed.
 
-Law 1. What a step has learnt is shown to them before it is put in place; what they refuse is never put there.
-Law 2. The policy comes first: they see what it could not mend. A fallback of theirs counts as degraded.
+Law 1. What a step has learnt is shown to them before it is put in place; if they refuse it, it is dropped.
+Law 2. The policy of the step (retry, substitute, give up) comes first: interceptors are told of a failure
+       only when the policy is used up. What they substitute then counts as degraded.
 """
 
 from umi_core.engine.engine import Engine

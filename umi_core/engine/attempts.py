@@ -1,6 +1,6 @@
 """Attempts: one question of a step until it is answered or given up, and what is done about failures.
 
-Law 1. Time-outs belong to the memory: an answer at its deadline is late.
+Law 1. The memory decides what a time-out is: an answer that comes at its deadline is late.
 Law 2. A failure is retried, planned again, degraded or the end, as the step says; each is counted and marked.
 Law 3. A commit that may have happened ends as Done or Unknown, whatever its last attempt met. Not even a
        conflict proves that it has not: the rows may have moved on because of it, and storage forgets keys.

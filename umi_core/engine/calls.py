@@ -1,4 +1,4 @@
-"""Calls: the record of each attempt of AskModel and Embed, sizes and a hash, no user text."""
+"""Calls: the record of each attempt to ask a model or an embedder: sizes and a hash, no text of a user."""
 
 from hashlib import blake2b
 from typing import Final

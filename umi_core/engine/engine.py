@@ -1,4 +1,4 @@
-"""One step of a memory while it is made: what it works on, and what it gives."""
+"""One call of `Memory.step`: the state and tables it works on, the effects and marks that it gives."""
 
 from collections.abc import Iterable
 

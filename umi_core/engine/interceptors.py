@@ -1,17 +1,18 @@
-"""Interceptors: what somebody else may see and change of the steps and the effects of a memory.
+"""Interceptors: what added code may see and change of the steps and the effects of a memory.
 
     memory.intercept(Interceptor("slow", "effect", before=shorten, effects=("model",)))
     memory.intercept(Interceptor("trace", "step", before=opened, after=closed, on_error=closed))
 
-Law 1. Onion order: (priority, order of registration), first = outermost; inwards on the way out, and back.
-Those around a step wrap all its attempts and units, those around an effect each attempt.
+Law 1. They are nested by (priority, order of registration), the first outermost: `before` is called from the
+outside inwards, `after` and `on_error` from the inside outwards. Those around a step enclose all its attempts
+and units, those around an effect each attempt.
 Law 2. A hook whose `before` passed gets exactly one of `after`, `on_error`, per attempt or run of a step.
-Law 3. A hook that raises, or returns what it may not, is noted in the reply. Where `on_raise` is ignore it is
-out for that attempt; where it is fail it refuses. It never masks the cause of a failure. AssertionError is
-never caught.
+Law 3. A hook that raises, or returns what it may not, is named in the reply. With `on_raise="ignore"` it is
+left out for that attempt; with `on_raise="fail"` it refuses. It never hides the cause of a failure. An
+AssertionError is never caught.
 Law 4. A commit may be refused before it is sent, and never changed; once durable it cannot be undone.
 Law 5. Late answers, crashes and the end of a life call no hook. An operation keeps the set it began with.
-Law 6. Steps of a workflow that tries without end (recovery) are looked on, and nothing else.
+Law 6. Steps of a workflow that retries without end (recovery) can be observed, but not changed.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The onion: hooks called one inside the other, around an attempt of an effect or around a step: E below.
+"""Hooks called one inside the other, around an attempt of an effect or around a step. E is what they enclose:
 
     all pass                     a.before  b.before  E  b.after     a.after
     E fails                      a.before  b.before  E  b.on_error  a.on_error
@@ -7,9 +7,10 @@
     b.on_error substitutes       a.before  b.before  E  b.on_error  a.after
     b.after refuses              a.before  b.before  E  b.after     a.on_error
 
-Law 1. Hooks see what those outside made of the question, and what those inside made of what came.
+Law 1. A hook sees the question as the hooks outside it left it, and the answer as those inside it left it.
 Law 2. A hook that fails is noted by the class of what it raised, or as `bad_result`. At `before` and `after`
-it refuses if its interceptor says so and may; at `on_error` the cause stays the cause.
+it refuses if its interceptor has `on_raise="fail"` and refusing is allowed there; at `on_error` the first
+cause of the failure stays.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,8 +1,9 @@
-"""Paging: the rows of a read, held to the question, page by page.
+"""Paging: the rows of a read, compared with what was asked, page by page.
 
 Law 1. Rows that were not asked for never count: a search goes on without them, any other read has failed.
 Law 2. A step that asks for all rows gets one answer: every page in order, each row once.
-Law 3. Each page has attempts of its own, but for those that bring nothing new: they come to an end.
+Law 3. The count of attempts begins anew with each page. A page that brings nothing new is a failed attempt,
+       so a store that repeats itself cannot keep a read going for ever.
 """
 
 import attrs

@@ -1,6 +1,6 @@
 """The registry: every revision of every workflow, and every set of interceptors.
 
-Law 1. Every call gives a new registry that is valid as a whole, or changes nothing.
+Law 1. Every call gives a new registry that is valid as a whole, or raises and changes nothing.
 Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
 """
 

@@ -1,8 +1,9 @@
-"""What a step makes of an answer: facts and tiers put in place, and the next step; or the end of its policy.
+"""What a step makes of an answer: new facts and tiers, and the next step; or what follows a failure.
 
 Law 1. Until a step is done nothing that it learnt is visible.
-Law 2. It gives the facts that it declares, all of them, and none that says something else than what is known.
-Law 3. At the end of its policy it goes on with less, and says so, or ends the operation.
+Law 2. It gives exactly the facts that it declares, and none that contradicts what is already known.
+Law 3. When its policy is used up the step goes on with a stated substitute, which the reply names, or the
+       operation ends.
 """
 
 from collections.abc import Mapping

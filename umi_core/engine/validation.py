@@ -1,8 +1,8 @@
 """What is wrong with a table: all findings together, so that it is valid as a whole or refused.
 
-Law 1. Walking from what is given, each fact is there before it is needed, under its type, and produced once.
-Law 2. Jumps lead forward, and plans go back no further than to the commit before. Law 3. What may be skipped
-says what it leaves.
+Law 1. Read from the top, each fact is produced before it is needed, under the type it is needed as, and once.
+Law 2. Jumps lead forward, and replanning goes back no further than to the commit before. Law 3. A step that
+may be skipped says which facts it leaves in that case.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Workflows: operations as tables, and the words that tables are written with.
+"""Workflows: operations as tables, and the classes that tables are written with.
 
 Law 1. A workflow is a value. Every change makes a new revision that is valid as a whole, or changes nothing.
 Law 2. An operation finishes on the revision it began with; all revisions stay reachable.
-Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts merge, they never replace.
-Law 4. What failure means is data on the row.
+Law 3. `ask` reads and `take` learns; nothing else changes a tier. Facts are added, never replaced.
+Law 4. What a failure means (retry, plan again, substitute, give up) is data of the step.
 """
 
 from collections.abc import Callable, Iterable, Mapping

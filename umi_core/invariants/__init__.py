@@ -3,13 +3,15 @@
     tiers.py        working tier, snapshots, core tier, renderings, scores
     operations.py   operations in flight, alone and against their tables
     steps.py        a memory before and after one step
-    accesses.py     what counts as an access, what a scan looks at
+    accesses.py     what counts as an access, which records a scan looks at
     prompts.py      what a model is asked
     plans.py        commits as they are planned: who enters core, who leaves, and why
+    walk.py         admission and eviction a second time, in the simplest way, to compare with
     broken.py       how a rule is broken
 
 Law 1. Nothing is changed; a broken rule raises Broken with its readable name.
-Law 2. Dumber than what is judged: bytes, victims and due times are counted again, from scratch.
+Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entries and due times are counted
+       again from scratch, in the simplest way.
 """
 
 from umi_core import limits

@@ -1,9 +1,9 @@
-"""Accesses and sessions: what was counted, and why; which records a scan looks at.
+"""Accesses and sessions: what was counted as an access, and why; which access records a scan looks at.
 
 Law 1. A hit of an answered recall and a name in a committed remember count once each, and nothing else does.
-Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the next page, all of it, and
-who of it is a candidate follows from record and time alone. Law 4. What the reserved keys tell changes when
-something was learnt, and at no other time.
+Law 2. A record holds what the score of its entity needs. Law 3. A scan looks at the whole next page of
+records, and which of them are candidates follows from record and time alone. Law 4. What the reserved keys
+(`__...`) show changes when something was learnt, and at no other time.
 """
 
 from collections import Counter

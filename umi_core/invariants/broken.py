@@ -1,4 +1,4 @@
-"""How a rule is broken: one exception for all of them, and who watches how often each is judged.
+"""How a rule is broken: one exception for all of them, and observers that count how often each is evaluated.
 
 Every check of this package and of umi_sim ends in a `demand`. A check that finds nothing to look at returns
 before it, so a rule that is counted had something to judge.

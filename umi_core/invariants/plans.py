@@ -1,7 +1,7 @@
 """Commits as they are planned: who enters core, who leaves, and why.
 
-Law 1. Only who was asked to leave, or whose room was asked for, leaves; the reply names them.
-Law 2. Who leaves, enters or is turned away is what the dumb twin of the walk says.
+Law 1. An entry leaves only if that was asked for, or if its room was needed; the reply names it.
+Law 2. Who leaves, enters or is turned away is what walk.py says, the simpler second implementation.
 Law 3. A commit touches its own scope, and for what leaves core it deletes nothing.
 
 A plan is judged in the step that made it, because scores move with time and accesses. If an access was

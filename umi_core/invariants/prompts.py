@@ -1,8 +1,8 @@
 """Prompts: what a model is asked holds each of its inputs once, whole, in a line of its own.
 
-Law 1. A line of an input is named, and its value is JSON; no text of a user can begin such a line.
-Law 2. Inputs that follow from the request alone are compared; of the others the names, and that refs lead to
-what is listed. Tasks of somebody else's workflows are not judged.
+Law 1. A line of an input has a name, and its value is JSON; no text of a user can begin such a line.
+Law 2. Inputs that follow from the request alone are compared in full. Of the others the names are compared,
+and that every reference leads to something listed. Tasks of workflows that were added are not judged.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""What holds in the tiers alone: space, lives, snapshots, the blocks of core and their renderings, scores.
+"""What holds in the tiers alone: space, deadlines, snapshots, blocks of core and their renderings, scores.
 
 Law 1. Everything is counted again from the entries themselves; totals are only compared.
-Law 2. Of the access records one is looked at, another at another time: ten thousand would take a second.
+Law 2. Of the access records one is checked at each step, a different one each time: all ten thousand would
+       take a second.
 """
 
 from collections.abc import Mapping, Sequence

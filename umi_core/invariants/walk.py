@@ -1,9 +1,9 @@
-"""The dumb twin of admission and eviction: core as a plain list of seats, counted again for every question.
+"""Admission and eviction a second time, as simple as can be: core as a list of entries, always counted again.
 
-Law 1. From the weakest up, entries leave until nothing is short; then, from the best down, all stay who are
-       not needed. A self entry never leaves.
-Law 2. Who asks for a place gets it if there is room, or if all that must leave for it are weaker by the
-       margin; self whatever its score, within its quota.
+Law 1. From the weakest up, entries leave until nothing is short; then, from the best down, each one that need
+       not have left comes back. An entry about the agent itself never leaves.
+Law 2. A newcomer gets a place if there is room, or if all that must leave for it are weaker by the margin; an
+       entry about the agent itself gets one whatever its score, within its quota.
 """
 
 from collections.abc import Iterable, Sequence

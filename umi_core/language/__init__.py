@@ -1,1 +1,1 @@
-"""What the memory says to a model, and how it reads what the model says: prompts, total parsers, words."""
+"""What the memory says to a model, and how it reads replies: prompts, parsers that take any text, words."""

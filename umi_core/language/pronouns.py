@@ -1,6 +1,6 @@
 """Pronouns and other references: the words of a query that mean something said earlier.
 
-Law 1. Detection is by words, left to right, longest first, without overlap; no substring ever counts.
+Law 1. Detection is by words, left to right, longest first, without overlap; part of a word never counts.
 Law 2. The tables are frozen: a changed term changes recorded runs.
 """
 

@@ -1,8 +1,8 @@
 """Rewriting: a query made to stand alone, and its variants.
 
-Law 1. A rewrite is adopted only through the gate: it keeps the query's content words, adds only words of the
-turns, and leaves fewer references. Law 2. Total: any reply has a verdict. Law 3. What is not adopted changes
-nothing: the query is searched as it was given.
+Law 1. A rewrite is adopted only if it passes the gate: it keeps the query's content words, adds only words of
+the turns, and leaves fewer references. Law 2. Total: any reply has a verdict. Law 3. If a rewrite is not
+adopted the query is searched as it was given.
 """
 
 import re

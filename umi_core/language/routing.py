@@ -1,7 +1,8 @@
 """Routing: the reply to `route`, read as one decision per asked entity.
 
-Law 1. Total: every asked entity gets exactly one decision, from its sound row or from the table.
-Law 2. A bad row costs only its own entity. Law 3. Nothing unknown is routed, and nothing into system.
+Law 1. Total: every asked entity gets exactly one decision, from its own valid row of the reply or from the
+table of defaults. Law 2. A bad row costs only its own entity. Law 3. Nothing unknown is routed, and nothing
+into the block system.
 """
 
 from collections.abc import Iterable

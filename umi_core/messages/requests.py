@@ -1,9 +1,9 @@
 """All that users ask of a memory.
 
 A request is one class, and this file is all of its declaration: its fields, each with the domain of its
-values, its tag in the codec, and for an operation the workflow that serves it. Besides it has a handler: a
-working request in tiers/working.py, a read of core in core_reads.py, any other is a workflow. Who forgets one
-is told so when the modules are imported.
+values, its tag in the codec, and for an operation the workflow that serves it. Besides this it has a handler:
+in tiers/working.py for a request of the working tier, in core_reads.py for a read of core; any other request
+is served by a workflow. A handler that is missing is named in an error when the modules are imported.
 
 Every request carries `op_id`, the caller's label; it comes back with the reply and is never compared. Fields
 hold what the caller gave, right or wrong: the memory checks them against their domains, in the order of the

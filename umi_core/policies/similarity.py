@@ -1,7 +1,7 @@
 """Similarity: how well a row answers a query, by vector and by words, and which rows of many do so best.
 
 Law 1. Exact integers: no rounding but the stated floor, so every machine agrees. Law 2. Every score is in
-0..1_000_000. Law 3. A vector that is not sound counts as missing, which scores 0 and is no failure.
+0..1_000_000. Law 3. A vector that is malformed or all zero counts as missing: it scores 0 and is no failure.
 Law 4. Over a matrix numpy narrows down and whole numbers decide. It is imported when first needed.
 """
 

@@ -2,8 +2,8 @@
 
 Law 1. An access is a hit of an answered recall or a name in a committed remember; nothing else counts.
 Law 2. At most ACCESS_RECORD_COUNT_MAX records; the longest unused one outside core goes first.
-Law 3. `unsaved` names every record that storage has otherwise, or may have; they ride on the next commit. Of
-two batches on their way the one planned first may land last, and be heard of first or last, or never:
+Law 3. `unsaved` names every record that differs in storage, or may differ; the next commit writes them. Of
+two batches on their way the one that was planned first may arrive last, and its answer first, last or never:
 
     remember  plan Bob, Alice's count 2 ..................... lands last: storage has count 2 again
     recall        Alice: 3

@@ -3,8 +3,8 @@
 Law 1. The whole tier is one immutable value; a transition gives a new one, or an error and changes nothing.
 Law 2. What is in core is exactly what is rendered: an id has one entry, a slot one block, and the
        blocks are in order.
-Law 3. A block exists iff it has authored text or entries; its importance lives as long as it does.
-Law 4. Entries lie in unlabelled blocks only, never in system; a self entry is one in persona.
+Law 3. A block exists if and only if it has authored text or entries; its importance lives as long as it does.
+Law 4. Entries stand only in blocks without a label, never in system; those about the agent itself in persona.
 Law 5. Limits hold after every transition. Entries make room for authored text, never the other way round.
 """
 

@@ -1,8 +1,8 @@
-"""Rendering: what the model reads of core, in two formats, and the way back.
+"""Rendering: core as the text that a model reads, in two formats, and parsers for both.
 
 Law 1. No content can open or close a block or an entry: what could is escaped.
 Law 2. Parsing a rendering gives `as_rendered(core)`: the blocks with importance in hundredths.
-Law 3. Both formats have the order of the tier. Law 4. The parsers are total: what is no block is passed over.
+Law 3. Both formats have the order of the tier. Law 4. The parsers take any text: what is no block is skipped.
 """
 
 import re

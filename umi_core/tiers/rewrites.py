@@ -1,7 +1,8 @@
-"""Rewrites: what became of the references of recent queries, so that a question asked again needs no model.
+"""Rewrites: a cache of what recent queries referred to, so that a question asked again needs no model.
 
-Law 1. A rewrite belongs to its query, its turns and its scope: the key holds them all. Law 2. Alive iff
-`now < stored + RESOLVE_CACHE_MS`. Law 3. The least recently used goes first. Law 4. It is lost with a crash.
+Law 1. A rewrite belongs to its query, its turns and its scope: the key holds them all. Law 2. It is alive if
+and only if `now < stored + RESOLVE_CACHE_MS`. Law 3. The least recently used goes first. Law 4. A crash loses
+the whole cache.
 """
 
 from hashlib import blake2b

@@ -1,9 +1,9 @@
 """Working tier: key, value, time to live. Every request is answered in the step that brings it.
 
-Law 1. An entry is alive iff now < expires_ms. Every request drops the dead first, so none sees, counts or is
-       refused because of one.
+Law 1. An entry is alive if and only if now < expires_ms. Every request first drops expired entries, so none
+       is seen or counted, and nothing is refused because of one.
 Law 2. `now_ms` never moves back: the memory passes the latest time it has seen.
-Law 3. What is refused changes nothing, and what is of the wrong type is refused, never raised.
+Law 3. A refused request changes nothing, and a value of the wrong type is refused, never raised.
 Law 4. set gives exactly the time asked for; incr, append and touch renew to now + default and never shorten.
 Law 5. used_bytes is the sum of the UTF-8 bytes of all keys and values, and stays within its limit.
 Law 6. Keys that start with `__` show the session: readable, never stored.

@@ -1,6 +1,6 @@
 """Extracting: the names in a text, and what is said about each, before anything is looked up.
 
-No failure of the model loses the text: then it is one note.
+If the model fails the text is kept as one note.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,9 @@
-"""Placing: what a remember makes of core.
+"""Placing: what a remember changes in core.
 
-Law 1. Refreshes first, in entity order: an entry shows the version that is current after the commit; nobody
-leaves. Law 2. Then admissions, self first, then the higher score. Law 3. What is told is what is true at the
-end: who was promoted and displaced again was refused.
+Law 1. Refreshes come first, in entity order: an entry shows the version that is current after the commit, and
+no entry leaves for that. Law 2. Then admissions, those about the agent itself first, then the higher score.
+Law 3. The reply tells what is true at the end: an entity that was promoted and then displaced in the same
+remember counts as refused.
 """
 
 import attrs

@@ -1,4 +1,4 @@
-"""Commands that explain: thin; the work is in words.py, playback.py, difference.py and why.py."""
+"""Options and output of the commands explain, why, step and diff. The work is done in umi_sim.explain."""
 
 import sys
 from collections.abc import Iterable

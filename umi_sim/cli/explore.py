@@ -1,4 +1,4 @@
-"""The command that tries everything: thin; the work is in umi_sim.explore."""
+"""Options and output of the command explore. The work is done in umi_sim.explore."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ INCOMPLETE: Final = 5  # as any run that met a limit
 @click.command()
 @click.argument("scenario")
 @click.option(
-    "--depth", type=click.IntRange(1, DEPTH_MAX), required=True, help="How many letters a list may have."
+    "--depth", type=click.IntRange(1, DEPTH_MAX), required=True, help="How many actions a list may have."
 )
 @click.option(
     "--states-max", type=click.IntRange(1, STATES_MAX), default=STATES_MAX, show_default=True,
@@ -29,7 +29,7 @@ INCOMPLETE: Final = 5  # as any run that met a limit
 @click.option("--dfs", is_flag=True, help="Depth first: keeps only the path, and tries every list.")
 @shows()
 def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
-    """Try every list of requests, faults and moves of time that a small alphabet allows, shortest first.
+    """Try every list of a few actions (requests, faults, moves of time) from a small set, shortest first.
 
     Exit 0: complete, no failure. 5: stopped at --states-max. Else the code of the failure, which leaves a
     seed file.

@@ -1,4 +1,4 @@
-"""Commands that give a run to others: thin; the work is in testing/export.py."""
+"""Options and output of the command export. The work is done in umi_sim.testing.export."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Commands that run many worlds: thin; the work is in mutation_run.py, matrix.py and verify.py."""
+"""Options and output of the commands mutants and verify. The work is in umi_sim.runs and umi_sim.sweep."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

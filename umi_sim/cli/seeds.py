@@ -1,4 +1,4 @@
-"""Commands about seed files: thin; the work is in replay.py, acceptance.py and corpus.py."""
+"""Options and output of the commands about seed files. The work is done in umi_sim.runs."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Commands that add up many runs: thin; the work is in umi_sim.sweep."""
+"""Options and output of the commands sweep and merge. The work is done in umi_sim.sweep."""
 
 import os
 import re

@@ -1,1 +1,1 @@
-"""What a run or a failure came to, told for people and for programs."""
+"""Tells what a run or a failure came to, for people and for programs."""

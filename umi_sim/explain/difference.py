@@ -1,6 +1,6 @@
-"""Where two runs part: the first record, and the field of it, that they do not share, with what led there.
+"""Where two runs differ first: the record, and the field of it, with the records that led there.
 
-Law 1. Records before the first difference are those of both; steps are counted as failures count them.
+Law 1. Records before the first difference are the same in both; steps are counted as failures count them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

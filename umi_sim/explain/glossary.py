@@ -1,7 +1,7 @@
 """The glossary: what each word means that a command shows. One file, one entry for a word.
 
-glossary.toml has groups of words, each word with a sentence or two. Whoever shows a word without an entry is
-told so by a test, and whoever gives a word twice by this file.
+glossary.toml has groups of words, each word with a sentence or two. A test fails if a
+command shows a word without an entry, and this module raises if a word stands twice.
 """
 
 import tomllib

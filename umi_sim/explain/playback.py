@@ -1,4 +1,4 @@
-"""Playback: a recorded run, stopped after any of its steps, by living it again up to there.
+"""Playback: a recorded run, stopped after any of its steps, by running it again up to there.
 
 Law 1. A step is a call of the memory, counted as a failure counts them; going back is as exact as going on.
 Law 2. Watching changes nothing: the run that is watched has the trace of the run that is not.

@@ -1,4 +1,4 @@
-"""Records of a trace, told: in a line, in half a line, and as plain data."""
+"""Records of a trace in words: a line each, half a line each, or plain data."""
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate

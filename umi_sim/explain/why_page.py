@@ -1,4 +1,4 @@
-"""The page of `why`: what follows, what is needed, where it was decided, and the nearest run that passes."""
+"""The page of `why`: the conclusion, what is needed, where it was decided, the nearest run that passes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,6 +1,6 @@
-"""Play: letters of an alphabet, and what each does to a world. What was done is kept as items for a replay.
+"""Play: what each action does to a world. What was done is kept as items for a replay.
 
-Law 1. A letter means the same wherever it is offered: the n-th agent, request, ready event or way of a fault.
+Law 1. An action means the same wherever it is offered: the n-th agent, request, event or way of a fault.
 Law 2. What is played is the world's own code; the items it leaves make the same run when they are replayed.
 Law 3. Time never passes an event that is due: in a replay it would be delivered first.
 """

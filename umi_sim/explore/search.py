@@ -1,9 +1,9 @@
-"""Search: all lists of letters up to a depth, shortest first.
+"""Search: all lists of actions up to a length, shortest first.
 
-Law 1. Breadth first visits each world once, so the first failure has as few letters as any.
-Law 2. A world is kept as the way to it: the one it came from, and a letter. Its likeness says if it is new.
+Law 1. Breadth first visits each world once, so the first failure has as few actions as any.
+Law 2. A world is kept as the world it came from and one action. Its fingerprint says if it is new.
 Law 3. Depth first, with rising depth, keeps only the path, and plays every list.
-Law 4. What failed must fail again when its items are replayed, or the harness is broken.
+Law 4. What failed must fail again when its items are replayed; otherwise the simulator itself is broken.
 """
 
 from abc import ABC, abstractmethod

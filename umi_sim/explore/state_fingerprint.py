@@ -1,10 +1,10 @@
-"""Likeness: 16 bytes that two worlds share if nothing that may still happen can tell them apart.
+"""State fingerprints: 16 bytes that two worlds share if nothing that may still happen can tell them apart.
 
 Law 1. All that decides the future is written: memories, services, what is under way, and the oracle.
 Law 2. Instants count from now. What only numbers things (requests, operations) goes by first mention.
-Law 3. Keys, values and agents that the alphabet could exchange are renamed by first mention, so that of all
-       worlds that differ by an exchange one stands for all.
-Law 4. When in doubt two worlds differ: that costs time, the other way round costs failures.
+Law 3. Keys, values and agents that the set of actions could exchange are renamed by first mention, so that of
+       all worlds that differ only by such an exchange one is explored.
+Law 4. When in doubt two worlds count as different: that costs time, while the opposite would miss failures.
 
 Left out: what only watches or counts, and by which rule the oracle would name a broken promise.
 """

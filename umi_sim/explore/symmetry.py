@@ -1,7 +1,7 @@
-"""Symmetry: which keys, values and agents of an alphabet could be exchanged without changing it.
+"""Symmetry: which keys, values and agents could be exchanged without changing the set of actions.
 
 Law 1. Two keys, or two values, of one size are alike if the requests are the same with both exchanged.
-Law 2. Where a value is read as a number, joined to another or written into a text, it is like no other.
+Law 2. A value that is read as a number, joined to another or written into a text is like no other.
 Law 3. Agents are alike if they are of one user, their clocks agree, and no argument names one.
 """
 

@@ -1,10 +1,9 @@
-"""Arguments of faults: what each may be in a seed file, and how it is drawn when a fault is about to strike.
+"""Arguments of faults: which values each may have in a seed file, and how it is drawn when a fault strikes.
 
     after_ms: int = below(timeout_ms)       # 0 .. timeout_ms(here) - 1
     told: str = one_of("nothing", "unknown")
 
-What is drawn has the name of the argument as its label. None is drawn where there is nothing to choose from:
-then there is no fault.
+An argument is drawn under its own name. If there is nothing to choose from there is no fault.
 """
 
 from collections.abc import Callable, Sequence

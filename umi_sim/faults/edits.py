@@ -1,4 +1,4 @@
-"""Edits of a model's reply: families of changes, each told by its arguments, and how their places are drawn.
+"""Edits of a model's reply: families of changes, each described by its arguments, and how places are drawn.
 
 Law 1. An edit is pure and total: any reply and any arguments of its fields give a text.
 Law 2. The arguments hold all that was drawn (places, counts, words), so a seed file replays from them alone.

@@ -1,4 +1,4 @@
-"""Luck: what a kind of fault draws when it is about to strike, each draw by a label of its own."""
+"""Luck: the draws of a kind of fault that is about to strike, each under a name of its own."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

@@ -1,7 +1,7 @@
 """Faults of the network: messages that come late, in another order, twice or never.
 
-A link is one direction between one agent and one service. What happens to a message is decided as it sets
-out, and a window strikes all of its link: each message meets the fault that lasts.
+A link is one direction between one agent and one service. What happens to a message is decided when it is
+sent. A window strikes a whole link: while it is open, every message meets its fault.
 """
 
 from typing import Final

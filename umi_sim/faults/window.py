@@ -1,4 +1,4 @@
-"""Windows: faults that last. At most one fault window per place; after N ms open, N ms closed."""
+"""Windows: faults that last. At most one per place is open; after N ms open it stays closed for N ms."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""The words of the content faults, frozen, in seven languages."""
+"""Words that content faults put into replies of the model, in seven languages; the tables are frozen."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Files from strangers, read with suspicion: JSON, TOML, transcripts."""
+"""Files from strangers, checked before they are believed: JSON, TOML, transcripts."""

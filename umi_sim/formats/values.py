@@ -1,4 +1,4 @@
-"""Values of requests and faults as JSON and back: what was given, right or wrong, survives the way.
+"""Values of requests and faults as JSON and back: what was given, right or wrong, comes back unchanged.
 
 Law 1. A value of the type that its field declares is written plainly; bytes that are UTF-8 as their text.
 Law 2. Any other says what it is, in an object: {"hex"} bytes, {"text"} a text, {"turn"} [role, text], {"int"}

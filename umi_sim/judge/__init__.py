@@ -1,1 +1,1 @@
-"""Who judges a run: the oracle from outside, invariants from inside, equivalences over whole lives."""
+"""What decides whether a run kept its promises: an oracle outside, invariants inside, equivalences."""

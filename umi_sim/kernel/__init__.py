@@ -1,1 +1,1 @@
-"""Chance, time, characters and wording: what has no idea of a memory."""
+"""Chance, time, characters and wording: nothing here knows what a memory is."""

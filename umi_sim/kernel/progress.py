@@ -1,9 +1,9 @@
-"""Progress: where something long is, for whoever waits for it. Nothing that is computed depends on it.
+"""Progress: how far a long computation is, for whoever waits for it. Nothing that is computed depends on it.
 
-    at("shrinking", 31, note="8 items left")     says whoever computes
+    at("shrinking", 31, note="8 items left")     is called by the computation
     NOW                                          is read now and then by a command, which knows the time
 
-Law. To say it costs no more than to assign it.
+Law. A call costs no more than an assignment.
 """
 
 from collections.abc import Callable

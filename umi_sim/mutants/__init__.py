@@ -1,15 +1,15 @@
 """Planted bugs: what the simulator must find. Each is one wrong behaviour, active in one process at a time.
 
 A bug is text of umi_core that is replaced: data in mutants/*.toml of the source, a file for each area. The
-canary is here, so that whoever has installed this can see that the judge bites.
+canary is in this package, so that an installed umi_sim can show that its judge finds a bug.
 
 edits.py      what replaced text changes in a module
 planting.py   the changed module, for the time of a run
 registry.py   all of them
 
 Law 1. The code under test has no switch for them: it is changed from outside.
-Law 2. A place that has gone is an error, not a pass.
-Law 3. Each is found within its budget, from seeds nobody chose.
+Law 2. If the text that a bug replaces is gone, that is an error: the bug is not counted as found or passed.
+Law 3. Each is found within its number of seeds, which are the first ones and were not chosen.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Where a seed file was made: for the reader's information, never part of a decision."""
+"""Where a seed file was made (versions, machine, commit): for people; no decision depends on it."""
 
 import os
 import sys

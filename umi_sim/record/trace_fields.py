@@ -1,7 +1,7 @@
-"""What the trace tells of effects, answers and replies: short, exact, and nothing that another record tells.
+"""What the trace says of effects, answers and replies: short, exact, and nothing that another record says.
 
-A commit is told by its key, its addresses and the digest of its plan, which covers every byte of it; the rows
-that a read answers are told by their addresses and versions, because a commit told their bodies.
+A commit is written as its key, its addresses and the digest of its plan, which covers every byte of it. The
+rows that a read answers are written as addresses and versions, because the commits told their bodies.
 """
 
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""What a run came to: a verdict, what happened on the way, and the record that replays it."""
+"""The verdict of a run: what it came to, what happened on the way, and the record that replays it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
@@ -21,8 +21,8 @@ CODES: Final[Mapping[int, str]] = {
     "recorded; two runs that `diff` finds different",
     2: "bad usage or unreadable input; nothing was changed",
     3: "liveness: the healed world did not come to rest",
-    4: "the simulator doubts itself: traces differ, the canary or a planted bug was not found, a sweep "
-    "missed what it must meet",
+    4: "the result cannot be trusted: the simulator itself raised an exception, traces differ, the canary or "
+    "a planted bug was not found, a sweep missed what it must meet",
     5: "timeout: out of steps, or of states",
     130: "interrupted (Ctrl-C): what was known by then is told",
 }

@@ -1,4 +1,4 @@
-"""Bless: what a seed file comes to now becomes what it expects.
+"""The command `bless`: what a seed file comes to now becomes what it expects.
 
 Law 1. What changes is told before it is written.
 Law 2. One bug never becomes another unasked, and a bug that came back is not blessed without a ticket.

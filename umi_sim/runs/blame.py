@@ -1,8 +1,8 @@
-"""Blame: what an exception out of a run says of what is tested.
+"""Blame: whether an exception that ended a run is a failure of what is tested, or of the simulator.
 
-Law 1. A broken promise and a run without an end are failures; how they are told depends on nothing else.
-Law 2. Any other exception is a failure of the target only if the target raised it. What the simulator raised
-       goes on to whoever called, and ends a command with status 4.
+Law 1. A broken promise and a run without an end are failures of what is tested, whoever noticed them.
+Law 2. Any other exception is its failure only if its own code raised it. An exception of the simulator goes
+       on to whoever called, and ends a command with exit code 4.
 """
 
 from types import TracebackType

@@ -1,6 +1,6 @@
 """What the step that failed changed in its memory: for the report of a failure.
 
-Law 1. A step that changed nothing is passed over: the last of a few before it that changed something is told.
+Law 1. If that step changed nothing, the last of a few steps before it that changed something is shown.
 Law 2. Tiers and counters first, then operations: what a user knows before what only the engine knows.
 """
 

@@ -3,7 +3,7 @@
 Law 1. The ephemeral folder holds one file for each fingerprint, the smallest that still fails; hits add up.
 Law 2. A file there goes after it passed three times in a row; there are never more than FILE_COUNT_MAX.
 Law 3. The durable folder holds what must stay fixed, and open bugs that have a ticket.
-Law 4. What a file holds may have no end in this code: it is given up after REPLAY_S_MAX of computing.
+Law 4. With changed code the run of a file may never end: it is stopped after REPLAY_S_MAX of computing.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
-"""The matrix the other way: what each kind of fault and each rule is needed for.
+"""The table of `umi-sim mutants --matrix`: for each kind of fault or rule a bug that is not seen without it.
 
-Law 1. A kind is needed by a bug that it shows where it is alone, and that all the others do not show in as
-many seeds. Kinds that are one with it to the memory are off as well; the bug names them.
-Law 2. A rule is needed by a bug that it sees, and that with the rule off is seen in none of so many seeds.
+Law 1. A bug needs a kind of fault if it shows where that kind is the only one, and does not show in as many
+seeds with all other kinds. Kinds that look the same to the memory are off as well; the bug names them.
+Law 2. A bug needs a rule if the rule sees it, and with the rule off it is seen in none of as many seeds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Hunts: each planted bug over its own scenario, until it is found."""
+"""Mutation runs: each planted bug in its own scenario, seed after seed, until it is found."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The runner: one life under faults, then healing, then the demand that every promise was kept.
+"""The runner: one life under faults, then healing, then the check that every promise was kept.
 
 Phases. Safety: all operations under faults; no answer may be wrong, being slow is allowed. Heal: faults stop.
 Liveness: drain (nothing in flight, every scan finished), audit (read everything back), a second drain that

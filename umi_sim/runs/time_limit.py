@@ -1,4 +1,4 @@
-"""A limit for what is run in this process: seconds of computing, after which it is stopped wherever it is."""
+"""A limit for what is run in this process: seconds of computing, after which it is interrupted anywhere."""
 
 import signal
 import threading

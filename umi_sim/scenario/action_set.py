@@ -1,6 +1,6 @@
-"""The [explore] table of a scenario, read into an alphabet: what may be asked, how time moves, what may fail.
+"""The [explore] table of a scenario as a set of actions: what may be asked, how time moves, what may fail.
 
-Each request lists, for every argument, the values that it may have; each combination is one letter. A value
+Each request lists, for every argument, the values that it may have; each combination is one action. A value
 that only a run can tell is named by what it stands for: the n-th session or entity, or the other agents.
 """
 

@@ -1,8 +1,8 @@
 """Drawing: what a scenario leaves open is decided by the seed, before the first step.
 
 Law 1. Every option has its own stream, named by its key: an option that is pinned or added moves no other.
-Law 2. A plain run is as calm as its file allows, and one of one kind has but that fault; each takes what is
-       nearest to its own value in the range of the file.
+Law 2. A run of mode plain is as calm as its file allows, and one of mode one_kind has that fault alone. Where
+       a file gives a range, such a run takes the value of the range that is nearest to its own.
 Law 3. What a file gives as a range is drawn in every mode.
 """
 

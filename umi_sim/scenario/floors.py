@@ -1,4 +1,4 @@
-"""Floors: what a sweep must have met before its silence means something.
+"""Floors: what a sweep must have met before it means something that it found no failure.
 
 Law 1. A summary is counts, and the least and greatest value of each option: it adds up in any order.
 Law 2. What is demanded follows from the scenario's file alone: marks with floors, fault kinds that it turns

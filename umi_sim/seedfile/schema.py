@@ -1,7 +1,8 @@
 """The format of seed files as a JSON Schema, made of the tables that the reader reads by.
 
-Law 1. What the reader takes the schema takes. It takes more where one value depends on another: unique ids,
-       agents that there are, sizes when unpacked, a configuration that does not contradict itself.
+Law 1. Whatever the reader takes, the schema takes. The schema takes more where one value depends on another:
+       ids that must be unique, agents that must exist, sizes when unpacked, a configuration that contradicts
+       itself.
 """
 
 import json

@@ -1,7 +1,8 @@
 """A seed file as text: one line for each top-level key and item, ASCII, a checksum over the compact form.
 
-Law 1. What makes a file too large goes, the least needed first: the answers of the model, the original items.
-Law 2. Schedule items go only from a file that nobody could read otherwise, and its notes say so.
+Law 1. From a file that is too large parts are left out, the least needed first: the answers of the model,
+       then the items from before shrinking.
+Law 2. Items of the schedule are left out only if no reader would take the file otherwise; its notes say so.
 """
 
 import json

@@ -1,9 +1,9 @@
 """The atlas: what a world may destroy, and what it has destroyed, with the time.
 
-Law 1. Without loss nothing is struck but what can be made again: vectors. Law 2. With loss at most `loss_max`
-keys are struck, or the whole store once: a key is an entity, one of its versions, or a session. Law 3. What a
-life needs before it can answer at all (epoch, head, core, access records) is struck by a wipe alone.
-Law 4. Healing gives back links, room and services, never what was destroyed.
+Law 1. Without loss only what can be made again is destroyed: vectors. Law 2. With loss at most `loss_max`
+keys are destroyed, or the whole store once: a key is an entity, one of its versions, or a session.
+Law 3. What a life needs before it can answer at all (epoch, head, core, access records) is destroyed only
+with the whole store. Law 4. Healing gives back links, room and services, never what was destroyed.
 """
 
 from typing import Final

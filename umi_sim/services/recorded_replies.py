@@ -1,8 +1,8 @@
-"""The model's answers in a run: recorded ones where a record has them, else the truth.
+"""The model's answers in a run: recorded ones where a record has them, otherwise those of SimLLM.
 
-Law 1. Kept is the truthful text, before any fault edits it: the faults of a record edit it again.
+Law 1. The answer is kept as it was before any fault edited it: the faults of a record edit it again.
 Law 2. One entry for each event; a question that arrives twice is answered alike.
-Law 3. Where a record is given, its text is used if event and task agree. Otherwise the truth is told.
+Law 3. Where a record is given, its text is used if event and task agree. Otherwise SimLLM answers.
 """
 
 from collections.abc import Iterable

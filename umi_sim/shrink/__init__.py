@@ -1,4 +1,4 @@
-"""Shrinking: of the run in a seed file as little as still fails in the same way.
+"""Shrinking: makes the run in a seed file as small as it can be while it still fails in the same way.
 
 passes.py          what is tried, in order, as one table
 removal.py         passes that take something out
@@ -6,7 +6,7 @@ simplification.py  passes that make what is left simpler
 tidying.py         passes over the configuration, and over the order of requests
 search.py          which candidate is run, which is the best; the budget, and what was tried before
 candidate.py       a configuration with items, how large they are, and what belongs to what
-references.py      ids that requests name, and the replies that told them
+references.py      ids that requests name, and the replies that gave them
 leaves.py          single values in the arguments of items
 reduction.py       lists, numbers and texts alone
 """

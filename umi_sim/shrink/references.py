@@ -1,4 +1,4 @@
-"""References: ids in the arguments of requests, and the replies that told them.
+"""References: ids in the arguments of requests, and the replies that gave them.
 
 Law 1. An id is derived from names and times, so what is made simpler may be told another id than before.
 Law 2. Then whoever named the old one names the new one; which is which, the replies of the same request tell.

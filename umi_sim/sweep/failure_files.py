@@ -1,7 +1,8 @@
-"""The shelf: one seed file for each different failure, small and checked, where later sweeps find it.
+"""Failure files: one seed file for each different failure, small and checked, where later sweeps find it.
 
 Law 1. The first version of a file is written when the failure comes back, before anything else is tried.
-Law 2. A file is replayed here before it is believed: what a worker saw and we do not is nondeterminism.
+Law 2. A file is replayed in this process before it is believed: if it does not fail here as it did in the
+       worker, the failure is told as nondeterminism.
 """
 
 from collections import Counter

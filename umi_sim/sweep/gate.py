@@ -2,7 +2,7 @@
 
 fresh      drawn from the seed; DET-1 asks for the same in another process, in other surroundings
 record     replayed from the items of the fresh run (ORA-2)
-stirred    drawn with one more draw at every event from a stream that nobody uses (DET-2)
+stirred    drawn from the seed, with an extra draw at every event from a stream that nobody uses (DET-2)
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a sweep came to, told: the verdict first, then what happened, then a row for each failure.
+"""The report of a sweep: the verdict first, then what happened, then a row for each failure.
 
 Law 1. A pure function of the outcome: no time, no number of processes, nothing of the order of events.
 """

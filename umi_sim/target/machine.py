@@ -1,8 +1,8 @@
-"""What is tested, behind one small protocol: this is all that the world knows about it.
+"""What is tested, behind two small protocols: this is all that the world knows about it.
 
-A *machine* is one life of it: it takes values and asks for effects, which the world answers. Ours is
-`umi_sim.world.umi`. Somebody's store that is called and does its own I/O is a machine that asks for nothing:
-`umi_sim.world.subject`.
+A *machine* is one life of what is tested. It takes requests and answers and asks for effects, which the world
+answers; Umi's own is in `umi_sim.target.umi`. A store that is called and does its own I/O is a machine that
+asks for nothing: `umi_sim.target.subject`. A *target* says how a life begins and which requests it serves.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -1,12 +1,13 @@
 """Revisions: all workflows change while operations run, through the public calls of the registry.
 
-Law 1. Who watches from outside sees no difference: a row that does nothing comes, and goes again.
-Law 2. It comes first, so whoever goes on with the rows of another revision does one twice, or leaves one out.
+Law 1. Seen from outside nothing changes: a step that does nothing is added, and removed again.
+Law 2. It is added as the first step. So a memory that wrongly continues an operation by the steps of another
+revision does one step twice, or leaves one out.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
 Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
-three around effects, and three around steps. Two of each only look on; what they see must be an onion: outer
-before inner, and inner before outer. The third, innermost, wants what no interceptor may, at every fourth
-question, or in every fourth operation: that is told, and has no effect.
+three around effects, and three around steps. Two of each only observe; their calls must be nested: `before`
+outer first, `after` inner first. The third, innermost, asks for what no interceptor may do, at every fourth
+question, or in every fourth operation: the reply must name that, and it must have no effect.
 """
 
 from collections.abc import Callable

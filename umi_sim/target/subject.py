@@ -7,8 +7,7 @@
                     return Done(None)
                 ...
 
-    target = SubjectTarget(Cache, ("set", "get", "len"))
-    verdict, _ = run_once(config, target=target)
+    verdict = run(config, target_of=lambda config, registry: SubjectTarget(Cache, ("set", "get", "len")))
 
 Each life is a new subject, made by calling the first argument; what it keeps in files outlives it.
 """

@@ -1,13 +1,14 @@
 """The same requests, world and oracle as a Hypothesis state machine, for other people's test suites.
 
-    from umi_sim.hypothesis_machine import machine
+    from umi_sim.testing.hypothesis_machine import machine
 
     TestMemory = machine("smoke").TestCase
 
 Law 1. What a rule does becomes items as it is done: an example is a record that replays without Hypothesis.
 Law 2. Oracle and invariants are those of a run; the end of an example heals, drains, audits and restarts.
-Law 3. Each fingerprint is an exception of its own. The first example of one is shrunk as any run is, item by
-       item; Hypothesis is told to leave that, and if it shrinks all the same, the smallest example is kept.
+Law 3. Failures with different fingerprints are different exceptions. The first example of each is shrunk by
+       umi_sim.shrink, item by item, and Hypothesis does not shrink it; if it does all the same, the
+       smallest example is kept.
 """
 
 from collections.abc import Callable, Iterable, Sequence

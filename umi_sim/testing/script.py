@@ -1,4 +1,4 @@
-"""A run told call by call: what a report prints under `script` runs as it stands.
+"""A run made by calls: what a report prints under `script` runs as it stands.
 
 from umi_sim import Script
 

@@ -1,4 +1,4 @@
-"""A conversation of one's own in place of drawn requests: told whole, or it is said how much of it was.
+"""A conversation of the user's own in place of drawn requests: told whole, or the report says how much was.
 
 Law 1. Unless somebody says how many operations there are, there are as many as the conversation needs.
 """

@@ -1,4 +1,4 @@
-"""Talk: what a listener asks after a part of a conversation, and the last turns that go with the question.
+"""Dialogue: what a listener asks after a part of a conversation, and the turns that go with the question.
 
 Law 1. A question is asked with what was said before it, never with what answers it.
 """

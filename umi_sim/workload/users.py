@@ -1,6 +1,7 @@
-"""Users: what a person may give for an argument: something of the cast, told before, or known.
+"""Users: what a person may give for an argument: a name of the cast, something told before, or a known id.
 
-Law 1. A user knows ids, sessions and live keys as the oracle does, and what it told; no memory's inside.
+Law 1. A user knows ids, sessions and live keys as the oracle knows them, and what it said itself; it never
+looks into a memory.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
 """Workloads: what the user of one agent asks, request by request.
 
-Law 1. A request follows from seed, agent, its number and what is known; a draw more in one moves no other.
+Law 1. A request follows from seed, agent, its number and what is known; an extra draw in one moves no other.
 Law 2. Requests are drawn from the weights of the run, or follow a script or a transcript.
 """
 

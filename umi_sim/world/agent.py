@@ -1,7 +1,7 @@
-"""Agents of a world, what is on its way between them and the services, and who watches.
+"""Agents of a world, the messages between them and the services, and who observes.
 
-An agent is one machine with its clock and what it is about to do. While it is down it has none; while it
-pauses nothing reaches it.
+An agent is one machine with its clock and what it is about to do. While it is down it has no machine; while
+it is paused nothing reaches it.
 """
 
 from collections import Counter, deque

@@ -1,7 +1,7 @@
 """Moves of an agent's clock, made when their time comes.
 
 Law 1. A move that lasts is two moves: its end is drawn with it, and has an item and a time of its own.
-Law 2. A landing goes forward only, and over nothing that would happen meanwhile.
+Law 2. A landing (a pause until a deadline) only goes forward, and skips nothing that would happen meanwhile.
 """
 
 from typing import Final

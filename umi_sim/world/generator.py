@@ -1,8 +1,8 @@
 """The generator: items drawn from the seed, appended to the record, and executed like any others.
 
-Law 1. Each decision has a stream or key of its own, by name: a draw more in one place moves none elsewhere.
-Law 2. The pauses of a user end at random, or land on an instant that matters: just before, at, just after.
-A question that is asked again may wait until a memory no longer knows what became of it.
+Law 1. Each decision has a stream or key of its own, by name: an extra draw in one place moves none elsewhere.
+Law 2. The pauses of a user end at random, or at an instant that matters: just before, at, just after a
+deadline. A repeated question may be delayed until its cached rewrite has expired.
 """
 
 from collections import Counter

@@ -2,9 +2,9 @@
 
 Law 1. An effect has a name: its owner, the row that asks, and how often this owner asked there.
 Law 2. Oldest first among what is due at the same time, unless a link says otherwise.
-Law 3. What happens to a message is decided as it sets out: it comes never, once or twice.
-Law 4. A window strikes all of one link. A copy and the answers to it meet no fault of their own.
-Law 5. A definite failure is a promise about every copy of a request: one that comes after it is turned away.
+Law 3. What happens to a message is decided when it is sent: it arrives never, once or twice.
+Law 4. A window strikes a whole link. A copy and the answers to it meet no fault of their own.
+Law 5. A definite failure is a promise about every copy of a request: one that arrives later is turned away.
 """
 
 from collections import Counter, defaultdict

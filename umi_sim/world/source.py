@@ -1,7 +1,7 @@
 """Where a run's items come from: drawn from a seed, or read from a record. The world cannot tell them apart.
 
 Law 1. Generating is: draw the next item, append it to the record, execute it.
-Law 2. A replay executes a record; what it names that does not come about is skipped and counted.
+Law 2. A replay executes a record. An item whose event does not happen in the replay is skipped and counted.
 """
 
 from collections import defaultdict, deque

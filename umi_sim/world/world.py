@@ -1,10 +1,10 @@
 """The world: agents, the services they share, one queue of events in virtual time.
 
 Law 1. World time starts at 0, jumps from event to event and never goes back.
-Law 2. Ready are all events of the smallest due time. Oldest first means: messages in order of sending, then
+Law 2. Next come all events of the smallest due time. Oldest first means: messages in order of sending, then
        wake-ups by agent, then items in order of the record.
-Law 3. A run is a function of configuration and items. The world asks its source for luck and order, and
-       cannot tell a generator from a record.
+Law 3. A run is a function of configuration and items. The world asks its source for faults and for the order
+       of events, and cannot tell a generator from a record.
 Law 4. Every input makes a record of the trace before the memory sees it.
 """
 
