@@ -1,4 +1,4 @@
-"""Planted bugs that exploring finds, each with as few letters as it takes: no shorter list was left out."""
+"""Planted bugs that exploring finds, each with as few actions as it takes: no shorter list was left out."""
 
 import pytest
 

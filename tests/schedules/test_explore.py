@@ -1,4 +1,4 @@
-"""The clean core under every short list of a small alphabet. Deeper by command: `umi-sim explore`."""
+"""The clean core under every short list of a small action_set. Deeper by command: `umi-sim explore`."""
 
 import pytest
 

@@ -1,14 +1,13 @@
 """Options and output of the commands mutants and verify. The work is in umi_sim.runs and umi_sim.sweep."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from umi_sim.cli.arguments import readable
-from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show_json, shows
+from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, row
 from umi_sim.kernel.wording import cut, near
@@ -16,7 +15,6 @@ from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
     from umi_sim.explain.difference import Apart
-    from umi_sim.sweep.verify import Seen
 
 
 @click.command()
@@ -35,16 +33,18 @@ def verify(scenario: str, seed: int | None, seeds: range | None) -> Report:
     umi-sim verify .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json
     """
     from umi_sim.sweep import verify as verifying
+    from umi_sim.sweep.worker_process import Died, OutOfLimit
 
     wanted = seeds_wanted(scenario, seed, seeds)
     try:
-        pairs = verifying.pairs(scenario, wanted)
-        differing = next((first.seed for first, second in pairs if first != second), None)
-        if differing is None:
-            return verified(scenario, pairs)
-        return not_verified(scenario, pairs, differing, verifying.apart(scenario, differing))
-    except verifying.ChildFailed as error:
-        return Report("", exit_code=complain(str(error), HARNESS))
+        done = verifying.compare(scenario, wanted)
+    except (Died, OutOfLimit) as error:
+        return Report("", exit_code=complain(f"verify: {error}", HARNESS))
+    said = {"result": "same", "scenario": scenario, "seeds": list(wanted)}
+    if done.differing is not None:
+        return not_verified(scenario, said, done.differing, done.apart)
+    told = f"{scenario}: {len(wanted)} traces, each equal in 2 processes"
+    return Report(f"SAME {done.trace if len(wanted) == 1 else told}", value=lambda: said)
 
 
 def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
@@ -66,44 +66,15 @@ def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:
     return range(seed, seed + 1) if seed is not None else seeds or range(0)
 
 
-def verified(name: str, pairs: "Sequence[tuple[Seen, Seen]]") -> Report:
-    value = {"result": "same", "scenario": name, "seeds": [first.seed for first, _ in pairs]}
-    told = f"{name}: {len(pairs)} traces, each equal in 2 processes"
-    return Report(f"SAME {pairs[0][0].trace if len(pairs) == 1 else told}", value=lambda: value)
-
-
-def not_verified(name: str, pairs: "Sequence[tuple[Seen, Seen]]", seed: int, apart: "Apart | None") -> Report:
+def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "Apart | None") -> Report:
     from umi_sim.explain import difference
     from umi_sim.sweep.verify import NO_MORE
 
     head = f"FAIL nondeterminism same-seed-same-trace (DET-1): {name} seed {seed}"
-    said = {
-        "result": "different",
-        "scenario": name,
-        "seeds": [first.seed for first, _ in pairs],
-        "apart": seed,
-    }
-    value = {**said, "where": apart.as_object() if apart else NO_MORE}
+    where = apart.as_object() if apart else NO_MORE
+    value = {**said, "result": "different", "apart": seed, "where": where}
     rows = difference.rows(apart) if apart else (row("", NO_MORE),)
     return Report(head, rows, lambda: value, HARNESS)
-
-
-@click.command("_trace", hidden=True)
-@click.argument("scenario")
-@click.argument("seeds", type=seeds_of)
-@click.option("--out", metavar="FILE", help="Write the records of the first seed.")
-def trace_in_child(scenario: str, seeds: range, out: str | None) -> int:
-    """What a process of `verify` does: one line of JSON for each seed, or a trace file."""
-    import attrs
-
-    from umi_sim.sweep import verify as verifying
-
-    if out:
-        verifying.write_trace(scenario, seeds[0], Path(out))
-        return 0
-    for seed in seeds:
-        show_json(attrs.asdict(verifying.seen(scenario, seed)))
-    return 0
 
 
 @click.command()
@@ -175,4 +146,4 @@ def needs(only: str | None) -> Iterator[Report]:
         at("matrix", number, len(rules) + len(kinds), unit="row")
 
 
-COMMANDS: Final = (verify, mutants, trace_in_child)
+COMMANDS: Final = (verify, mutants)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PLACES: Final = {
     "seeds": ("replay", "bless", "corpus"), "shrink": ("shrink",), "sweep": ("sweep", "merge"),
-    "many": ("verify", "mutants", "_trace"), "lists": ("check", "scenarios", "faults", "marks"),
+    "many": ("verify", "mutants"), "lists": ("check", "scenarios", "faults", "marks"),
     "explain": ("explain", "diff", "why", "step"), "explore": ("explore",), "export": ("export",),
 }  # fmt: skip
 EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES.items())

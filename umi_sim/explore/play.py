@@ -20,20 +20,20 @@ from umi_sim.judge.inspector import Inspector
 from umi_sim.record.items import Args, ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
-from umi_sim.scenario.action_set import Alphabet, Known
+from umi_sim.scenario.action_set import ActionSet, Known
 from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent, must_be_quiet
 from umi_sim.world.world import World
 
-STEPS_PER_LETTER_MAX: Final = 2_000
+STEPS_PER_ACTION_MAX: Final = 2_000
 FEW: Final = 4  # a draw of so many ways takes all of them; of more the first and the last
 LANDING_MS: Final = (-1, 0, 1)
-STRUCK: Final = ("request", "deliver", "wait")  # letters with which a fault may come
+STRUCK: Final = ("request", "deliver", "wait")  # actions with which a fault may come
 
 
 @attrs.frozen
 class Way(Data):
-    """A fault at the n-th place of a letter where one may strike, and which way each of its draws goes."""
+    """A fault at the n-th place of an action where one may strike, and which way each of its draws goes."""
 
     kind: str
     place: int
@@ -41,7 +41,7 @@ class Way(Data):
 
 
 @attrs.frozen
-class Letter(Data):
+class Action(Data):
     """One choice. `kind`: request, wait, deliver, jump or crash; `number`: which one, or how many ms."""
 
     kind: str
@@ -51,7 +51,7 @@ class Letter(Data):
 
 
 class NothingChanged(Exception):
-    """The letter stands for nothing here: a fault that would strike nothing."""
+    """The action stands for nothing here: a fault that would strike nothing."""
 
 
 class Untraced(Trace):
@@ -64,12 +64,12 @@ class Untraced(Trace):
 
 
 class Hand:
-    """The source of an explored world: does what the letter says, and keeps it as items."""
+    """The source of an explored world: does what the action says, and keeps it as items."""
 
     def __init__(self) -> None:
         self.record: list[Item] = []
         self.way: Way | None = None
-        self.places: list[str] = []  # the verb of each place where a fault may have struck in this letter
+        self.places: list[str] = []  # the verb of each place where a fault may have struck in this action
         self.taken: list[tuple[int, int]] = []  # the draws of the fault: which way, of how many
 
     def begin(self, way: Way | None) -> None:
@@ -101,13 +101,13 @@ class Hand:
     def choose(self, ready: Sequence[str]) -> int:
         return 0
 
-    def next_id(self, letter: str) -> str:
-        return f"{letter}{len(self.record) + 1}"
+    def next_id(self, first: str) -> str:
+        return f"{first}{len(self.record) + 1}"
 
 
 @attrs.define
 class Explored(World):
-    """A world that is told letter by letter. While a list goes on it is awake, as a replay of it would be."""
+    """A world that is told action by action. While a list goes on it is awake, as a replay of it would be."""
 
     is_awake: bool = attrs.field(init=False, default=True)
 
@@ -126,7 +126,7 @@ def first_world(config: RunConfig, registry: Registry) -> Explored:
     inspector.oracle.surroundings.world_ms = world.read_now
     world.begin()
     world.is_awake = False
-    world.run_until_quiet(STEPS_PER_LETTER_MAX)
+    world.run_until_quiet(STEPS_PER_ACTION_MAX)
     world.is_awake = True
     return world
 
@@ -141,35 +141,35 @@ def inspector_of(world: Explored) -> Inspector:
     return world.judge
 
 
-# Which letters there are.
+# Which actions there are.
 
 
-def letters(world: Explored, alphabet: Alphabet) -> Iterator[Letter]:
-    """Every letter that can be played here, without the ways of faults."""
+def actions(world: Explored, action_set: ActionSet) -> Iterator[Action]:
+    """Every action that can be played here, without the ways of faults."""
     for agent in world.agents.values():
         if agent.machine is None:
             continue
         if len(agent.in_flight) < world.config.in_flight_max:
-            for number, (_, args) in enumerate(alphabet.requests):
+            for number, (_, args) in enumerate(action_set.requests):
                 if told(world, agent, args) is not None:
-                    yield Letter("request", agent.name, number)
-        if any(KINDS[kind].group == "agent" for kind in alphabet.faults):
-            yield Letter("crash", agent.name)
-        for sign in jump_signs(alphabet.faults):
-            yield from (Letter("jump", agent.name, sign * by_ms) for by_ms in alphabet.advance_ms)
-    due_ms = world.next_due() if alphabet.interleave else None
+                    yield Action("request", agent.name, number)
+        if any(KINDS[kind].group == "agent" for kind in action_set.faults):
+            yield Action("crash", agent.name)
+        for sign in jump_signs(action_set.faults):
+            yield from (Action("jump", agent.name, sign * by_ms) for by_ms in action_set.advance_ms)
+    due_ms = world.next_due() if action_set.interleave else None
     if due_ms is not None:
         count = sum(1 for _ in world.ready(due_ms))
-        yield from (Letter("deliver", "", number) for number in range(count))
-    for wait_ms in waits(world, alphabet):
+        yield from (Action("deliver", "", number) for number in range(count))
+    for wait_ms in waits(world, action_set):
         if due_ms is None or world.now_ms + wait_ms <= due_ms:
-            yield Letter("wait", "", wait_ms)
+            yield Action("wait", "", wait_ms)
 
 
-def waits(world: Explored, alphabet: Alphabet) -> list[int]:
+def waits(world: Explored, action_set: ActionSet) -> list[int]:
     """How long time may pass: the given pauses, and landings beside every deadline."""
-    found = dict.fromkeys(alphabet.advance_ms)
-    for agent in world.agents.values() if alphabet.land else ():
+    found = dict.fromkeys(action_set.advance_ms)
+    for agent in world.agents.values() if action_set.land else ():
         for deadline_ms in deadlines(world, agent):
             for off_ms in LANDING_MS:
                 at_ms = agent.clock.world_at(deadline_ms + off_ms, world.now_ms)
@@ -187,50 +187,50 @@ def deadlines(world: Explored, agent: Agent) -> list[int]:
     return [*oracle.expiries(agent.name), *at_rest, *([] if wanted is None else [wanted])]
 
 
-def ways(hand: Hand, letter: Letter, alphabet: Alphabet) -> Iterator[Letter]:
-    """After a letter was played: the same letter with each fault at each place where one may strike."""
-    for place, verb in enumerate(hand.places if letter.kind in STRUCK else ()):
-        for kind in alphabet.faults:
-            is_rest = letter.kind == "request" and place == 0 and verb == "agent.event"
-            if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is a letter of its own
-                yield attrs.evolve(letter, way=Way(kind, place))
+def ways(hand: Hand, action: Action, action_set: ActionSet) -> Iterator[Action]:
+    """After an action was played: the same action with each fault at each place where one may strike."""
+    for place, verb in enumerate(hand.places if action.kind in STRUCK else ()):
+        for kind in action_set.faults:
+            is_rest = action.kind == "request" and place == 0 and verb == "agent.event"
+            if KINDS[kind].is_at(verb) and not is_rest:  # a crash at rest is an action of its own
+                yield attrs.evolve(action, way=Way(kind, place))
 
 
-def next_way(hand: Hand, letter: Letter) -> Letter | None:
+def next_way(hand: Hand, action: Action) -> Action | None:
     """After a fault was played: the next way that its draws may go; None if all were."""
     turns = list(hand.taken)
     while turns and turns[-1][0] + 1 == turns[-1][1]:
         turns.pop()
-    if not turns or letter.way is None:
+    if not turns or action.way is None:
         return None
     following = (*(turn for turn, _ in turns[:-1]), turns[-1][0] + 1)
-    return attrs.evolve(letter, way=attrs.evolve(letter.way, turns=following))
+    return attrs.evolve(action, way=attrs.evolve(action.way, turns=following))
 
 
 # Playing one.
 
 
-def play(world: Explored, letter: Letter, alphabet: Alphabet) -> None:
-    """Do what the letter says. Raises NothingChanged, Broken, OutOfSteps, or whatever the memory raised."""
+def play(world: Explored, action: Action, action_set: ActionSet) -> None:
+    """Do what the action says. Raises NothingChanged, Broken, OutOfSteps, or whatever the memory raised."""
     hand = hand_of(world)
-    hand.begin(letter.way)
-    match letter.kind:
+    hand.begin(action.way)
+    match action.kind:
         case "request":
-            name, args = alphabet.requests[letter.number]
-            agent = world.agents[letter.agent]
+            name, args = action_set.requests[action.number]
+            agent = world.agents[action.agent]
             issue(world, agent, name, told(world, agent, args) or {})
         case "crash":
-            hand.begin(crash_way(world.agents[letter.agent]))
-            issue(world, world.agents[letter.agent], "len", {})
+            hand.begin(crash_way(world.agents[action.agent]))
+            issue(world, world.agents[action.agent], "len", {})
         case "jump":
-            agent = world.agents[letter.agent]
-            move = ClockMove(hand.next_id("c"), world.now_ms, agent.name, "jump", {"by_ms": letter.number})
+            agent = world.agents[action.agent]
+            move = ClockMove(hand.next_id("c"), world.now_ms, agent.name, "jump", {"by_ms": action.number})
             deliver(world, agent, move)
         case "deliver":
-            deliver_ready(world, letter.number)
+            deliver_ready(world, action.number)
         case "wait":
-            let_pass(world, world.now_ms + letter.number, alphabet)
-    if not alphabet.interleave and letter.kind != "wait":
+            let_pass(world, world.now_ms + action.number, action_set)
+    if not action_set.interleave and action.kind != "wait":
         settle(world)
     if world.next_due() is None:
         must_be_quiet(world.agents.values())
@@ -268,9 +268,9 @@ def deliver_ready(world: Explored, number: int) -> None:
     ready[number][1]()
 
 
-def let_pass(world: Explored, until_ms: int, alphabet: Alphabet) -> None:
-    """What is due until then happens first, unless each delivery is a letter."""
-    while not alphabet.interleave and (due_ms := world.next_due()) is not None and due_ms <= until_ms:
+def let_pass(world: Explored, until_ms: int, action_set: ActionSet) -> None:
+    """What is due until then happens first, unless each delivery is an action."""
+    while not action_set.interleave and (due_ms := world.next_due()) is not None and due_ms <= until_ms:
         world.deliver_next()
     world.set_time(max(until_ms, world.now_ms))
 
@@ -278,7 +278,7 @@ def let_pass(world: Explored, until_ms: int, alphabet: Alphabet) -> None:
 def settle(world: Explored) -> None:
     """Until nothing is under way."""
     world.is_awake = False
-    world.run_until_quiet(world.step_count + STEPS_PER_LETTER_MAX)
+    world.run_until_quiet(world.step_count + STEPS_PER_ACTION_MAX)
     world.is_awake = True
 
 

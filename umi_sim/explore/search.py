@@ -18,24 +18,24 @@ from umi_core.engine.registry import Registry
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.fork import fork
 from umi_sim.explore.play import (
+    Action,
     Explored,
-    Letter,
     NothingChanged,
+    actions,
     first_world,
     hand_of,
     inspector_of,
-    letters,
     next_way,
     play,
     ways,
 )
-from umi_sim.explore.state_fingerprint import Likeness
+from umi_sim.explore.state_fingerprint import Fingerprinter
 from umi_sim.mutants import planted
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
 from umi_sim.runs import runner
-from umi_sim.scenario.action_set import Alphabet
+from umi_sim.scenario.action_set import ActionSet
 from umi_sim.scenario.files import BadScenario, Scenario, draw
 
 DEPTH_MAX: Final = 64
@@ -57,7 +57,7 @@ class Found(Exception):
 class Explanation(Data):
     """What an exploration came to.
 
-    `depth`: how many letters the failed list has, or to which depth every list was tried. `verdict`: of the
+    `depth`: how many actions the failed list has, or to which depth every list was tried. `verdict`: of the
     run that repeats the failure. Depth first tells no two worlds apart, so it counts one for each list.
     """
 
@@ -77,13 +77,13 @@ def explore(
     depth_first: bool = False,
     mutant: str | None = None,
 ) -> Explanation:
-    """Try every list of letters up to this depth; `mutant` plants a bug. Raises BadScenario, Unrepeated."""
-    alphabet = scenario.explore
-    if alphabet is None:
-        raise BadScenario(f"{scenario.id}: explore: missing, so there are no letters to explore with")
+    """Try every list of actions up to this depth; `mutant` plants a bug. Raises BadScenario, Unrepeated."""
+    action_set = scenario.explore
+    if action_set is None:
+        raise BadScenario(f"{scenario.id}: explore: missing, so there are no actions to explore with")
     config = attrs.evolve(draw(scenario, SEED, PLAIN), planted=mutant or scenario.mutant)
     with planted(config.planted, BUILT_IN) as registry:
-        search = (DepthFirst if depth_first else BreadthFirst)(config, alphabet, registry, states_max)
+        search = (DepthFirst if depth_first else BreadthFirst)(config, action_set, registry, states_max)
         try:
             return search.run(depth)
         except Found as found:
@@ -115,7 +115,7 @@ class Search(ABC):
     """What both ways have in common: the first world, and how to go on from any."""
 
     config: RunConfig
-    alphabet: Alphabet
+    action_set: ActionSet
     registry: Registry
     states_max: int
     depth: int = attrs.field(init=False, default=0)
@@ -129,33 +129,33 @@ class Search(ABC):
     @abstractmethod
     def state_count(self) -> int: ...
 
-    def branches(self, world: Explored) -> Iterator[tuple[Letter, Explored]]:
-        """Every letter that means something here, and the world after it. Raises Found."""
-        for letter in letters(world, self.alphabet):
-            child = self.after(world, letter)
+    def branches(self, world: Explored) -> Iterator[tuple[Action, Explored]]:
+        """Every action that means something here, and the world after it. Raises Found."""
+        for action in actions(world, self.action_set):
+            child = self.after(world, action)
             if child is None:
                 continue
-            yield letter, child
-            for struck in ways(hand_of(child), letter, self.alphabet):
+            yield action, child
+            for struck in ways(hand_of(child), action, self.action_set):
                 yield from self.all_ways(world, struck)
 
-    def all_ways(self, world: Explored, struck: Letter) -> Iterator[tuple[Letter, Explored]]:
-        """A letter with a fault, once for each way that the fault can go."""
-        letter: Letter | None = struck
-        while letter is not None:
+    def all_ways(self, world: Explored, struck: Action) -> Iterator[tuple[Action, Explored]]:
+        """An action with a fault, once for each way that the fault can go."""
+        action: Action | None = struck
+        while action is not None:
             child = fork(world)
-            if self.played(child, letter):
-                yield letter, child
-            letter = next_way(hand_of(child), letter)
+            if self.played(child, action):
+                yield action, child
+            action = next_way(hand_of(child), action)
 
-    def after(self, world: Explored, letter: Letter) -> Explored | None:
+    def after(self, world: Explored, action: Action) -> Explored | None:
         child = fork(world)
-        return child if self.played(child, letter) else None
+        return child if self.played(child, action) else None
 
-    def played(self, child: Explored, letter: Letter) -> bool:
+    def played(self, child: Explored, action: Action) -> bool:
         before = child.step_count
         try:
-            play(child, letter, self.alphabet)
+            play(child, action, self.action_set)
         except NothingChanged:
             return False
         except Exception as why:
@@ -171,7 +171,7 @@ class Search(ABC):
             for agent in world.agents.values():
                 if agent.machine is not None:
                     inspector.check(agent.machine, storage)
-            if self.alphabet.finish:
+            if self.action_set.finish:
                 finish(fork(world))
         except Exception as why:
             raise Found(world, why) from why
@@ -188,11 +188,11 @@ def finish(world: Explored) -> None:
 class BreadthFirst(Search):
     """Worlds are numbered in the order in which they are met, so those of one depth stand together."""
 
-    numbers: dict[bytes, int] = attrs.field(init=False, factory=dict)  # by likeness
+    numbers: dict[bytes, int] = attrs.field(init=False, factory=dict)  # by digest
     parents: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))
-    by: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # the letter, in `alphabet_seen`
-    seen: dict[Letter, int] = attrs.field(init=False, factory=dict)
-    spelt: list[Letter] = attrs.field(init=False, factory=list)
+    by: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # the action, in `alphabet_seen`
+    seen: dict[Action, int] = attrs.field(init=False, factory=dict)
+    spelt: list[Action] = attrs.field(init=False, factory=list)
     edges: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))
     ends: "array[int]" = attrs.field(init=False, factory=lambda: array("L"))  # of the edges of each world
     near: tuple[int, Explored] | None = attrs.field(init=False, default=None)  # the parent asked for last
@@ -202,35 +202,35 @@ class BreadthFirst(Search):
         return len(self.numbers)
 
     def run(self, depth_max: int) -> Explanation:
-        likeness = Likeness(self.config, self.alphabet)
+        fingerprinter = Fingerprinter(self.config, self.action_set)
         first = first_world(self.config, self.registry)
         self.near = (0, first)
-        self.enter(likeness.digest(first), 0, Letter(""))
+        self.enter(fingerprinter.digest(first), 0, Action(""))
         self.judge(first)
         low, high = 0, 1
         for self.depth in range(1, depth_max + 1):
             for number in range(low, high):
-                for letter, child in self.branches(self.world_of(number)):
-                    digest = likeness.digest(child)
+                for action, child in self.branches(self.world_of(number)):
+                    digest = fingerprinter.digest(child)
                     target = self.numbers.get(digest)
                     if target is None:
                         if len(self.numbers) == self.states_max:
                             return self.told("stopped", self.depth - 1)
-                        target = self.enter(digest, number, letter)
+                        target = self.enter(digest, number, action)
                         self.judge(child)
                     self.edges.append(target)
                 self.ends.append(len(self.edges))
             low, high = high, len(self.numbers)
         return self.told("complete", depth_max)
 
-    def enter(self, digest: bytes, parent: int, letter: Letter) -> int:
+    def enter(self, digest: bytes, parent: int, action: Action) -> int:
         """The number of a new world."""
         number = self.numbers[digest] = len(self.numbers)
-        if letter not in self.seen:
-            self.seen[letter] = len(self.spelt)
-            self.spelt.append(letter)
+        if action not in self.seen:
+            self.seen[action] = len(self.spelt)
+            self.spelt.append(action)
         self.parents.append(parent)
-        self.by.append(self.seen[letter])
+        self.by.append(self.seen[action])
         return number
 
     def world_of(self, number: int) -> Explored:
@@ -242,14 +242,14 @@ class BreadthFirst(Search):
         if self.near[0] != parent:
             self.near = (parent, self.world_of(parent))
         world = fork(self.near[1])
-        play(world, self.spelt[self.by[number]], self.alphabet)
+        play(world, self.spelt[self.by[number]], self.action_set)
         return world
 
     def told(self, result: Result, depth: int) -> Explanation:
         return Explanation(result, depth, self.list_count(depth), self.state_count, self.step_count)
 
     def list_count(self, depth: int) -> int:
-        """How many lists of 1 to `depth` letters the worlds stand for: paths, counted length by length."""
+        """How many lists of 1 to `depth` actions the worlds stand for: paths, counted length by length."""
         total, reached = 0, {0: 1}
         for _ in range(depth):
             following: dict[int, int] = {}

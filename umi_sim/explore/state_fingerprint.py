@@ -33,7 +33,7 @@ from umi_sim.judge.oracle.judge import AgentModel
 from umi_sim.judge.oracle.sessions import OpenSave, Saved, Session, Sessions
 from umi_sim.judge.oracle.twin import Twin
 from umi_sim.record.run_config import AgentConfig, RunConfig
-from umi_sim.scenario.action_set import Alphabet, Known
+from umi_sim.scenario.action_set import ActionSet, Known
 from umi_sim.services.calls import Call, Flush, Services
 from umi_sim.services.storage import Kept, SimStorage
 from umi_sim.target.umi import memory_of
@@ -63,19 +63,21 @@ LEFT_OUT: Final[dict[str, frozenset[str]]] = {
 CONSTANT: Final = (Config, RunConfig, AgentConfig, Registry, FunctionType, MethodType, partial)
 
 
-class Likeness:
+class Fingerprinter:
     """Compares the worlds of one exploration."""
 
-    def __init__(self, config: RunConfig, alphabet: Alphabet) -> None:
-        self.config, self.alphabet = config, alphabet
-        self.like = exchangeable(alphabet.requests)
+    def __init__(self, config: RunConfig, action_set: ActionSet) -> None:
+        self.config, self.action_set = config, action_set
+        self.like = exchangeable(action_set.requests)
         names = [agent.name for agent in config.agents]
-        self.orders = list(permutations(names)) if same_agents(config, alphabet.requests) else [tuple(names)]
-        asked = [name for name, _ in alphabet.requests]
-        has_keys = any("request_key" in args for _, args in alphabet.requests)
+        self.orders = (
+            list(permutations(names)) if same_agents(config, action_set.requests) else [tuple(names)]
+        )
+        asked = [name for name, _ in action_set.requests]
+        has_keys = any("request_key" in args for _, args in action_set.requests)
         self.is_scanned = "rebalance" in asked or bool(config.memory.get("auto_rebalance", True))
         self.keeps_receipts = has_keys or self.is_scanned
-        self.has_model = any(KINDS[kind].group == "model" for kind in alphabet.faults)
+        self.has_model = any(KINDS[kind].group == "model" for kind in action_set.faults)
 
     def digest(self, world: Explored) -> bytes:
         """The same for worlds that are alike."""
@@ -89,10 +91,10 @@ Rule = Callable[["Writer", Any], Plain]
 class Writer:
     """One world as plain data, with agents in this order."""
 
-    def __init__(self, likeness: Likeness, world: Explored, order: Sequence[str]) -> None:
-        self.likeness, self.world, self.order = likeness, world, order
-        self.like = likeness.like
-        self.is_exact = likeness.alphabet.may_jump_back
+    def __init__(self, fingerprinter: Fingerprinter, world: Explored, order: Sequence[str]) -> None:
+        self.fingerprinter, self.world, self.order = fingerprinter, world, order
+        self.like = fingerprinter.like
+        self.is_exact = fingerprinter.action_set.may_jump_back
         self.now_ms = world.now_ms
         self.base_ms = world.config.start_ms + world.now_ms
         self.reading_ms = self.base_ms
@@ -103,7 +105,7 @@ class Writer:
         self.saves: list[object] = []
         scopes = {agent.name: agent.scope.agent for agent in world.config.agents}
         self.agents = {name: f"agent {at}" for at, name in enumerate(order)}
-        if len(likeness.orders) > 1:
+        if len(fingerprinter.orders) > 1:
             self.agents |= {scopes[name]: f"scope {at}" for at, name in enumerate(order)}
         self.is_opaque = False
 
@@ -139,7 +141,9 @@ class Writer:
     def services(self, services: Services) -> Plain:
         away = [[name, ms - self.now_ms] for name, ms in services.away_until_ms.items() if ms > self.now_ms]
         heard = (
-            [services.last_text, *map(list, services._attempts.items())] if self.likeness.has_model else []
+            [services.last_text, *map(list, services._attempts.items())]
+            if self.fingerprinter.has_model
+            else []
         )
         stores = [
             [name, self.put(store.storage), max(0, store.dead_until_ms - self.now_ms)]
@@ -190,7 +194,7 @@ class Writer:
                 return self.number(NUMBERS[name], value)
             if name in COUNTED:
                 return value - self.tick
-            if name == "ran_ms" and not self.likeness.is_scanned:
+            if name == "ran_ms" and not self.fingerprinter.is_scanned:
                 return None
             if name == "asked_ms":
                 return value - (self.now_ms if value < self.base_ms // 2 else self.base_ms)
@@ -331,7 +335,7 @@ def on_storage(writer: Writer, storage: SimStorage) -> Plain:
 
 def is_kept(writer: Writer, key: str) -> bool:
     """Whether anybody may still ask for the receipt of this key."""
-    return writer.likeness.keeps_receipts or key in writer.mentions
+    return writer.fingerprinter.keeps_receipts or key in writer.mentions
 
 
 def on_kept(writer: Writer, kept: Kept) -> Plain:

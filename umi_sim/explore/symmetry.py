@@ -62,11 +62,11 @@ def is_like(one: object, other: object) -> bool:
 def is_closed(requests: Requests, one: object, other: object) -> bool:
     """Whether the same requests are left when the two are exchanged."""
     swap = {one: other, other: one}
-    letters = [(name, dict(args)) for name, args in requests]
+    actions = [(name, dict(args)) for name, args in requests]
     swapped = [
-        (name, {key: swapped_in(swap, value) for key, value in args.items()}) for name, args in letters
+        (name, {key: swapped_in(swap, value) for key, value in args.items()}) for name, args in actions
     ]
-    return all(letter in letters for letter in swapped)
+    return all(action in actions for action in swapped)
 
 
 def swapped_in(swap: Mapping[object, object], value: object) -> object:

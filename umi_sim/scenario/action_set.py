@@ -50,10 +50,10 @@ class Known(Data):
 
 
 @attrs.frozen
-class Alphabet(Data):
+class ActionSet(Data):
     """What a list may be made of.
 
-    `interleave`: each delivery is a letter; else everything that a letter set going ends before the next.
+    `interleave`: each delivery is an action; else everything that an action set going ends before the next.
     `land`: time also moves to just before, at and just after each deadline that is known. `finish`: from
     every new world the run is also ended, with healing, audit and restarts.
     """
@@ -70,8 +70,8 @@ class Alphabet(Data):
         return -1 in jump_signs(self.faults)
 
 
-def letters(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args], ...]:
-    found = tuple(letter for row in rows for letter in row)
+def actions(rows: Sequence[Sequence[tuple[str, Args]]]) -> tuple[tuple[str, Args], ...]:
+    found = tuple(action for row in rows for action in row)
     if not 0 < len(found) <= REQUEST_COUNT_MAX:
         fail(f"1 to {REQUEST_COUNT_MAX} combinations of arguments in all", len(found))
     return found
@@ -116,19 +116,19 @@ ROW: Final = table(
     {"name": one_of(REQUESTS, "request"), "args": mapping(listed(ANY, REQUEST_COUNT_MAX + 1, 1))}, "name"
 )
 ROWS: Final[dict[str, Schema]] = {
-    "requests": then(listed(then(ROW, combinations)), letters),
+    "requests": then(listed(then(ROW, combinations)), actions),
     "advance_ms": listed(whole(1, WAIT_MS_MAX), count_min=1, unique="times"),
     "faults": listed(then(one_of(KINDS, "fault"), playable), count_min=1, unique="faults"),
     "land": FLAG, "interleave": FLAG, "finish": FLAG,
 }  # fmt: skip
-ALPHABET: Final = then(table(ROWS, "requests"), lambda given: Alphabet(**given))
+ACTION_SET: Final = then(table(ROWS, "requests"), lambda given: ActionSet(**given))
 
 
-def explored(config: RunConfig, alphabet: Alphabet | None) -> RunConfig:
+def explored(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
     """The configuration of a scenario that is explored: what a list decides is not drawn."""
-    if alphabet is None:
+    if action_set is None:
         return config
-    rates = {kind: (1, 1) for kind in KINDS if kind in alphabet.faults}
+    rates = {kind: (1, 1) for kind in KINDS if kind in action_set.faults}
     return attrs.evolve(
         config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
         start_ms=max(config.start_ms, START_MS),

@@ -242,7 +242,7 @@ class Scenario(Data):
     reason: str | None = key("run", LINE)
     memory: Mapping[str, Range] = key("", MEMORY, {})
     faults: Mapping[str, bool | Ratio] | None = key("", FAULTS)
-    explore: exploring.Alphabet | None = key("", exploring.ALPHABET)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
+    explore: exploring.ActionSet | None = key("", exploring.ACTION_SET)  # noqa: RUF009  # as its neighbours, but of a class that ruff does not know
 
     @property
     def pin(self) -> Mapping[str, Any]:

@@ -9,21 +9,26 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from umi_sim.formats.strict_json import compact
+from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Verdict
-from umi_sim.runs.runner import run
+from umi_sim.runs.runner import run, run_once
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario.files import Scenario
 from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile import item_json
 from umi_sim.shrink import NothingToShrink, shrink
 from umi_sim.sweep import gate
 from umi_sim.sweep.totals import TOTALS, of_verdict
+from umi_sim.sweep.verify import is_seed_file
 
 Plain = dict[str, Any]
 OVER: Final[Plain] = {"limit": "memory"}
@@ -91,6 +96,26 @@ def do_trace(question: Plain) -> Plain:
     return {}
 
 
+def do_verify(question: Plain) -> Plain:
+    """A seed of a scenario, or the run in a seed file, as digests; its records go to the file `out`."""
+    config, items = run_named(question["name"], int(question["seed"]))
+    verdict, trace = run_once(config, items, keep_trace=bool(question["out"]))
+    if question["out"]:
+        trace.write(Path(question["out"]), seed_file.config_to_json(config))
+    lived = compact([item_json.to_json(item) for item in verdict.items])
+    return {
+        "trace": verdict.trace_hash, "items": blake2b(lived.encode()).hexdigest(),
+        "result": verdict.failure.rule if verdict.failure else "pass",
+    }  # fmt: skip
+
+
+def run_named(name: str, seed: int) -> tuple[RunConfig, Sequence[Item] | None]:
+    if not is_seed_file(name):
+        return scenario.draw(scenario.find(name), seed), None
+    recorded = seed_file.read(Path(name))
+    return recorded.config, recorded.items
+
+
 def do_shrink(question: Plain) -> Plain:
     try:
         seed = shrink(seed_file.loads(question["text"].encode(), "a failure of the sweep"))
@@ -115,5 +140,5 @@ def parsed(name: str, text: str, folder: str) -> Scenario:
 
 
 ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {
-    "run": do_run, "gate": do_gate, "trace": do_trace, "shrink": do_shrink,
+    "run": do_run, "gate": do_gate, "trace": do_trace, "shrink": do_shrink, "verify": do_verify,
 }  # fmt: skip

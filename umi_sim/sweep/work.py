@@ -23,7 +23,7 @@ from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
 
 Plain = dict[str, Any]
 CHANCE_COUNT: Final = 2
-SHRINK_LIMITS: Final = {"cpu_s_max": 300, "wall_ms_max": 1_200_000, "memory_bytes_max": 2 * 1024**3}
+LIMITS: Final = {"cpu_s_max": 300, "wall_ms_max": 1_200_000, "memory_bytes_max": 2 * 1024**3}
 EQUAL_AGAIN: Final = "the traces were equal when run again: it comes and goes"
 ASKED: Final = ("scenario", "text", "folder", "cpu_s_max", "wall_ms_max", "memory_bytes_max")
 GATE_RUN_COUNT: Final = 3
@@ -61,7 +61,7 @@ def lived(task: Mapping[str, Any], seed: int) -> Totals:
 def shrunk(text: str) -> str:
     """The seed file made small; empty if nothing came of it."""
     try:
-        smaller: str = asked("plain", {"do": "shrink", "text": text, **SHRINK_LIMITS})["text"]
+        smaller: str = asked("plain", {"do": "shrink", "text": text, **LIMITS})["text"]
     except (Died, OutOfLimit):
         return ""
     return smaller

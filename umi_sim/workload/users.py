@@ -68,7 +68,7 @@ class User:
         )
 
     def key(self, stream: Stream) -> object:
-        """One of the alphabet; in one of eight cases one that lives."""
+        """One of the action set; in one of eight cases one that lives."""
         at = stream.below(8 * len(self.keys))
         live = self.known.keys(self.agent) if at < len(self.keys) else ()
         return stream.pick(live) if live else self.keys[at % len(self.keys)]

@@ -66,7 +66,7 @@ def test_json_has_the_same_numbers() -> None:
         (["own.toml"], "Missing option '--depth'."),
         (["own.toml", "--depth", "2", "--states-max", "0"], "'--states-max': 0 is not in the range"),
         (["nowhere", "--depth", "2"], "nowhere: no such scenario"),
-        (["smoke", "--depth", "2"], "smoke: explore: missing, so there are no letters to explore with"),
+        (["smoke", "--depth", "2"], "smoke: explore: missing, so there are no actions to explore with"),
     ],
 )
 def test_what_cannot_be_explored_is_told_in_one_line(args: list[str], said: str) -> None:

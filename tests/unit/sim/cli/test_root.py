@@ -24,7 +24,6 @@ from umi_sim.runs.mutation_run import Hunt
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import verify
-from umi_sim.sweep.verify import Seen
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT = Path(__file__).resolve().parents[4]
@@ -360,9 +359,8 @@ def test_two_different_processes_live_the_same_life() -> None:
 
 
 def test_a_difference_is_code_4(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = Seen(5, "aa", "bb", "pass"), Seen(5, "ac", "bb", "pass")
-    monkeypatch.setattr(verify, "pairs", lambda name, seeds: [(one, other)])
-    monkeypatch.setattr(verify, "apart", lambda name, seed: None)
+    monkeypatch.setattr(verify, "lived", lambda *asked: [{"trace": "aa"}, {"trace": "ac"}])
+    monkeypatch.setattr(verify, "apart", lambda *asked: None)
     result = umi("verify", "own.toml", "--seed", "5")
     assert result.exit_code == 4
     assert result.stdout == (

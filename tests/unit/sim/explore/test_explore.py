@@ -8,12 +8,12 @@ import pytest
 
 from umi_core.workflows import BUILT_IN
 from umi_sim.explore.fork import fork
-from umi_sim.explore.play import Explored, Letter, first_world, inspector_of, play
+from umi_sim.explore.play import Action, Explored, first_world, inspector_of, play
 from umi_sim.explore.search import PLAIN, BreadthFirst, explore
-from umi_sim.explore.state_fingerprint import Likeness
+from umi_sim.explore.state_fingerprint import Fingerprinter
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run
-from umi_sim.scenario.action_set import Alphabet
+from umi_sim.scenario.action_set import ActionSet
 from umi_sim.scenario.files import BadScenario, Scenario, draw, find, parse, shipped
 
 ALL = (
@@ -32,16 +32,16 @@ auto_rebalance = false
 """
 
 
-def letters_of(name: str) -> tuple[RunConfig, Alphabet]:
+def letters_of(name: str) -> tuple[RunConfig, ActionSet]:
     scenario = find(name)
     assert scenario.explore is not None
     return draw(scenario, 0, PLAIN), scenario.explore
 
 
-def searching(name: str) -> tuple[BreadthFirst, Likeness, Explored]:
-    config, alphabet = letters_of(name)
+def searching(name: str) -> tuple[BreadthFirst, Fingerprinter, Explored]:
+    config, action_set = letters_of(name)
     first = first_world(config, BUILT_IN)
-    return BreadthFirst(config, alphabet, BUILT_IN, 1_000), Likeness(config, alphabet), first
+    return BreadthFirst(config, action_set, BUILT_IN, 1_000), Fingerprinter(config, action_set), first
 
 
 def mine(table: str) -> Scenario:
@@ -53,22 +53,22 @@ def mine(table: str) -> Scenario:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_copied_world_goes_its_own_way(name: str) -> None:
-    search, likeness, world = searching(name)
-    before = likeness.digest(world)
+    search, fingerprinter, world = searching(name)
+    before = fingerprinter.digest(world)
     children = list(search.branches(world))
-    assert len({likeness.digest(child): None for _, child in children}) > 1
-    assert likeness.digest(world) == before
+    assert len({fingerprinter.digest(child): None for _, child in children}) > 1
+    assert fingerprinter.digest(world) == before
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_copy_has_the_same_future_as_a_world_played_from_the_start(name: str) -> None:
-    search, likeness, world = searching(name)
+    search, fingerprinter, world = searching(name)
     for first, child in islice(search.branches(world), 0, None, 3):
         for second, grandchild in islice(search.branches(child), 0, None, 7):
             again = fork(world)
-            for letter in (first, second):
-                play(again, letter, search.alphabet)
-            assert likeness.digest(again) == likeness.digest(grandchild), (first, second)
+            for action in (first, second):
+                play(again, action, search.action_set)
+            assert fingerprinter.digest(again) == fingerprinter.digest(grandchild), (first, second)
 
 
 def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
@@ -81,21 +81,21 @@ def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
 
 def test_what_cannot_be_copied_for_sure_is_refused() -> None:
     with pytest.raises(TypeError, match="generator cannot be forked"):
-        fork([(letter for letter in "ab")])
+        fork([(action for action in "ab")])
 
 
-# Likeness.
+# Fingerprinter.
 
 
 @pytest.mark.parametrize(("name", "depth"), [*((name, 2) for name in ALL[:-1]), (ALL[-1], 5)])
 def test_like_worlds_have_like_futures(name: str, depth: int) -> None:
-    search, likeness, world = searching(name)
+    search, fingerprinter, world = searching(name)
     known: dict[bytes, Explored] = {}
     met = worlds_after(search, world, depth)
-    twins = ((child, known.setdefault(likeness.digest(child), child)) for child in met)
+    twins = ((child, known.setdefault(fingerprinter.digest(child), child)) for child in met)
     pairs = list(islice(((one, other) for one, other in twins if one is not other), 30))[::5]
     for one, other in pairs:
-        assert futures(search, likeness, one) == futures(search, likeness, other)
+        assert futures(search, fingerprinter, one) == futures(search, fingerprinter, other)
     assert pairs
 
 
@@ -106,58 +106,58 @@ def worlds_after(search: BreadthFirst, world: Explored, depth: int) -> Iterator[
             yield from worlds_after(search, child, depth - 1)
 
 
-def futures(search: BreadthFirst, likeness: Likeness, world: Explored) -> list[bytes]:
-    return sorted(likeness.digest(child) for _, child in search.branches(world))
+def futures(search: BreadthFirst, fingerprinter: Fingerprinter, world: Explored) -> list[bytes]:
+    return sorted(fingerprinter.digest(child) for _, child in search.branches(world))
 
 
-def after(name: str, *played: Letter) -> tuple[Likeness, Explored]:
-    search, likeness, world = searching(name)
-    for letter in played:
-        play(world, letter, search.alphabet)
-    return likeness, world
+def after(name: str, *played: Action) -> tuple[Fingerprinter, Explored]:
+    search, fingerprinter, world = searching(name)
+    for action in played:
+        play(world, action, search.action_set)
+    return fingerprinter, world
 
 
-SET_1, SET_2, GET_1, SWEEP = (Letter("request", "a", number) for number in (0, 2, 6, 14))
+SET_1, SET_2, GET_1, SWEEP = (Action("request", "a", number) for number in (0, 2, 6, 14))
 
 
 def test_worlds_that_differ_by_the_time_alone_are_alike() -> None:
-    likeness, early = after("explore_working", SET_1)
-    _, late = after("explore_working", Letter("wait", "", 5), SET_1)
-    assert likeness.digest(early) == likeness.digest(late)
+    fingerprinter, early = after("explore_working", SET_1)
+    _, late = after("explore_working", Action("wait", "", 5), SET_1)
+    assert fingerprinter.digest(early) == fingerprinter.digest(late)
 
 
 def test_worlds_with_other_lives_left_are_not_alike() -> None:
-    likeness, fresh = after("explore_working", SET_1)
-    _, older = after("explore_working", SET_1, Letter("wait", "", 5))
-    assert likeness.digest(fresh) != likeness.digest(older)
+    fingerprinter, fresh = after("explore_working", SET_1)
+    _, older = after("explore_working", SET_1, Action("wait", "", 5))
+    assert fingerprinter.digest(fresh) != fingerprinter.digest(older)
 
 
 def test_how_long_an_entry_has_been_over_says_nothing_once_its_last_landing_is_past() -> None:
-    likeness, now = after("explore_working", SET_1, Letter("wait", "", 10))
-    _, just_now = after("explore_working", SET_1, Letter("wait", "", 11))
-    _, long_ago = after("explore_working", SET_1, Letter("wait", "", 16))
-    assert likeness.digest(now) != likeness.digest(just_now)
-    assert likeness.digest(just_now) == likeness.digest(long_ago)
+    fingerprinter, now = after("explore_working", SET_1, Action("wait", "", 10))
+    _, just_now = after("explore_working", SET_1, Action("wait", "", 11))
+    _, long_ago = after("explore_working", SET_1, Action("wait", "", 16))
+    assert fingerprinter.digest(now) != fingerprinter.digest(just_now)
+    assert fingerprinter.digest(just_now) == fingerprinter.digest(long_ago)
 
 
 def test_keys_that_the_alphabet_could_exchange_are_alike() -> None:
-    likeness, one = after("explore_working", SET_1)
+    fingerprinter, one = after("explore_working", SET_1)
     _, other = after("explore_working", SET_2)
-    assert likeness.digest(one) == likeness.digest(other)
+    assert fingerprinter.digest(one) == fingerprinter.digest(other)
 
 
 def test_keys_that_only_one_request_offers_are_not_alike() -> None:
     set_both = '{ name = "set", args = { key = ["k1", "k2"], value = ["x"] } }'
     scenario = mine(f'requests = [{set_both}, {{ name = "get", args = {{ key = ["k1"] }} }}]')
-    assert Likeness(draw(scenario, 0, PLAIN), scenario.explore or Alphabet(())).like == {
+    assert Fingerprinter(draw(scenario, 0, PLAIN), scenario.explore or ActionSet(())).like == {
         "k1": 0, "k2": 1, b"x": 2
     }  # fmt: skip
 
 
 def test_two_agents_that_could_be_exchanged_are_alike() -> None:
-    likeness, one = after("explore_sessions", Letter("request", "a", 0))
-    _, other = after("explore_sessions", Letter("request", "b", 0))
-    assert likeness.digest(one) == likeness.digest(other)
+    fingerprinter, one = after("explore_sessions", Action("request", "a", 0))
+    _, other = after("explore_sessions", Action("request", "b", 0))
+    assert fingerprinter.digest(one) == fingerprinter.digest(other)
 
 
 @pytest.mark.parametrize(
