@@ -97,7 +97,7 @@ def do_trace(question: Plain) -> Plain:
 
 
 def do_verify(question: Plain) -> Plain:
-    """A seed of a scenario, or the run in a seed file, as digests; its records go to the file `out`, if any."""
+    """A seed of a scenario, or the run in a seed file, as digests; with `out`, its records in a file."""
     config, items = run_named(question["name"], int(question["seed"]))
     verdict, trace = run_once(config, items, keep_trace=bool(question["out"]))
     if question["out"]:
