@@ -15,10 +15,9 @@ from umi_sim.explain import difference
 from umi_sim.kernel.report import laid_out
 from umi_sim.record import trace
 from umi_sim.record.trace_fields import NAMES
-from umi_sim.scenario import files as scenario
-from umi_sim.scenario.files import Scenario
 from umi_sim.sweep import gate
 from umi_sim.sweep.gate import Way
+from umi_sim.sweep.plan import parsed
 from umi_sim.sweep.totals import TOTALS, Apart, Lost, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
 
@@ -55,7 +54,7 @@ def lived(task: Mapping[str, Any], seed: int) -> Totals:
             if broken[0] != "time":
                 break
     if broken:
-        return of_limit(name, file_of(task), seed, *broken)
+        return of_limit(name, parsed(name, task["text"], task["folder"]), seed, *broken)
     return Totals(lost={(name, seed): Lost(name, seed, why)})
 
 
@@ -126,9 +125,3 @@ def where_apart(question: Plain, way: Way) -> Iterator[str]:
     fresh, other = ({"do": "trace", **question, "way": each} for each in ("fresh", way))
     found = apart((kind, fresh), ("gate", other), names)
     yield from laid_out(difference.report(found)) if found else (EQUAL_AGAIN,)
-
-
-def file_of(task: Mapping[str, Any]) -> Scenario:
-    known = scenario.shipped().get(task["scenario"])
-    folder = known.parent if known else Path(task["folder"])
-    return scenario.parse(task["text"], task["scenario"], folder)
