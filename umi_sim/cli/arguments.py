@@ -6,7 +6,7 @@ Law 2. A file is read only if it is one: a pipe would be waited for, and a devic
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,19 +70,13 @@ def config_named(context: click.Context, text: str) -> "RunConfig":
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a command; the file at its beginning is one of them, whatever blanks are in its path."""
-    path = next((text[:end] for end in ends_of_words(text) if is_file(text[:end])), "")
+    """The words of a command; a file with a seed is one of them, whatever blanks are in its path."""
+    if is_file(text.rpartition(":")[0]):
+        return [text]
     try:
-        words = shlex.split(text[len(path) :])
+        return shlex.split(text)
     except ValueError as error:
         refuse(f"{text}: {error}")
-    is_joined = path and words and text[len(path)] == ":"
-    return [path + words[0], *words[1:]] if is_joined else [*([path] if path else []), *words]
-
-
-def ends_of_words(text: str) -> Iterator[int]:
-    """Where a path may end: the longest comes first."""
-    return (end for end in range(len(text), 0, -1) if text[end : end + 1] in ("", " ", ":"))
 
 
 # Files to read.

@@ -31,33 +31,20 @@ def checked(path: Path) -> str:
 
     if not path.exists():
         refuse(f"{path}: no such file")
-    if path.suffix not in CHECKS:
-        refuse(f"{path}: expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)")
     try:
-        return CHECKS[path.suffix](path)
+        match path.suffix:
+            case ".toml":
+                found = scenario.load(path)
+                return f"scenario {found.id}, version {found.version}"
+            case ".json":
+                seed = readable(str(path))
+                return f"seed file of {seed.config.scenario} seed {seed.config.seed}, {len(seed.items)} items"
+            case ".jsonl":
+                return f"transcript of {plural(len(transcript.load(path)), 'turn')}"
+            case _:
+                refuse(f"{path}: expected a scenario (.toml), a seed file (.json) or a transcript (.jsonl)")
     except (scenario.BadScenario, transcript.BadTranscript) as error:
         refuse(error)
-
-
-def check_scenario(path: Path) -> str:
-    from umi_sim.scenario import files as scenario
-
-    found = scenario.load(path)
-    return f"scenario {found.id}, version {found.version}"
-
-
-def check_seed_file(path: Path) -> str:
-    seed = readable(str(path))
-    return f"seed file of {seed.config.scenario} seed {seed.config.seed}, {len(seed.items)} items"
-
-
-def check_transcript(path: Path) -> str:
-    from umi_sim.formats import transcripts as transcript
-
-    return f"transcript of {plural(len(transcript.load(path)), 'turn')}"
-
-
-CHECKS: Final = {".toml": check_scenario, ".json": check_seed_file, ".jsonl": check_transcript}
 
 
 @click.command()

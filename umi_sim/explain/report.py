@@ -156,26 +156,20 @@ SHARES: Final = {
 def unusual(config: RunConfig) -> list[str]:
     """What the seed decided otherwise than a plain run has it."""
     shares = [(name, getattr(config, name)) for name in SHARES]
-    return [
-        *(f"{name} {str(value).lower()}" for name, value in config.memory.items()),
-        *(
-            (f"{config.in_flight_max} requests in flight",)
-            if config.in_flight_max != PLAIN.in_flight_max
-            else ()
-        ),
-        *((f"start at {config.start_ms} ms",) if config.start_ms != PLAIN.start_ms else ()),
-        *(f"{n}/{d} {SHARES[name]}" for name, (n, d) in shares if differ((n, d), getattr(PLAIN, name))),
-        *(
-            f"clock of {agent.name} off by {duration(agent.skew_ms)}"
-            for agent in config.agents
-            if agent.skew_ms
-        ),
-        *((f"storage may lose {plural(config.loss_max, 'key')} for good",) if config.loss_max else ()),
-        *((f"storage holds {config.capacity_bytes} bytes",) if config.capacity_bytes else ()),
-        *((f"new workflow revisions every {config.revise_every} requests",) if config.revise_every else ()),
-        *(f"not judged: {name}" for name in config.off),
-        *((f"planted bug {config.planted}",) if config.planted else ()),
-    ]
+    skewed = [agent for agent in config.agents if agent.skew_ms]
+    told = {
+        f"{config.in_flight_max} requests in flight": config.in_flight_max != PLAIN.in_flight_max,
+        f"start at {config.start_ms} ms": config.start_ms != PLAIN.start_ms,
+        **{f"{n}/{d} {SHARES[name]}": differ((n, d), getattr(PLAIN, name)) for name, (n, d) in shares},
+        **{f"clock of {agent.name} off by {duration(agent.skew_ms)}": True for agent in skewed},
+        f"storage may lose {plural(config.loss_max, 'key')} for good": config.loss_max,
+        f"storage holds {config.capacity_bytes} bytes": config.capacity_bytes,
+        f"new workflow revisions every {config.revise_every} requests": config.revise_every,
+        **{f"not judged: {name}": True for name in config.off},
+        f"planted bug {config.planted}": config.planted,
+    }
+    options = [f"{name} {str(value).lower()}" for name, value in config.memory.items()]
+    return options + [text for text, is_odd in told.items() if is_odd]
 
 
 def differ(one: Ratio, other: Ratio) -> bool:

@@ -156,7 +156,6 @@ class Inquiry(Owner):
 
     seed: SeedFile
     found: Found
-    run_count: int = 0
     step_count: int = 0
 
     def live(self, candidate: Candidate, step_max: int) -> tuple[Verdict, Trace]:
@@ -165,7 +164,6 @@ class Inquiry(Owner):
         return verdict, records
 
     def count(self, verdict: Verdict) -> None:
-        self.run_count += 1
         self.step_count += verdict.steps
 
     def fails_so(self, verdict: Verdict) -> bool:

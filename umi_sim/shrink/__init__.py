@@ -93,7 +93,7 @@ def to_fixpoint(search: Search) -> dict[str, str]:
     before, without = None, None
     while before is not search.best or without is None:
         before = search.best
-        for _, reduce in PASSES:
+        for reduce in PASSES:
             reduce(search)
         if before is not search.best or without is None:
             without = needed(search)

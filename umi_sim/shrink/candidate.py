@@ -21,7 +21,6 @@ from umi_sim.seedfile.fields import CONFIG_FIELDS, PLAIN
 from umi_sim.seedfile.files import config_to_json
 
 T = TypeVar("T")
-Timed = Op | ClockMove
 
 OPTIONS: Final = tuple(name for name in CONFIG_FIELDS if name not in ("agents", "memory", "planted"))
 

@@ -8,23 +8,23 @@ from umi_sim.shrink.search import Search
 
 Pass = Callable[[Search], None]
 
-PASSES: Final[tuple[tuple[str, Pass], ...]] = (
-    ("cut: after the failure", removal.after_the_failure),
-    ("cut: all but the last few operations", removal.all_but_the_last),
-    ("cut: all faults, deviations, clock moves", removal.whole_kinds_of_items),
-    ("cut: kinds of faults", removal.kinds_of_faults),
-    ("cut: agents and users", removal.agents),
-    ("one by one: operations, with their faults", removal.operations),
-    ("cut: the operation that failed", removal.the_failing_item),
-    ("one by one: faults", removal.faults),
-    ("one by one: deviations", removal.deviations),
-    ("one by one: clock moves", removal.clock_moves),
-    ("tidy: options, all at once", tidying.all_options),  # early, for a plain run is a quick one
-    ("simpler: times", simplification.gaps),
-    ("simpler: equal arguments", simplification.equal_arguments),
-    ("simpler: arguments", simplification.arguments),
-    ("simpler: arguments of faults", simplification.fault_arguments),
-    ("tidy: options", tidying.options),
-    ("tidy: order", tidying.order),
-    ("one by one: pairs", removal.pairs),
+PASSES: Final[tuple[Pass, ...]] = (
+    removal.after_the_failure,
+    removal.all_but_the_last,
+    removal.whole_kinds_of_items,
+    removal.kinds_of_faults,
+    removal.agents,
+    removal.operations,
+    removal.the_failing_item,
+    removal.faults,
+    removal.deviations,
+    removal.clock_moves,
+    tidying.all_options,  # early, for a plain run is a quick one
+    simplification.gaps,
+    simplification.equal_arguments,
+    simplification.arguments,
+    simplification.fault_arguments,
+    tidying.options,
+    tidying.order,
+    removal.pairs,
 )

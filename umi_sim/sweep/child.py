@@ -11,7 +11,6 @@ import resource
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +26,7 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile import item_json
 from umi_sim.shrink import NothingToShrink, shrink
 from umi_sim.sweep import gate
+from umi_sim.sweep.plan import parsed
 from umi_sim.sweep.totals import TOTALS, of_verdict
 from umi_sim.sweep.verify import is_seed_file
 
@@ -97,7 +97,7 @@ def do_trace(question: Plain) -> Plain:
 
 
 def do_verify(question: Plain) -> Plain:
-    """A seed of a scenario, or the run in a seed file, as digests; its records go to the file `out`."""
+    """A seed of a scenario, or the run in a seed file, as digests; with `out`, its records in a file."""
     config, items = run_named(question["name"], int(question["seed"]))
     verdict, trace = run_once(config, items, keep_trace=bool(question["out"]))
     if question["out"]:
@@ -130,13 +130,6 @@ def config_of(question: Plain) -> RunConfig:
 
 def file_of(question: Plain) -> Scenario:
     return parsed(question["scenario"], question["text"], question["folder"])
-
-
-@cache
-def parsed(name: str, text: str, folder: str) -> Scenario:
-    """The scenario; what ships with umi_sim finds its data here, wherever the task was made."""
-    known = scenario.shipped().get(name)
-    return scenario.parse(text, name, known.parent if known else Path(folder))
 
 
 ANSWERS: Final[dict[str, Callable[[Plain], Plain]]] = {

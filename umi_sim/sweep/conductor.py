@@ -150,10 +150,8 @@ class Conductor(Owner):
         """A task has ended, or whoever had it."""
         error = CancelledError() if future.cancelled() else future.exception()
         if error is None:
-            answer = future.result()
-            seeds = flight.task.seeds[: answer["count"]]
-            chunk = attrs.evolve(chunk_of(flight.task, TOTALS.read(answer["totals"])), seeds=seeds)
-            if seeds == flight.task.seeds:
+            chunk = chunk_in(future, flight.task)
+            if chunk.seeds == flight.task.seeds:
                 self.write(chunk)  # first, so that a file of a failure is never older than its chunk
             self.gather(flight.number, chunk)
             return
@@ -168,11 +166,11 @@ class Conductor(Owner):
         """What unfinished chunks had found by the time that their processes were ended."""
         for future, flight in sorted(self.flights.items(), key=lambda pair: pair[1].number):
             if future.done() and not future.cancelled() and future.exception() is None:
-                answer, name = future.result(), flight.task.scenario
-                totals, seeds = TOTALS.read(answer["totals"]), flight.task.seeds[: answer["count"]]
-                whole = [seed for seed in seeds if (name, seed) not in totals.lost]
-                totals.lost.clear()
-                self.gather(flight.number, attrs.evolve(chunk_of(flight.task, totals), seeds=tuple(whole)))
+                chunk = chunk_in(future, flight.task)
+                gone = [seed for _, seed in chunk.totals.lost]
+                chunk.totals.lost.clear()
+                whole = tuple(seed for seed in chunk.seeds if seed not in gone)
+                self.gather(flight.number, attrs.evolve(chunk, seeds=whole))
 
     def write(self, chunk: Chunk) -> None:
         """Keep it for another sweep; one that cannot be kept has counted all the same."""
@@ -202,6 +200,13 @@ class Conductor(Owner):
         if self.executor is not None:
             self.executor.shutdown(wait=True, cancel_futures=True)
         worker_process.CREW.is_open = True
+
+
+def chunk_in(future: "Future[dict[str, Any]]", task: Task) -> Chunk:
+    """What came back of a task: of as many of its seeds as were run."""
+    answer = future.result()
+    chunk = chunk_of(task, TOTALS.read(answer["totals"]))
+    return attrs.evolve(chunk, seeds=task.seeds[: answer["count"]])
 
 
 def lost(task: Task, error: BaseException) -> Totals:

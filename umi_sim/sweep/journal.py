@@ -218,32 +218,19 @@ class Journal(Owner):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other sweeps from writing to it meanwhile. Raises BadLedger if one does."""
+        """Keep other sweeps from writing to it; a torn last line goes. Raises BadLedger if one writes now."""
         with self.path.open("ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 told = "another sweep is writing to it: wait until it has ended, or name a file of its own"
                 raise BadLedger(f"{shown(self.path)}: {told}") from None
+            file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
             yield
 
     def append(self, chunk: Chunk) -> None:
         """Add a chunk; it is on disk when this returns."""
-        with self.path.open("ab+") as file:
-            file.truncate(whole_bytes(file))
+        with self.path.open("ab") as file:
             file.write(f"{line_of(chunk)}\n".encode())
             file.flush()
             os.fsync(file.fileno())
-
-
-def whole_bytes(file: BinaryIO) -> int:
-    """How many bytes of the file are whole lines."""
-    at = file.seek(0, os.SEEK_END)
-    while at > 0:
-        start = max(0, at - 65_536)
-        file.seek(start)
-        block = file.read(at - start)
-        if b"\n" in block:
-            return start + block.rindex(b"\n") + 1
-        at = start
-    return 0

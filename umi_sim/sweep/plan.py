@@ -6,6 +6,7 @@ Law 2. A chunk is named by what it depends on: code, scenario and seeds. Equal n
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from hashlib import blake2b
 from itertools import chain, count, islice, zip_longest
 from pathlib import Path
@@ -131,6 +132,13 @@ def source_of(name: str) -> Source:
     text = path.read_bytes().decode(errors="surrogateescape")
     spoken = Path(file.transcript).read_bytes() if file.transcript else b""
     return Source(name, text, str(path.parent.resolve()), digest_of(text, spoken.hex()), file)
+
+
+@cache
+def parsed(name: str, text: str, folder: str) -> Scenario:
+    """The scenario of a task; what ships with umi_sim finds its data here, wherever the task was made."""
+    known = scenario.shipped().get(name)
+    return scenario.parse(text, name, known.parent if known else Path(folder))
 
 
 def digest_of(*parts: str) -> str:

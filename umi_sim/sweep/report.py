@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+import attrs
+
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, whole
 from umi_sim.kernel.wording import counted, cut, plural
@@ -15,7 +17,7 @@ from umi_sim.runs.corpus import Kept
 from umi_sim.scenario.files import Scenario
 from umi_sim.scenario.floors import Missed
 from umi_sim.sweep import reached
-from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Outcome, Swept, Totals
+from umi_sim.sweep.totals import COUNTS, FOUND_COUNT_MAX, Apart, Found, Lost, Outcome, Swept, Totals
 
 LOST_SHOWN: Final = 5
 MESSAGE_CHARS_MAX: Final = 240
@@ -219,7 +221,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
             for kind in kinds_of(outcome.files.values())
         ],
         "never_reached": dict(reached.never(totals.marks, totals.rules)),
-        "missed": [{"scenario": each.scenario, "what": each.what} for each in outcome.missed],
+        "missed": [attrs.asdict(each) for each in outcome.missed],
         "canary": "seen",
         "earlier": [
             {"file": each.path.as_posix(), "class": class_of(each)} for each in outcome.kept
@@ -227,17 +229,13 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         "gate": {
             "checked": totals.gated,
             "apart": [
-                {"scenario": each.scenario, "seed": str(each.seed), "rule": each.rule,
-                 "lines": list(each.lines), "repeat": repeat_apart(each)}
-                for each in (totals.apart[key] for key in sorted(totals.apart))
+                {**with_seed(totals.apart[key]), "repeat": repeat_apart(totals.apart[key])}
+                for key in sorted(totals.apart)
             ],
         },
         "followed": totals.followed,
         "undecided": totals.undecided,
-        "lost": [
-            {"scenario": each.scenario, "seed": str(each.seed), "why": each.why}
-            for each in (totals.lost[key] for key in sorted(totals.lost))
-        ],
+        "lost": [with_seed(totals.lost[key]) for key in sorted(totals.lost)],
         "doubts": totals.doubts(),
         "sizes": {name: list(totals.sizes[name]) for name in sorted(totals.sizes)},
         "failures": [
@@ -250,6 +248,11 @@ def as_json(outcome: Outcome) -> dict[str, object]:
         ],
         "different": len(totals.found),
     }  # fmt: skip
+
+
+def with_seed(record: Apart | Lost) -> dict[str, object]:
+    """Its fields; a seed is a text, since readers of JSON may round large numbers."""
+    return {**attrs.asdict(record), "seed": str(record.seed)}
 
 
 def swept_as_json(swept: Swept) -> dict[str, object]:

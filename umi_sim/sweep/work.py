@@ -14,10 +14,10 @@ from typing import Any, Final
 from umi_sim.explain import difference
 from umi_sim.kernel.report import laid_out
 from umi_sim.record import trace
-from umi_sim.scenario import files as scenario
-from umi_sim.scenario.files import Scenario
+from umi_sim.record.trace_fields import NAMES
 from umi_sim.sweep import gate
 from umi_sim.sweep.gate import Way
+from umi_sim.sweep.plan import parsed
 from umi_sim.sweep.totals import TOTALS, Apart, Lost, Totals, of_limit
 from umi_sim.sweep.worker_process import CREW, Died, Kind, OutOfLimit
 
@@ -54,7 +54,7 @@ def lived(task: Mapping[str, Any], seed: int) -> Totals:
             if broken[0] != "time":
                 break
     if broken:
-        return of_limit(name, file_of(task), seed, *broken)
+        return of_limit(name, parsed(name, task["text"], task["folder"]), seed, *broken)
     return Totals(lost={(name, seed): Lost(name, seed, why)})
 
 
@@ -107,20 +107,21 @@ def ways_apart(question: Plain, expected: str) -> Iterator[Way]:
     yield from (way for way in gate.WAYS if traces[way] != expected)
 
 
+def apart(
+    first: tuple[Kind, Plain], second: tuple[Kind, Plain], names: tuple[str, str] = NAMES
+) -> difference.Apart | None:
+    """The first difference between two runs, each of which a worker lives again and writes to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, name) for name in ("first.trace", "second.trace")]
+        for (kind, question), path in zip((first, second), paths, strict=True):
+            asked(kind, {**question, "out": str(path)})
+        return difference.apart(trace.read(paths[0]), trace.read(paths[1]), names)
+
+
 def where_apart(question: Plain, way: Way) -> Iterator[str]:
     """The first difference, found by running both ways again."""
-    kinds: tuple[Kind, Kind] = ("plain" if way == "fresh" else "gate", "gate")
-    ways: tuple[Way, Way] = ("fresh", way)
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [str(Path(folder, name)) for name in ("first.trace", "second.trace")]
-        for kind, each, path in zip(kinds, ways, paths, strict=True):
-            asked(kind, {"do": "trace", "way": each, "out": path, **question})
-        first, second = (trace.read(Path(path)) for path in paths)
-        found = difference.apart(first, second, ("seed", way) if way != "fresh" else ("here", "elsewhere"))
-        yield from laid_out(difference.report(found)) if found else (EQUAL_AGAIN,)
-
-
-def file_of(task: Mapping[str, Any]) -> Scenario:
-    known = scenario.shipped().get(task["scenario"])
-    folder = known.parent if known else Path(task["folder"])
-    return scenario.parse(task["text"], task["scenario"], folder)
+    kind: Kind = "plain" if way == "fresh" else "gate"
+    names = ("seed", way) if way != "fresh" else ("here", "elsewhere")
+    fresh, other = ({"do": "trace", **question, "way": each} for each in ("fresh", way))
+    found = apart((kind, fresh), ("gate", other), names)
+    yield from laid_out(difference.report(found)) if found else (EQUAL_AGAIN,)

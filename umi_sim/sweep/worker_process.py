@@ -7,13 +7,13 @@ Law 2. Children of the gate differ from others in all that must not matter.
 import atexit
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from threading import Event, Timer
 from typing import Any, Final, Literal
 
 import attrs
@@ -89,20 +89,12 @@ class Worker(Owner):
         process = self.process
         assert process is not None
         assert process.stdout is not None
-        late = Event()
-
-        def give_up() -> None:
-            late.set()
-            process.kill()
-
-        timer = Timer(wall_ms_max / 1000, give_up)
-        timer.daemon = True
-        timer.start()
-        line = process.stdout.readline()
-        timer.cancel()
-        if late.is_set():
+        pipe = select.poll()
+        pipe.register(process.stdout, select.POLLIN)
+        if not pipe.poll(wall_ms_max):
             self.end()
             raise OutOfLimit("time", f"no answer after {wall_ms_max // 1000} s")
+        line = process.stdout.readline()
         if not line.endswith(b"\n"):
             raise self.died()
         answer: Plain = json.loads(line)

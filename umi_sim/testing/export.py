@@ -18,7 +18,7 @@ from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
-from umi_core.messages.answers import Answer, Value
+from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import (
     Blocks,
@@ -44,7 +44,6 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import begun, outcome_of
 from umi_sim.seedfile.files import SeedFile
-from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
@@ -54,6 +53,9 @@ PROBES: Final[tuple[Request, ...]] = (
     Render("probe"), Render("probe", "markdown"), Blocks("probe"), CoreBytes("probe"), Len("probe"),
     Bytes("probe"), LastRoutingDecisions("probe"),
 )  # fmt: skip
+
+
+JUDGING: Final = ("issued", "woken", "answered", "replied", "stepped", "crashed", "life_over", "check")
 
 
 class CannotShow(ValueError):
@@ -122,8 +124,8 @@ class Listener(Inspector):
         self._current: dict[str, Life] = {}
         self._place = 0
         self._judging = partial(suppress, Broken) if is_deaf else nullcontext
-        self.issued = self._heard(self.issued)
-        self.woken = self._heard(self.woken)
+        for name in JUDGING:
+            setattr(self, name, self._heard(getattr(self, name)))
 
     def _heard(self, judge: Callable[P, object]) -> Callable[P, Any]:
         def judged(*args: P.args, **named: P.kwargs) -> object:
@@ -146,34 +148,16 @@ class Listener(Inspector):
         self._place += 1
         super().stepping(agent, machine, value, reading_ms)
 
-    def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
-        with self._judging():
-            super().answered(call, answer, reading_ms)
-
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         self.is_judging = True
-        with self._judging():
-            super().replied(agent, op_id, reply, reading_ms)
+        super().replied(agent, op_id, reply, reading_ms)
         self.is_judging = False
 
     def stepped(
         self, agent: str, machine: Machine, storage: SimStorage, value: Value, effects: Sequence[Effect]
     ) -> None:
         self._current[agent].effects.append(tuple(effects))
-        with self._judging():
-            super().stepped(agent, machine, storage, value, effects)
-
-    def crashed(self, agent: str) -> None:
-        with self._judging():
-            super().crashed(agent)
-
-    def life_over(self, agent: str) -> None:
-        with self._judging():
-            super().life_over(agent)
-
-    def check(self, machine: Machine, storage: SimStorage) -> None:
-        with self._judging():
-            super().check(machine, storage)
+        super().stepped(agent, machine, storage, value, effects)
 
 
 # What the memories of a run were told, and what they should have done.

@@ -22,7 +22,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from umi_core.declared import Incomplete
 from umi_core.invariants.broken import Broken
-from umi_core.messages.effects import Done, Reply
+from umi_core.messages.effects import Done
 from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
@@ -31,7 +31,6 @@ from umi_sim.faults.agent import Down
 from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
-from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.report import laid_out
 from umi_sim.mutants import planted
 from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
@@ -45,6 +44,7 @@ from umi_sim.runs.runner import Known, run, run_of, verdict_of
 from umi_sim.scenario.files import draw, find
 from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
+from umi_sim.shrink.references import Listener
 from umi_sim.target.umi import UmiTarget
 from umi_sim.workload import pools
 from umi_sim.workload.users import ids_of_cast
@@ -112,18 +112,6 @@ class Manual:
         return 0
 
 
-class Listener(Inspector):
-    """An inspector that remembers the replies, for the bundles."""
-
-    def __init__(self, config: RunConfig) -> None:
-        super().__init__(config)
-        self.replies: dict[str, Reply] = {}
-
-    def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
-        self.replies[op_id] = reply
-        super().replied(agent, op_id, reply, reading_ms)
-
-
 class MemoryMachine(RuleBasedStateMachine):
     """One agent's life, told by rules. Subclasses are made by `machine`."""
 
@@ -134,7 +122,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.source = Manual()
-        self.inspector = Listener(self.config)
+        self.inspector = Listener(self.config, {})
         self.planting = planted(self.config.planted, BUILT_IN)
         registry = self.planting.__enter__()
         target = UmiTarget(self.config, registry)
@@ -189,7 +177,7 @@ class MemoryMachine(RuleBasedStateMachine):
         op = Op(self.source.next_id("o"), max(at_ms, self.world.now_ms), self.agent, name, args)
         self.source.push(op)
         self.settle()
-        reply = self.inspector.replies.get(op.id)
+        reply = self.inspector.told.get(op.id)
         return reply.outcome.value if reply and isinstance(reply.outcome, Done) else None
 
     def land_at(self, which: int, by_ms: int) -> None:
