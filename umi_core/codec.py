@@ -62,9 +62,8 @@ def register(cls: type, tag: int) -> None:
             f"{cls.__name__} has the tag {tag} of {DECODERS[tag].__name__}: give it one of its own"
         )
     DECODERS[tag] = cls
-    if cls not in ENCODERS:
-        fields = [field.name for field in attrs.fields(cls) if field.init and field.eq]
-        ENCODERS[cls] = fields_encoder(fields, tag)
+    fields = [field.name for field in attrs.fields(cls) if field.init and field.eq]
+    ENCODERS[cls] = fields_encoder(fields, tag)
 
 
 def fields_encoder(names: Sequence[str], tag: int) -> Encoder:

@@ -53,5 +53,5 @@ def complete(part: str, wanted: Iterable[type], parts: Mapping[type, Part], file
             raise Incomplete(f"{cls.__name__} has no {part}: add one in {file}")
     for cls in parts:
         if cls not in wanted:
-            raise Incomplete(f"{cls.__name__} has a {part} in {file} and is not declared: take it out")
+            raise Incomplete(f"{cls.__name__} is not declared, and {file} has its {part}: take it out")
     return parts

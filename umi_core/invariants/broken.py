@@ -4,7 +4,8 @@ Every check of this package and of umi_sim ends in a `demand`. A check that find
 before it, so a rule that is counted had something to judge.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -12,7 +13,7 @@ from umi_core.invariants.rules import Rule
 
 SHOWN_CHARS_MAX: Final = 200
 
-OBSERVERS: Final[list[Callable[[str], None]]] = []  # told of each rule that is judged
+COUNTS: Final[list[Counter[str]]] = []  # how often each rule was judged, for whoever wants to know
 
 
 class Broken(Exception):
@@ -26,17 +27,17 @@ class Broken(Exception):
 
 def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
     """Raises Broken unless it holds; the texts of expected and got are made only then."""
-    for judged in OBSERVERS:
-        judged(rule.name)
+    for counts in COUNTS:
+        counts[rule.name] += 1
     if not holds:
         raise Broken(rule, message, expected, got)
 
 
 @contextmanager
-def observed(judged: Callable[[str], None]) -> Iterator[None]:
-    """Until the block ends, `judged` is told of every rule that is judged."""
-    OBSERVERS.append(judged)
+def counted(counts: Counter[str]) -> Iterator[None]:
+    """Until the block ends, every rule that is judged is counted here, by its name."""
+    COUNTS.append(counts)
     try:
         yield
     finally:
-        OBSERVERS.remove(judged)
+        COUNTS[:] = [each for each in COUNTS if each is not counts]

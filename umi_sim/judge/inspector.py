@@ -58,10 +58,6 @@ class Inspector:
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
-    def judged(self, rule: str) -> None:
-        """A rule had something to judge."""
-        self.coverage[rule] += 1
-
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         self.oracle.read_clock(call.agent, reading_ms)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):

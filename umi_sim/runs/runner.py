@@ -16,7 +16,7 @@ import attrs
 
 from umi_core.data import Owner
 from umi_core.engine.registry import Registry
-from umi_core.invariants.broken import Broken, demand, observed
+from umi_core.invariants.broken import Broken, counted, demand
 from umi_core.limits import RECALL_LIMIT_MAX
 from umi_core.messages.effects import Done, Outcome, Reply
 from umi_core.messages.results import Rebalanced
@@ -348,7 +348,7 @@ def begun(
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
-    with tables(config.planted) as registry, observed(inspector.judged):
+    with tables(config.planted) as registry, counted(inspector.coverage):
         target = target_of(config, registry)
         live = run_of(config, items, inspector, target=target, keep_story=keep_story)
         if keep_trace:

@@ -1,10 +1,12 @@
 """Goal: the conditions of a query mean the same to the memory as to storage."""
 
+from typing import Any
+
 import attrs
 import pytest
 
 from tests.worlds import conditions
-from umi_core.conditions import Where, admits
+from umi_core.conditions import Condition, Where, admits
 from umi_core.rows import Body, Entity, Relation, Tombstone, Version
 
 ANN = Entity("e1", "person", "Ann", "likes tea", 1, 0, 0, "human", 5, 10)
@@ -39,3 +41,31 @@ LINK = Relation("r1", "extend", ("e1", 1), ("e2", 2), 0, "", "table", 5)
 )
 def test_a_row_is_admitted_iff_it_holds_every_condition(where: Where, body: Body, expected: bool) -> None:
     assert admits(where, body) == expected
+
+
+ALICE = attrs.evolve(ANN, metadata=(("team", "red"),), contradicts=("e2@1",))
+
+
+@pytest.mark.parametrize(
+    ("field", "operator", "value", "expected"),
+    [
+        ("version", "eq", 1, True), ("version", "eq", True, False), ("source", "eq", None, True),
+        ("version", "ne", 1, False), ("version", "ne", "1", True), ("type", "in", ("note", "person"), True),
+        ("type", "in", "person", False), ("type", "not_in", ("note",), True),
+        ("type", "not_in", "note", False),
+        ("created_ms", "lt", 5, False), ("created_ms", "lt", 6, True), ("created_ms", "lte", 5, True),
+        ("created_ms", "gt", 5, False), ("created_ms", "gte", 5, True), ("created_ms", "gte", "5", False),
+        ("name", "lt", 5, False), ("contradicts", "contains", "e2@1", True),
+        ("contradicts", "contains", "e2", False),
+        ("name", "contains", "A", False), ("metadata", "has_key", "team", True),
+        ("metadata", "has_key", "red", False),
+        ("colour", "ne", "red", False), ("name", "like", "A", False), ("own_id", "ne", 1, False),
+    ],
+)  # fmt: skip
+def test_operators_compare_like_with_like(field: str, operator: str, value: Any, expected: bool) -> None:
+    """H9.4 to H9.8; a field or an operator that there is not holds for nobody."""
+    assert admits((Condition(field, operator, value),), ALICE) is expected
+
+
+def test_what_is_no_row_of_ours_holds_no_condition() -> None:
+    assert not admits((Condition("type", "eq", "person"),), {"type": "person"})

@@ -140,7 +140,8 @@ class Oracle:
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         model = self.agents[agent]
         request = model.requests.pop(op_id)
-        is_sure = not self.surroundings.atlas.has_struck(op_id)
+        atlas = self.surroundings.atlas
+        is_sure = not atlas.losses or not atlas.has_struck(op_id)
         ending = Ending(op_id, request, reply.outcome, model.seen_ms, reading_ms, is_sure)
         for at in REPLIED[type(request)]:
             model.models[at].replied(ending)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from umi_core.invariants.broken import OBSERVERS
+from umi_core.invariants.broken import COUNTS
 from umi_core.language import evolution, extraction, replies, rewriting, routing
 from umi_sim.record.rules import RULES
 from umi_sim.runs.runner import run_once
@@ -62,5 +62,5 @@ def test_a_run_counts_what_it_judged_and_leaves_nobody_watching() -> None:
     verdict, _ = run_once(draw(find("working"), 0))
     assert verdict.rules["reference-agrees"] > 0
     assert set(verdict.rules) <= set(rules({}).counts)
-    assert OBSERVERS == []
+    assert COUNTS == []
     assert run_once(draw(find("working"), 0))[0].rules == verdict.rules
