@@ -358,7 +358,7 @@ def bad_fields(value: object, checks: Checks) -> Error | None:
 
 OpLabel = Annotated[int | str, Domain("op_id", bad_op_id)]
 Key = Annotated[str, Domain("key", bad_key)]
-StoredKey = Annotated[str, Domain("key", bad_stored_key)]
+StoredKey = Annotated[str, Domain("stored_key", bad_stored_key)]
 Value = Annotated[bytes, Domain("value", bad_value)]
 Ttl = Annotated[int, Domain("ttl", bad_ttl)]
 Delta = Annotated[int, Domain("delta", bad_delta)]

@@ -17,6 +17,7 @@ Requests = Sequence[tuple[str, Args]]
 
 HIDING: Final = (
     "key",
+    "stored_key",
     "value",
     "ttl",
     "delta",

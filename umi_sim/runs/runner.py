@@ -379,16 +379,21 @@ def run_of(
 ) -> Run:
     """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own.
 
-    `target`: what is tested, not Umi's own memory as it comes.
+    `target`: what is tested, not Umi's own memory as it comes. Raises ValueError if it does not serve what the
+    configuration asks for.
     """
-    known = Known(inspector)
+    known, target = Known(inspector), target or UmiTarget(config)
+    if unserved := [name for name in config.weights if name not in target.requests]:
+        served = ", ".join(target.requests)
+        asked = ", ".join(unserved)
+        raise ValueError(f"weights ask for {asked}, and the target serves {served} alone")
     if items is None:
         from umi_sim.world.generator import Generator  # a replay needs none of its tables
 
         source: Source = Generator(config, known)
     else:
         source = items(known) if callable(items) else Replay(items)
-    world = known.world = World(config, source, inspector, target or UmiTarget(config), keep_story)
+    world = known.world = World(config, source, inspector, target, keep_story)
     inspector.oracle.meet(lambda: world.now_ms, world.services)
     return Run(config, world, source, inspector)
 

@@ -13,9 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Asked, Commit, Effect
-from umi_core.messages.requests import Request
 from umi_core.values import Scope
-from umi_sim.record.items import Args
 from umi_sim.services.calls import Services
 
 
@@ -85,8 +83,6 @@ class Target(Protocol):
     @property
     def requests(self) -> Collection[str]:
         """The names of the requests that it serves."""
-
-    def request(self, name: str, op_id: str, args: Args) -> Request: ...
 
     def services(self) -> Services:
         """The simulated services that its effects are answered by."""

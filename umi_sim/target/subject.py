@@ -21,9 +21,8 @@ import attrs
 from umi_core.data import Owner
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Asked, Effect, Outcome, Reply
-from umi_core.messages.requests import REQUESTS, Request
+from umi_core.messages.requests import Request
 from umi_core.values import Scope
-from umi_sim.record.items import Args
 from umi_sim.services.calls import Services
 from umi_sim.target.machine import Machine, Origin, Stored
 
@@ -82,9 +81,6 @@ class SubjectTarget:
 
     make: Callable[[], Subject]
     requests: Collection[str]
-
-    def request(self, name: str, op_id: str, args: Args) -> Request:
-        return REQUESTS[name](op_id, **args)
 
     def services(self) -> Services:
         return Services({})

@@ -7,12 +7,11 @@ from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.memory import Memory
 from umi_core.messages.effects import Asked, Commit
-from umi_core.messages.requests import REQUESTS, Request
+from umi_core.messages.requests import REQUESTS
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.record.items import Args
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 from umi_sim.target.machine import Machine, Origin, Stored
@@ -73,9 +72,6 @@ class UmiTarget:
         self.registry = registry
         self._revisions = Revisions(config.revise_every)
         self._entry_count_max: dict[str, int] = {}  # of core, by agent, where it is not as configured
-
-    def request(self, name: str, op_id: str, args: Args) -> Request:
-        return REQUESTS[name](op_id, **args)
 
     def services(self) -> Services:
         config = self.config

@@ -376,7 +376,7 @@ SMALL_KEYS: Final[pools.Pool] = {name: group for name, group in pools.HOSTILE_KE
 PPM: Final = mostly(st.sampled_from((0, 500_000, 950_000)), pools.HOSTILE_PPM)
 
 STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
-    "key": mostly(KEYS, SMALL_KEYS),
+    **dict.fromkeys(("key", "stored_key"), mostly(KEYS, SMALL_KEYS)),
     "value": mostly(st.sampled_from(pools.VALUES), {"number": pools.HOSTILE_VALUES["number"]}),
     "ttl": mostly(st.sampled_from(pools.TTLS_MS), pools.HOSTILE_TTLS),
     "delta": mostly(st.sampled_from(pools.DELTAS), pools.HOSTILE_DELTAS),

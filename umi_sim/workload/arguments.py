@@ -48,7 +48,7 @@ class Habit(Data):
 
 
 HABITS: Final[dict[str, Habit]] = {
-    "key": Habit(User.key, pools.HOSTILE_KEYS),
+    **dict.fromkeys(("key", "stored_key"), Habit(User.key, pools.HOSTILE_KEYS)),
     "value": Habit(User.value, User.bad_value),
     "ttl": Habit(pools.TTLS_MS, pools.HOSTILE_TTLS),
     "delta": Habit(pools.DELTAS, pools.HOSTILE_DELTAS, OFTEN),

@@ -164,17 +164,17 @@ class Tally(Owner):
         if isinstance(outcome, Done):
             for item in outcome.degraded:
                 self.degraded[item.name] += item.count
-            self.marks.update(rare(outcome.value))
+            if isinstance(outcome.value, BlockSet | Rebalanced):
+                self.marks.update(rare(outcome.value))
         elif isinstance(outcome, Refused | Failed):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
 
 
-def rare(value: object) -> Iterator[str]:
+def rare(value: BlockSet | Rebalanced) -> Iterator[str]:
     """What a reply tells that seldom happens: entries that left core to make room."""
-    if isinstance(value, BlockSet) and value.evicted:
-        yield "core: an entry left for a text"
-    elif isinstance(value, Rebalanced) and value.evicted:
-        yield "core: an entry left for a better one"
+    if value.evicted:
+        is_text = isinstance(value, BlockSet)
+        yield "core: an entry left for a text" if is_text else "core: an entry left for a better one"
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {

@@ -21,6 +21,7 @@ from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Value, Wake
 from umi_core.messages.effects import Reply
+from umi_core.messages.requests import REQUESTS
 from umi_sim.faults.declaration import args_maker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
@@ -223,7 +224,7 @@ class World(Owner):
 
     def issue(self, agent: Agent, op_id: str, name: str, args: Args) -> None:
         """Hand a request to the machine."""
-        request = self.target.request(name, op_id, args)
+        request = REQUESTS[name](op_id, **args)
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name

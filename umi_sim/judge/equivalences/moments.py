@@ -37,7 +37,7 @@ STOP_COUNT_MAX: Final = 1_000
 Leave = Callable[[int, Step, Memory], bool]
 
 KEYED: Final = tuple(  # working requests about one key
-    cls for cls in WORKING if any(argument.domain == "key" for argument in arguments_of(cls))
+    cls for cls in WORKING if any(argument.name == "key" for argument in arguments_of(cls))
 )
 REQUEST_TYPES: Final = frozenset(REQUESTS.values())
 SESSION: Final = (CreateSession, SaveSession, LoadSession)

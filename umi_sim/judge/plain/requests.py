@@ -27,7 +27,6 @@ from umi_sim.judge.plain.text import (
 Wrong = Callable[[str, Any], Error | None]
 I64: Final = (-(2**63), 2**63 - 1)
 RESERVED: Final = "__"
-READING: Final = ("Get", "Exists")  # requests that only look at a key
 ROLES: Final = ("user", "assistant", "system", "tool")
 
 
@@ -158,6 +157,7 @@ def op_id(value: object) -> Error | None:
 PARTS: Final = limits.SCOPE_PART_BYTES_MAX
 WRONG: Final[Mapping[str, Wrong]] = {
     "key": key,
+    "stored_key": stored_key,
     "value": raw,
     "ttl": number(lambda name, value: errors.BadTtl(value), 1, 7 * 24 * 60 * 60 * 1000),
     "delta": number(option(errors.BadDelta)),
@@ -188,7 +188,7 @@ def wrong_of(cls: type[Request], name: str, domain: str) -> Wrong:
     if domain not in WRONG:
         told = f"the domain {domain} of {cls.__name__}.{name} is unknown to the judge"
         raise Incomplete(f"{told}: add it to WRONG in umi_sim/judge/plain/requests.py")
-    return stored_key if domain == "key" and cls.__name__ not in READING else WRONG[domain]
+    return WRONG[domain]
 
 
 FIELDS: Final = {
@@ -221,7 +221,10 @@ def wrong_together(request: Request) -> Error | None:
 
 def is_same(wanted: Error | None, got: Error | None) -> bool:
     """Equal but for what an error says is allowed: that sentence is the memory's own."""
-    if type(wanted) is not type(got) or wanted is None or got is None:
-        return wanted is got
-    names = [field.name for field in attrs.fields(type(wanted)) if field.name != "allowed"]
-    return all(getattr(wanted, name) == getattr(got, name) for name in names)
+    if (
+        type(wanted) is type(got)
+        and isinstance(wanted, errors.BadOption)
+        and isinstance(got, errors.BadOption)
+    ):
+        return attrs.evolve(got, allowed=wanted.allowed) == wanted
+    return wanted == got

@@ -106,3 +106,9 @@ def test_what_the_simulator_raises_is_no_failure_of_a_subject(monkeypatch: pytes
     monkeypatch.setattr(Agent, "take_items", lose_item)
     with pytest.raises(KeyError, match="o1"):
         failures(Cache)
+
+
+def test_what_a_target_does_not_serve_is_not_asked_for() -> None:
+    config = draw(CACHE_RUNS, 1)
+    with pytest.raises(ValueError, match="weights ask for get, delete, and the target serves set alone"):
+        run(config, target_of=lambda config, registry: SubjectTarget(Cache, ("set",)))
