@@ -379,8 +379,8 @@ def run_of(
 ) -> Run:
     """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own.
 
-    `target`: what is tested, not Umi's own memory as it comes. Raises ValueError if it does not serve what the
-    configuration asks for.
+    `target`: what is tested, not Umi's own memory as it comes. Raises ValueError if it does not serve what
+    the configuration asks for.
     """
     known, target = Known(inspector), target or UmiTarget(config)
     if unserved := [name for name in config.weights if name not in target.requests]:
