@@ -4,78 +4,80 @@ Each is planted in the source of the function, so that it is wrong for whoever c
 judge that called it would make the same mistake and see nothing.
 """
 
-import inspect
-from collections.abc import Callable
-from typing import Any
+from typing import Final
 
 import attrs
 import pytest
 
-from umi_core import domains, ids, text
-from umi_core.language import extraction, routing
-from umi_core.policies import promotion
+from umi_core.data import Data
+from umi_core.workflows import BUILT_IN
+from umi_sim.mutants.edits import Edit, changes
+from umi_sim.mutants.planting import in_place
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
-READINGS = ("parser-total", "parser-keeps-the-good")  # compare parsers with plain readers, reply by reply
-CASES: list[tuple[Callable[..., Any], str, str, str, int, str]] = [
-    (extraction.parse_extraction, "EXTRACT_ENTITY_COUNT_MAX", "2", "calm", 1, "parser-total"),
-    (extraction.read_type, "confidence <", "confidence <=", "answers", 1, "parser-total"),
-    (routing.parse_routes, "strays + bad", "bad", "babble", 0, "parser-total"),
-    (promotion.score_ppm, "300_000 * recency", "200_000 * recency", "core", 0, "score-goldens"),
-    (domains.bad_importance, "value, 0,", "value, 1,", "core", 0, "reference-agrees"),
-    (domains.bad_limit, "value, 1,", "value, 2,", "calm", 0, "reference-agrees"),
-    (text.norm, ".casefold()", "", "languages", 0, "reference-agrees"),
-    (text.norm, 'unicodedata.normalize("NFC", text)', "text", "languages", 0, "reference-agrees"),
-    (ids.derived_id, "scope.user, scope.agent", "scope.agent", "calm", 0, "reference-agrees"),
-    (ids.relation_id, "*source, *target", "*target, *source", "calm", 0, "relation-ends"),
-]
+READINGS: Final = ("parser-total", "parser-keeps-the-good")  # compare parsers with plain readers
 
 
-def plant(patch: pytest.MonkeyPatch, function: Callable[..., Any], old: str, new: str) -> None:
-    """The function with other code, wherever it has been imported."""
-    source = inspect.getsource(function)
-    assert source.count(old) == 1, source
-    made: dict[str, Any] = {}
-    exec(source.replace(old, new), vars(inspect.getmodule(function)), made)
-    patch.setattr(function, "__code__", made[function.__name__].__code__)
+@attrs.frozen
+class Mistake(Data):
+    """A run of this seed breaks `rule`; with the plain readers left out, `unread` instead."""
+
+    edit: Edit
+    scenario: str
+    seed: int
+    rule: str
+    unread: str = ""
 
 
-@pytest.mark.parametrize(("function", "old", "new", "scenario", "seed", "rule"), CASES)
-def test_a_mistake_in_the_source_is_found(
-    monkeypatch: pytest.MonkeyPatch,
-    function: Callable[..., Any],
-    old: str,
-    new: str,
-    scenario: str,
-    seed: int,
-    rule: str,
-) -> None:
-    plant(monkeypatch, function, old, new)
-    verdict, _ = run_once(draw(find(scenario), seed))
-    assert verdict.failure is not None
-    assert verdict.failure.rule == rule
+def mistake(file: str, old: str, new: str, scenario: str, seed: int, rule: str, unread: str = "") -> Mistake:
+    return Mistake(Edit(f"umi_core/{file}.py", old, new), scenario, seed, rule, unread)
 
 
-@pytest.mark.parametrize(
-    ("function", "old", "new", "scenario", "seed", "rule"),
-    [
-        (*CASES[0][:5], "degradation-named"),
-        (*CASES[1][:5], "text-never-lost"),
-        (*CASES[2][:5], "route-per-entity"),
-    ],
-)
-def test_the_oracle_finds_what_a_parser_does_without_looking_at_the_parser(
-    monkeypatch: pytest.MonkeyPatch,
-    function: Callable[..., Any],
-    old: str,
-    new: str,
-    scenario: str,
-    seed: int,
-    rule: str,
-) -> None:
-    plant(monkeypatch, function, old, new)
-    config = draw(find(scenario), seed)
-    verdict, _ = run_once(attrs.evolve(config, off=(*config.off, *READINGS)))
-    assert verdict.failure is not None
-    assert verdict.failure.rule == rule
+MISTAKES: Final = (
+    mistake(
+        "language/extraction", 'payload["entities"], EXTRACT_ENTITY_COUNT_MAX,', 'payload["entities"], 2,',
+        "calm", 1, "parser-total", "degradation-named",
+    ),
+    mistake(
+        "language/extraction", "and confidence < SELF", "and confidence <= SELF",
+        "answers", 1, "parser-total", "text-never-lost",
+    ),
+    mistake(
+        "language/routing", "strays + bad, strays", "bad, strays",
+        "babble", 0, "parser-total", "route-per-entity",
+    ),
+    mistake("policies/promotion", "300_000 * recency", "200_000 * recency", "core", 0, "score-goldens"),
+    mistake(
+        "domains", "is_int(value, 0, limits.PPM) else errors.BadImportance",
+        "is_int(value, 1, limits.PPM) else errors.BadImportance", "core", 0, "reference-agrees",
+    ),
+    mistake(
+        "domains", "is_int(value, 1, limits.RECALL_LIMIT_MAX)", "is_int(value, 2, limits.RECALL_LIMIT_MAX)",
+        "calm", 0, "reference-agrees",
+    ),
+    mistake("text", ".casefold().split()", ".split()", "languages", 0, "reference-agrees"),
+    mistake(
+        "text", 'unicodedata.normalize("NFC", text).casefold()', "text.casefold()",
+        "languages", 0, "reference-agrees",
+    ),
+    mistake("ids", "scope.user, scope.agent, *parts", "scope.agent, *parts", "calm", 0, "reference-agrees"),
+    mistake("ids", "*source, *target", "*target, *source", "calm", 0, "relation-ends"),
+)  # fmt: skip
+
+
+def rule_broken(mistake: Mistake, off: tuple[str, ...]) -> str | None:
+    config = draw(find(mistake.scenario), mistake.seed)
+    with in_place(changes((mistake.edit,)), BUILT_IN):
+        verdict, _ = run_once(attrs.evolve(config, off=(*config.off, *off)))
+    return verdict.failure.rule if verdict.failure else None
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_source_is_found(mistake: Mistake) -> None:
+    assert rule_broken(mistake, ()) == mistake.rule
+
+
+@pytest.mark.parametrize("mistake", [it for it in MISTAKES if it.unread])
+def test_the_oracle_finds_what_a_parser_does_without_looking_at_the_parser(mistake: Mistake) -> None:
+    assert rule_broken(mistake, READINGS) == mistake.unread

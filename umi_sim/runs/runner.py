@@ -38,7 +38,7 @@ from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs.blame import crash_of, failure_of
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
-from umi_sim.target.machine import Target
+from umi_sim.target.machine import Target, served_part
 from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
@@ -379,14 +379,11 @@ def run_of(
 ) -> Run:
     """A run that has not begun: drawn from the seed, replayed from items, or from a source of its own.
 
-    `target`: what is tested, not Umi's own memory as it comes. Raises ValueError if it does not serve what
-    the configuration asks for.
+    `target`: what is tested, not Umi's own memory as it comes. What it does not serve is not asked for.
+    Raises ValueError if nothing is left to ask.
     """
     known, target = Known(inspector), target or UmiTarget(config)
-    if unserved := [name for name in config.weights if name not in target.requests]:
-        served = ", ".join(target.requests)
-        asked = ", ".join(unserved)
-        raise ValueError(f"weights ask for {asked}, and the target serves {served} alone")
+    config = served_part(config, target)
     if items is None:
         from umi_sim.world.generator import Generator  # a replay needs none of its tables
 

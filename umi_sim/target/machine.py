@@ -14,6 +14,7 @@ from umi_core.data import Data
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Asked, Commit, Effect
 from umi_core.values import Scope
+from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
 
 
@@ -97,3 +98,14 @@ class Target(Protocol):
 
     def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
         """Later lives of this agent have room for so many entries; None: as configured."""
+
+
+def served_part(config: RunConfig, target: Target) -> RunConfig:
+    """The configuration without the requests that the target does not serve."""
+    served = {name: weight for name, weight in config.weights.items() if name in target.requests}
+    if len(served) == len(config.weights):
+        return config
+    if not served:
+        asked, serves = ", ".join(config.weights), ", ".join(target.requests)
+        raise ValueError(f"the weights ask for {asked} alone, and the target serves {serves}")
+    return attrs.evolve(config, weights=served)

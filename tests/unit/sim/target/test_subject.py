@@ -11,6 +11,7 @@ from umi_core.errors import EntryTooLarge
 from umi_core.limits import DAY_MS, WORKING_VALUE_BYTES_MAX
 from umi_core.messages.effects import Done, Outcome, Refused
 from umi_core.messages.requests import Delete, Get, Request, Set, bad_request
+from umi_sim.record.items import Op
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run
@@ -110,5 +111,12 @@ def test_what_the_simulator_raises_is_no_failure_of_a_subject(monkeypatch: pytes
 
 def test_what_a_target_does_not_serve_is_not_asked_for() -> None:
     config = draw(CACHE_RUNS, 1)
-    with pytest.raises(ValueError, match="weights ask for get, delete, and the target serves set alone"):
+    verdict = run(config, target_of=lambda config, registry: SubjectTarget(Cache, ("set", "get")))
+    assert verdict.failure is None
+    assert {item.name for item in verdict.items if isinstance(item, Op)} == {"set", "get"}
+
+
+def test_a_target_that_serves_nothing_of_what_is_asked_is_refused() -> None:
+    config = attrs.evolve(draw(CACHE_RUNS, 1), weights={"get": 1, "delete": 1})
+    with pytest.raises(ValueError, match="ask for get, delete alone, and the target serves set"):
         run(config, target_of=lambda config, registry: SubjectTarget(Cache, ("set",)))
