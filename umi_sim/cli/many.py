@@ -8,6 +8,7 @@ import click
 
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, shows
+from umi_sim.cli.source import source_hunts
 from umi_sim.kernel.progress import at
 from umi_sim.kernel.report import Report, row
 from umi_sim.kernel.wording import cut, near
@@ -82,21 +83,45 @@ def not_verified(name: str, said: Mapping[str, object], seed: int, apart: "Apart
 @click.option("--only", metavar="NAME", help="One mutant; so does NAME alone.")
 @click.option("--area", metavar="AREA", help="The mutants of one area, such as storage.")
 @click.option("--matrix", is_flag=True, help="For each kind of fault and each rule a mutant that needs it.")
+@click.option("--source", is_flag=True, help="Edits of umi_core's source that nobody thought of, drawn.")
+@click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="So many of them. Default: 20.")
+@click.option("--seed", type=seed_of, metavar="S", help="What they, and the runs, come from. Default: 0.")
+@click.option("--runs", type=click.IntRange(1, 100_000), metavar="R", help="Runs of each. Default: 400.")
+@click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
 @shows(one_list=True)
-def mutants(name: str | None, only: str | None, area: str | None, matrix: bool) -> Iterator[Report]:
+def mutants(
+    name: str | None,
+    only: str | None,
+    area: str | None,
+    matrix: bool,
+    source: bool,
+    sample: int | None,
+    seed: int | None,
+    runs: int | None,
+    jobs: int | None,
+) -> Iterator[Report]:
     """Plant each known bug and run its scenario until a rule sees it. Exit 4 if one is not found.
 
     Each line: the rule that saw it, seeds and milliseconds until then, items of the failing run.
     With --matrix a line for each kind of fault, and for each rule: a bug that is not seen without it. Exit 4
     if a kind has none.
+    With --source small edits of umi_core are drawn instead, and each is lived in a process of its own. One
+    that no run sees is no error: whether a user could tell is for a person to say.
 
     \b
     umi-sim mutants get-alive-at-expiry
     umi-sim mutants --area storage
     umi-sim mutants --matrix --only link_duplicate
+    umi-sim mutants --source --sample 100 --seed 7
     """
     only = only or name
-    return needs(only) if matrix else hunts(only, area)
+    if not source:
+        if any(given is not None for given in (sample, seed, runs, jobs)):
+            refuse("--sample, --seed, --runs and --jobs say how --source goes on, and it is not there")
+        return needs(only) if matrix else hunts(only, area)
+    if matrix or area:
+        refuse("--source goes with neither --matrix nor --area")
+    return source_hunts(only, sample or 20, seed or 0, runs or 400, jobs)
 
 
 def hunts(only: str | None, area: str | None) -> Iterator[Report]:

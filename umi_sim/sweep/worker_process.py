@@ -45,9 +45,13 @@ class OutOfLimit(Exception):
 
 @attrs.define
 class Worker(Owner):
-    """A child, started when it is first needed; what a terminal sends to this process does not reach it."""
+    """A child, started when it is first needed; what a terminal sends to this process does not reach it.
+
+    `overlay`: a folder where it looks first for what it imports; then its last words interest nobody.
+    """
 
     kind: Kind
+    overlay: str = ""
     process: "subprocess.Popen[bytes] | None" = None
 
     def ask(self, question: Mapping[str, Any]) -> Plain:
@@ -76,8 +80,9 @@ class Worker(Owner):
     def start(self) -> None:
         folder = os.sep if self.kind == "gate" else None
         self.process = subprocess.Popen(
-            [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind),
+            [sys.executable, *COMMAND], cwd=folder, env=environment(self.kind, self.overlay),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0,
+            stderr=subprocess.DEVNULL if self.overlay else None,
         )  # fmt: skip
         try:
             self.answer(START_MS_MAX)
@@ -175,9 +180,9 @@ def hired() -> Iterator[None]:
         CREW.is_open = True
 
 
-def environment(kind: Kind) -> dict[str, str]:
+def environment(kind: Kind, overlay: str = "") -> dict[str, str]:
     """What a child sees; one thread for linear algebra, since there is a process for every core."""
-    path = os.pathsep.join(filter(None, (str(folders.PROJECT), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (overlay, str(folders.PROJECT), os.environ.get("PYTHONPATH"))))
     around = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     if kind == "gate":
         around |= ELSEWHERE

@@ -16,6 +16,9 @@ from click.testing import Result
 from tests.spec_tables import rows, whole
 from tests.unit.sim.commands import OWN, refused, umi
 from umi_sim.cli.root import PLACES, cli
+from umi_sim.cli.source import hunt_report, summary
+from umi_sim.kernel.report import laid_out
+from umi_sim.mutants.source_edits import sampled
 from umi_sim.record import trace
 from umi_sim.record.verdict import CODES, EXIT_CODES, HARNESS, INTERRUPTED, SEVEREST_FIRST, USAGE, severest
 from umi_sim.runs import mutation_run as hunt
@@ -24,6 +27,7 @@ from umi_sim.runs.mutation_run import Hunt
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 from umi_sim.sweep import verify
+from umi_sim.sweep.source_hunt import NO_START, SourceHunt
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
 ROOT = Path(__file__).resolve().parents[4]
@@ -400,6 +404,41 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
     assert (
         result.stdout.split() == "get-alive-at-expiry NOT FOUND 200 seeds 7 ms expected ttl-boundary".split()
     )
+
+
+def test_edits_of_the_source_tell_what_saw_them() -> None:
+    (edit,) = sampled(5, 1)
+    drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--runs", "1", "--json")
+    found, told = json.loads(drawn.stdout)
+    assert (found["name"], found["before"], found["after"]) == (edit.name, edit.before, edit.after)
+    assert told["edits"] == 1
+    (alone, _) = json.loads(umi("mutants", "--source", edit.name, "--runs", "1", "--json").stdout)
+    assert alone["name"] == edit.name
+
+
+def test_edits_of_the_source_are_told_as_lines() -> None:
+    found = SourceHunt("text.py:8:0", "return a", "return b", NO_START, "calm", 3, 1)
+    reports = (hunt_report(found), summary([found, attrs.evolve(found, how="", runs=400)]))
+    assert [line.split() for report in reports for line in laid_out(report, 80)] == [
+        ["text.py:8:0", "does", "not", "start", "1", "run"],
+        ["-", "return", "a"],
+        ["+", "return", "b"],
+        ["1", "of", "2", "edits", "seen"],
+        ["seen", "by", "does", "not", "start", "1"],
+        ["does", "not", "start", "importing", "it", "raises"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--sample", "3"], "say how --source goes on"),
+        (["--source", "--matrix"], "neither --matrix nor --area"),
+        (["--source", "nothing.py:1:0"], "nothing.py:1:0: no such edit"),
+    ],
+)
+def test_options_of_source_edits_are_checked(args: list[str], told: str) -> None:
+    assert told in refused("mutants", *args)
 
 
 # The process.

@@ -1,0 +1,63 @@
+"""Goal: an edit of the source is lived in a process of its own until a run shows it, and however it shows."""
+
+import attrs
+import pytest
+
+from umi_sim.kernel import folders
+from umi_sim.mutants.source_edits import SourceEdit
+from umi_sim.scenario import files as scenario
+from umi_sim.sweep import source_hunt
+from umi_sim.sweep.plan import source_of
+from umi_sim.sweep.source_hunt import NO_END, NO_START, NO_VERDICT, hunt, hunts, turns
+
+WORKING = "umi_core/tiers/working.py"
+EFFECTS = "umi_core/messages/effects.py"
+
+
+def edit(file: str, old: str, new: str) -> SourceEdit:
+    text = (folders.PROJECT / file).read_text("utf-8")
+    assert text.count(old) == 1
+    return SourceEdit(file, 1, 0, old, new, text.replace(old, new))
+
+
+BOUNDARY = edit(WORKING, "if tier.due_ms <= now_ms:", "if tier.due_ms < now_ms:")
+HOW = {
+    "a rule": (BOUNDARY, "reference-agrees (REF-1)"),
+    "an exception": (edit(WORKING, "if tier.due_ms <= now_ms:", "if tier.due_ms <= None:"), "crash"),
+    "no import": (edit(WORKING, "if tier.due_ms <= now_ms:", "if 1 <=:"), NO_START),
+    "no end": (edit(WORKING, "if tier.due_ms <= now_ms:", "while True:"), NO_END),
+    "an exception of the simulator": (
+        edit(
+            EFFECTS,
+            "    error: Error\n\n\n@attrs.frozen\nclass Failed",
+            "    why: Error\n\n\n@attrs.frozen\nclass Failed",
+        ),
+        NO_VERDICT,
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "how"), HOW.values(), ids=HOW)
+def test_an_edit_is_seen(monkeypatch: pytest.MonkeyPatch, wrong: SourceEdit, how: str) -> None:
+    monkeypatch.setitem(source_hunt.LIMITS, "cpu_s_max", 2)
+    found = hunt(wrong, (source_of("working"),), "1", 30)
+    assert found.how == how
+
+
+def test_what_changes_nothing_survives() -> None:
+    (found,) = hunts(
+        [edit("umi_core/text.py", "# category Cc", "# control characters")],
+        (source_of("working"),),
+        "0",
+        3,
+        1,
+    )
+    assert attrs.astuple(found)[3:] == ("", "", 0, 3)
+
+
+def test_scenarios_take_turns() -> None:
+    names = sorted(scenario.shipped())[:3]
+    order = turns(tuple(source_of(name) for name in names), "0")
+    first = [next(order) for _ in range(6)]
+    assert [source.name for source, _ in first] == names * 2
+    assert len({seed for _, seed in first}) == 2

@@ -1,0 +1,70 @@
+"""Output of `mutants --source`: edits of the memory's source, and what a sweep would have made of them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from umi_sim.cli.console import refuse
+from umi_sim.kernel.progress import at
+from umi_sim.kernel.report import Report, listed, row
+from umi_sim.kernel.wording import cut, plural
+
+if TYPE_CHECKING:
+    from umi_sim.mutants.source_edits import SourceEdit
+    from umi_sim.sweep.source_hunt import SourceHunt
+
+SHOWN_MAX: Final = 200
+
+
+def source_hunts(
+    name: str | None, sample: int, seed: int, run_count: int, jobs: int | None
+) -> Iterator[Report]:
+    """Each edit, in runs until one fails; then how many were seen, and by what."""
+    from umi_sim.cli.sweep import default_jobs, sources_of
+    from umi_sim.sweep.source_hunt import hunts
+
+    edits, done = edits_wanted(name, sample, seed), []
+    for number, found in enumerate(
+        hunts(edits, sources_of(()), str(seed), run_count, jobs or default_jobs())
+    ):
+        at("source edits", number + 1, len(edits), unit="edit")
+        done.append(found)
+        yield hunt_report(found)
+    yield summary(done)
+
+
+def edits_wanted(name: str | None, sample: int, seed: int) -> "Sequence[SourceEdit]":
+    if find_spec("mutmut") is None:
+        refuse("--source needs the package mutmut: pip install 'umi-sim[mutation]'")
+    from umi_sim.mutants import source_edits
+
+    if name is None:
+        return list(source_edits.sampled(seed, sample))
+    try:
+        return [source_edits.named(name)]
+    except KeyError:
+        refuse(f"{cut(name)}: no such edit; give FILE:LINE:NUMBER as a sample names it, like text.py:10:0")
+
+
+def hunt_report(found: "SourceHunt") -> Report:
+    head = f"{found.name:34} {found.how or 'SURVIVED':26} {plural(found.runs, 'run'):>8}"
+    lines = (
+        row("", f"- {cut(found.before, SHOWN_MAX)}", hang=2),
+        row("", f"+ {cut(found.after, SHOWN_MAX)}", hang=2),
+    )
+    return Report(head, lines, partial(attrs.asdict, found))
+
+
+def summary(done: "Sequence[SourceHunt]") -> Report:
+    from umi_sim.sweep.source_hunt import HOW
+
+    ways = Counter(found.how for found in done if found.how)
+    seen = ways.total()
+    told = [f"{how} {count}" for how, count in ways.most_common()]
+    rows = (*([listed("seen by", told)] if told else []), *(row(how, HOW[how]) for how in HOW if how in ways))
+    value = {"edits": len(done), "seen": seen, "by": dict(ways)}
+    return Report(f"{seen} of {plural(len(done), 'edit')} seen", rows, lambda: value)

@@ -1,0 +1,139 @@
+"""Source edits: small mistakes in umi_core that nobody thought of beforehand.
+
+They are made by the operators of the mutation-testing library mutmut: a number one higher, a comparison the
+other way, an argument that is None or gone, `and` for `or`, another text, an assignment of None.
+
+Law 1. A line is drawn, then one of its edits, so that long calls have no more of them than short statements.
+Law 2. The same source and seed give the same edits. Law 3. What is no Python is never drawn.
+
+Left out is what a run cannot show: annotations, imports, decorators, assertions, and the rules of the judge.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import attrs
+import libcst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.mutators import mutation_operators
+
+from umi_core.data import Data
+from umi_sim.kernel import folders
+from umi_sim.kernel.prng import Stream
+
+CORE: Final = "umi_core"
+JUDGED_BY: Final = "invariants"  # a folder: rules that runs check, and nobody else calls
+LEFT_OUT: Final = (libcst.Annotation, libcst.Assert, libcst.Decorator, libcst.Import, libcst.ImportFrom)
+
+
+@attrs.frozen
+class SourceEdit(Data):
+    """Edit `number` of a line: lines `before` become lines `after`; `text` is the whole file with them."""
+
+    file: str
+    line: int
+    number: int
+    before: str
+    after: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.file.removeprefix(CORE + '/')}:{self.line}:{self.number}"
+
+
+Change = tuple[libcst.CSTNode, libcst.CSTNode]
+
+
+def sampled(seed: int, count: int) -> Iterator[SourceEdit]:
+    """So many edits of different lines, drawn from the seed."""
+    lines = [(file, line) for file in files() for line in changes(file)]
+    draw = Stream(seed, "source edits")
+    while lines and count:
+        file, line = lines.pop(draw.below(len(lines)))
+        if edits := list(edits_of(file, line)):
+            yield draw.pick(edits)
+            count -= 1
+
+
+def named(name: str) -> SourceEdit:
+    """The edit of this name. Raises KeyError if there is none."""
+    with suppress(ValueError):
+        file, line, number = name.rsplit(":", 2)
+        if f"{CORE}/{file}" in files():
+            for edit in edits_of(f"{CORE}/{file}", int(line)):
+                if edit.number == int(number):
+                    return edit
+    raise KeyError(name)
+
+
+def files() -> list[str]:
+    """The sources of the memory, without the rules that judge it."""
+    paths = (path.relative_to(folders.PROJECT) for path in (folders.PROJECT / CORE).rglob("*.py"))
+    return sorted(path.as_posix() for path in paths if JUDGED_BY not in path.parts)
+
+
+def edits_of(file: str, line: int) -> Iterator[SourceEdit]:
+    """All edits of what begins in this line."""
+    for number, (node, other) in enumerate(changes(file).get(line, ())):
+        edited = tree(file).module.deep_replace(node, other)
+        assert isinstance(edited, libcst.Module)
+        if is_python(text := edited.code):
+            yield SourceEdit(file, line, number, *lines_apart(tree(file).module.code, text), text)
+
+
+def lines_apart(before: str, after: str) -> tuple[str, str]:
+    """The lines in which two texts differ, each time as one."""
+    texts = before.split("\n"), after.split("\n")
+    first = next(number for number, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
+    ends = map(reversed, texts)
+    last = next(number for number, (one, other) in enumerate(zip(*ends, strict=False)) if one != other)
+    shown = [" ".join(" ".join(text[first : len(text) - last]).split()) for text in texts]
+    return shown[0], shown[1]
+
+
+def is_python(text: str) -> bool:
+    try:
+        compile(text, "<edit>", "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
+
+
+@cache
+def tree(file: str) -> MetadataWrapper:
+    return MetadataWrapper(libcst.parse_module((folders.PROJECT / file).read_text("utf-8")), True)
+
+
+@cache
+def changes(file: str) -> Mapping[int, Sequence[Change]]:
+    """By line, what may stand in the place of what begins there."""
+    places = tree(file).resolve(PositionProvider)
+    found: dict[int, list[Change]] = {}
+    for node in nodes(tree(file).module):
+        for kind, operator in mutation_operators:
+            if isinstance(node, kind):
+                mine = found.setdefault(places[node].start.line, [])
+                mine += ((node, other) for other in operator(node))
+    return {line: mine for line, mine in found.items() if mine}
+
+
+def nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
+    if not isinstance(node, LEFT_OUT):
+        yield node
+        for child in node.children:
+            yield from nodes(child)
+
+
+@contextmanager
+def overlaid(edit: SourceEdit) -> Iterator[str]:
+    """A folder with umi_core and this edit in it; a process that looks there first has it everywhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(folders.PROJECT / CORE, Path(folder, CORE))
+        Path(folder, edit.file).write_text(edit.text, "utf-8")
+        yield folder
