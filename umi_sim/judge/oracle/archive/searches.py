@@ -6,6 +6,7 @@ due. Law 3. One list keeps its scores; several are fused by the rule.
 Law 4. While searches lie behind, what was told within that time may be missing, and nothing else.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
@@ -230,7 +231,7 @@ class Searches(Part):
             self.judge_cut(value.hits, {key: it[0] if it else None for key, it in relevances.items()}, limit)
             return
         certain = {key: it for key, it in relevances.items() if it is not None}
-        self.judge_found(value.hits, certain, limit)
+        self.judge_found(value.hits, certain, len(relevances) - len(certain), limit)
         if len(certain) == len(relevances):
             self.judge_fusion(value.hits, certain, limit)
 
@@ -281,15 +282,23 @@ class Searches(Part):
                 rule = rules.FILTER_BEFORE_CUT if hits else rules.ERROR_IS_NOT_EMPTY
                 self.demand(got == wanted, rule, f"{key} was shown as {got}, not {wanted}", wanted, got)
 
-    def judge_found(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
-        """Of several lists: an id that is certain is there at its best if it must be, and else it is not."""
+    def judge_found(
+        self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], unsure_count: int, limit: int
+    ) -> None:
+        """Of several lists: an id that is certain is there if it must be, as relevant as one of them says.
+
+        Each list is cut, so an id may be missing from the one that it is most relevant to. `unsure_count`: of
+        so many other ids nobody knows where they stand.
+        """
         found = {hit.id: hit.relevance_ppm for hit in hits}
         last_ppm = hits[-1].score_ppm if len(hits) == limit else -1
+        sure = certainly_found(relevances, 2 * limit - unsure_count)
         for key, each in relevances.items():
-            best, got = max(each, default=0), found.get(key, 0)
-            if got or (best and fused_ppm(best, 0) > last_ppm):
+            least, best, got = sure.get(key, 0), max(each, default=0), found.get(key, 0)
+            if got or (least and fused_ppm(least, 0) > last_ppm):
                 rule = rules.FILTER_BEFORE_CUT if hits else rules.ERROR_IS_NOT_EMPTY
-                self.demand(got == best, rule, f"{key} was shown as {got}, not {best}", best, got)
+                told = f"{key} was shown as {got}, not {best}"
+                self.demand(got in each and least <= got <= best, rule, told, (least, best), got)
 
     def judge_fusion(self, hits: tuple[Hit, ...], relevances: dict[str, Relevances], limit: int) -> None:
         """Of several lists, all of them certain: exactly these hits, with these scores."""
@@ -298,6 +307,16 @@ class Searches(Part):
         expected = fused([ranked(it, limit) for it in found], limit)
         got = [(hit.id, hit.score_ppm, hit.relevance_ppm) for hit in hits]
         self.demand(got == expected, rules.FUSION_RULE, "the lists are fused otherwise", expected, got)
+
+
+def certainly_found(relevances: Mapping[str, Relevances], count: int) -> dict[str, int]:
+    """The best of each id in lists that certainly have it: it is among the first so many of them."""
+    found: dict[str, int] = {}
+    for column in zip(*relevances.values(), strict=True):
+        order = sorted((-ppm, key) for key, ppm in zip(relevances, column, strict=True) if ppm)
+        for ppm, key in order[: max(0, count)]:
+            found[key] = max(-ppm, found.get(key, 0))
+    return found
 
 
 def damaged_ids(op: Operation) -> dict[str, None]:
