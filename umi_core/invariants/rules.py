@@ -253,6 +253,9 @@ DEGRADATION_NAMED: Final = Rule(
 WORKFLOW_CONTRACT: Final = Rule(
     "workflow-contract", "WF-2", "facts as declared, one effect in flight", INSIDE, CHEAP
 )
+FAILURE_HAS_A_CAUSE: Final = Rule(
+    "failure-has-a-cause", "WF-4", "what fails names what the world did to it", ORACLE, CHEAP
+)
 REVISION_PINNED: Final = Rule("revision-pinned", "WF-3", "an operation ends as it began", INSIDE, CHEAP)
 
 # Determinism.

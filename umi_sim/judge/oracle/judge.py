@@ -18,6 +18,7 @@ from umi_core.messages.requests import ALL, Request
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
+from umi_sim.judge.oracle.failures import Failures
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
 from umi_sim.judge.oracle.promises import Promises
 from umi_sim.judge.oracle.session_model import SessionModel
@@ -26,7 +27,14 @@ from umi_sim.judge.oracle.working import WorkingModel
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
-MODELS: Final[tuple[type[Model], ...]] = (Promises, SessionModel, CoreModel, ArchiveModel, WorkingModel)
+MODELS: Final[tuple[type[Model], ...]] = (
+    Promises,
+    Failures,
+    SessionModel,
+    CoreModel,
+    ArchiveModel,
+    WorkingModel,
+)
 """In the order in which they hear of an event."""
 
 Listeners = Mapping[type, tuple[int, ...]]
@@ -61,6 +69,7 @@ class AgentModel(Owner):
 
     config: AgentConfig
     promises: Promises
+    failures: Failures
     sessions: SessionModel
     core: CoreModel
     archive: ArchiveModel
@@ -70,7 +79,7 @@ class AgentModel(Owner):
     models: tuple[Model, ...] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.models = (self.promises, self.sessions, self.core, self.archive, self.working)
+        self.models = (self.promises, self.failures, self.sessions, self.core, self.archive, self.working)
 
     def crashed(self) -> None:
         for model in self.models:
@@ -98,6 +107,7 @@ class Oracle:
         return AgentModel(
             agent,
             Promises(scope, run, surroundings, sessions),
+            Failures(self.memory),
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
             ArchiveModel(scope, self.memory, surroundings, run.off),

@@ -9,7 +9,8 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.answers import ModelReplied
+from umi_core import limits
+from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.requests import Recall, Remember
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
@@ -33,6 +34,17 @@ NAMES: Final = (
     "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
+ATTEMPTS: Final = 2
+"""How often a step is tried before something takes its place."""
+PASSING: Final = ("rate_limited", "timeout", "unavailable")
+
+
+def may_pass(answer: Answer) -> bool:
+    """Whether the same question may be answered another time, soon."""
+    if not isinstance(answer, EffectFailed):
+        return False  # of no use, and so it would be again
+    return answer.kind in PASSING and answer.retry_after_ms <= limits.RETRY_AFTER_MS_MAX
+
 
 @attrs.define
 class Degradations(Part):
@@ -53,6 +65,10 @@ class Degradations(Part):
             if self.evidence.is_exact(op):
                 is_due = bool(bad) and bad[-1]
                 self.demand(is_named == is_due, rules.DEGRADATION_NAMED, substitute, is_due, names)
+                is_patient = not is_named or len(heard) == ATTEMPTS or not may_pass(heard[-1])
+                self.demand(
+                    is_patient, rules.DEGRADATION_NAMED, f"{substitute} after one try", ATTEMPTS, heard
+                )
             else:  # a second plan asks for other vectors, or for none
                 is_caused = any(bad) or self.evidence.is_late(op)
                 self.demand(

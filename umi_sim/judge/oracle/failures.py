@@ -1,0 +1,132 @@
+"""Failures: an operation that fails says of what, and the world did just that to it.
+
+Law 1. What storage did is named by kind: an answer to this very operation was that failure, or it had rows
+that are no answer (another's, or damaged), or no answer came in time.
+Law 2. What may pass is tried three times, and so is a plan that meets conflicts; what is final is said at
+once.
+Law 3. That nobody knows how it ended is said of a commit alone that was answered so, or not in time.
+Law 4. A model or an embedder makes nothing fail; no workflow of the memory breaks; and a memory is deposed
+only by a later life of its scope.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core import errors
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.invariants.broken import demand
+from umi_core.limits import PLAN_COUNT_MAX
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read, Unknown
+from umi_core.messages.requests import ALL, WorkingRequest
+from umi_core.rows import Row
+from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.record import rules
+from umi_sim.services.calls import Call
+
+STORAGE: Final = ("damaged", "timeout", "unavailable")
+KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
+    errors.StorageFailed: STORAGE,
+    errors.StorageFull: ("full",),
+    errors.StorageRefused: ("refused",),
+    errors.Conflict: ("conflict",),
+}
+"""What storage may have done to an operation that failed with this error."""
+ATTEMPTS: Final = 3
+"""How often a step is tried before its operation fails, if nothing can take its place."""
+
+Causes = tuple[str, ...]
+
+
+@attrs.define
+class Heard(Owner):
+    """When an operation was asked for, and what each answer may be taken for, by step; nothing: an answer."""
+
+    began_ms: int
+    answers: list[tuple[str, Causes]] = attrs.field(factory=list)
+
+    def of(self, step: str) -> list[Causes]:
+        return [it for name, it in self.answers if name == step]
+
+
+class Failures(Model):
+    """Watches every request that a working tier does not answer at once."""
+
+    watches = tuple(cls for cls in ALL if not issubclass(cls, WorkingRequest))
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.heard: dict[str, Heard] = {}
+
+    def issued(self, op_id: str, request: object, now_ms: int) -> None:
+        self.heard[op_id] = Heard(now_ms)
+
+    def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
+        self.heard[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
+
+    def crashed(self) -> None:
+        self.heard.clear()
+
+    def replied(self, ending: Ending) -> None:
+        heard, outcome = self.heard.pop(ending.op_id), ending.outcome
+        is_late = ending.now_ms - heard.began_ms >= self.config.store_timeout_ms
+        if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
+            self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
+        elif isinstance(outcome, Failed):
+            self.demand(isinstance(outcome.error, errors.Deposed), ending, str(outcome.error), heard.answers)
+        elif isinstance(outcome, Unknown):
+            known = [kind for _, kinds in heard.answers for kind in kinds]
+            holds = is_late or "unknown" in known or "timeout" in known
+            self.demand(holds, ending, "nobody knows how it ended", known)
+
+    def judge_failed(
+        self, ending: Ending, error: errors.StepFailed, heard: list[Causes], is_late: bool
+    ) -> None:
+        allowed = KINDS.get(type(error), ())
+        is_told = any(error.kind in kinds for kinds in heard)
+        holds = is_told or (error.kind == "timeout" and is_late)
+        self.demand(holds and error.kind in allowed, ending, str(error), heard)
+        is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
+        is_patient = error.attempts == (1 if is_final else ATTEMPTS)
+        is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
+        self.demand(is_patient and (is_late or len(heard) >= error.attempts), ending, f"{error}", heard)
+
+    def demand(self, holds: bool, ending: Ending, told: str, heard: object) -> None:
+        message = f"{ending.op_id} {type(ending.request).__name__}: {told}"
+        demand(holds, rules.FAILURE_HAS_A_CAUSE, message, "what befell it", heard)
+
+
+def causes(effect: Asked, answer: Answer) -> Iterator[str]:
+    """Why a memory may take an answer for none."""
+    if isinstance(answer, EffectFailed):
+        yield answer.kind if answer.kind in effect.failures else "unavailable"
+    elif isinstance(effect, Commit) and isinstance(answer, Committed):
+        if not is_receipt_of(effect, answer):
+            yield "unknown"
+    elif isinstance(effect, Read) and isinstance(answer, ReadDone):
+        if any(is_foreign(effect.query, row) for row in answer.rows):
+            yield "unavailable"
+        if any(is_damaged(row) for row in answer.rows):
+            yield "damaged"
+
+
+def is_receipt_of(effect: Commit, answer: Committed) -> bool:
+    """Whether it tells a version of each row that was put, under this plan."""
+    told = dict(answer.versions)
+    return all(told.get(write.address, 0) > 0 for write in effect.writes if write.body is not None)
+
+
+def is_foreign(query: Query, row: Row) -> bool:
+    """Whether this row was not asked for, as far as its address tells."""
+    if isinstance(query, ByIds):
+        return row.address not in query.addresses
+    kinds = getattr(query, "kinds", ("entity",))
+    return row.address.scope != query.scope or row.address.kind not in kinds
+
+
+def is_damaged(row: Row) -> bool:
+    own_id = row.body.own_id() if row.body is not None else ""
+    return row.body is None or own_id not in (None, row.address.id)
