@@ -5,9 +5,10 @@ Law 2. It is added as the first step. So a memory that wrongly continues an oper
 revision does one step twice, or leaves one out.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
 Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
-three around effects, and three around steps. Two of each only observe; their calls must be nested: `before`
-outer first, `after` inner first. The third, innermost, asks for what no interceptor may do, at every fourth
-question, or in every fourth operation: the reply must name that, and it must have no effect.
+four around effects, and four around steps. Two of each only observe; their calls must be nested: `before`
+outer first, `after` inner first. The third asks for what no interceptor may do, at every fourth question, or
+in every fourth operation: the reply must name that, and it must have no effect. The innermost gives, in every
+third operation, what came anyway in place of it.
 """
 
 from collections.abc import Callable
@@ -46,8 +47,7 @@ class Revisions:
 
     def reached(self, op_id: str, registry: Registry) -> Registry:
         """The registry with which this op begins; the same one as before, if it brings no change."""
-        for onion in self._onions:
-            onion.check()
+        self.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX) if self._every else 0
         while self._count < due_count:
             self._count += 1
@@ -56,6 +56,14 @@ class Revisions:
                 for onion in self._onions:
                     registry = onion.around(registry)
         return registry
+
+    def check(self) -> None:
+        """Raises Broken if they were called in another order; if one kind was, the other was too."""
+        for onion in self._onions:
+            onion.check()
+        counts = {onion.site: onion.call_count for onion in self._onions}
+        is_called = max(counts.values()) < CALL_COUNT_MIN or min(counts.values()) > 0
+        demand(is_called, rules.HOOK_ORDER, "some interceptors are never called", "all of them", counts)
 
 
 def changed(registry: Registry) -> Registry:
@@ -69,6 +77,8 @@ def changed(registry: Registry) -> Registry:
 
 # Interceptors that look on.
 
+CALL_COUNT_MIN: Final = 200
+"""So many calls of those around steps do not pass without an effect, and the other way round."""
 ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
 
 
@@ -76,30 +86,32 @@ class Onion:
     """Two interceptors around effects, or around steps, and the order in which they were called."""
 
     def __init__(self, site: Site, meddler: Callable[[Place, Any], Verdict]) -> None:
-        self._site: Site = site
+        self.site: Site = site
+        self.call_count = 0
         self._meddler = meddler
         self._due: tuple[str, str] | None = None  # who must be called next
-        self._wrong, self._is_used = "", False
+        self._wrong = ""
 
     def around(self, registry: Registry) -> Registry:
         """The registry with both of them. The inner one is registered first, and has to wait all the same."""
         for name, priority in (("inner", 2), ("outer", 1)):
             out, back = partial(self._called, "out", name), partial(self._called, "back", name)
-            hook = Interceptor(f"{name} {self._site}", self._site, out, back, back, priority)
+            hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
             registry = registry.with_interceptor(hook)
-        steps = MEDDLED if self._site == "step" else ()
-        meddler = Interceptor(f"meddler {self._site}", self._site, self._meddler, priority=3, steps=steps)
-        return registry.with_interceptor(meddler)
+        steps = MEDDLED if self.site == "step" else ()
+        meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=3, steps=steps)
+        echo = Interceptor(f"echo {self.site}", self.site, after=echoes, priority=4, effects=REPEATABLE)
+        return registry.with_interceptor(meddler).with_interceptor(echo)
 
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
-        if self._is_used:
-            what = f"interceptors of {self._site}s were called in another order"
+        if self.call_count:
+            what = f"interceptors of {self.site}s were called in another order"
             demand(not self._wrong, rules.HOOK_ORDER, what, "an onion", self._wrong)
 
     def _called(self, way: str, name: str, *_: object) -> Pass:
         first, last = ORDER[way]
-        self._is_used = True
+        self.call_count += 1
         is_first = self._due is None and name == first
         if not is_first and self._due != (way, name):
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"
@@ -107,9 +119,20 @@ class Onion:
         return Pass()
 
 
+REPEATABLE: Final = ("model", "embed", "read")  # nobody may say in its place what became of a commit
+
+
+def echoes(place: Place, asked: object, came: object) -> Verdict:
+    """The same once more, now and then: whoever gives what there was anyway changes nothing."""
+    if place.operation % ECHOES_EVERY:
+        return Pass()
+    return Substitute(dict(came.known) if isinstance(came, Facts) else came)
+
+
 # One that does not.
 
 MEDDLES_EVERY: Final = 4
+ECHOES_EVERY: Final = 3
 MEDDLED: Final = ("extract", "resolve", "lookup", "scan", "settle", "reply")
 
 
