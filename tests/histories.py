@@ -21,6 +21,7 @@ from umi_core.policies.similarity import vector_relevance_ppm
 from umi_core.rows import Entity, Relation, Version
 from umi_core.values import RoutingDecision, Scope
 from umi_sim.judge.oracle.archive.model import ArchiveModel
+from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.judge.oracle.model import Ending, Surroundings
 from umi_sim.services.calls import Call
 from umi_sim.services.embedder import embed
@@ -121,7 +122,7 @@ class History:
 
     def hear(self, op_id: str, step: str, answer: str | tuple[Any, ...] | None, text_count: int = 0) -> None:
         """`text_count`: how many texts an embedder was asked for, if not as many as it answered."""
-        known: Answer = EffectFailed(0, "unavailable")
+        known: Answer = EffectFailed(0, "refused")
         if isinstance(answer, str):
             known = ModelReplied(0, answer)
         elif answer is not None:
@@ -221,3 +222,10 @@ def note(text: str) -> tuple[str, Remembered]:
     key = note_id(SCOPE, text)
     routing = (decision(key, kind="note"),)
     return key, Remembered((Stored(key, 1, "created"),), routing=routing)
+
+
+def believing(oracle: Oracle) -> Oracle:
+    """An oracle that asks nobody why something failed: a history told by hand leaves that out."""
+    for agent in oracle.agents.values():
+        agent.failures.demand = lambda *_: None  # type: ignore[method-assign]  # the one rule of this model
+    return oracle

@@ -184,6 +184,10 @@ class Pair:
         return self.storage.rows.get(Address(self.scope, kind, row_id))
 
 
+def recovered(pair: Pair) -> Pair:
+    return pair.run()
+
+
 def conditions(
     types: tuple[str, ...] | None = None,
     start_ms: int | None = None,

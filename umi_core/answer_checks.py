@@ -31,6 +31,7 @@ from umi_core.messages.effects import (
 from umi_core.rows import (
     BODIES,
     Address,
+    Body,
     Receipt,
     Row,
     is_sound,
@@ -39,14 +40,26 @@ from umi_core.text import is_text
 
 
 def held(asked: Asked, answer: Answer) -> Answer:
-    """The answer, or the failure that it comes to."""
-    if isinstance(answer, EffectFailed) and answer.kind not in asked.failures:
-        return EffectFailed(answer.request_id, "unavailable")
-    if isinstance(answer, Committed) and isinstance(asked, Commit) and not is_told(asked, answer):
-        return EffectFailed(answer.request_id, "unknown")
-    if isinstance(answer, ReadDone) and answer.cursor is not None and not is_text(answer.cursor):
-        return EffectFailed(answer.request_id, "unavailable")
-    return answer
+    """The answer, or the failure that it comes to: of a commit nobody knows then how it ended."""
+    if is_answer_of(asked, answer):
+        return answer
+    return EffectFailed(answer.request_id, "unknown" if isinstance(asked, Commit) else "unavailable")
+
+
+def is_answer_of(asked: Asked, answer: Answer) -> bool:
+    """True for an answer of the class and types that are due, or a failure that this question may have."""
+    match answer:
+        case EffectFailed(kind=kind, retry_after_ms=wait_ms):
+            return kind in asked.failures and is_typed(answer) and wait_ms >= 0
+        case ModelReplied(text=text):
+            return isinstance(asked, AskModel) and type(text) is str
+        case Embedded():  # what is wrong with its vectors the step sees
+            return isinstance(asked, Embed)
+        case ReadDone(cursor=cursor):
+            is_whole = isinstance(asked, Read) and is_typed(answer)
+            return is_whole and (cursor is None or is_text(cursor))
+        case Committed():
+            return isinstance(asked, Commit) and is_typed(answer) and is_told(asked, answer)
 
 
 def is_told(asked: Commit, answer: Committed) -> bool:
@@ -58,7 +71,9 @@ def is_told(asked: Commit, answer: Committed) -> bool:
     if own is not None:
         mine, told = own.body, answer.receipt
         assert isinstance(mine, Receipt)
-        if not isinstance(told, Receipt) or told.key != mine.key:
+        if not isinstance(told, Receipt) or told.key != mine.key or not is_whole_body(told):
+            return False
+        if told.request_digest == mine.request_digest and type(told.value) is not type(mine.value):
             return False
         is_own_key = mine.key == commit_key(own.address.scope, *mine.by, "commit")
         if is_own_key and (told.by, told.request_digest) != (mine.by, mine.request_digest):
@@ -133,7 +148,13 @@ def is_body_of(address: Address, body: object) -> bool:
     cls = BODIES.get(address.kind)
     if cls is None:
         return True
-    return isinstance(body, cls) and body.own_id() in (None, address.id) and is_sound(body)
+    return isinstance(body, cls) and is_whole_body(body) and body.own_id() in (None, address.id)
+
+
+def is_whole_body(body: Body) -> bool:
+    """True if its fields are in their domains; what a receipt tells again is the value of a reply."""
+    told = body.value if isinstance(body, Receipt) else None
+    return is_sound(body) and (told is None or is_typed(told))
 
 
 def in_order(asked: Read, rows: tuple[Row, ...]) -> tuple[Row, ...]:

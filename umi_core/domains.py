@@ -10,8 +10,9 @@ Law 1. Pure: a name and a value in, an error value or None out.
 Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, reduce
+from itertools import pairwise
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -314,9 +315,26 @@ def bad_maker(name: str, value: object) -> Error | None:
 
 def bad_blocks(name: str, value: object) -> Error | None:
     good = isinstance(value, tuple) and all(
-        isinstance(it, Block) and not bad_fields(it, BLOCK) for it in value
+        isinstance(it, Block) and not bad_fields(it, BLOCK) and is_filled(it) for it in value
     )
-    return None if good else errors.BadOption(name, shown(value), "blocks of core")
+    return None if good and is_one_tier(value) else errors.BadOption(name, shown(value), "blocks of core")
+
+
+def is_filled(block: Block) -> bool:
+    """True if there is something in it, and entries only where they may be: in order, under no label."""
+    times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
+    may_have = not times or (block.kind != "system" and not block.label)
+    return may_have and bool(times or block.text is not None) and is_ascending(times)
+
+
+def is_one_tier(blocks: Any) -> bool:
+    """True if no two blocks are in one slot, and no entity is in two of them."""
+    ids = [entry.entity_id for block in blocks for entry in block.entries]
+    return is_ascending([block.order for block in blocks]) and len(dict.fromkeys(ids)) == len(ids)
+
+
+def is_ascending(keys: Sequence[tuple[int, Any]]) -> bool:
+    return all(one < other for one, other in pairwise(keys))
 
 
 def bad_entries(name: str, value: object) -> Error | None:

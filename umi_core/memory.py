@@ -5,7 +5,8 @@ Law 2. The working tier always answers in the step that asks, and asks nothing o
 Law 3. What is due is handled before the value, so that an answer at its deadline is late.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import get_args
 
 import attrs
 
@@ -17,10 +18,10 @@ from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.interceptors import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import EPOCH
-from umi_core.errors import BadConfig, Deposed, Rejected, StateDamaged, TooBusy
+from umi_core.errors import BadConfig, BadOption, BadTime, Deposed, Error, Rejected, StateDamaged, TooBusy
 from umi_core.language.rewriting import shown_turns
 from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
-from umi_core.messages.answers import Value, Wake
+from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
     REQUESTS,
@@ -41,6 +42,15 @@ from umi_core.workflows.commits import REQUEST, REQUEST_KEY
 from umi_core.workflows.recover import FITS
 
 REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
+VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
+
+
+def misused(now_ms: object, value: object) -> Iterator[Error]:
+    """What a host got wrong about a step."""
+    if type(now_ms) is not int:
+        yield BadTime("now_ms", shown(now_ms), "a whole number of milliseconds")
+    if value.__class__ not in VALUE_TYPES:
+        yield BadOption("value", shown(value), "a request, an answer or Wake")
 
 
 class Memory:
@@ -59,8 +69,11 @@ class Memory:
         """Apply one request, one answer or the time alone. The only method that changes the memory.
 
         `now_ms` is whole milliseconds, 0 to NOW_MS_MAX. A clock that moves back, or further, is taken for one
-        that stands.
+        that stands. An answer that cannot be one counts as a failure of the service. Raises Rejected for a
+        time that is no whole number and for a value of no class that is known here; then nothing changed.
         """
+        if type(now_ms) is not int or value.__class__ not in VALUE_TYPES:
+            raise Rejected(*misused(now_ms, value))
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
@@ -71,7 +84,7 @@ class Memory:
         return self.full_step(value)
 
     def full_step(self, value: Value) -> tuple[Effect, ...]:
-        engine = Engine(self.state, self.registry)
+        engine, issued_count = Engine(self.state, self.registry), self.state.request_count
         if self.state.phase == "new":
             self.state.phase = "recovering"
             lifecycle.begin(engine, "recover", None, {})
@@ -80,11 +93,19 @@ class Memory:
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
-            lifecycle.resume(engine, value)  # type: ignore[arg-type]
+            self.resume(engine, value, issued_count)  # type: ignore[arg-type]
         self.release(engine)
         assert len(engine.effects) <= EFFECTS_PER_STEP_MAX
         self.marks = tuple(engine.marks)
         return tuple(engine.effects)
+
+    def resume(self, engine: Engine, answer: Answer, issued_count: int) -> None:
+        """So many questions had been asked when it came; nobody can have answered what this step asks."""
+        request_id = answer.request_id
+        if type(request_id) is int and request_id <= issued_count:
+            lifecycle.resume(engine, answer)
+        else:
+            engine.marks.append("late answer")
 
     def deadline_ms(self) -> int | None:
         """When this memory next wants to be stepped, if nothing happens before; None if never."""

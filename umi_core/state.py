@@ -51,6 +51,7 @@ class Operation:
     Asleep before the next attempt: `waiting` is None and `due_ms` when it wakes up. `may_have_happened`: a
     commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply. `onion`:
     interceptors still to hear of it, outermost first: those around the row, then those around the attempt.
+    `pages`: the rows of a read so far, out of `page_count` pages.
     """
 
     tag = 91
@@ -69,6 +70,7 @@ class Operation:
     sent: Asked | None = None
     may_have_happened: bool = False
     pages: tuple[Row, ...] = ()
+    page_count: int = 0
     waiting: int | None = None
     due_ms: int | None = None
     onion: tuple[str, ...] = ()

@@ -70,7 +70,7 @@ def run_step(engine: Engine, operation: Operation, row: Step) -> Ending:
         return steps.broken(engine, operation, row, "requires", missing)
     if row.when is not None and not row.when(facts):
         return steps.skip(engine, operation, row)
-    operation.attempt, operation.pages = 0, ()
+    operation.attempt, operation.pages, operation.page_count = 0, (), 0
     if operation.unit == 0 and (came := around.entered(engine, operation, row)) is not None:
         came, _ = around.left(engine, operation, row, came)
         return steps.given(engine, operation, came)

@@ -3,7 +3,8 @@
 Law 1. Rows that were not asked for never count: a search goes on without them, any other read has failed.
 Law 2. A step that asks for all rows gets one answer: every page in order, each row once.
 Law 3. The count of attempts begins anew with each page. A page that brings nothing new is a failed attempt,
-       so a store that repeats itself cannot keep a read going for ever.
+       and so is one beyond READ_PAGE_COUNT_MAX: a store that repeats itself, or invents a row a page, cannot
+       keep a read going for ever.
 """
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from umi_core.answer_checks import has_more, in_order, judged_rows
 from umi_core.engine.engine import Engine
 from umi_core.engine.workflow import Step
+from umi_core.limits import READ_PAGE_COUNT_MAX
 from umi_core.messages.answers import EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, Read
 from umi_core.state import Operation
@@ -25,7 +27,8 @@ def collected(
     if isinstance(checked, EffectFailed) or not has_more(asked, checked):
         return checked
     operation.asked = next_page(asked, checked)
-    if len(operation.pages) == known_count:
+    operation.page_count += 1
+    if len(operation.pages) == known_count or operation.page_count > READ_PAGE_COUNT_MAX:
         return EffectFailed(answer.request_id, "unavailable")
     operation.attempt = 0
     return None

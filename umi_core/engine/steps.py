@@ -110,7 +110,8 @@ def go_on(engine: Engine, operation: Operation, skip_to: str | None) -> Ending:
     """The next step, or the one skipped to; after the last the outcome."""
     steps = engine.table_of(operation).steps
     operation.row += 1
-    operation.unit, operation.learned, operation.asked, operation.pages = 0, (), None, ()
+    operation.unit, operation.learned, operation.asked = 0, (), None
+    operation.pages, operation.page_count = (), 0
     while skip_to is not None and steps[operation.row].id != skip_to:
         leave_out(engine, operation, steps[operation.row])
         operation.row += 1

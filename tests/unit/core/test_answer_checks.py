@@ -44,13 +44,13 @@ CLAIM = Commit((Write(EPOCH, Epoch(0)), Write(HEAD, None)), (), request_id=7)
         (FOUND, "too_long", "unavailable"),
         (MODEL, "conflict", "unavailable"),
         (EMBED, "unusable", "unavailable"),
-        (CLAIM, "damaged", "unavailable"),
+        (CLAIM, "damaged", "unknown"),
         (FOUND, "refused", "refused"),
         (MODEL, "too_long", "too_long"),
         (CLAIM, "full", "full"),
     ],
 )
-def test_a_kind_that_this_effect_has_not_is_unavailable(
+def test_a_kind_that_this_effect_has_not_is_no_answer(
     asked: Asked, kind: FailureKind, meant: FailureKind
 ) -> None:
     assert held(asked, EffectFailed(7, kind)) == EffectFailed(7, meant)

@@ -292,6 +292,15 @@ def asking() -> Pair:
     return pair
 
 
+def reading() -> Pair:
+    """A block is to be set, and core is read for it; a recall sleeps after a failure."""
+    pair = lived()
+    pair.step(SetBlock(11, "goals", "tea"))
+    pair.step(Recall(12, "tea"))
+    pair.fail("unavailable", at=1)
+    return pair
+
+
 def both(state: State) -> tuple[Operation, Operation]:
     first, second = state.operations.values()
     return first, second
@@ -499,20 +508,20 @@ def test_a_late_answer_that_does_something_is_caught(change: Callable[[State], o
 
 def test_core_changes_only_to_what_was_told() -> None:
     assert judged(asking(), Wake(), lambda state: setattr(state.tiers, "core", OTHER)) == CHANGED
-    pair = asking()
+    pair = reading()
     waiting = both(pair.memory.state)[0].waiting
     assert waiting is not None
     change = lambda state: setattr(state.tiers, "core", OTHER)  # noqa: E731  one line, used twice
     assert judged(pair, ReadDone(waiting), change) == CHANGED
     stranger = attrs.evolve(OTHER, guard_version=10)
-    assert judged(asking(), ReadDone(waiting, (core_row(stranger),)), change) == "core-current"
-    pair = asking()
+    assert judged(reading(), ReadDone(waiting, (core_row(stranger),)), change) == "core-current"
+    pair = reading()
     pair.memory.state.tiers.core = attrs.evolve(OTHER, guard_version=99)
     assert judged(pair, ReadDone(waiting, (core_row(OTHER),)), change) == "core-current"
 
 
 def test_core_may_become_what_was_read() -> None:
-    pair = asking()
+    pair = reading()
     waiting = both(pair.memory.state)[0].waiting
     assert waiting is not None
     assert (

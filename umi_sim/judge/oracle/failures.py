@@ -73,6 +73,8 @@ class Failures(Model):
     def replied(self, ending: Ending) -> None:
         heard, outcome = self.heard.pop(ending.op_id), ending.outcome
         is_late = ending.now_ms - heard.began_ms >= self.config.store_timeout_ms
+        if isinstance(outcome, Failed) and isinstance(outcome.error, errors.ModelFailed | errors.EmbedFailed):
+            return  # never right: whoever knows what must not be lost says so
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
             self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
@@ -102,7 +104,8 @@ class Failures(Model):
 def causes(effect: Asked, answer: Answer) -> Iterator[str]:
     """Why a memory may take an answer for none."""
     if isinstance(answer, EffectFailed):
-        yield answer.kind if answer.kind in effect.failures else "unavailable"
+        other = "unknown" if isinstance(effect, Commit) else "unavailable"
+        yield answer.kind if answer.kind in effect.failures else other
     elif isinstance(effect, Commit) and isinstance(answer, Committed):
         if not is_receipt_of(effect, answer):
             yield "unknown"

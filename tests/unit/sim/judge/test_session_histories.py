@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
+from tests.histories import believing
 from umi_core.errors import SessionConflict, SessionNotFound, StorageFailed
 from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
@@ -32,7 +33,7 @@ def oracle(*agents: AgentConfig) -> Oracle:
     config = attrs.evolve(
         PLAIN, mode="swarm", agents=agents or tuple(AgentConfig(it, Scope("u1", it)) for it in AGENTS)
     )
-    return Oracle(config)
+    return believing(Oracle(config))
 
 
 class Told:

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.histories import broken
+from tests.histories import believing, broken
 from umi_core.errors import Conflict, SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.ids import note_id, session_id
 from umi_core.messages.answers import Committed, EffectFailed
@@ -59,7 +59,7 @@ def config(mode: str = "swarm", **faults: Any) -> RunConfig:
 class Told:
     """What a judge has heard: each request is begun, and answered at once or later."""
 
-    oracle: Oracle = attrs.field(factory=lambda: Oracle(config(storage_conflict=(1, 8))))
+    oracle: Oracle = attrs.field(factory=lambda: believing(Oracle(config(storage_conflict=(1, 8)))))
     now_ms: int = 1_000
     count: int = 0
 
@@ -266,7 +266,7 @@ def test_a_new_session_tells_what_it_dropped() -> None:
 
 def test_a_snapshot_is_only_damaged_where_bytes_are() -> None:
     damaged = Refused(SnapshotDamaged("checksum differs"))
-    opened(Told(Oracle(config(storage_bit_flip=(1, 8))))).tell("b", LoadSession(0, OWN), damaged)
+    opened(Told(believing(Oracle(config(storage_bit_flip=(1, 8)))))).tell("b", LoadSession(0, OWN), damaged)
     with broken("snapshot-guarded"):
         opened().tell("b", LoadSession(0, OWN), damaged)
 
@@ -281,7 +281,7 @@ LESS = Done(SessionLoaded(2, 0), (Degraded("embed:none", "timeout"),))
 def test_nothing_fails_without_a_fault(outcome: Outcome) -> None:
     opened().tell("b", LoadSession(0, OWN), outcome)
     with broken("degradation-named"):
-        opened(Told(Oracle(config("plain")))).tell("b", LoadSession(0, OWN), outcome)
+        opened(Told(believing(Oracle(config("plain"))))).tell("b", LoadSession(0, OWN), outcome)
 
 
 # A create plans three times; then its millisecond is full.
@@ -290,7 +290,7 @@ FULL = Failed(Conflict("commit", "conflict", 1))
 
 
 def created_so_often(count: int) -> Told:
-    told = Told(Oracle(config("plain")))
+    told = Told(believing(Oracle(config("plain"))))
     for n in range(count):
         own = session_id(AGENTS[0].scope, told.now_ms, n)
         told.tell("a", CreateSession(0), Done(SessionCreated(own, told.now_ms)))
@@ -310,7 +310,7 @@ def test_a_fourth_session_of_one_millisecond_fails_for_that_reason_alone() -> No
 @pytest.mark.parametrize(("others_count", "rule"), [(3, None), (2, "degradation-named")])
 def test_who_loses_three_races_may_fail(others_count: int, rule: str | None) -> None:
     """Without faults, too: each of three plans was overtaken by the batch of somebody else."""
-    told = Told(Oracle(config("plain")))
+    told = Told(believing(Oracle(config("plain"))))
     durable = iter((5, 5 + others_count))
     told.oracle.surroundings.durable_count = lambda: next(durable)
     with broken(rule) if rule else nullcontext():
@@ -328,7 +328,7 @@ def test_a_third_session_of_one_millisecond_may_not_fail() -> None:
 def remembering(told: Told, text: str) -> str:
     """A remember of which only the commit is still to be answered; extraction failed."""
     op_id = told.begin("a", Remember("", text, embed=False, evolve=False))
-    told.oracle.answered(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "timeout"))
+    told.oracle.answered(call(op_id, "extract", AskModel("extract", "")), EffectFailed(0, "refused"))
     return op_id
 
 

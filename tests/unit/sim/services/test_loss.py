@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import attrs
 import pytest
 
-from tests.histories import ALICE, History, broken, entity
+from tests.histories import ALICE, History, believing, broken, entity
 from umi_core.errors import SessionConflict, SessionNotFound, SnapshotDamaged, StorageFailed
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import (
@@ -35,7 +35,7 @@ class Judged:
 
     def __init__(self) -> None:
         config = attrs.evolve(PLAIN, mode="swarm", faults={"storage_bit_flip": (1, 4)})
-        self.oracle, self.services = Oracle(config), Services({"a": 64}, loss_max=2)
+        self.oracle, self.services = believing(Oracle(config)), Services({"a": 64}, loss_max=2)
         self.oracle.meet(lambda: 0, self.services)
 
     def tell(self, op_id: str, request: Request, outcome: Outcome) -> "Judged":

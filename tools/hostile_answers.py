@@ -1,0 +1,172 @@
+"""Lives worlds whose services answer anything at all: no step raises, nothing in flight is forgotten.
+
+`python tools/hostile_answers.py [STEPS] [SEED]`: by default 1 000 000 steps; a test takes some thousands.
+Before every fourth answer or so comes one with a wrong part, however deep: another type, a number without
+end, half of a character, an answer of another class. After each step the state keeps its invariants, and each
+operation in flight has a time at which it gives up. Then all lives are lived again without assertions.
+"""
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.engine.registry import Registry
+from umi_core.invariants import Broken, check_memory, rules
+from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone, Value
+from umi_core.messages.effects import Effect
+from umi_core.values import Scope
+from umi_core.workflows import BUILT_IN
+from umi_sim.judge.inspector import Inspector
+from umi_sim.kernel.prng import Stream
+from umi_sim.record.run_config import RunConfig
+from umi_sim.runs.runner import begun
+from umi_sim.scenario.files import draw, find
+from umi_sim.target.machine import Stored
+from umi_sim.target.umi import UmiMachine, UmiTarget
+from umi_sim.world.world import OutOfSteps
+
+SCENARIOS: Final = ("storm", "core", "all_faults", "languages", "sessions")
+STEPS_OF_A_WORLD: Final = 3_000
+WRONG: Final[tuple[Any, ...]] = (
+    None, True, -1, 0, 1, 2**31, 2**70, 1.5, float("nan"), "", "x", "x" * 20_000, "\ud800", "a\x00", b"\xff",
+    (), [], [[]], {}, {"a": 1}, object(), Scope("u", "a"), ModelReplied(1, "{}"), Embedded(1, ((0,),)),
+    ReadDone(1), (None,), ((1, 2),), "conflict", "unknown", "damaged",
+)  # fmt: skip
+
+
+def spoilt(value: Any, stream: Stream) -> Any:
+    """The value with one part, however deep, that is wrong."""
+    names = [it.name for it in attrs.fields(type(value))] if attrs.has(type(value)) else []
+    if names and stream.chance(9, 10):
+        return with_part(value, stream.pick(names), stream)
+    if isinstance(value, tuple) and value and stream.chance(9, 10):
+        at = stream.below(len(value))
+        return (
+            *value[:at],
+            *stream.pick(((), (spoilt(value[at], stream),), (value[at],) * 2)),
+            *value[at + 1 :],
+        )
+    return stream.pick(WRONG)
+
+
+def with_part(value: Any, name: str, stream: Stream) -> Any:
+    made = copy.copy(value)
+    object.__setattr__(made, name, spoilt(getattr(value, name), stream))  # past every check of a constructor
+    return made
+
+
+Life = tuple[Scope, Config, list[tuple[int, Any]], bytes]
+
+
+class HostileMachine(UmiMachine):
+    """A memory that is told other things than the world says."""
+
+    def __init__(self, *args: Any, stream: Stream, **others: Any) -> None:
+        super().__init__(*args, **others)
+        self.stream = stream
+        self.began = self.state.scope, self.state.config
+        self.steps: list[tuple[int, Any]] = []
+
+    def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        effects: tuple[Effect, ...] = ()
+        if isinstance(value, Answer) and self.stream.chance(1, 4):
+            effects = self.taken(now_ms, self.told(value))
+        return effects + self.taken(now_ms, value)  # late, unless the other one reached nobody
+
+    def taken(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        self.steps.append((now_ms, value))
+        effects = super().step(now_ms, value)
+        must_wait(self)
+        return effects
+
+    @property
+    def life(self) -> Life:
+        return *self.began, self.steps, self.digest()
+
+    def told(self, answer: Answer) -> Answer:
+        other = spoilt(answer, self.stream)
+        return other if isinstance(other, Answer) else answer
+
+    def copied(self) -> None:
+        """A copy would not be hostile."""
+
+
+def must_wait(memory: UmiMachine) -> None:
+    try:
+        check_memory(memory.state)
+    except Broken as broken:
+        if broken.rule != rules.CORE_LIMITS.name:  # what storage says that core holds may be more than fits
+            raise
+    memory.deadline_ms()
+    for operation in memory.state.operations.values():
+        assert operation.due_ms is not None, operation
+
+
+class HostileTarget(UmiTarget):
+    def __init__(self, config: RunConfig, registry: Registry, stream: Stream) -> None:
+        super().__init__(config, registry)
+        self.stream = stream
+        self.machines: list[HostileMachine] = []
+
+    def begin(self, agent: str, scope: Scope, stored: Stored) -> HostileMachine:
+        machine = HostileMachine(scope, self.config_of(agent, ()), self.registry, stream=self.stream)
+        self.machines.append(machine)
+        return machine
+
+
+class Silent(Inspector):
+    """Judges nothing: what is told wrong is believed."""
+
+    def answered(self, *_: object) -> None: ...
+    def replied(self, agent: str, op_id: str, *_: object) -> None:
+        self.oracle.agents[agent].requests.pop(op_id)
+
+    def crashed(self, agent: str) -> None: ...
+    def life_over(self, agent: str) -> None: ...
+    def stepping(self, *_: object) -> None: ...
+    def stepped(self, *_: object) -> None: ...
+
+
+def lived(scenario: str, seed: int, steps_max: int) -> list[Life]:
+    """The lives of a world. Raises what a step raised."""
+    config = attrs.evolve(draw(find(scenario), seed), equivalences=(), revise_every=0)
+    target = HostileTarget(config, BUILT_IN, Stream(seed, "hostile", scenario))
+    with begun(config, inspector=Silent(config), target_of=lambda *_: target) as live:
+        live.world.step_max = steps_max
+        try:
+            live.world.begin()
+            live.world.run_until_quiet(steps_max)
+        except OutOfSteps:
+            pass  # some operations, told nonsense for ever, are tried for ever
+    return [machine.life for machine in target.machines]
+
+
+def relive(lives: Sequence[Life]) -> None:
+    """Again in a process without assertions. Raises CalledProcessError if any comes out otherwise."""
+    command = (sys.executable, "-O", str(Path(__file__).with_name("without_asserts.py")))
+    subprocess.run(command, input=pickle.dumps(lives), check=True, stdout=subprocess.DEVNULL)
+
+
+def main(argv: Sequence[str]) -> int:
+    wanted, seed = (int(argv[at]) if at < len(argv) else default for at, default in ((0, 1_000_000), (1, 0)))
+    done = 0
+    for number, scenario in enumerate(cycle(SCENARIOS)):
+        lives = lived(scenario, seed + number, STEPS_OF_A_WORLD)
+        relive(lives)
+        done += sum(len(steps) for _, _, steps, _ in lives)
+        if done >= wanted:
+            break
+    print(f"{done} steps, none raised, and the same without assertions; nothing in flight waits for ever")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
