@@ -256,6 +256,9 @@ WORKFLOW_CONTRACT: Final = Rule(
 FAILURE_HAS_A_CAUSE: Final = Rule(
     "failure-has-a-cause", "WF-4", "what fails names what the world did to it", ORACLE, CHEAP
 )
+ERROR_SAYS_IT: Final = Rule(
+    "error-says-it", "ERR-1", "an error is one sentence with its values", ORACLE, CHEAP
+)
 REVISION_PINNED: Final = Rule("revision-pinned", "WF-3", "an operation ends as it began", INSIDE, CHEAP)
 
 # Determinism.

@@ -38,6 +38,7 @@ KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
 ATTEMPTS: Final = 3
 """How often a step is tried before its operation fails, if nothing can take its place."""
 
+TOLD_CHARS: Final = 20
 Causes = tuple[str, ...]
 
 
@@ -133,3 +134,17 @@ def is_foreign(query: Query, row: Row) -> bool:
 def is_damaged(row: Row) -> bool:
     own_id = row.body.own_id() if row.body is not None else ""
     return row.body is None or own_id not in (None, row.address.id)
+
+
+# What an error says.
+
+
+def check_sentence(op_id: str, error: object) -> None:
+    """An error tells each of its values, unless a terminal cannot show it."""
+    message = f"{op_id} ended without an error"
+    demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
+    assert isinstance(error, errors.Error)
+    told = str(error) if error.sentence else ""
+    values = [str(getattr(error, it.name))[:TOLD_CHARS] for it in attrs.fields(type(error))]
+    missing = [it for it in values if it.isprintable() and it not in told]
+    demand(told and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {told}", "all of its values", missing)

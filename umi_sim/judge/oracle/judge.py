@@ -13,12 +13,12 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.messages.answers import Answer
-from umi_core.messages.effects import Reply
+from umi_core.messages.effects import Failed, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
-from umi_sim.judge.oracle.failures import Failures
+from umi_sim.judge.oracle.failures import Failures, check_sentence
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
 from umi_sim.judge.oracle.promises import Promises
 from umi_sim.judge.oracle.session_model import SessionModel
@@ -149,6 +149,8 @@ class Oracle:
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         model = self.agents[agent]
+        if isinstance(reply.outcome, Refused | Failed):
+            check_sentence(op_id, reply.outcome.error)
         request = model.requests.pop(op_id)
         atlas = self.surroundings.atlas
         is_sure = not atlas.losses or not atlas.has_struck(op_id)

@@ -68,7 +68,7 @@ FROZEN: Final = """
     repaired-after-heal STO-7 | once-only IDEM-1 | keys-differ IDEM-2 | late-is-inert DET-4 |
     scope-apart ISO-1 | filter-narrows ISO-2 | equal-names-apart ISO-3 | session-members-only ISO-4 |
     degradation-named WF-1 | workflow-contract WF-2 | revision-pinned WF-3 |
-    failure-has-a-cause WF-4 | same-seed-same-trace DET-1 |
+    failure-has-a-cause WF-4 | error-says-it ERR-1 | same-seed-same-trace DET-1 |
     stream-independence DET-2 | copied-state-continues DET-3 | read-scope I-READ-SCOPE |
     write-scope I-WRITE-SCOPE | edge-scope I-EDGE-SCOPE | restart-keeps-dues I-RESTART |
     repeat-same-rows I-IDEMPOTENT | archive-old-or-new I-ATOMIC | pending-until-done I-CURSOR |
