@@ -51,7 +51,9 @@ class Operation:
     Asleep before the next attempt: `waiting` is None and `due_ms` when it wakes up. `may_have_happened`: a
     commit is durable, or its outcome is unknown. `op_id` None means that nobody waits for a reply. `onion`:
     interceptors still to hear of it, outermost first: those around the row, then those around the attempt.
-    `pages`: the rows of a read so far, out of `page_count` pages.
+    `pages`: the rows of a read so far, out of `page_count` pages. `claims`: what it works on alone, since it
+    got its `turn`; `is_queued`: an earlier turn has one of them. `landed_before`: commits of this memory that
+    had landed when its plan began; `yield_count`: plans that gave way to one of those.
     """
 
     tag = 91
@@ -66,6 +68,11 @@ class Operation:
     learned: tuple[Mapping[str, object], ...] = ()
     attempt: int = 0
     plan_count: int = 1
+    yield_count: int = 0
+    landed_before: int = 0
+    turn: int = 0
+    claims: tuple[str, ...] = ()
+    is_queued: bool = False
     asked: Asked | None = None
     sent: Asked | None = None
     may_have_happened: bool = False
@@ -78,10 +85,18 @@ class Operation:
     calls: tuple[ModelCall, ...] = ()
     notes: tuple[HookNote, ...] = ()
 
+    @property
+    def plan_number(self) -> int:
+        """Of its present plan, from 1."""
+        return self.plan_count + self.yield_count
+
 
 @attrs.define
 class State:
-    """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery."""
+    """Everything a memory is. `epoch` 0: not recovered yet. `queue`: requests that wait for recovery.
+
+    `turn_count`: how often an operation claimed something; `landed_count`: how many commits have landed.
+    """
 
     tag = 92
     scope: Scope
@@ -94,6 +109,8 @@ class State:
     waiting: dict[int, int] = attrs.field(factory=dict)
     operation_count: int = 0
     request_count: int = 0
+    turn_count: int = 0
+    landed_count: int = 0
     queue: tuple[WorkflowRequest | CoreRead, ...] = ()
     counters: dict[str, int] = attrs.field(factory=dict)
 

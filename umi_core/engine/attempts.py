@@ -9,7 +9,7 @@ Law 3. A commit that may have happened ends as Done or Unknown, whatever its las
 from typing import Final
 
 from umi_core.answer_checks import held
-from umi_core.engine import around, paging, steps
+from umi_core.engine import around, paging, steps, turns
 from umi_core.engine.calls import closed_calls, opened_calls, task_of
 from umi_core.engine.engine import Ending, Engine, facts_of
 from umi_core.engine.interceptors import Place
@@ -108,7 +108,9 @@ def settle(engine: Engine, operation: Operation, answer: Answer) -> Ending:
     del engine.state.waiting[operation.waiting]
     operation.waiting = operation.due_ms = operation.sent = None
     answer = unhooked(engine, operation, row, sent, answer) if operation.onion else answer
-    operation.may_have_happened |= isinstance(answer, Committed)
+    if isinstance(answer, Committed):
+        operation.may_have_happened = True
+        engine.state.landed_count += 1
     engine.mark(operation, row, answer.kind if isinstance(answer, EffectFailed) else "ok")
     if isinstance(asked, Read) and isinstance(answer, ReadDone):
         rows = paging.collected(engine, operation, row, asked, answer)
@@ -184,10 +186,13 @@ def conflicted(engine: Engine, operation: Operation, row: Step, failure: EffectF
     if error is not None:
         around.left(engine, operation, row, error, is_final=True)
         return Unknown() if operation.may_have_happened else Refused(error)
-    if policy.replan is None or (policy.attempts > 0 and operation.plan_count >= policy.plans_max):
+    is_own = policy.attempts > 0 and turns.may_yield(engine, operation)
+    is_last = policy.attempts > 0 and operation.plan_count >= policy.plans_max
+    if policy.replan is None or (is_last and not is_own):
         return steps.give_up(engine, operation, row, "conflict", "")
     engine.mark(operation, row, "planned again")
     around.left(engine, operation, row, abort_error(row, "conflict", operation.attempt), is_final=True)
+    turns.count_plan(engine, operation, is_own)
     replan(engine, operation, policy.replan)
     if policy.attempts == 0:  # without end, so never without a wait
         operation.due_ms = engine.state.seen_ms + backoff_ms(operation.plan_count - 1)
@@ -205,7 +210,6 @@ def replan(engine: Engine, operation: Operation, target: str) -> None:
     if not operation.may_have_happened:  # else this plan may be the one that is replied of
         forget_degraded(operation, [row.id for row in again])
     operation.row, operation.unit, operation.learned, operation.asked = start, 0, (), None
-    operation.plan_count += 1
 
 
 def forget_degraded(operation: Operation, rows: list[str]) -> None:

@@ -43,8 +43,8 @@ class Engine(Owner):
     def view(self, operation: Operation, row: Step) -> View:
         state = self.state
         return View(
-            state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_count,
-            operation.may_have_happened and operation.plan_count > 1, row.options, state.tiers, [],
+            state.seen_ms, state.scope, state.config, state.epoch, operation.number, operation.plan_number,
+            operation.may_have_happened and operation.plan_number > 1, row.options, state.tiers, [],
         )  # fmt: skip
 
     # What is told of an operation.

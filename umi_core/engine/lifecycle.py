@@ -5,7 +5,7 @@ Law 2. What is due is handled in order of (time, operation). Late answers reach 
 Law 3. An operation ends once, with the reply to whoever asked; what nobody asked for is counted.
 """
 
-from umi_core.engine import around, attempts, steps
+from umi_core.engine import around, attempts, steps, turns
 from umi_core.engine.engine import Ending, Engine, facts_of
 from umi_core.engine.workflow import Step
 from umi_core.errors import Deposed
@@ -21,6 +21,7 @@ def begin(engine: Engine, workflow: str, op_id: OpId | None, given: dict[str, ob
     hooks = len(engine.registry.generations) - 1
     revision = engine.registry.latest(workflow)
     operation = Operation(state.operation_count, op_id, workflow, revision, hooks, given)
+    operation.landed_before = state.landed_count
     state.operations[operation.number] = operation
     table = engine.table_of(operation)
     if wrong := tuple(name for name, fact in table.knows.items() if not fact.holds(given.get(name))):
@@ -58,9 +59,12 @@ def next_due(engine: Engine) -> Operation | None:
 
 
 def proceed(engine: Engine, operation: Operation) -> None:
-    """Run steps until one waits, or the operation is over."""
-    while operation.due_ms is None and operation.number in engine.state.operations:
+    """Run steps until one waits, or the operation is over; then those go on that waited for it."""
+    operations = engine.state.operations
+    while operation.due_ms is None and not operation.is_queued and operation.number in operations:
         end(engine, operation, run_step(engine, operation, engine.row_of(operation)))
+    if operation.claims and operation.number not in operations:
+        turns.advance(engine, proceed)
 
 
 def run_step(engine: Engine, operation: Operation, row: Step) -> Ending:
@@ -71,6 +75,9 @@ def run_step(engine: Engine, operation: Operation, row: Step) -> Ending:
     if row.when is not None and not row.when(facts):
         return steps.skip(engine, operation, row)
     operation.attempt, operation.pages, operation.page_count = 0, (), 0
+    if turns.must_wait(engine, operation, row):
+        engine.mark(operation, row, "queued")
+        return None
     if operation.unit == 0 and (came := around.entered(engine, operation, row)) is not None:
         came, _ = around.left(engine, operation, row, came)
         return steps.given(engine, operation, came)

@@ -71,6 +71,7 @@ E = TypeVar("E")
 A = TypeVar("A")
 Ask = Callable[[Facts, View], E]
 Take = Callable[[Facts, A, View], Taken]
+Claims = Callable[[Facts, View], tuple[str, ...]]
 
 
 # What failure means.
@@ -116,7 +117,8 @@ class Step(Data):
 
     With `each`, ask and take run once per unit of that fact, in order; each produced fact is the tuple of
     what the units gave. A row whose `when` is false is skipped and leaves its `otherwise`. A damaged row of a
-    kind that is in `spares` reaches `take` without a body; any other one makes the read fail.
+    kind that is in `spares` reaches `take` without a body; any other one makes the read fail. What a row
+    `claims` no later operation of this memory that claims it too works on before this one has ended.
     """
 
     id: str
@@ -131,6 +133,7 @@ class Step(Data):
     otherwise: Mapping[str, object] | None = None
     skips_to: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
+    claims: Claims | None = None
     config: tuple[tuple[str, str | int | bool], ...] = ()
 
     @cached_property
@@ -180,7 +183,8 @@ def describe(step: Step) -> tuple[object, ...]:
     effect = EFFECT_NAMES.get(step.effect) if step.effect else ""
     return (
         step.id, described(step.requires), described(step.produces), sorted(step.otherwise or ()), effect,
-        qualified(step.ask), qualified(step.take), qualified(step.when), step.each and step.each.name,
+        qualified(step.ask), qualified(step.take), qualified(step.when), qualified(step.claims),
+        step.each and step.each.name,
         step.skips_to, step.spares, step.config,
         *(describe_failure(step.on_failure) if step.on_failure else ()),
     )  # fmt: skip

@@ -105,7 +105,7 @@ def check_scan(
     """A scan that has just asked for the rows of its page; one of the tables is what it saw."""
     facts = operation.facts
     candidates, others = facts.get("candidates"), facts.get("others")
-    is_new = operation.plan_count == 1 and "rows" not in facts
+    is_new = operation.plan_number == 1 and "rows" not in facts
     if not isinstance(candidates, tuple) or not isinstance(others, tuple) or not is_new:
         return
     looked, cursor = (*candidates, *others), facts["cursor"]

@@ -40,6 +40,9 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     """It has its number, and waits for one answer or sleeps until a stated time."""
     own, last = operation.number, state.operation_count
     demand(number == own <= last, CONTRACT, "number of an operation", number, own)
+    if operation.is_queued:
+        check_turn(operation, state)
+        return
     waiting, last = operation.waiting or 0, state.request_count
     demand(waiting <= last, CONTRACT, "it waits for an answer to no question", last, waiting)
     is_between_plans = operation.workflow == "recover" and operation.plan_count > 1  # which waits without end
@@ -50,6 +53,13 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     left_ms, most_ms = operation.due_ms - state.seen_ms, longest_ms(operation, state)
     demand(left_ms > 0, rules.PROGRESS, "what was due was not done", "a later time", left_ms)
     demand(left_ms <= most_ms, rules.BACKOFF, "time to wait", most_ms, left_ms)
+
+
+def check_turn(operation: Operation, state: State) -> None:
+    """It waits for an operation that claimed the same before."""
+    others = [it for it in state.operations.values() if 0 < it.turn < operation.turn]
+    shared = [it.number for it in others if any(claim in it.claims for claim in operation.claims)]
+    demand(shared, rules.PROGRESS, f"{operation.workflow} is queued behind nobody", "an earlier turn", shared)
 
 
 def longest_ms(operation: Operation, state: State) -> int:
@@ -128,3 +138,5 @@ def check_attempts(operation: Operation, row: TableRow) -> None:
     attempts, plans = operation.attempt, operation.plan_count
     demand(attempts <= policy.attempts, rules.BACKOFF, f"attempts of {where}", policy.attempts, attempts)
     demand(plans <= policy.plans_max, rules.BACKOFF, f"plans of {where}", policy.plans_max, plans)
+    yields, most = operation.yield_count, limits.OP_COUNT_MAX
+    demand(yields <= most, rules.BACKOFF, f"plans of {where} that gave way", most, yields)

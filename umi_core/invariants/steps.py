@@ -64,7 +64,7 @@ class Stand(NamedTuple):
 
 def stand_of(operation: Operation) -> Stand:
     at = operation
-    pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_count)
+    pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
     facts, told_of = dict(at.facts), (total(at.degraded) if at.degraded else 0, len(at.notes))
     request = facts.get("request")
     return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of)

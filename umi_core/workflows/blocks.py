@@ -33,6 +33,11 @@ BlockRequest = SetBlock | SetImportance | RemoveBlock
 REQUEST: Final = Fact("request", BlockRequest)
 
 
+def claim_core(facts: Facts, view: View) -> tuple[str, ...]:
+    """All blocks are one row."""
+    return ("core",)
+
+
 def ask_load(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "core"),)))
 
@@ -81,7 +86,7 @@ WRITE_BLOCK = Workflow(
     "write_block",
     given=(REQUEST,),
     steps=(
-        Step("load", produces=(CORE,), **asks(Read, ask_load, take_load, retry(3))),
+        Step("load", produces=(CORE,), claims=claim_core, **asks(Read, ask_load, take_load, retry(3))),
         Step("plan", requires=(REQUEST, CORE), produces=(PLAN,), take=take_plan),
         commit_row(replan="load"),
         SETTLE,

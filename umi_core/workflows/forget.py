@@ -46,6 +46,10 @@ def id_of(facts: Facts) -> str:
     return facts[REQUEST].entity_id
 
 
+def claim_entity(facts: Facts, view: View) -> tuple[str, ...]:
+    return (id_of(facts),)
+
+
 def ask_lookup(facts: Facts, view: View) -> Read:
     return Read(ByIds((address(view.scope, "entity", id_of(facts)), address(view.scope, "core"))))
 
@@ -126,7 +130,7 @@ FORGET = Workflow(
     steps=(
         SEEN,
         Step("lookup", requires=(REQUEST,), produces=(ROW, CORE), otherwise=nothing(ROW, CORE),
-             **asks(Read, ask_lookup, take_lookup, retry(3))),
+             claims=claim_entity, **asks(Read, ask_lookup, take_lookup, retry(3))),
         Step("touching", requires=(ROW,), produces=(TOUCHING,), otherwise=nothing(TOUCHING),
              **asks(Read, ask_touching, take_touching, retry(3))),
         Step("ends", requires=(ROW, TOUCHING), produces=(ENDS,), otherwise=nothing(ENDS),

@@ -99,8 +99,12 @@ SEEN = Step(
 # lookup: what is known about these names, and what this text makes of it.
 
 
+def claim_entities(facts: Facts, view: View) -> tuple[str, ...]:
+    return tuple(id_of(mention, view.scope) for mention in facts[MENTIONS])
+
+
 def ask_lookup(facts: Facts, view: View) -> Read:
-    ids = tuple(id_of(mention, view.scope) for mention in facts[MENTIONS])
+    ids = claim_entities(facts, view)
     rows = [address(view.scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
     links = [address(view.scope, "relation", key) for key in link_ids(facts, view.scope)]
     return Read(ByIds((*rows, *links, address(view.scope, "core"))))
@@ -297,7 +301,8 @@ REMEMBER = Workflow(
         SEEN,
         EXTRACT,
         Step("lookup", requires=(REQUEST, MENTIONS, LINKS), produces=(DRAFTS, KNOWN_LINKS, CORE),
-             otherwise=nothing(DRAFTS, KNOWN_LINKS, CORE), **asks(Read, ask_lookup, take_lookup, retry(3))),
+             otherwise=nothing(DRAFTS, KNOWN_LINKS, CORE), claims=claim_entities,
+             **asks(Read, ask_lookup, take_lookup, retry(3))),
         LOOK_FOR_CANDIDATES,
         EVOLVE,
         Step("embed", requires=(REQUEST, EVOLVED), produces=(VECTORS,), otherwise=nothing(VECTORS),

@@ -105,27 +105,6 @@ def test_who_comes_into_core_meanwhile_leaves_it_too() -> None:
     assert [row.address.kind for row in rows_about(pair, ALICE)] == ["tombstone"]
 
 
-def test_a_version_that_comes_meanwhile_is_forgotten_too() -> None:
-    pair = told()
-    pair.step(Forget(3, ALICE))
-    pair.hold(Commit)
-    pair.ask(Remember(4, "Alice naps"))
-    pair.release()
-    (grave,) = rows_about(pair, ALICE)
-    assert grave.body == Tombstone(3)
-
-
-def test_a_remember_planned_before_a_name_came_and_went_does_not_begin_its_versions_anew() -> None:
-    pair = Pair().run()
-    pair.step(Remember(1, "Alice likes tea"))
-    pair.hold(Commit)
-    pair.ask(Remember(2, "Alice naps"))
-    pair.ask(Forget(3, ALICE))
-    pair.release()
-    (version,) = pair.rows("version")
-    assert version.address.id == f"{ALICE}@2"
-
-
 def test_a_recall_that_read_it_before_brings_no_access_record_back() -> None:
     pair = told()
     pair.step(Recall(3, "Alice Bob"))

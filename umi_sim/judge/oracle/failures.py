@@ -38,6 +38,8 @@ KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
 ATTEMPTS: Final = 3
 """How often a step is tried before its operation fails, if nothing can take its place."""
 
+UNSEEN: Final = ("damaged", "unavailable")
+"""What rows may come to that look well from here: a field is outside its domain, or of what was asked."""
 TOLD_CHARS: Final = 20
 Causes = tuple[str, ...]
 
@@ -89,11 +91,12 @@ class Failures(Model):
         self, ending: Ending, error: errors.StepFailed, heard: list[Causes], is_late: bool
     ) -> None:
         allowed = KINDS.get(type(error), ())
-        is_told = any(error.kind in kinds for kinds in heard)
+        is_hidden = error.kind in UNSEEN and () in heard
+        is_told = is_hidden or any(error.kind in kinds for kinds in heard)
         holds = is_told or (error.kind == "timeout" and is_late)
         self.demand(holds and error.kind in allowed, ending, str(error), heard)
         is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
-        is_patient = error.attempts == (1 if is_final else ATTEMPTS)
+        is_patient = error.attempts == ATTEMPTS or (is_final and 1 <= error.attempts < ATTEMPTS)
         is_patient &= error.kind != "conflict" or conflict_count >= PLAN_COUNT_MAX
         self.demand(is_patient and (is_late or len(heard) >= error.attempts), ending, f"{error}", heard)
 
