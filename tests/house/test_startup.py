@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "scenarios" / "seeds" / "once-only-own-plan-told-as-repeated.json"
 NEEDLESS = (
-    "numpy", "rich", "hypothesis", "pytest", "multiprocessing", "concurrent.futures", "asyncio", "tomllib",
+    "numpy", "hypothesis", "pytest", "multiprocessing", "concurrent.futures", "asyncio", "tomllib",
     "subprocess", "difflib", "umi_sim.world.generator", "umi_sim.workload.users", "umi_sim.workload.pools",
     "umi_sim.scenario.files",
     "umi_sim.sweep", "umi_sim.shrink", "umi_sim.explore", "umi_sim.mutants.registry",

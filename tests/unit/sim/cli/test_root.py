@@ -470,7 +470,7 @@ def test_a_closed_or_full_standard_output_is_no_bug_of_ours() -> None:
         assert (told.returncode, told.stderr) == (code, f"umi-sim: {said}\n" if said else "")
 
 
-HEAVY = ("numpy", "rich", "hypothesis", "tomllib", "multiprocessing", "asyncio")
+HEAVY = ("numpy", "hypothesis", "tomllib", "multiprocessing", "asyncio")
 LOADED = f"""
 import sys
 from umi_sim.cli.root import cli
