@@ -22,8 +22,8 @@ WORLD: Final = ("-m", "umi_sim", "sweep", "smoke", "all_faults", "--seeds", "0..
 TESTS: Final = (
     "-m", "not slow", "-n", "auto", "tests/unit/core", "tests/stateful", "tests/conformance",
     "tests/transcripts", "tests/unit/sim/cli/test_seeds.py", "tests/unit/sim/formats",
-    "tests/unit/sim/kernel", "tests/unit/sim/record", "tests/unit/sim/seedfile", "tests/unit/sim/sweep/test_sweep.py",
-    "tests/unit/sim/testing/test_pytest_plugin.py",
+    "tests/unit/sim/kernel", "tests/unit/sim/record", "tests/unit/sim/seedfile",
+    "tests/unit/sim/sweep/test_sweep.py", "tests/unit/sim/testing/test_pytest_plugin.py",
 )  # fmt: skip
 
 

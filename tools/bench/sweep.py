@@ -17,7 +17,7 @@ from os import getloadavg
 from time import monotonic
 from typing import Final
 
-from umi_sim.sweep import conductor, worker_process
+from umi_sim.sweep import conductor, executors, worker_process
 from umi_sim.sweep.plan import Plan, source_of
 
 SCENARIOS = ("smoke", "storage_storm")
@@ -50,7 +50,7 @@ def best(turns: int, act: Callable[[int], float]) -> dict[int, float]:
 def seconds(plan: Plan, jobs: int) -> float:
     started = monotonic()
     with worker_process.hired():
-        executor = conductor.executor_named(conductor.LOCAL)
+        executor = executors.executor_named(executors.LOCAL)
         conductor.Conductor(plan, executor, jobs, lambda chunk, is_old: None).conduct()
     return monotonic() - started
 

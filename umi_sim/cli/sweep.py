@@ -146,18 +146,18 @@ def sweep(
     """
     import attrs
 
-    from umi_sim.sweep import conductor, failure_files, journal, worker_process
+    from umi_sim.sweep import conductor, executors, failure_files, journal, worker_process
     from umi_sim.sweep.progress import Progress
 
     check_outputs(reports, resume)
     try:
-        make = conductor.executor_named(executor)
+        make = executors.executor_named(executor)
         book = journal.Journal.open(Path(resume)) if resume else None
         sources = sources_of(scenario)
         plan = plan_of(sources, seeds, count, base or base_in(book), minutes, shard, stop_first)
         if book:
             journal.must_fit(book.done.values(), {each.name: each.digest for each in sources}, str(resume))
-    except (conductor.NoExecutor, journal.BadLedger) as error:
+    except (executors.NoExecutor, journal.BadLedger) as error:
         refuse(error)
     job_count, files = jobs or default_jobs(), failure_files.Shelf()
     with refusing(journal.BadLedger), worker_process.hired(), book.held() if book else nullcontext():
@@ -180,7 +180,7 @@ def sweep(
         conducted.conduct()
         whole = dict(conducted.totals.found)
         if not no_shrink and not conducted.is_interrupted:
-            with make(job_count) as workers:
+            with executors.hired(make, job_count) as workers:
                 if why := failure_files.shrink(conducted.totals, workers):
                     complain(f"failures stay as large as they were: {why}")
     failure_files.verify(conducted.totals, whole)

@@ -9,12 +9,9 @@ from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
     CancelledError,
-    Executor,
     Future,
-    ThreadPoolExecutor,
     wait,
 )
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 import attrs
@@ -24,34 +21,17 @@ from umi_sim.mutants.registry import MUTANTS
 from umi_sim.runs.corpus import Kept
 from umi_sim.scenario import floors
 from umi_sim.sweep import worker_process
+from umi_sim.sweep.executors import Make, Workers
 from umi_sim.sweep.journal import Chunk, Journal, chunk_of
 from umi_sim.sweep.outside import MINUTE_MS, Stopwatch
 from umi_sim.sweep.plan import Plan, Source, Task, source_of
 from umi_sim.sweep.totals import TOTALS, Lost, Outcome, Swept, Totals
 from umi_sim.sweep.work import work
 
-GROUP: Final = "umi_sim.executors"
-LOCAL: Final = "local"
 CHANCE_COUNT: Final = 2
 QUEUE_PER_JOB: Final = 2
 
-Make = Callable[[int], Executor]
 Tell = Callable[[Chunk, bool], None]
-
-
-class NoExecutor(ValueError):
-    """No executor has this name; the message lists those that there are."""
-
-
-def executor_named(name: str) -> Make:
-    """What makes an executor, given a number of jobs. Raises NoExecutor."""
-    if name == LOCAL:
-        return ThreadPoolExecutor  # each thread has a child process; see worker
-    known = {point.name: point for point in entry_points(group=GROUP)}
-    if name not in known:
-        raise NoExecutor(f"{name}: no such executor; known: {', '.join((LOCAL, *sorted(known)))}")
-    make: Make = known[name].load()
-    return make
 
 
 @attrs.define
@@ -60,7 +40,7 @@ class Flight(Owner):
 
     number: int
     task: Task
-    executor: Executor | None = None
+    executor: Workers | None = None
     chance: int = 1
 
 
@@ -75,7 +55,7 @@ class Conductor(Owner):
     journal: Journal | None = None
     minutes: int | None = None
     watch: Stopwatch = attrs.field(factory=Stopwatch)
-    executor: Executor | None = None
+    executor: Workers | None = None
     flights: "dict[Future[dict[str, Any]], Flight]" = attrs.field(factory=dict)
     waiting: list[Flight] = attrs.field(factory=list)
     totals: Totals = attrs.field(factory=Totals)
@@ -123,7 +103,7 @@ class Conductor(Owner):
                     task = attrs.evolve(task, stop_first=False)  # what is kept is whole
                 self.begin(Flight(number, task))
 
-    def current(self) -> Executor:
+    def current(self) -> Workers:
         if self.executor is None:
             self.executor = self.make(self.jobs)
         return self.executor
@@ -195,10 +175,12 @@ class Conductor(Owner):
 
     def end(self) -> None:
         """Nothing is left behind, also after an interrupt."""
+        for future in self.flights:
+            future.cancel()
         if self.flights:
             worker_process.CREW.dismiss()
         if self.executor is not None:
-            self.executor.shutdown(wait=True, cancel_futures=True)
+            self.executor.shutdown()
         worker_process.CREW.is_open = True
 
 

@@ -7,7 +7,6 @@ Law 2. A file is replayed in this process before it is believed: if it does not 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from pathlib import Path
 
 import attrs
@@ -18,6 +17,7 @@ from umi_sim.runs import corpus
 from umi_sim.seedfile import files as seed_file
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.sweep import worker_process
+from umi_sim.sweep.executors import Workers
 from umi_sim.sweep.totals import FOUND_COUNT_MAX, Apart, Found, Totals
 from umi_sim.sweep.work import shrunk
 
@@ -74,7 +74,7 @@ def of(found: Found) -> SeedFile:
     return seed_file.loads(found.text.encode(), found.path)
 
 
-def shrink(totals: Totals, executor: Executor) -> str:
+def shrink(totals: Totals, executor: Workers) -> str:
     """Make what was found small, each failure once, by the workers; why some stay as they were, if any do."""
     todo = [found for found in kept(totals) if found.is_whole]
     try:

@@ -453,19 +453,6 @@ def test_given_and_fresh_seeds_take_turns_until_the_time_is_over() -> None:
     assert look.swept.told() == "1 scenario, seeds 0..29 and 20 fresh"
 
 
-def test_an_executor_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Point:
-        name = "mine"
-
-        def load(self) -> object:
-            return lambda jobs: Faulty(lambda count: False)
-
-    monkeypatch.setattr(conductor, "entry_points", lambda group: [Point()] * (group == "umi_sim.executors"))
-    assert isinstance(conductor.executor_named("mine")(3), Faulty)
-    with pytest.raises(conductor.NoExecutor, match="known: local, mine"):
-        conductor.executor_named("other")
-
-
 # The failure_files.
 
 

@@ -1,0 +1,49 @@
+"""Executors: who runs chunks, and all that is asked of them.
+
+Law 1. An executor of `concurrent.futures` is one, and so is anything else with its `submit` and `shutdown`.
+       Nothing is asked that some of them lack. The futures that they give are those of `concurrent.futures`.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from typing import Any, Final, Protocol
+
+GROUP: Final = "umi_sim.executors"
+LOCAL: Final = "local"
+
+
+class Workers(Protocol):
+    """An executor, as far as it is used."""
+
+    def submit(self, work: Callable[[Any], Any], given: Any, /) -> "Future[Any]": ...
+    def shutdown(self) -> object: ...
+
+
+Make = Callable[[int], Workers]
+
+
+class NoExecutor(ValueError):
+    """No executor has this name; the message lists those that there are."""
+
+
+def executor_named(name: str) -> Make:
+    """What makes an executor, given a number of jobs. Raises NoExecutor."""
+    if name == LOCAL:
+        return ThreadPoolExecutor  # each thread has a child process; see worker_process.py
+    known = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in known:
+        raise NoExecutor(f"{name}: no such executor; known: {', '.join((LOCAL, *sorted(known)))}")
+    make: Make = known[name].load()
+    return make
+
+
+@contextmanager
+def hired(make: Make, jobs: int) -> Iterator[Workers]:
+    """An executor for a block; not every one is a context manager itself."""
+    workers = make(jobs)
+    try:
+        yield workers
+    finally:
+        workers.shutdown()
