@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from importlib import import_module
 from typing import Any, Final, NoReturn
@@ -71,10 +72,11 @@ def exit_code(command: Callable[[], Any]) -> int:
 
 
 def complain(message: str, code: int = USAGE) -> int:
-    """Tell what is wrong; the code to end with."""
+    """Tell what is wrong, if it can be told; the code to end with."""
     progress.clear()
-    for line in message.splitlines():
-        click.echo(f"umi-sim: {escaped(line)}".encode(errors="backslashreplace"), err=True)
+    with suppress(OSError):  # a full disk, say; a verdict is still to come
+        for line in message.splitlines():
+            click.echo(f"umi-sim: {escaped(line)}".encode(errors="backslashreplace"), err=True)
     return code
 
 

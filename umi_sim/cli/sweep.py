@@ -15,7 +15,7 @@ from umi_sim.cli import progress
 from umi_sim.cli.arguments import must_be_writable
 from umi_sim.cli.console import complain, refuse, seed_of, seeds_of, show
 from umi_sim.kernel.progress import at
-from umi_sim.record.verdict import HARNESS
+from umi_sim.record.verdict import HARNESS, USAGE
 
 if TYPE_CHECKING:
     from umi_sim.runs.corpus import Kept
@@ -68,9 +68,9 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
         files = [name for name in (json_file, junit) if name and name != STDOUT]
         with progress.watched("sweep", quiet=quiet):
             outcome = command(reports=files, **given)
+            code = write_reports(outcome, None if json_file == STDOUT else json_file, junit)
             told = report.report(outcome, with_reached=reached)
-            code = show([told], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color)
-        return write_reports(outcome, None if json_file == STDOUT else json_file, junit) or code
+            return show([told], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color) or code
 
     for option in (
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
@@ -90,19 +90,26 @@ def write_reports(outcome: "Outcome", json_file: str | None, junit: str | None) 
     """Write the outcome to files; the code of usage if one cannot be written and nothing worse is known."""
     import json
 
-    from umi_sim.record.trace import write_whole
     from umi_sim.sweep import junit as xml
     from umi_sim.sweep import report
 
+    are_written = [
+        not junit or is_written(junit, xml.as_xml(outcome)),
+        not json_file or is_written(json_file, f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode()),
+    ]
+    return 0 if all(are_written) else outcome.exit_code or USAGE
+
+
+def is_written(name: str, data: bytes) -> bool:
+    """Whether the file is there now; why not is told, whatever else comes of the command."""
+    from umi_sim.record.trace import write_whole
+
     try:
-        if junit:
-            write_whole(Path(junit), xml.as_xml(outcome))
-        if json_file:
-            write_whole(Path(json_file), f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode())
+        write_whole(Path(name), data)
     except OSError as error:
-        code = complain(f"{error.filename or 'a report'}: {error.strerror}")
-        return outcome.exit_code or code
-    return 0
+        complain(f"{error.filename or name}: {error.strerror}")
+        return False
+    return True
 
 
 @click.command()

@@ -275,6 +275,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (changed('"memory":{}', '"planted":"sleep"'), 'config.planted: unknown mutant "sleep"'),
     (changed('"scope":["u1","a1"]', '"scope":["u1"]'), "config.agents[0].scope: expected [user, agent]"),
     (changed('"scope":["u1","a1"]', '"scope":["u1",""]'), "config.agents[0].scope: agent: "),
+    (changed('"scope":["u1","a1"]', '"scope":["","a1"]'), "config.agents[0].scope: user: "),
     (changed('"items":[', '"items":["o1",'), 'items[0]: expected keys with values, got "o1"'),
     (op(kind="call"), 'items[0].kind: unknown kind "call"; known: op, fault, schedule, clock'),
     (op(id="O1"), 'items[0].id: expected a letter and at most 6 digits, got "O1"'),
