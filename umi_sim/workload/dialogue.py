@@ -39,25 +39,32 @@ ASKING: Final = {  # each means something only after what was said
 }  # fmt: skip
 
 
-def recalled(said: Sequence[TurnLine], stream: Stream) -> dict[str, object]:
-    """Words of an earlier turn, or a question about what was just said: one of the talk, or a frozen one."""
-    shown_count = stream.between(0, TURN_COUNT_MAX)
-    earlier = some_words(stream, stream.pick(said).text)
-    if not stream.chance(*ASKED):
-        return {"query": earlier, "turns": turns_of(said, shown_count)}
-    recent = range(len(said) - 1, max(0, len(said) - RECENT_COUNT) - 1, -1)
-    at = next((at for at in recent if said[at].text.rstrip().endswith(QUESTION_MARKS)), None)
-    if stream.chance(*ASKED) and at is not None:
-        return {"query": said[at].text, "turns": turns_of(said[:at], shown_count)}
-    heard = " ".join(turn.text for turn in said[-ABOUT_COUNT:])
-    return {"query": stream.pick(ASKING[language_of(heard)]), "turns": turns_of(said, shown_count)}
-
-
-def turns_of(said: Sequence[TurnLine], count: int) -> tuple[Turn, ...]:
-    """The last turns, so many at most: who opened a session is its user, all others are assistants."""
+def turns_of(spoken: Sequence[TurnLine]) -> tuple[Turn, ...]:
+    """As a memory is shown them: who opened a session is its user, all others are assistants."""
     openers = dict[str | None, str]()
-    for turn in said:
-        openers.setdefault(turn.session, turn.speaker)
+    for line in spoken:
+        openers.setdefault(line.session, line.speaker)
     roles = ("assistant", "user")
-    shown = said[max(0, len(said) - count) :]
-    return tuple(Turn(roles[turn.speaker == openers[turn.session]], turn.text) for turn in shown)
+    return tuple(Turn(roles[line.speaker == openers[line.session]], line.text) for line in spoken)
+
+
+def recalled(talk: Sequence[Turn], count: int, stream: Stream) -> dict[str, object]:
+    """What is asked after so many turns: words of one, or a question, one of the talk or a frozen one.
+
+    The talk is given whole: a copy of what was said so far would be as long as the talk, each time.
+    """
+    shown_count = stream.between(0, TURN_COUNT_MAX)
+    earlier = some_words(stream, talk[stream.below(count)].text)
+    if not stream.chance(*ASKED):
+        return {"query": earlier, "turns": last_turns(talk, count, shown_count)}
+    recent = range(count - 1, max(0, count - RECENT_COUNT) - 1, -1)
+    at = next((at for at in recent if talk[at].text.rstrip().endswith(QUESTION_MARKS)), None)
+    if stream.chance(*ASKED) and at is not None:
+        return {"query": talk[at].text, "turns": last_turns(talk, at, shown_count)}
+    heard = " ".join(turn.text for turn in last_turns(talk, count, ABOUT_COUNT))
+    return {"query": stream.pick(ASKING[language_of(heard)]), "turns": last_turns(talk, count, shown_count)}
+
+
+def last_turns(talk: Sequence[Turn], end: int, count: int) -> tuple[Turn, ...]:
+    """Before the turn number `end`, so many at most."""
+    return tuple(talk[max(0, end - count) : end])

@@ -12,7 +12,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload.arguments import arguments
 from umi_sim.workload.choice import SLOT_COUNT, slots
-from umi_sim.workload.dialogue import recalled
+from umi_sim.workload.dialogue import recalled, turns_of
 from umi_sim.workload.users import Known, User
 
 Drawn = tuple[str, dict[str, object]]
@@ -98,7 +98,7 @@ def transcript_lines(config: RunConfig, agent: str) -> Iterator[Line]:
 
 def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
     """A conversation: told in batches, asked about every few turns, saved whenever its session ends."""
-    batch_count, untold = stream.pick(BATCH_COUNTS), list[TurnLine]()
+    batch_count, untold, talk = stream.pick(BATCH_COUNTS), list[TurnLine](), turns_of(spoken)
     yield None, ("create_session", {})
     for number, turn in enumerate(spoken, 1):
         is_end = number == len(spoken) or spoken[number].session != turn.session
@@ -108,7 +108,7 @@ def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
             yield None, ("remember", {"text": minutes(untold)})
             untold.clear()
         if number % RECALL_EVERY == 0:
-            yield None, ("recall", recalled(spoken[:number], stream))
+            yield None, ("recall", recalled(talk, number, stream))
         if is_end:
             yield None, ("save_session", {})
 

@@ -1,15 +1,17 @@
 """Goal: a question about a talk comes with its last turns, in its language, and half of them refer to it."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from umi_core.language.pronouns import read
 from umi_core.limits import TURN_COUNT_MAX
+from umi_core.values import Turn
 from umi_sim.formats.transcripts import TurnLine
 from umi_sim.kernel.prng import Stream
-from umi_sim.workload.dialogue import ASKING, turns_of
+from umi_sim.workload.dialogue import ASKING, recalled, turns_of
 from umi_sim.workload.workloads import played
 
 
@@ -30,13 +32,31 @@ def test_who_opens_a_session_is_its_user() -> None:
     spoken = [
         TurnLine(speaker, "x", None, session) for speaker, session in zip("abbab", "sssst", strict=True)
     ]
-    roles = [turn.role for turn in turns_of(spoken, 10)]
+    roles = [turn.role for turn in turns_of(spoken)]
     assert roles == ["user", "assistant", "assistant", "user", "user"]
 
 
 def test_at_most_as_many_turns_as_a_memory_looks_at() -> None:
     counts = {len(args["turns"]) for args in recalls_of(*["x"] * 15)}
     assert counts == set(range(TURN_COUNT_MAX + 1))
+
+
+class Long(tuple[Turn, ...]):
+    """A talk that nobody reads from its beginning."""
+
+    def __iter__(self) -> Iterator[Turn]:
+        pytest.fail("the whole talk is read for one recall")
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            assert len(range(len(self))[place]) <= TURN_COUNT_MAX
+        return super().__getitem__(place)
+
+
+def test_a_recall_costs_the_same_however_long_the_talk_is() -> None:
+    talk = Long([Turn("user", "Who is Ann?")] * 1_000)
+    kinds = {len(recalled(talk, 999, Stream(seed, "test"))["turns"]) for seed in range(200)}  # type: ignore[arg-type]
+    assert kinds == set(range(TURN_COUNT_MAX + 1))
 
 
 def test_half_of_the_recalls_of_a_talk_are_questions_about_it() -> None:
