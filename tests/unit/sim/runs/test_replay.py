@@ -110,6 +110,28 @@ def test_the_step_in_which_a_run_parts_is_named_with_its_records(talk: SeedFile)
     assert list(done.records) == kept[steps[5] + 1 : steps[6] + 1][:5]
 
 
+def test_a_failure_that_is_gone_is_gone_though_its_mending_changed_earlier_steps() -> None:
+    found = (recorded("working", seed, "overwrite-leaks-space") for seed in range(50))
+    failing = next(seed for seed in found if seed.failure and seed.failure.rule == "space-accounting")
+    done = replay(mended(failing))
+    assert (done.what, done.exit_code) == ("passes", 1)
+    assert done.why.startswith("the failure is gone: ")
+    assert "; the first difference is in step" in done.why
+    assert done.why.endswith("; umi-sim bless FILE")
+    assert done.records
+
+
+def test_a_pass_that_is_another_run_each_time_is_no_pass(
+    failing: SeedFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expect = attrs.evolve(failing.expect, prefix=(b"\0" * 6,), every=1)
+    once = attrs.evolve(run(mended(failing).config, failing.items), trace_hash="00" * 16)
+    monkeypatch.setattr("umi_sim.runs.replay.run", lambda *_, **__: once)
+    done = replay(attrs.evolve(mended(failing), expect=expect))
+    assert (done.what, done.exit_code) == ("diverged", 4)
+    assert "not deterministic" in done.why
+
+
 def test_digests_of_the_memory_stand_around_the_step_that_failed(failing: SeedFile) -> None:
     assert len(failing.before) == len(failing.after) == 16
     done = replay(failing)
