@@ -1,9 +1,10 @@
 """Goal: rules in random order keep every promise; a failing example leaves a seed file that replays."""
 
+import unittest
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from umi_core.messages.requests import REQUESTS
@@ -11,7 +12,8 @@ from umi_sim.record.items import ClockMove, Fault
 from umi_sim.runs.runner import run_once, verdict_of
 from umi_sim.scenario.files import find
 from umi_sim.seedfile import files as seed_file
-from umi_sim.testing.hypothesis_machine import ARGS, MemoryMachine, machine
+from umi_sim.testing.hypothesis_machine import MemoryMachine, machine
+from umi_sim.testing.machine_arguments import ARGS
 
 SHORT = settings(max_examples=12, stateful_step_count=15, deadline=None, derandomize=True, database=None)
 
@@ -58,7 +60,7 @@ def test_a_bug_or_a_profile_that_there_is_not_is_named() -> None:
 
 def test_every_request_has_a_rule_and_so_have_the_moments_of_a_run() -> None:
     assert ARGS.keys() == REQUESTS.keys()
-    assert {"arm_fault", "crash", "heal", "jump_clock", "land"} <= vars(machine("all_faults")).keys()
+    assert {"arm_fault", "crash", "heal", "jump_clock"} <= vars(machine("all_faults")).keys()
     assert not {"arm_fault", "crash", "heal", "jump_clock"} & vars(machine("calm")).keys()
 
 
@@ -85,11 +87,49 @@ def test_a_fault_strikes_one_of_the_next_events(life: MemoryMachine) -> None:
 
 def test_a_landing_meets_the_instant_of_an_expiry(life: MemoryMachine) -> None:
     life.issue("set", 0, {"key": "k", "value": b"tea", "ttl_ms": 100})
-    before_ms = life.world.now_ms
-    life.land_at(0, 0)
-    assert life.issue("get", 60_000, {"key": "k"}) is None
-    assert life.world.now_ms == before_ms + 100
+    assert life.wait_ms((0, -1)) == 99
+    assert life.wait_ms((0, 0)) == 100
+    assert life.issue("get", 100, {"key": "k"}) is None
+    assert life.wait_ms((0, 0)) > 100  # what is over is no instant that matters
     life.teardown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(4))
+def test_the_world_that_must_fail_fails_in_every_test(number: int, tmp_path: Path) -> None:
+    broken = machine("canary", folder=tmp_path)
+    fresh = settings(broken.TestCase.settings, database=None)
+    with pytest.raises(AssertionError, match="alive exactly until its deadline") as told:
+        run_state_machine_as_test(seed(number)(broken), settings=fresh)
+    assert "FAIL safety ttl-boundary" in str(told.value)
+
+
+NOT_SEEN = (
+    (
+        "calm",
+        "zero-vector-kept",
+        "calm shows it: it takes embed_zero, which only a scenario like all_faul",
+    ),
+    (
+        "calm",
+        "xml-unescaped",
+        "calm shows it: rendering is a scenario that shows it; or give it more examples",
+    ),
+    ("canary", None, "canary shows it: give it more examples, or more steps"),
+)
+
+
+@pytest.mark.parametrize(("scenario", "mutant", "told"), NOT_SEEN)
+def test_a_planted_bug_that_no_example_shows_is_a_failure_too(
+    scenario: str, mutant: str | None, told: str, tmp_path: Path
+) -> None:
+    """As unittest and pytest run it; nothing is drawn, so nothing is seen."""
+    case = machine(scenario, mutant=mutant, folder=tmp_path).TestCase
+    case.settings = settings(SHORT, max_examples=1, stateful_step_count=1)
+    result = unittest.TestResult()
+    case().run(result)
+    ((_, failure),) = result.failures
+    assert f"is planted, and no example of {told}" in failure
 
 
 def test_what_replies_tell_is_taken_up(life: MemoryMachine) -> None:

@@ -88,6 +88,10 @@ def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
 
 # For people.
 
+KEY_CHARS_MAX: Final = 23
+KEY_HEAD_CHARS: Final = 8
+KEY_TAIL_CHARS: Final = 12
+
 
 def shown_args(args: Args) -> str:
     return ", ".join(f"{name}={short(value)}" for name, value in args.items())
@@ -101,7 +105,7 @@ def short(value: object) -> str:
         case Embed(texts=texts):
             return f"Embed {len(texts)} texts"
         case Commit(key=key, writes=writes):
-            return f"Commit {len(writes)} writes, key {key[:12]}"
+            return f"Commit {len(writes)} writes, key {ends(key)}"
         case Read(query=query):
             return f"Read {short_query(query)}"
         case ReadDone(rows=rows, count=count):
@@ -120,6 +124,11 @@ def short(value: object) -> str:
             return f"{type(value).__name__} {type(error).__name__}: {error}"
     text = repr(value)
     return text if len(text) <= LINE_CHARS_MAX else f"{text[: LINE_CHARS_MAX - 3]}..."
+
+
+def ends(key: str) -> str:
+    """Both ends of a long key: those of one operation begin alike, and its later batches end in a number."""
+    return key if len(key) <= KEY_CHARS_MAX else f"{key[:KEY_HEAD_CHARS]}...{key[-KEY_TAIL_CHARS:]}"
 
 
 def short_query(query: Query) -> str:

@@ -12,6 +12,7 @@ Law 3. Failures with different fingerprints are different exceptions. The first 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,8 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from umi_core.declared import Incomplete
 from umi_core.invariants.broken import Broken
 from umi_core.messages.effects import Done
-from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_core.messages.results import Remembered, SessionCreated, SessionSaved
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
@@ -32,7 +31,7 @@ from umi_sim.faults.clock import jump_signs
 from umi_sim.faults.declaration import ArgsMaker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.report import laid_out
-from umi_sim.mutants import planted
+from umi_sim.mutants import Mutant, planted
 from umi_sim.mutants.registry import ELSEWHERE, MUTANTS
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Fault, Item, Op
@@ -46,12 +45,20 @@ from umi_sim.seedfile import files as seed_file
 from umi_sim.shrink import NothingToShrink, shrink_whole
 from umi_sim.shrink.references import Listener
 from umi_sim.target.umi import UmiTarget
+from umi_sim.testing.machine_arguments import (
+    ARGS,
+    ENTITIES,
+    KEYS,
+    LEFT_OUT,
+    SESSIONS,
+    When,
+    drawn_for,
+    moments_of,
+)
 from umi_sim.workload import pools
 from umi_sim.workload.users import ids_of_cast
 from umi_sim.world.world import OutOfSteps
 
-ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
-LANDING_MS: Final = (0, -1, 1)
 JUMP_MS: Final = (1, 10, 1_000, 3_600_000, 7 * 86_400_000)
 HEALED_MS: Final = 120_000  # no window is open for so long
 EVENTS_MAX: Final = 6
@@ -128,7 +135,6 @@ class MemoryMachine(RuleBasedStateMachine):
         target = UmiTarget(self.config, registry)
         self.run_ = run_of(self.config, self.give_source, self.inspector, target=target)
         self.world = self.run_.world
-        self.landing_ms: int | None = None
         self.has_failed = False
         self.guard(self.world.begin)
         self.settle()
@@ -172,20 +178,23 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def issue(self, name: str, advance_ms: int, args: dict[str, object]) -> object:
         """Make a request and wait for its reply: the value of a Done, else None."""
-        at_ms = self.world.now_ms + advance_ms if self.landing_ms is None else self.landing_ms
-        self.landing_ms = None
-        op = Op(self.source.next_id("o"), max(at_ms, self.world.now_ms), self.agent, name, args)
+        op = Op(self.source.next_id("o"), self.world.now_ms + advance_ms, self.agent, name, args)
         self.source.push(op)
         self.settle()
         reply = self.inspector.told.get(op.id)
         return reply.outcome.value if reply and isinstance(reply.outcome, Done) else None
 
-    def land_at(self, which: int, by_ms: int) -> None:
-        """The next request comes just before, at or just after an instant that matters."""
-        instants = sorted(self.known.deadlines(self.agent))
-        if instants:
-            clock = self.known.clock(self.agent)
-            self.landing_ms = clock.world_at(instants[which % len(instants)] + by_ms, self.world.now_ms)
+    def wait_ms(self, when: When) -> int:
+        """A time, or that until just before, at or just after an instant that matters; 0 if there is none."""
+        if isinstance(when, int):
+            return when
+        which, by_ms = when
+        now_ms, clock = self.world.now_ms, self.known.clock(self.agent)
+        instants = sorted(it for it in self.known.deadlines(self.agent) if it > clock.reading(now_ms))
+        if not instants:
+            return 0
+        at_ms = clock.world_at(instants[which % len(instants)] + by_ms, now_ms)
+        return max(0, at_ms - now_ms) if at_ms else 0
 
     def teardown(self) -> None:
         try:
@@ -239,9 +248,10 @@ def machine(
 ) -> type[MemoryMachine]:
     """A state machine over the requests and fault kinds of a scenario, shipped or at a path.
 
-    `mutant` plants a bug, as the scenario itself may, to see the machine find it; `folder` is where seed
-    files go; `profile`, dev (fresh examples) or ci (the same ones each time), is taken instead of the profile
-    that Hypothesis is in. Raises BadScenario, or ValueError for a bug or a profile that there is not.
+    `mutant` plants a bug, as the scenario itself may, to see the machine find it; if it does not, its test
+    fails too, and says where to look. `folder` is where seed files go; `profile`, dev (fresh examples) or ci
+    (the same ones each time), is taken instead of the profile that Hypothesis is in. Raises BadScenario, or
+    ValueError for a bug or a profile that there is not.
     """
     check(mutant, (None, *MUTANTS), "planted bug", ELSEWHERE)
     check(profile, (None, *PROFILES), "profile")
@@ -250,14 +260,46 @@ def machine(
         drawn, agents=drawn.agents[:1], mode="swarm", latency="instant", policy="fifo", in_flight_max=1,
         workload="generated", planted=mutant or drawn.planted,
     )  # fmt: skip
-    rules: dict[str, Any] = {name: rule_for(name) for name in config.weights if name in ARGS}
+    rules: dict[str, Any] = {name: rule_for(name, config) for name in config.weights if name in ARGS}
     members = {"config": config, "kept": {}, **BUNDLES, **beginnings(config), **rules, **moments(config)}
     members |= {"folder": folder} if folder else {}
     made: type[MemoryMachine] = type(
         f"{config.scenario.title().replace('_', '')}Machine", (MemoryMachine,), members
     )
     made.TestCase.settings = PROFILES[profile] if profile else settings(**OURS)
+    if config.planted:
+        must_see(made, MUTANTS[config.planted], is_guest=mutant is not None)
     return made
+
+
+class NotSeen(AssertionError):
+    """No example shows the planted bug; the message says where one does."""
+
+
+def must_see(made: type[MemoryMachine], bug: Mutant, *, is_guest: bool) -> None:
+    """With a planted bug a test that passes fails. `is_guest`: the scenario itself does not plant it."""
+    case: Any = made.TestCase
+    tried = case.runTest
+
+    @wraps(tried)
+    def run_test(self: object) -> None:
+        tried(self)
+        told = f"{bug.name} is planted, and no example of {made.config.scenario} shows it"
+        raise NotSeen(f"{told}: {advice(made.config, bug) if is_guest else MORE}")
+
+    case.runTest = run_test
+
+
+MORE: Final = "give it more examples, or more steps"
+
+
+def advice(config: RunConfig, bug: Mutant) -> str:
+    """Where a bug shows that does not show here."""
+    if bug.kind not in ("", *config.faults):
+        return f"it takes {bug.kind}, which only a scenario like {bug.scenario} has"
+    return (
+        f"{bug.scenario} is a scenario that shows it; or {MORE}" if bug.scenario != config.scenario else MORE
+    )
 
 
 def check(given: str | None, known: Sequence[str | None], what: str, elsewhere: str = "") -> None:
@@ -267,15 +309,18 @@ def check(given: str | None, known: Sequence[str | None], what: str, elsewhere: 
 
 # Bundles: what later rules take up. They are never empty, since a rule with an empty one would not be tried.
 
-KEYS, ENTITIES, SESSIONS = Bundle("keys"), Bundle("entities"), Bundle("sessions")
 BUNDLES: Final = {"keys": KEYS, "entities": ENTITIES, "sessions": SESSIONS}
+
+FIRST_KEYS: Final = ("a", "b", "ab", "ключ")
+RESERVED: Final = ("__session_id",)
 
 
 def beginnings(config: RunConfig) -> dict[str, Any]:
     """What the bundles hold before anything has happened: names that nothing is known of yet."""
     absent = pools.HOSTILE_IDS["absent"]
+    keys = (*FIRST_KEYS[: config.key_count], *(RESERVED if config.adversarial[0] else ()))
     firsts = {
-        "keys": (KEYS, ("a", "b", "ab", "ключ", "__session_id")),
+        "keys": (KEYS, keys),
         "entities": (ENTITIES, (*ids_of_cast(config)[:2], absent[0])),
         "sessions": (SESSIONS, (absent[1],)),
     }
@@ -303,27 +348,25 @@ TARGETS: Final[dict[str, Any]] = {
 # Rules.
 
 
-def rule_for(name: str) -> Any:
-    def issue(self: MemoryMachine, advance_ms: int, **args: object) -> object:
+def rule_for(name: str, config: RunConfig) -> Any:
+    def issue(self: MemoryMachine, when: When, **args: object) -> object:
         given = {key: value for key, value in args.items() if value is not LEFT_OUT}
-        value = self.issue(name, advance_ms, given)
+        value = self.issue(name, self.wait_ms(when), given)
         return multiple(*learnt(name, given, value)) if name in TARGETS else None
 
     issue.__name__ = name
     target = {"target": TARGETS[name]} if name in TARGETS else {}
-    as_rule: Any = rule(**target, advance_ms=st.sampled_from(ADVANCE_MS), **ARGS[name])
+    as_rule: Any = rule(**target, when=moments_of(config), **drawn_for(name, config))
     return as_rule(issue)
 
 
 def moments(config: RunConfig) -> dict[str, Any]:
-    """Rules that are no requests: landings always, the others if the scenario has such faults."""
+    """Rules that are no requests, if the scenario has such faults."""
     after, luck = st.integers(0, EVENTS_MAX), st.integers(0, LUCK_MAX)
     crashes = [kind for kind in config.faults if issubclass(KINDS[kind], Down)]
     kinds = sorted(kind for kind in config.faults if kind not in crashes and KINDS[kind].group != "clock")
     jumps = [sign * ms for sign in jump_signs(tuple(config.faults)) for ms in JUMP_MS]
-    rules: dict[str, Any] = {
-        "land": rule(which=st.integers(0, 7), by_ms=st.sampled_from(LANDING_MS))(MemoryMachine.land_at)
-    }
+    rules: dict[str, Any] = {}
     if kinds:
         rules["arm_fault"] = rule(kind=st.sampled_from(kinds), after=after, luck=luck)(arm_fault)
     if crashes:
@@ -350,65 +393,3 @@ def heal(self: MemoryMachine) -> None:
     """Nothing strikes any more, and so much time passes that every window has ended."""
     self.source.arm(None)
     self.issue("len", HEALED_MS, {})
-
-
-# Arguments: of the same classes as those of generated runs, few and close together, so that they meet.
-
-LEFT_OUT: Final = object()
-
-
-def mostly(plain: Any, hostile: pools.Pool) -> Any:
-    """One in four is from the pool of hostile values."""
-    bad = st.one_of([st.sampled_from(list(group)) for group in hostile.values()])
-    return st.one_of(plain, plain, plain, bad)
-
-
-def maybe(given: Any) -> Any:
-    return st.one_of(st.just(LEFT_OUT), given)
-
-
-FACTS: Final = (
-    "Alice works at Acme.", "Alice likes tea.", "Alice now works at Northwind Trading.", "I am Umi.",
-    "Bob met Alice in Paris.", "東京は大きい。", "no names here",
-)  # fmt: skip
-QUERIES: Final = ("Where does Alice work?", "tea", "東京", "anything similar to tea")
-SMALL_KEYS: Final[pools.Pool] = {name: group for name, group in pools.HOSTILE_KEYS.items() if name != "size"}
-PPM: Final = mostly(st.sampled_from((0, 500_000, 950_000)), pools.HOSTILE_PPM)
-
-STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
-    **dict.fromkeys(("key", "stored_key"), mostly(KEYS, SMALL_KEYS)),
-    "value": mostly(st.sampled_from(pools.VALUES), {"number": pools.HOSTILE_VALUES["number"]}),
-    "ttl": mostly(st.sampled_from(pools.TTLS_MS), pools.HOSTILE_TTLS),
-    "delta": mostly(st.sampled_from(pools.DELTAS), pools.HOSTILE_DELTAS),
-    "block_kind": mostly(st.sampled_from(("system", "persona", "human", "facts")), pools.HOSTILE_KINDS),
-    "block_label": mostly(st.sampled_from(("", "work")), {"markup": pools.HOSTILE_LABELS["markup"]}),
-    "block_text": mostly(st.sampled_from(("", "short", "x" * 1_500)), pools.NASTY),
-    "importance": PPM,
-    "form": mostly(st.sampled_from(("xml", "markdown")), pools.HOSTILE_FORMS),
-    "entity_id": mostly(ENTITIES, pools.HOSTILE_IDS),
-    "session_id": mostly(SESSIONS, pools.HOSTILE_IDS),
-    "members": mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
-    "text": mostly(st.sampled_from(FACTS), pools.NASTY),
-    "request_key": st.sampled_from(("r1", "r2")),
-    "query": mostly(st.sampled_from(QUERIES), pools.NASTY),
-    "limit": st.sampled_from((1, 3)),
-    "version": st.sampled_from((1, 2)),
-    **dict.fromkeys(
-        ("flag", "time", "metadata", "source", "deep", "time_range", "types", "turns", "score"), None
-    ),
-}
-
-
-def strategies_of(name: str) -> dict[str, Any]:
-    """The arguments that a rule of this request draws. Raises Incomplete."""
-    found: dict[str, Any] = {}
-    for argument in arguments_of(REQUESTS[name]):
-        if argument.domain not in STRATEGIES:
-            told = f"the domain {argument.domain} of {name}.{argument.name} has no strategy"
-            raise Incomplete(f"{told}: add one to STRATEGIES in umi_sim/testing/hypothesis_machine.py")
-        if (strategy := STRATEGIES[argument.domain]) is not None:
-            found[argument.name] = strategy if argument.is_required else maybe(strategy)
-    return found
-
-
-ARGS: Final[dict[str, dict[str, Any]]] = {name: strategies_of(name) for name in REQUESTS}

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.spec_tables import rows, whole
+from umi_core.messages.effects import Commit
 from umi_sim.record.trace import KEPT_COUNT_MAX, Difference, Field, Tag, Trace, decode, first_difference, read
-from umi_sim.record.trace_fields import FIELDS
+from umi_sim.record.trace_fields import FIELDS, short
 
 PLAIN = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.binary(), st.text()),
@@ -175,3 +176,10 @@ def test_what_is_no_trace_is_refused(tmp_path_factory: pytest.TempPathFactory, d
     path.write_bytes(data)
     with pytest.raises(ValueError, match="is not a trace of format umi-trace-1"):
         read(path)
+
+
+@pytest.mark.parametrize(("one", "other"), [("x" * 60 + "c", "x" * 60 + "c.2"), ("x" * 60, "y" + "x" * 59)])
+def test_commits_that_differ_at_either_end_of_their_keys_look_different(one: str, other: str) -> None:
+    told = [short(Commit((), (), key)) for key in (one, other, "short.2")]
+    assert told[0] != told[1]
+    assert told[2] == "Commit 0 writes, key short.2"

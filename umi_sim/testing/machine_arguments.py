@@ -1,0 +1,109 @@
+"""What the rules of the Hypothesis machine draw: when a request comes, and with which arguments.
+
+Law 1. Arguments are of the classes of those of generated runs, few and close together, so that they meet.
+Law 2. How often one is hostile, or comes at an instant that matters, is as the scenario says.
+"""
+
+from typing import Any, Final
+
+import attrs
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle
+
+from umi_core.data import Data
+from umi_core.declared import Incomplete
+from umi_core.messages.requests import REQUESTS, arguments_of
+from umi_sim.record.run_config import RunConfig
+from umi_sim.workload import pools
+
+ADVANCE_MS: Final = (0, 1, 9, 10, 11, 1_000, 60_000, 3_600_000)
+LANDING_MS: Final = (0, -1, 1)
+LANDINGS: Final = st.tuples(st.integers(0, 7), st.sampled_from(LANDING_MS))
+LEFT_OUT: Final = object()
+KEYS, ENTITIES, SESSIONS = Bundle("keys"), Bundle("entities"), Bundle("sessions")
+
+When = int | tuple[int, int]  # so many ms from now; or which instant that matters, and how far beside it
+
+
+def in_part(share: tuple[int, int], rare: Any, usual: Any) -> Any:
+    """Rare in this share. What is named twice in a `one_of` is no likelier, so the number is drawn."""
+    part, whole = share
+    places = st.integers(1, whole)
+    return places.flatmap(lambda place: rare if place > whole - part else usual) if part else usual
+
+
+def moments_of(config: RunConfig) -> Any:
+    """When a request of this scenario comes."""
+    return in_part(config.land, LANDINGS, st.sampled_from(ADVANCE_MS))
+
+
+@attrs.frozen
+class Mostly(Data):
+    """A value as users give it, and in part of the draws one from the pool of hostile ones."""
+
+    plain: Any
+    hostile: pools.Pool
+
+    def drawn(self, config: RunConfig) -> Any:
+        bad = st.one_of([st.sampled_from(list(group)) for group in self.hostile.values()])
+        return in_part(config.adversarial, bad, self.plain)
+
+
+def maybe(given: Any) -> Any:
+    return st.one_of(st.just(LEFT_OUT), given)
+
+
+FACTS: Final = (
+    "Alice works at Acme.", "Alice likes tea.", "Alice now works at Northwind Trading.", "I am Umi.",
+    "Bob met Alice in Paris.", "東京は大きい。", "no names here",
+)  # fmt: skip
+QUERIES: Final = ("Where does Alice work?", "tea", "東京", "anything similar to tea")
+SMALL_KEYS: Final[pools.Pool] = {name: group for name, group in pools.HOSTILE_KEYS.items() if name != "size"}
+PPM: Final = Mostly(st.sampled_from((0, 500_000, 950_000)), pools.HOSTILE_PPM)
+
+STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
+    **dict.fromkeys(("key", "stored_key"), Mostly(KEYS, SMALL_KEYS)),
+    "value": Mostly(st.sampled_from(pools.VALUES), {"number": pools.HOSTILE_VALUES["number"]}),
+    "ttl": Mostly(st.sampled_from(pools.TTLS_MS), pools.HOSTILE_TTLS),
+    "delta": Mostly(st.sampled_from(pools.DELTAS), pools.HOSTILE_DELTAS),
+    "block_kind": Mostly(st.sampled_from(("system", "persona", "human", "facts")), pools.HOSTILE_KINDS),
+    "block_label": Mostly(st.sampled_from(("", "work")), {"markup": pools.HOSTILE_LABELS["markup"]}),
+    "block_text": Mostly(st.sampled_from(("", "short", "x" * 1_500)), pools.NASTY),
+    "importance": PPM,
+    "form": Mostly(st.sampled_from(("xml", "markdown")), pools.HOSTILE_FORMS),
+    "entity_id": Mostly(ENTITIES, pools.HOSTILE_IDS),
+    "session_id": Mostly(SESSIONS, pools.HOSTILE_IDS),
+    "members": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
+    "text": Mostly(st.sampled_from(FACTS), pools.NASTY),
+    "request_key": st.sampled_from(("r1", "r2")),
+    "query": Mostly(st.sampled_from(QUERIES), pools.NASTY),
+    "limit": st.sampled_from((1, 3)),
+    "version": st.sampled_from((1, 2)),
+    **dict.fromkeys(
+        ("flag", "time", "metadata", "source", "deep", "time_range", "types", "turns", "score"), None
+    ),
+}
+
+
+def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
+    """The arguments that a rule of this request draws, and which it must have. Raises Incomplete."""
+    found: dict[str, tuple[Any, bool]] = {}
+    for argument in arguments_of(REQUESTS[name]):
+        if argument.domain not in STRATEGIES:
+            told = f"the domain {argument.domain} of {name}.{argument.name} has no strategy"
+            raise Incomplete(f"{told}: add one to STRATEGIES in umi_sim/testing/machine_arguments.py")
+        if (strategy := STRATEGIES[argument.domain]) is not None:
+            found[argument.name] = strategy, argument.is_required
+    return found
+
+
+def drawn_for(name: str, config: RunConfig) -> dict[str, Any]:
+    """What a rule of this request draws in this scenario."""
+    plain = {
+        arg: (each.drawn(config) if isinstance(each, Mostly) else each, is_required)
+        for arg, (each, is_required) in ARGS[name].items()
+    }
+    return {arg: each if is_required else maybe(each) for arg, (each, is_required) in plain.items()}
+
+
+ARGS: Final = {name: strategies_of(name) for name in REQUESTS}
