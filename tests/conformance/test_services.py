@@ -1,18 +1,20 @@
 """Goal: the simulated services keep the contract of real ones, and the kit notices each one that does not."""
 
 import json
+from typing import Any, ClassVar
 
 import attrs
 import pytest
 from hypothesis import Phase, settings
 
+from umi_core.declared import Incomplete
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query
-from umi_core.rows import Address, Row
+from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Write
+from umi_core.rows import BODIES, Address, Row
 from umi_sim.services.embedder import embed
 from umi_sim.services.model import truth
 from umi_sim.services.storage import Kept, SimStorage
-from umi_sim.testing import conformance
+from umi_sim.testing import conformance, random_rows
 from umi_sim.testing.conformance import (
     run_embedder_conformance,
     run_model_conformance,
@@ -203,6 +205,91 @@ BROKEN = {
 def test_a_broken_storage_fails_by_the_law_it_breaks(broken: type[SimStorage]) -> None:
     with pytest.raises(AssertionError, match=BROKEN[broken]):
         run_storage_conformance(broken, PATIENT)
+
+
+class Losing(SimStorage):
+    """Loses the rows of one kind, or keeps one value of a field of theirs."""
+
+    kind: ClassVar[str]
+    field: ClassVar[str]
+    firsts: ClassVar[dict[str, Any]]
+
+    def arrive(self, commit: Commit, sender: str) -> int:
+        kept = tuple(kept for write in commit.writes if (kept := self.lost(write)) is not None)
+        return super().arrive(attrs.evolve(commit, writes=kept), sender)
+
+    def lost(self, write: Write) -> Write | None:
+        if write.address.kind != self.kind or write.body is None:
+            return write
+        if not self.field:
+            return None
+        first = self.firsts.setdefault(self.field, getattr(write.body, self.field))
+        return attrs.evolve(write, body=attrs.evolve(write.body, **{self.field: first}))
+
+
+LOST = [(kind, name) for kind, cls in BODIES.items() for name in ("", *(it.name for it in attrs.fields(cls)))]
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@pytest.mark.parametrize(("kind", "field"), LOST)
+def test_a_storage_that_loses_rows_of_a_kind_or_any_field_of_them_fails(kind: str, field: str) -> None:
+    broken = type("Broken", (Losing,), {"kind": kind, "field": field, "firsts": {}})
+    with pytest.raises(AssertionError, match=r"versions grow by one|a durable batch is visible"):
+        run_storage_conformance(broken, UNSHRUNK)
+
+
+def test_a_domain_without_values_for_rows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(random_rows.VALUES, "members")
+    with pytest.raises(Incomplete, match=r"members of members has no values: add some to VALUES in umi_sim/"):
+        random_rows.bodies_of("session")
+
+
+# Storages whose scores are not exact.
+
+
+class Near(SimStorage):
+    """Scores some hits by 3 ppm too low, and ranks by that."""
+
+    off_ppm = 3
+    left_out_count = 0
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        if not isinstance(query, ByWords | ByVector):
+            return super().read(request_id, query)
+        exact = super().read(request_id, attrs.evolve(query, limit=1_000, min_score_ppm=0)).rows
+        rows = [attrs.evolve(row, score_ppm=self.off(row)) for row in exact[self.left_out_count :]]
+        good = [row for row in rows if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
+        ranked = sorted(good, key=lambda row: (-(row.score_ppm or 0), row.address.id))
+        return ReadDone(request_id, tuple(ranked[: query.limit]))
+
+    def off(self, row: Row) -> int:
+        return (row.score_ppm or 0) - self.off_ppm * (row.address.id == "e10")
+
+
+class TooFar(Near):
+    off_ppm = 4
+
+
+class BestLeftOut(Near):
+    left_out_count = 1
+
+
+INEXACT = (
+    (Near, 0, "hits are of one scope"),
+    (TooFar, 3, "a score is off by no more than the tolerance"),
+    (BestLeftOut, 3, "no hit is left out that is better than the last"),
+    (TiesTurned, 3, "hits are of one scope"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+def test_scores_may_be_off_by_the_tolerance_and_no_more() -> None:
+    run_storage_conformance(Near, tolerance_ppm=3)
+    for broken, tolerance_ppm, law in INEXACT:
+        with pytest.raises(AssertionError, match=law):
+            run_storage_conformance(broken, UNSHRUNK, tolerance_ppm=tolerance_ppm)
 
 
 # Models and embedders with one fault each.

@@ -1,0 +1,72 @@
+"""Random rows: a body of each kind with any values that its fields may hold, for conformance tests.
+
+Law 1. What is drawn follows from the declaration of a kind in umi_core/rows.py.
+Law 2. Each field takes several values, so that a storage that loses or resets one is seen.
+"""
+
+from typing import Any, Final, get_args
+
+import attrs
+import hypothesis.strategies as st
+
+from umi_core.declared import Incomplete
+from umi_core.domains import domain_of
+from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
+from umi_core.messages.effects import Write
+from umi_core.rows import BODIES, Address, Body, is_sound
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS, LINK_KINDS, Block, Entry, Scope
+
+Values = st.SearchStrategy[Any]
+IDS: Final = ("e1", "e10", "e2")  # one begins with another
+WHOLE: Final = st.sampled_from((0, 1, 2, 2**31, 2**53 + 1, I64_MAX))
+WORDS: Final = st.sampled_from(
+    ("", "tea", "Zoë", "Zoe\u0308", "日本", "👍", "a\u0000b", 'o\'r "q" %_\\', " x\n")
+)
+TEXTS: Final = st.lists(WORDS, max_size=2).map(tuple)
+PARTS: Final = st.integers(0, PPM)
+ENTRIES: Final = st.builds(Entry, st.sampled_from(IDS), st.integers(1, 3), WORDS, WORDS, WHOLE)
+BLOCKS: Final = st.builds(
+    Block, st.sampled_from(BLOCK_KINDS), st.sampled_from(("", "work")), WORDS, PARTS
+) | st.builds(Block, st.sampled_from(BLOCK_KINDS[1:]), entries=ENTRIES.map(lambda entry: (entry,)))
+PAIRS: Final = st.dictionaries(WORDS, WORDS, max_size=2).map(lambda pairs: tuple(pairs.items()))
+
+VALUES: Final[dict[str, Values]] = {  # by domain
+    **dict.fromkeys(("entity_id", "session_id"), st.sampled_from(IDS)),
+    "source": st.sampled_from(("told", "日本", "x y")),
+    "members": st.sampled_from(((), ("a",), ("b", "a"))),
+    "time": WHOLE, "count": WHOLE, "version": st.sampled_from((1, 2, 2**53 + 1)), "importance": PARTS,
+    "flag": st.booleans(), "metadata": PAIRS, "texts": TEXTS, "word": WORDS,
+    "entity_type": st.sampled_from(ENTITY_TYPES), "entity_block": st.sampled_from(BLOCK_KINDS[1:]),
+    "change": st.sampled_from(EVOLUTION_KINDS),
+    "relation_kind": st.sampled_from(EVOLUTION_KINDS + LINK_KINDS),
+    **dict.fromkeys(("entity_name", "content", "reason"), WORDS),
+    "end": st.tuples(st.sampled_from(IDS), st.integers(0, 3)), "maker": st.tuples(WHOLE, WHOLE),
+    "components": st.lists(st.integers(-COMPONENT_MAX, COMPONENT_MAX), max_size=4).map(tuple),
+    "digest": st.sampled_from((b"", b"x", b"\x00\xff")),
+    "blocks": st.lists(BLOCKS, max_size=2).map(lambda blocks: tuple(sorted(blocks, key=lambda it: it.order))),
+    "anything": st.sampled_from((None, True, 7, "tea", b"x", ())),
+}  # fmt: skip
+
+
+def values_of(field: Any) -> Values:
+    """What a field may hold. Raises Incomplete."""
+    domain = domain_of(field.type).name
+    if domain not in VALUES:
+        told = f"the domain {domain} of {field.name} has no values"
+        raise Incomplete(f"{told}: add some to VALUES in umi_sim/testing/random_rows.py")
+    return st.none() | VALUES[domain] if type(None) in get_args(field.type) else VALUES[domain]
+
+
+def bodies_of(kind: str) -> st.SearchStrategy[Body]:
+    cls = BODIES[kind]
+    fields = {field.name: values_of(field) for field in attrs.fields(cls)}
+    return st.builds(cls, **fields).filter(is_sound)
+
+
+def writes_of(scopes: tuple[Scope, ...], kind: str) -> st.SearchStrategy[Write]:
+    """A row of this kind, under the id that its body names, or any."""
+
+    def write(scope: Scope, body: Body, row_id: str) -> Write:
+        return Write(Address(scope, kind, body.own_id() or row_id), body)
+
+    return st.builds(write, st.sampled_from(scopes), bodies_of(kind), st.sampled_from(IDS))

@@ -1,0 +1,281 @@
+"""The contract of a storage as a Hypothesis state machine: random scripts, judged by the twin.
+
+Law 1. After each step the storage and its twin hold the same rows, every field of every kind.
+Law 2. What the simulator may do under a fault (a short page with a cursor) is allowed here, and nothing else.
+Law 3. Scores may be off by `tolerance_ppm`; then hits are ordered and cut by the scores that were answered.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Protocol
+
+import attrs
+import hypothesis.strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from umi_core.conditions import Condition, Where
+from umi_core.limits import RECEIPT_MS_MAX
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import (
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    Expect,
+    Query,
+    Write,
+)
+from umi_core.rows import BODIES, Address, Body, Entity, Row, Vector
+from umi_core.values import Scope
+from umi_sim.testing.random_rows import IDS, writes_of
+from umi_sim.testing.storage_twin import Twin, agree, ranked
+
+
+class Storage(Protocol):
+    """What a storage is asked. `arrive` and `flush` are the two ends of one commit on its way to the disk."""
+
+    def arrive(self, commit: Commit, sender: str) -> int: ...
+    def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None: ...
+    def crash(self) -> None: ...
+    def read(self, request_id: int, query: Query) -> ReadDone: ...
+
+
+# Rows, writes, questions that are tried. Ids are prefixes of each other, and both scopes spell "abc".
+
+SCOPES: Final = (Scope("a", "bc"), Scope("ab", "c"))
+KINDS: Final = tuple(BODIES)
+Fact = tuple[str, str, str, int, int | None, bool]
+FACTS: Final[tuple[Fact, ...]] = (  # type, name, content, updated_ms, event_time_ms, vector_missing
+    ("person", "Ann", "likes green tea", 1, None, False),
+    ("person", "Anna", "likes tea", 5, 2, True),
+    ("topic", "tea", "green or black tea", 2, None, False),
+    ("note", "note", "nothing of that", 3, 4, False),
+)
+DIRECTIONS: Final = ((1, 0), (3, 4), (-1, 0), (1, 0, 0))
+
+
+def entity_of(row_id: str, fact: Fact) -> Entity:
+    kind, name, content, updated_ms, event_time_ms, missing = fact
+    entity = Entity(row_id, kind, name, content, 1, 500_000, 500_000, "facts", 1, updated_ms)
+    return attrs.evolve(entity, event_time_ms=event_time_ms, vector_missing=missing)
+
+
+def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
+    """What is written at such a row with a name, so that rows are found, tie and take each other's place."""
+    match kind:
+        case "entity":
+            return tuple(entity_of(row_id, fact) for fact in FACTS)
+        case "vector":
+            return tuple(Vector(row_id, 1, components) for components in DIRECTIONS)
+    return ()
+
+
+ADDRESSES: Final = tuple(Address(scope, kind, row_id) for scope in SCOPES for kind in KINDS for row_id in IDS)
+RANDOM: Final = [writes_of(SCOPES, kind) for kind in KINDS]
+PLACE: Final = {f"{a.scope.user}.{a.scope.agent} {a.kind} {a.id}": a for a in ADDRESSES}
+# Short names, so that a script can be read. The last number is 0 for a delete, else which body.
+WRITE: Final = {
+    f"{name} {n}": Write(a, body)
+    for name, a in PLACE.items()
+    for n, body in enumerate((None, *bodies(a.kind, a.id)))
+}
+SEARCHED: Final = [name for name, write in WRITE.items() if write.address.kind in ("entity", "vector")]
+PHRASES: Final = ("green tea", "Anna", "who?")
+PAGES_MAX: Final = 4 * len(ADDRESSES)
+Writes = list[str | Write]  # by its short name, or as it is
+Guards = list[tuple[str, int]]  # what a commit expects, and by how much it is wrong
+
+
+def asked(*parts: tuple[str, str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Where]:
+    made = [st.tuples(st.just(field), st.just(operator), values) for field, operator, values in parts]
+    return st.tuples(*made).map(lambda given: tuple(Condition(*it) for it in given if it[2] is not None))
+
+
+PLACES: Final = st.sampled_from(list(PLACE))
+NAMED: Final = st.sampled_from(SEARCHED) | st.sampled_from(list(WRITE))
+WRITES: Final = st.lists(NAMED | st.one_of(RANDOM), min_size=1, max_size=6)
+EACH: Final[st.SearchStrategy[Writes]] = st.just([]) | st.tuples(*RANDOM).map(list)
+GUARDS: Final = st.lists(st.tuples(PLACES, st.sampled_from((0, 0, 0, 1))), max_size=3)
+TIMES: Final = st.none() | st.integers(1, 5)
+TYPES: Final = st.sampled_from((("person",), ("topic", "note")))
+ANY: Final = st.just(())
+OF_TYPE: Final = asked(("type", "in", TYPES), ("vector_missing", "eq", st.none() | st.booleans()))
+IN_TIME: Final = asked(("time_ms", "gte", TIMES), ("time_ms", "lte", TIMES))
+WITHOUT: Final = asked(("id", "not_in", st.lists(st.sampled_from(IDS), max_size=2).map(tuple)))
+TOUCHING: Final = asked(("touches", "contains", st.sampled_from(IDS)))
+LIMITS: Final = st.integers(1, 3)
+LEASTS: Final = st.sampled_from((0, 500_000, 500_001))
+IN_SCOPE: Final = st.sampled_from(SCOPES)
+SOME_KINDS: Final = st.just(KINDS) | st.lists(st.sampled_from(KINDS), min_size=1, unique=True).map(tuple)
+ALL_ROWS: Final = st.builds(CountRows, IN_SCOPE, st.just(KINDS))
+COUNTS: Final = ALL_ROWS | st.builds(CountRows, IN_SCOPE, SOME_KINDS, ANY | OF_TYPE | IN_TIME | TOUCHING)
+
+
+class StorageContract(RuleBasedStateMachine):
+    """Scripts of commits, crashes and questions; after each the storage and its twin hold the same rows."""
+
+    make: ClassVar[Callable[[], Storage]]
+    tolerance_ppm: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.storage, self.twin = type(self).make(), Twin()
+        self.addresses = dict.fromkeys(ADDRESSES)  # all that were ever written to
+        self.now_ms, self.request_id = 0, 0
+        self.on_the_way: list[tuple[int, Commit]] = []
+        self.first: list[tuple[int, str, Committed]] = []  # when, under which key, with what answer
+
+    # Commits.
+
+    @initialize(each=EACH, batches=st.lists(WRITES, min_size=2, max_size=8))
+    def fill(self, each: Writes, batches: list[Writes]) -> None:
+        """A script begins with rows of each kind, and a look for the two likeliest mistakes of a search."""
+        for writes in (each, *batches):
+            self.flush(*self.sent(writes, []))
+        self.search((), limit=3, least_ppm=0)  # ties
+        self.search((Condition("type", "in", ("person",)),), limit=1, least_ppm=0)  # cut too early
+
+    @rule(writes=WRITES, guards=GUARDS)
+    def commit(self, writes: Writes, guards: Guards) -> None:
+        self.flush(*self.sent(writes, guards))
+
+    @rule(writes=WRITES, guards=GUARDS)
+    def leave_pending(self, writes: Writes, guards: Guards) -> None:
+        self.on_the_way.append(self.sent(writes, guards))
+
+    @precondition(lambda self: self.on_the_way)
+    @rule(which=st.integers(0, 9))
+    def land(self, which: int) -> None:
+        self.flush(*self.on_the_way.pop(which % len(self.on_the_way)))
+
+    @precondition(lambda self: self.on_the_way)
+    @rule()
+    def crash(self) -> None:
+        self.storage.crash()
+        for ticket, _ in self.on_the_way:
+            agree("a crash takes the pending batches", self.storage.flush(ticket, self.now_ms), None)
+        self.on_the_way = []
+        self.check_rows("a crash takes nothing that is durable")
+
+    @precondition(lambda self: self.first)
+    @rule(which=st.integers(0, 9), writes=WRITES, guards=GUARDS)
+    def repeat(self, which: int, writes: Writes, guards: Guards) -> None:
+        """A key of the last 24 hours, with another batch and perhaps expects that do not hold."""
+        at_ms, key, first = self.first[which % len(self.first)]
+        if self.now_ms < at_ms + RECEIPT_MS_MAX:
+            ticket, commit = self.sent(writes, guards, key)
+            answer = self.storage.flush(ticket, self.now_ms)
+            expected = attrs.evolve(first, request_id=commit.request_id)
+            agree("a known key is answered as the first time, before any expect", answer, expected)
+            self.check_rows("a known key changes nothing")
+
+    @rule(ms=st.sampled_from((1, RECEIPT_MS_MAX // 2, RECEIPT_MS_MAX - 1)))
+    def wait(self, ms: int) -> None:
+        self.now_ms += ms
+
+    # Questions.
+
+    @rule(places=st.lists(PLACES, unique=True), query=COUNTS)
+    def look(self, places: list[str], query: CountRows) -> None:
+        addresses = tuple(PLACE[place] for place in places)
+        rows, count = self.ask(ByIds(addresses)).rows, self.ask(query).count
+        agree("rows come in the order asked for, absent ones are missing", rows, self.twin.live(addresses))
+        agree("a count is of the matching rows of one scope", count, len(self.twin.matching(query)))
+
+    @rule(where=OF_TYPE | IN_TIME | WITHOUT, limit=LIMITS, least_ppm=LEASTS)
+    def search(self, where: Where, limit: int, least_ppm: int) -> None:
+        """Every phrase and direction, in both scopes."""
+        law = "hits are of one scope, filtered, then ordered by (score descending, id), then cut"
+        for scope in SCOPES:
+            for phrase in PHRASES:
+                by_words = ByWords(scope, phrase, where, limit, least_ppm)
+                self.check_hits(law, by_words)
+            for vector in DIRECTIONS:
+                by_vector = ByVector(scope, vector, where, limit, least_ppm)
+                self.check_hits(law, by_vector)
+
+    @rule(query=COUNTS, limit=LIMITS, meanwhile=st.lists(WRITES, min_size=1, max_size=4))
+    def walk(self, query: CountRows, limit: int, meanwhile: list[Writes]) -> None:
+        """Page after page, with a commit before each of the first few."""
+        stayed, seen, cursor = self.keys(query), list[tuple[str, str]](), None
+        for writes in (*meanwhile, *[list[str | Write]()] * PAGES_MAX):
+            page = self.ask(ByFilter(query.scope, query.kinds, query.where, limit, cursor))
+            self.check_page(page, query, limit)
+            seen += [(row.address.kind, row.address.id) for row in page.rows]
+            cursor = page.cursor
+            if cursor is None:
+                break
+            if writes:
+                self.flush(*self.sent(writes, []))
+                stayed = [key for key in stayed if key in self.keys(query)]
+        agree("a walk comes to its end", cursor, None)
+        agree("a walk is in order, each row once", seen, sorted(set(seen)))
+        agree("a walk misses no row that stays", [key for key in stayed if key not in seen], [])
+
+    # Detail.
+
+    def check_page(self, page: ReadDone, query: CountRows, limit: int) -> None:
+        expected = [row for row in self.twin.matching(query) if row in page.rows]
+        agree("a page holds matching rows of one scope, in order", list(page.rows), expected)
+        agree("a page is within its limit", page.rows[limit:], ())
+
+    def sent(self, writes: Writes, guards: Guards, key: str = "") -> tuple[int, Commit]:
+        self.request_id += 1
+        expects = tuple(Expect(PLACE[name], self.twin.version(PLACE[name]) + off) for name, off in guards)
+        batch = tuple(WRITE[each] if isinstance(each, str) else each for each in writes)
+        commit = Commit(batch, expects, key or f"key {self.request_id}", request_id=self.request_id)
+        self.addresses |= dict.fromkeys(write.address for write in batch)
+        ticket = self.storage.arrive(commit, "agent")
+        self.check_rows("a pending batch is in no read")
+        return ticket, commit
+
+    def flush(self, ticket: int, commit: Commit) -> None:
+        expected = self.twin.commit(commit)
+        answer = self.storage.flush(ticket, self.now_ms)
+        if isinstance(expected, Committed):
+            agree("versions grow by one per write and are never reused", answer, expected)
+            self.first.append((self.now_ms, commit.key, expected))
+            self.check_rows("a durable batch is visible as a whole")
+        else:
+            unnamed = attrs.evolve(expected, changed=())  # a storage need not name what differs
+            agree("expects that differ are a conflict", answer, unnamed if answer == unnamed else expected)
+            self.check_rows("a batch with a conflict changes nothing")
+
+    def check_rows(self, law: str) -> None:
+        addresses = tuple(self.addresses)
+        agree(law, self.ask(ByIds(addresses)).rows, self.twin.live(addresses))
+
+    def check_hits(self, law: str, query: ByVector | ByWords) -> None:
+        rows = self.ask(query).rows
+        if not self.tolerance_ppm:
+            agree(law, rows, self.twin.hits(query))
+            return
+        true = {row.address: row for row in self.twin.scored(query)}
+        scores = {row.address: row.score_ppm or 0 for row in rows}
+        agree(law, [unscored(row) for row in rows], [unscored(true[at]) for at in scores if at in true])
+        agree(law, list(rows), sorted(rows, key=ranked)[: query.limit])
+        far = [at for at, ppm in scores.items() if abs(ppm - score_of(true[at])) > self.tolerance_ppm]
+        agree("a score is off by no more than the tolerance", far, [])
+        least_ppm = max(1, query.min_score_ppm)
+        agree("a hit has the least score", [at for at, ppm in scores.items() if ppm < least_ppm], [])
+        last_ppm = min(scores.values()) if len(rows) == query.limit else least_ppm - 1
+        left = [score_of(row) - self.tolerance_ppm for at, row in true.items() if at not in scores]
+        agree("no hit is left out that is better than the last", [ppm for ppm in left if ppm > last_ppm], [])
+
+    def keys(self, query: CountRows) -> list[tuple[str, str]]:
+        return [(row.address.kind, row.address.id) for row in self.twin.matching(query)]
+
+    def ask(self, query: Query) -> ReadDone:
+        self.request_id += 1
+        answer = self.storage.read(self.request_id, query)
+        agree("an answer carries the id of its request", answer.request_id, self.request_id)
+        return answer
+
+
+def unscored(row: Row) -> Row:
+    return attrs.evolve(row, score_ppm=None)
+
+
+def score_of(row: Row) -> int:
+    return row.score_ppm or 0

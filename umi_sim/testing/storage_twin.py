@@ -1,0 +1,106 @@
+"""The twin of a storage: what it must hold and answer, in the simplest way there is.
+
+Law 1. The twin is simpler than any storage: one dict, searched as a whole for every question.
+"""
+
+from typing import Any, Final
+
+import attrs
+
+from umi_core.conditions import Condition, Where
+from umi_core.data import Owner
+from umi_core.messages.answers import Committed, EffectFailed
+from umi_core.messages.effects import ByVector, ByWords, Commit, CountRows, Write
+from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
+from umi_core.rows import Address, Body, Entity, Row, Vector
+
+
+def agree(law: str, got: object, expected: object) -> None:
+    """Raises AssertionError with the law and both values."""
+    assert got == expected, f"{law}\n  got       {got}\n  expected  {expected}"
+
+
+@attrs.define
+class Twin(Owner):
+    """All rows ever written, in one dict; a deleted row has no body and keeps its version."""
+
+    rows: dict[Address, Row] = attrs.field(factory=dict)
+
+    def version(self, address: Address) -> int:
+        """The version a commit may expect: 0 is absent."""
+        row = self.rows.get(address)
+        return 0 if row is None or row.body is None else row.version
+
+    def commit(self, commit: Commit) -> Committed | EffectFailed:
+        differing = [e.address for e in commit.expects if self.version(e.address) != e.version]
+        if differing:
+            changed = tuple((address, self.version(address)) for address in differing)
+            return EffectFailed(commit.request_id, "conflict", changed=changed)
+        versions = tuple((write.address, self.write(write)) for write in commit.writes)
+        receipts = [write.body for write in commit.writes if write.address.kind == "receipt"]
+        return Committed(commit.request_id, versions, receipts[0] if receipts else None)
+
+    def write(self, write: Write) -> int:
+        last = self.rows.get(write.address, Row(write.address, 0, None))
+        if last.body is not None or write.body is not None:
+            self.rows[write.address] = Row(write.address, last.version + 1, write.body)
+        return self.rows.get(write.address, last).version
+
+    def live(self, addresses: tuple[Address, ...]) -> tuple[Row, ...]:
+        return tuple(self.rows[address] for address in addresses if self.version(address))
+
+    def matching(self, query: CountRows) -> tuple[Row, ...]:
+        """In order (kind, id)."""
+        found = [row for row in self.live(tuple(self.rows)) if row.address.scope == query.scope]
+        found = [row for row in found if row.address.kind in query.kinds and holds(query.where, row.body)]
+        return tuple(sorted(found, key=lambda row: (row.address.kind, row.address.id)))
+
+    def hits(self, query: ByVector | ByWords) -> tuple[Row, ...]:
+        """In order (score descending, id)."""
+        found = [row for row in self.scored(query) if (row.score_ppm or 0) >= max(1, query.min_score_ppm)]
+        return tuple(found[: query.limit])
+
+    def scored(self, query: ByVector | ByWords) -> list[Row]:
+        """Every row that matches, with its score; in that order."""
+        found = self.matching(CountRows(query.scope, ("entity",), query.where))
+        rows = [attrs.evolve(row, score_ppm=self.score(query, row)) for row in found]
+        return sorted(rows, key=ranked)
+
+    def score(self, query: ByVector | ByWords, row: Row) -> int:
+        assert isinstance(row.body, Entity)
+        if isinstance(query, ByWords):
+            return words_relevance_ppm(query.text, row.body.name, row.body.content)
+        vector = self.rows.get(attrs.evolve(row.address, kind="vector"))
+        body = None if vector is None else vector.body
+        return vector_relevance_ppm(query.vector, body.components) if isinstance(body, Vector) else 0
+
+
+def ranked(hit: Row) -> tuple[int, str]:
+    return -(hit.score_ppm or 0), hit.address.id
+
+
+ABSENT: Final = object()
+
+
+def holds(where: Where, body: Body | None) -> bool:
+    """True if the body has the fields of all conditions, and they are as a memory asks."""
+    return all(is_as_asked(condition, getattr(body, condition.field, ABSENT)) for condition in where)
+
+
+def is_as_asked(condition: Condition, found: Any) -> bool:
+    value: Any = condition.value
+    match condition.operator:
+        case _ if found is ABSENT:
+            return False
+        case "in":
+            return bool(found in value)
+        case "not_in":
+            return bool(found not in value)
+        case "gte":
+            return bool(found >= value)
+        case "lte":
+            return bool(found <= value)
+        case "eq":
+            return bool(found is value)
+    assert condition.operator == "contains"
+    return bool(value in found)
