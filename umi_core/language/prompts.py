@@ -80,9 +80,11 @@ Rules:
         "Rewrite the input query so that it can be understood alone: put what the turns tell in place of "
         "each pronoun or other reference. The newest turn stands first.",
         f"""Rules:
-- Keep every other word of the query, its language and its kind of sentence.
+- Keep every other word of the query, its language and its kind of sentence. A noun behind this, that, these
+  or those may go with it.
 - Use only words of the query and the turns.
-- If the turns do not tell what is meant, give the query as it is.
+- I, you and we stay who they are. The turns of role user are by the one who asks.
+- If the turns do not tell what is meant, or more than one thing fits, give the query as it is.
 {DATA_RULE}""",
         "Reply with the rewritten query in one line and nothing else.",
     ),

@@ -2,19 +2,22 @@
 
 Law 1. Detection is by words, left to right, longest first, without overlap; part of a word never counts.
 Law 2. The tables are frozen: a changed term changes recorded runs.
+Law 3. A word counts in the language of the query alone, and a name in none: `Where does Ella live?`
 """
 
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import product
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.words import word_matches
+from umi_core.language.idioms import DETERMINERS, HELPING, IDIOM_ROWS, INDEFINITE, OPENING, POINTING
+from umi_core.language.languages import Word, language_of, written_words
 
-# The terms by language. Words that mean something else in another of them are left out: German "es", Spanish
-# "lo" and "el". English is as in M13.4; a word of it stands there once for all languages.
+# The terms by language. Words that mostly refer to nothing are left out: German "es", Spanish "lo" and "el".
+# English is as in M13.4.
 TERM_ROWS: Final = (
     # Pronouns.
     ("en", "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, "
@@ -43,88 +46,188 @@ TERM_ROWS: Final = (
     ("zh", "一样的, 那个问题, 这个问题"),
 )  # fmt: skip
 
-# Phrases that hold a term and refer to nothing.
-IDIOM_ROWS: Final = (
-    "there is, there are, there was, there were, is there, are there, was there, were there",
-    "其他, 其它, 吉他",
-)
-
-Phrase = tuple[str, ...]
-ByFirstWord = dict[str, list[tuple[Phrase, str]]]
-
-
-@attrs.frozen
-class Word(Data):
-    """A word as it is compared, and as it was written with what follows its apostrophe."""
-
-    text: str
-    written: str
-
-
-def written_words(text: str) -> tuple[Word, ...]:
-    return tuple(Word(match[1].casefold(), match[0]) for match in word_matches(text))
-
-
-def phrase(text: str) -> Phrase:
-    return tuple(word.text for word in written_words(text))
-
-
 LANGUAGES: Final = {term: language for language, row in TERM_ROWS for term in row.split(", ")}
 IDIOMS: Final = tuple(idiom for row in IDIOM_ROWS for idiom in row.split(", "))
 assert len(LANGUAGES) == sum(len(row.split(", ")) for _, row in TERM_ROWS)  # each term stands once
 
+# Behind one of these may stand a noun that says the same: `this initiative`.
+BEFORE_NOUN: Final = frozenset(
+    """this that these those diese dieser dieses diesen diesem este esta estos estas ese esa esos esas
+    这个 那个 这些 那些""".split()
+)
+
+Option = frozenset[str] | None  # the words that fit at a place; None if any does
+
+
+@attrs.frozen
+class Pattern(Data):
+    """A term, or an idiom, which has none: what fits at each place; whether marks stand around it."""
+
+    places: tuple[Option, ...]
+    term: str
+    is_behind_mark: bool = False
+    is_before_mark: bool = False
+
+    def fits(self, words: tuple[Word, ...], at: int) -> bool:
+        end = at + len(self.places)
+        if end > len(words) or any(
+            option is not None and word.text not in option
+            for word, option in zip(words[at:end], self.places, strict=True)
+        ):
+            return False
+        is_whole = bool(self.term) or all(word.is_joined for word in words[at + 1 : end])
+        is_behind = not self.is_behind_mark or (at > 0 and not words[at].is_joined)
+        return (
+            is_whole and is_behind and not (self.is_before_mark and end < len(words) and words[end].is_joined)
+        )
+
+
+def phrase(text: str) -> tuple[str, ...]:
+    return tuple(word.text for word in written_words(text))
+
+
+def patterns_of(idiom: str) -> Iterator[Pattern]:
+    """The patterns of an idiom, one for each way to leave out what stands in brackets."""
+    parts = idiom.split()
+    behind, before = parts[0] == "^", parts[-1] == "$"
+    parts = parts[behind : len(parts) - before]
+    choices = [(part.strip("[]"), "") if part.startswith("[") else (part,) for part in parts]
+    for chosen in product(*choices):
+        places = tuple(each for part in chosen if part for each in options_of(part))
+        yield Pattern(places, "", behind, before)
+
+
+def options_of(part: str) -> Iterator[Option]:
+    """What fits at the places of a part: one place, but for words of one character each, as 其他 has two."""
+    if part == "*":
+        yield None
+    elif "/" in part:
+        yield frozenset(part.split("/"))
+    else:
+        yield from (frozenset([word]) for word in phrase(part))
+
 
 @cache
-def by_first_word(is_ascii: bool) -> ByFirstWord:
-    """The terms, and the idioms as a term that is empty; of those with one first word the longest first.
+def by_first_word(is_ascii: bool) -> dict[str, tuple[Pattern, ...]]:
+    """The patterns that a word may begin, the longest first.
 
     `is_ascii`: those that a text in ASCII can hold; words of other letters take longer to find.
     """
-    terms = {phrase(term): term for term in LANGUAGES if term.isascii() or not is_ascii}
-    idioms = {phrase(idiom): "" for idiom in IDIOMS if idiom.isascii() or not is_ascii}
-    assert not terms.keys() & idioms.keys()
-    assert is_ascii or len(terms | idioms) == len(LANGUAGES) + len(IDIOMS)
-    found: ByFirstWord = {}
-    for words, term in sorted((terms | idioms).items(), key=lambda pair: -len(pair[0])):
-        found.setdefault(words[0], []).append((words, term))
-    return found
+    known = [term for term in LANGUAGES if term.isascii() or not is_ascii]
+    terms = [Pattern(tuple(frozenset([word]) for word in phrase(term)), term) for term in known]
+    idioms = [each for idiom in IDIOMS if idiom.isascii() or not is_ascii for each in patterns_of(idiom)]
+    found: dict[str, list[Pattern]] = {}
+    for pattern in (*idioms, *terms):
+        assert pattern.places[0] is not None
+        for word in pattern.places[0]:
+            found.setdefault(word, []).append(pattern)
+    return {word: tuple(sorted(some, key=lambda it: -len(it.places))) for word, some in found.items()}
 
 
 @attrs.frozen
 class Reading(Data):
-    """A text read for references: its terms in order, repeated ones too, and the words outside of them."""
+    """A text read for references: its terms in order, repeated ones too, and the words outside of them.
+
+    Of these, `names` have a capital where none is due; `capitals` have one anywhere; `pointed` are nouns
+    behind a demonstrative, which may go with it.
+    """
 
     terms: tuple[str, ...]
     others: tuple[str, ...]
+    language: str = ""
+    names: frozenset[str] = frozenset()
+    capitals: frozenset[str] = frozenset()
+    pointed: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=64)  # a query is read when it is asked, answered and judged
-def read(text: str) -> Reading:
-    """What a text refers to. `What did he say about that?` has the terms `he` and `that`."""
+def read(text: str, language: str | None = None) -> Reading:
+    """What a text refers to. `What did he say about that?` has the terms `he` and `that`.
+
+    `language`: that of the query, for a rewrite of it.
+    """
     written = written_words(text)
-    texts = tuple(word.text for word in written)
-    has_lower, known = any(char.islower() for char in text), by_first_word(text.isascii())
+    spoken = language_of(text, written) if language is None else language
+    known, names = by_first_word(text.isascii()), names_in(text, written, spoken)
     terms: list[str] = []
-    others: list[str] = []
+    others: list[int] = []
+    pointed: list[str] = []
     at = 0
-    while at < len(texts):
-        words, term = next(phrases_at(texts, at, known), ((texts[at],), ""))
-        if term and not (len(words) == 1 and is_name(written[at], has_lower)):
-            terms.append(term)
+    while at < len(written):
+        fitting = (it for it in known.get(written[at].text, ()) if it.fits(written, at))
+        pattern = next((it for it in fitting if not it.term or counts(it, written, at, spoken, names)), None)
+        end = at + (len(pattern.places) if pattern else 1)
+        if pattern is not None and pattern.term:
+            terms.append(pattern.term)
+            pointed.extend(noun_behind(written, at, end, pattern.term))
         else:
-            others.extend(words)
-        at += len(words)
-    return Reading(tuple(terms), tuple(others))
+            others.extend(range(at, end))
+        at = end
+    return Reading(
+        tuple(terms),
+        tuple(written[at].text for at in others),
+        spoken,
+        frozenset(written[at].text for at in others if at in names),
+        frozenset(written[at].text for at in others if written[at].is_capital),
+        tuple(pointed),
+    )
 
 
-def phrases_at(texts: Phrase, at: int, known: ByFirstWord) -> Iterator[tuple[Phrase, str]]:
-    """The terms and idioms that begin here, the longest first."""
-    for words, term in known.get(texts[at], ()):
-        if texts[at : at + len(words)] == words:
-            yield words, term
+def names_in(text: str, written: tuple[Word, ...], language: str) -> frozenset[int]:
+    """The places of the words that may be names: those with a capital that their place does not explain.
+
+    That of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish, where
+    `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
+    """
+    has_small, in_text = any(char.islower() for char in text), [word for word in written if not word.opens]
+    is_title = all(word.is_capital or not word.written[0].isalpha() for word in in_text)
+    found = set[int]()
+    for at, word in enumerate(written):
+        is_acronym = has_small and len(word.text) > 1 and word.written.isupper()
+        is_full = language == "es" and any(it.is_capital and it.is_joined for it in written[at + 1 : at + 2])
+        is_due = not language or is_full if word.opens else not is_title
+        if word.text != "i" and (is_acronym or (has_small and word.is_capital and is_due)):
+            found.add(at)
+    return frozenset(found)
 
 
-def is_name(word: Word, has_lower: bool) -> bool:
-    """`IT` among small letters is a name, and `there's` says that something exists."""
-    is_acronym = has_lower and len(word.text) > 1 and word.written.isupper()
-    return is_acronym or word.written.casefold().replace("’", "'") == "there's"
+def counts(
+    pattern: Pattern, written: tuple[Word, ...], at: int, language: str, names: frozenset[int]
+) -> bool:
+    """Whether a term that stands here is of the language of the text, and refers to something."""
+    own = LANGUAGES[pattern.term]
+    if own != "zh" and language not in ("", own):
+        return False
+    if len(pattern.places) > 1:
+        return True
+    is_existing = written[at].written.casefold().replace("’", "'") == "there's"
+    return not (at in names or is_existing or opens_clause(written, at))
+
+
+def opens_clause(written: tuple[Word, ...], at: int) -> bool:
+    """Whether this is the `that` of `the place that serves ramen`, which points at nothing said before."""
+    if written[at].text != "that" or not all(word.is_joined for word in written[at : at + 2]):
+        return False
+    before, behind = written[at - 1].text, [word.text for word in written[at + 1 : at + 2]]
+    if before in POINTING or not behind:
+        return False
+    is_noun = before in INDEFINITE or (at > 1 and written[at - 2].text in DETERMINERS)
+    return is_noun or behind[0] in OPENING
+
+
+def noun_behind(written: tuple[Word, ...], at: int, end: int, term: str) -> Iterator[str]:
+    """The noun that a demonstrative may take along: `initiative` in `came up with this initiative`.
+
+    Behind a verb that helps another it may be a verb: `Why did that fail?`
+    """
+    if term not in BEFORE_NOUN:
+        return
+    if LANGUAGES[term] == "zh":
+        yield from (
+            word.text for word in written[end : end + 2] if word.is_joined and not word.text.isascii()
+        )
+        return
+    is_free = at > 0 and written[at].is_joined and written[at - 1].text not in HELPING
+    for word in written[end : end + 1] if is_free else ():
+        if word.is_joined and word.is_capital == (LANGUAGES[term] == "de"):
+            yield word.text

@@ -1,8 +1,8 @@
 """Rewriting: a query made to stand alone, and its variants.
 
-Law 1. A rewrite is adopted only if it passes the gate: it keeps the query's content words, adds only words of
-the turns, and leaves fewer references. Law 2. Total: any reply has a verdict. Law 3. If a rewrite is not
-adopted the query is searched as it was given.
+Law 1. A rewrite is adopted only if it passes the gate: it keeps the query's content words and persons, adds
+only words of the turns, and leaves fewer references. Law 2. Total: any reply has a verdict. Law 3. If a
+rewrite is not adopted the query is searched as it was given.
 """
 
 import re
@@ -13,7 +13,10 @@ from typing import Final, Literal, get_args
 import attrs
 
 from umi_core.data import Data
-from umi_core.language.pronouns import LANGUAGES, Reading, read
+from umi_core.language.forms import Forms, forms_of
+from umi_core.language.languages import LIGHT_WORDS, written_words
+from umi_core.language.persons import changes_person
+from umi_core.language.pronouns import BEFORE_NOUN, LANGUAGES, Reading, read
 from umi_core.language.replies import ArrayOf, Json, Unusable, find_json, whole
 from umi_core.language.words import content, words
 from umi_core.limits import PPM, QUERY_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX, VARIANT_COUNT_MAX
@@ -39,20 +42,21 @@ def shown_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 # The gate.
 
 Refusal = Literal[
-    "empty_reply", "too_long", "dropped_words", "new_reference", "foreign_word", "nothing_added", "unresolved"
-]
+    "empty_reply", "too_long", "dropped_words", "new_reference", "foreign_word", "nothing_added",
+    "changed_person", "unresolved",
+]  # fmt: skip
 VERDICTS: Final[tuple[str, ...]] = ("resolved", "unchanged", *get_args(Refusal))
 """What may come of a reply."""
 
 
 def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int) -> Resolution:
     """A reply weighed against the query it rewrites and the turns it was shown."""
-    rewrite, asked, known = collapsed(clean_line(whole(reply))), read(query), words_of(turns)
+    rewrite, asked = collapsed(clean_line(whole(reply))), read(query)
     terms = tuple(dict.fromkeys(asked.terms))
     if (rewrite and rewrite == collapsed(clean_line(query))) or collapsed(reply) == collapsed(query):
         return Resolution("unchanged", query, terms)
-    given = read(rewrite)
-    reason = refusal(rewrite, given, asked, known)
+    given = read(rewrite, asked.language)
+    reason = refusal(rewrite, given, query, asked, turns)
     gone = len(asked.terms) - len(given.terms)
     confidence_ppm = PPM * max(0, gone) // max(1, len(asked.terms))
     if not reason and confidence_ppm < confidence_min_ppm:
@@ -62,35 +66,41 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
     return Resolution("resolved", rewrite, terms, "", confidence_ppm)
 
 
-def words_of(turns: tuple[Turn, ...]) -> frozenset[str]:
-    return frozenset(word for turn in turns for word in words(turn.text))
-
-
-# Words that may come and go with a phrase of that language. Those of English are stop words already.
-LIGHT_WORDS: Final = {
-    "en": frozenset[str](),
-    "de": frozenset(
-        """der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf
-        aus bei für gegen in mit nach über um von zu und""".split()
-    ),
-    "es": frozenset("el la los las un una unos unas a al de del e en con por para que sobre y".split()),
-    "zh": frozenset("的在和了是"),
-}
-
-
-def refusal(rewrite: str, given: Reading, asked: Reading, known: frozenset[str]) -> Refusal | None:
+def refusal(
+    rewrite: str, given: Reading, query: str, asked: Reading, turns: tuple[Turn, ...]
+) -> Refusal | None:
     """Why a rewrite is refused, the first reason that holds."""
-    kept, added = heavy(asked.others, asked.terms), heavy(given.others, asked.terms)
-    whole_query = (*asked.others, *(word for term in asked.terms for word in words(term)))
+    added = heavy(given.others, asked.terms)
+    of_terms = tuple(word for term in asked.terms for word in words(term))
+    whole_query = forms_of((*asked.others, *of_terms), asked.capitals, asked.language)
+    told = forms_of(content(whole_query.words), asked.capitals, asked.language)
     reasons: tuple[tuple[Refusal, bool], ...] = (
         ("empty_reply", not rewrite),
         ("too_long", size(rewrite) > QUERY_BYTES_MAX),
-        ("dropped_words", has_other(kept, frozenset(words(rewrite)))),
+        ("dropped_words", has_dropped(rewrite, given, asked)),
         ("new_reference", bool(Counter(given.terms) - Counter(asked.terms))),
-        ("foreign_word", has_other(added, known.union(whole_query))),
-        ("nothing_added", not has_other(added, frozenset(content(whole_query)))),
+        ("foreign_word", has_foreign(given, added, whole_query, turns)),
+        ("nothing_added", all(told.has(word, given.capitals) for word in added)),
+        ("changed_person", changes_person(rewrite, query, turns)),
     )
     return next((reason for reason, holds in reasons if holds), None)
+
+
+def has_dropped(rewrite: str, given: Reading, asked: Reading) -> bool:
+    """Whether a name or a content word is missing, but for the noun of a demonstrative that is gone."""
+    gone = (Counter(asked.terms) - Counter(given.terms)).keys()
+    free = frozenset(asked.pointed) if not gone.isdisjoint(BEFORE_NOUN) else frozenset[str]()
+    kept = (*heavy(asked.others, asked.terms), *asked.names)
+    present = forms_of(words(rewrite), given.capitals, asked.language)
+    return not all(word in free or present.has(word, asked.capitals) for word in kept)
+
+
+def has_foreign(given: Reading, added: tuple[str, ...], whole_query: Forms, turns: tuple[Turn, ...]) -> bool:
+    """Whether a content word stands neither in the query nor in the turns."""
+    written = [word for turn in turns for word in written_words(turn.text)]
+    capitals = frozenset(word.text for word in written if word.is_capital)
+    said = forms_of((word.text for word in written), capitals, given.language)
+    return not all(any(it.has(word, given.capitals) for it in (whole_query, said)) for word in added)
 
 
 def heavy(some_words: Iterable[str], terms: tuple[str, ...]) -> tuple[str, ...]:
@@ -101,11 +111,6 @@ def heavy(some_words: Iterable[str], terms: tuple[str, ...]) -> tuple[str, ...]:
         for word in content(some_words)
         if not any(word in LIGHT_WORDS[language] for language in languages)
     )
-
-
-def has_other(some: Iterable[str], allowed: frozenset[str]) -> bool:
-    """Whether a word of `some` is not allowed."""
-    return any(word not in allowed for word in some)
 
 
 # Cleaning.

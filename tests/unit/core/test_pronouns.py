@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.spec_tables import Row, rows, told
-from umi_core.language.pronouns import IDIOMS, LANGUAGES, phrase, read
+from umi_core.language import forms, idioms, languages, persons
+from umi_core.language.pronouns import BEFORE_NOUN, IDIOMS, LANGUAGES, phrase, read
 from umi_core.language.words import words
 
 
@@ -20,8 +21,21 @@ def test_the_terms_of_english_are_those_of_the_table() -> None:
     assert [term for term, language in LANGUAGES.items() if language == "en"] == expected.split(", ")
 
 
+def test_the_idioms_are_those_of_the_table() -> None:
+    assert list(IDIOMS) == [told(row["idiom"]) for row in rows("memory", "idioms")]
+
+
 def test_the_tables_are_frozen() -> None:
-    tables = (list(LANGUAGES.items()), [list(phrase(idiom)) for idiom in IDIOMS])
+    sets = (idioms.HELPING, idioms.POINTING, idioms.OPENING, idioms.DETERMINERS, idioms.INDEFINITE)
+    marks = (*languages.LIGHT_WORDS.items(), *languages.MARKS.items(), ("", languages.MAYBE_NAMES))
+    tables = (
+        list(LANGUAGES.items()),
+        IDIOMS,
+        [sorted(words) for words in (*sets, BEFORE_NOUN)],
+        [(language, sorted(words)) for language, words in marks],
+        persons.PERSON_ROWS,
+        forms.ENDINGS,
+    )
     assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "f51e2ba5f9690730a63c17d11ffbd932"
 
 

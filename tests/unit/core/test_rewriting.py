@@ -11,6 +11,7 @@ from tests.spec_tables import Row, maybe, rows
 from tests.spec_tables import told as said_in
 from tests.spec_tables import words as listed
 from umi_core.language.replies import Unusable
+from umi_core.language.pronouns import read
 from umi_core.language.rewriting import (
     TRIGGERS,
     Refusal,
@@ -85,7 +86,7 @@ def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
     assert (found.outcome, found.confidence_ppm) == (row["outcome"], maybe(row["confidence"]))
     assert found.query == (said if found.outcome == "resolved" else query)
     assert found.reason == ("" if found.outcome == "resolved" else said)
-    assert found.terms[:2] == ("he", "that")
+    assert found.terms == tuple(dict.fromkeys(read(query).terms))
 
 
 def test_a_rewrite_is_no_longer_than_a_query_may_be() -> None:

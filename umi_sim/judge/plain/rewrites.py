@@ -5,13 +5,25 @@ As M12.9 and M13.5 to M13.9 have it, and H4.12 for cleaning.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from umi_core.messages.results import Resolution
 from umi_core.values import Turn
-from umi_sim.judge.plain.references import References, references
+from umi_sim.judge.plain.persons import is_another_person
+from umi_sim.judge.plain.references import TAKING_NOUNS, References, references
 from umi_sim.judge.plain.replies import array_of, payload_of
-from umi_sim.judge.plain.text import STOP_WORDS, byte_count, folded, made_whole, one_line, words
+from umi_sim.judge.plain.spoken import LIGHT_WORDS, spoken_words
+from umi_sim.judge.plain.text import (
+    KEPT,
+    STOP_WORDS,
+    byte_count,
+    content_words,
+    folded,
+    made_whole,
+    one_line,
+    words,
+)
 
 QUERY_BYTES: Final = 10_000
 TURNS_SHOWN: Final = 10
@@ -19,13 +31,10 @@ TURN_CHARS: Final = 500
 VARIANTS: Final = 3
 ONE: Final = 1_000_000
 
-# Articles and prepositions that come and go with a name; those of English are stop words.
-LIGHT_WORDS: Final = {
-    "en": "",
-    "de": "der die das den dem des ein eine einen einem einer eines im am zum zur vom beim ins ans an auf "
-    "aus bei für gegen in mit nach über um von zu und",
-    "es": "el la los las un una unos unas a al de del e en con por para que sobre y",
-    "zh": "的 在 和 了 是",
+ENDINGS: Final = {  # that may differ in two forms of a word, of which three letters stay
+    "en": "ies ing ed es s e y",
+    "de": "en em er es e n s",
+    "es": "os as es o a s e",
 }
 
 
@@ -66,7 +75,7 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
     reason = why_refused(rewrite, query, asked, turns)
     if reason is not None:
         return Resolution("rejected", query, terms, reason)
-    gone = len(asked.terms) - len(references(rewrite).terms)
+    gone = len(asked.terms) - len(references(rewrite, asked.spoken).terms)
     gone_ppm = ONE * gone // len(asked.terms) if asked.terms else 0
     if gone_ppm < floor_ppm:
         return Resolution("rejected", query, terms, "unresolved")
@@ -75,22 +84,56 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
 
 def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Turn]) -> str | None:
     """The first reason against a rewrite."""
-    given, light = references(rewrite), light_words(asked)
-    in_query, in_rewrite = words(query), words(rewrite)
-    in_turns = [word for turn in turns for word in words(turn.text)]
-    kept = [word for word in asked.others if word not in light]
+    given, light = references(rewrite, asked.spoken), light_words(asked)
     added = [word for word in given.others if word not in light]
+    small_in_query = [word for word in words(query) if word not in asked.big]
     if rewrite == "":
         return "empty_reply"
     if byte_count(rewrite) > QUERY_BYTES:
         return "too_long"
-    if any(word not in in_rewrite for word in kept):
+    if any(is_missing(word, rewrite, given, asked) for word in kept_words(given, asked)):
         return "dropped_words"
     if any(given.terms.count(term) > asked.terms.count(term) for term in given.terms):
         return "new_reference"
-    if any(word not in in_query and word not in in_turns for word in added):
+    in_turns = [it for turn in turns for it in spoken_words(turn.text)]
+    big_in_turns = [it.text for it in in_turns if it.is_big]
+    small = small_in_query + [it.text for it in in_turns if it.text not in big_in_turns]
+    exact = [*words(query), *(it.text for it in in_turns)]
+    if not all(stands(word, exact, small, given.big, asked.spoken) for word in added):
         return "foreign_word"
-    return "nothing_added" if all(word in in_query for word in added) else None
+    said, small_said = content_words(query), [word for word in small_in_query if word not in STOP_WORDS]
+    if all(stands(word, said, small_said, given.big, asked.spoken) for word in added):
+        return "nothing_added"
+    return "changed_person" if is_another_person(rewrite, query, turns) else None
+
+
+def kept_words(given: References, asked: References) -> list[str]:
+    """What a rewrite may not lack: names, and what says something, but for the noun of a `this` that went."""
+    light = light_words(asked)
+    went = [term for term in TAKING_NOUNS if asked.terms.count(term) > given.terms.count(term)]
+    kept = [word for word in asked.others if word in asked.names or word not in light]
+    return [word for word in kept if not went or word not in asked.nouns]
+
+
+def is_missing(word: str, rewrite: str, given: References, asked: References) -> bool:
+    there = words(rewrite)
+    return not stands(word, there, [it for it in there if it not in given.big], asked.big, asked.spoken)
+
+
+def stands(word: str, exact: Sequence[str], small: Sequence[str], big: Sequence[str], language: str) -> bool:
+    """Whether a word is among the exact ones, or, unless it has a capital, another form of a small one."""
+    if word in exact:
+        return True
+    return word not in big and bare(word, language) in [bare(it, language) for it in small]
+
+
+@lru_cache(maxsize=KEPT)
+def bare(word: str, language: str) -> str:
+    """A word without endings."""
+    for ending in ENDINGS.get(language, "").split():
+        if word.endswith(ending):
+            return bare(word[: -len(ending)], language) if len(word) - len(ending) >= 3 else word
+    return word
 
 
 def light_words(asked: References) -> list[str]:

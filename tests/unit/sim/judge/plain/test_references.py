@@ -1,5 +1,7 @@
 """Goal: references are found as M13.2 to M13.4 say, and the memory finds the same."""
 
+import re
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
-from umi_sim.judge.plain.references import TERMS, phrases, references
+from umi_sim.judge.plain.references import PHRASE_WORDS, TERMS, references, terms_by_length
 
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
@@ -34,17 +36,28 @@ def test_a_term_stands_in_one_language_only() -> None:
 
 
 def test_the_memory_has_the_same_terms_and_no_others() -> None:
-    found = {term.text: term.language for term in phrases().values() if term is not None}
-    assert found == LANGUAGES
-    assert len(phrases()) == len(LANGUAGES) + len(IDIOMS)
+    terms = terms_by_length()
+    assert {term.text: term.language for _, term in terms} == LANGUAGES
+    assert len(terms) == len(LANGUAGES)
+    assert max(len(words) for words, _ in terms) <= PHRASE_WORDS
 
 
-PIECES = [word for term in (*LANGUAGES, *IDIOMS) for word in term.split()]
-WORDS = st.sampled_from([*LANGUAGES, *IDIOMS, *PIECES, "is", "was", "budget", "Ann", "one", "东", "Ⅷ", "ß"])
+PIECES = [word for term in (*LANGUAGES, *IDIOMS) for word in re.findall(r"[^\W_]+", term)]
+CLAUSES = (
+    "the place that serves",
+    "Ella Ruiz",
+    "anything that",
+    "know that she",
+    "about that",
+    "those x who",
+)
+WORDS = st.sampled_from([*LANGUAGES, *CLAUSES, "budget", "Ann", "one", "东", "Ⅷ", "ß"]) | st.sampled_from(
+    PIECES
+)
 FORMS = st.sampled_from(
     [str.lower, str.lower, str.capitalize, str.upper, lambda it: f"{it}'s", lambda it: f"{it}’ll"]
 )
-GAPS = st.sampled_from([" ", " ", " ", ", ", "? ", "", "-", "/", "\n", "'", "''", "_"])
+GAPS = st.sampled_from([" ", " ", " ", " ", " ", ", ", "? ", "", "-", "/", "\n", "'", "''", "_"])
 TALK = st.lists(st.builds(lambda word, form, gap: form(word) + gap, WORDS, FORMS, GAPS), max_size=8).map(
     "".join
 )
@@ -58,4 +71,6 @@ TALK = st.lists(st.builds(lambda word, form, gap: form(word) + gap, WORDS, FORMS
 @example("東's 東京’s a'東'b")
 def test_the_memory_finds_the_same_references(text: str) -> None:
     found, got = references(text), read(text)
-    assert (found.terms, found.others) == (got.terms, got.others)
+    assert (found.terms, found.others, found.spoken) == (got.terms, got.others, got.language)
+    assert (frozenset(found.names), frozenset(found.big)) == (got.names, got.capitals)
+    assert found.nouns == got.pointed

@@ -1,0 +1,61 @@
+"""Persons: the words for who speaks and who is spoken to, which a rewrite may not change.
+
+Law 1. What the asker said of itself stays so; what somebody else said changes sides: their `my` is `your`.
+Law 2. The table is frozen: a changed word changes recorded runs.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from umi_core.language.words import words
+from umi_core.values import Turn
+
+ASKER: Final = "user"  # the role of who asks
+
+PERSON_ROWS: Final = (
+    ("i", "i me myself ich mich mir yo 我"),
+    ("my", "my mine mein meine meinen meinem meiner meines mi mis mío mía"),
+    ("we", "we us ourselves wir uns nosotros nosotras"),
+    ("our", "our ours unser unsere unseren unserem unserer unseres nuestro nuestra nuestros nuestras"),
+    ("you", "you yourself yourselves du dich dir euch tú usted ustedes 你 您"),
+    ("your", "your yours dein deine deinen deinem deiner deines euer eure euren eurem eurer tu tus"),
+)
+PERSONS: Final = {word: person for person, row in PERSON_ROWS for word in row.split()}
+SAID_BY_OTHERS: Final = {  # what the asker may call it
+    "i": ("you",), "my": ("your",), "we": ("we", "you"), "our": ("our", "your"), "you": ("i", "we"),
+    "your": ("my", "our"),
+}  # fmt: skip
+
+Placed = tuple[str, str]  # a person and the word behind it
+
+
+def changes_person(rewrite: str, query: str, turns: tuple[Turn, ...]) -> bool:
+    """Whether a person of the query is missing, or one was added that nobody spoke of so: `my flat`."""
+    kept, given = persons(query), persons(rewrite)
+    asked, told = Counter(person for person, _ in kept), Counter(person for person, _ in given)
+    added = told - asked
+    if not is_within([person for person, _ in kept], [person for person, _ in given]):
+        return True
+    said = {*kept, *(placed for turn in turns for placed in said_in(turn))} if added else set()
+    return any(person in added and (person, behind) not in said for person, behind in given)
+
+
+def is_within(some: list[str], others: list[str]) -> bool:
+    """Whether all of them are among the others, in their order."""
+    rest = iter(others)
+    return all(one in rest for one in some)
+
+
+def persons(text: str) -> list[Placed]:
+    """Each person of a text, with the word behind it."""
+    found = (*words(text), "")
+    return [(PERSONS[word], behind) for word, behind in pairwise(found) if word in PERSONS]
+
+
+def said_in(turn: Turn) -> Iterator[Placed]:
+    """What a turn says of persons, as the asker would say it."""
+    for person, behind in persons(turn.text):
+        seen = (person,) if turn.role == ASKER else SAID_BY_OTHERS[person]
+        yield from ((it, behind) for it in seen)
