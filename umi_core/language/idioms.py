@@ -31,8 +31,8 @@ IDIOM_ROWS: Final = (
     f"it [is/was] [already/still/only/just/almost] {DAYS}",
     "it [is/has] been a/ages/years/weeks/months/days/so/too/since, it take/takes/took [*] [*] to",
     f"it [is/was/be] [*] {SURE} to/that/if, it [is/was/be] [*] {HARD} to * a/an/the/my/your/our",
-    "it matter/matters, it [*] like to, it feel/feels/felt to, it seems/turns/depends/looks [like]",
-    "it just me",
+    "how * is/was it to, it [*] like to, it feel/feels/felt to, it matter/matters, it just me",
+    "it seems/turns/depends/looks [like]",
     "make/made/making it to/home/back, how [is/was] it going, take it easy",
     # Tags.
     f"^ {BE}/don/doesn/didn/hasn/haven/hadn/won/can/couldn/wouldn/shouldn it/he/she/they/there $",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, maybe, rows
 from tests.spec_tables import told as said_in
 from tests.spec_tables import words as listed
-from umi_core.language.replies import Unusable
 from umi_core.language.pronouns import read
+from umi_core.language.replies import Unusable
 from umi_core.language.rewriting import (
     TRIGGERS,
     Refusal,

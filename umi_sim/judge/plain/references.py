@@ -62,6 +62,7 @@ NOTHING: Final = (
     rf"it (?:take|takes|took) {ANY}?{ANY}?to",
     rf"it (?:(?:is|was|be) )?{ANY}?{SURE} (?:to|that|if)",
     rf"it (?:(?:is|was|be) )?{ANY}?{HARD} to {ANY}(?:a|an|the|my|your|our)",
+    rf"how {ANY}(?:is|was) it to",
     "it (?:matter|matters)",
     rf"it {ANY}?like to",
     "it (?:feel|feels|felt) to",

@@ -74,7 +74,7 @@ NOUN_ROWS: Final = (
     ("en", "place", "",
      "office hotel restaurant cafe café airport station city town village house apartment flat school gym "
      "library museum beach hospital clinic shop store bakery bar pub park cabin university hall lake "
-     "garden inn shelter center kitchen basement place street zoo"),
+     "garden inn shelter center kitchen basement place street zoo club pool"),
     ("en", "thing", "",
      "api app appointment article audit bike bill book boat bug build budget bus cake camera car cat "
      "charger clock cluster computer concert contract copy crown deadline demo desk dinner document dog "
@@ -84,7 +84,11 @@ NOUN_ROWS: Final = (
      "painting party phone photo piano picture plan position problem puppy program proposal receipt "
      "recipe release rent reorg report request roof room router scarf schedule screen script section "
      "server service shed shoe slide song standup stove system table talk task telescope test thesis "
-     "ticket train trip umbrella update upgrade version video wedding workshop"),
+     "ticket train trip umbrella update upgrade version video wedding workshop garage mat risk meetup opera "
+     "rooftop"),
+    ("en", "time", "",
+     "morning afternoon evening night day week weekend month year spring summer autumn fall winter time "
+     "moment minute hour second while bit lot way end"),
     ("de", "person", "m",
      "Bruder Vater Papa Mann Ehemann Sohn Onkel Opa Großvater Neffe Freund Chef Kollege Nachbar Arzt "
      "Zahnarzt Lehrer Vermieter Kunde Klempner Kellner Hausmeister Steuerberater Herr Herrn Professor "
@@ -103,15 +107,19 @@ NOUN_ROWS: Final = (
     ("de", "thing", "m",
      "Bericht Vertrag Mietvertrag Termin Zahnarzttermin Fehler Flug Umzug Kredit Router Drucker Server "
      "Schlüssel API-Schlüssel Vortrag Plan Test Brief Roman Film Kuchen Hund Laptop Computer "
-     "Zahlungsdienst"),
+     "Zahlungsdienst Zug Login Aufzug"),
     ("de", "thing", "f",
      "Migration Datenbankmigration Rechnung Reise Heizung Katze Kamera Bohrmaschine Waschmaschine "
      "Quittung Software Startseite Gehaltserhöhung Version Präsentation Platte Prüfung Statistik Stelle "
-     "Miete Kaffeemaschine Karte Besprechung Nachricht E-Mail Idee Frage"),
+     "Miete Kaffeemaschine Karte Besprechung Nachricht E-Mail Idee Frage Arbeit Versicherung Erfahrung "
+     "Suchseite Masterarbeit Geige Matte Vorlesung Hochzeit Mail Frühjahrskampagne"),
     ("de", "thing", "n",
      "Angebot Meeting Paket Upgrade Projekt Ticket Buch Auto Fahrrad Motorrad Budget Handy Bild Geschenk "
-     "Treffen"),
-    ("de", "things", "", "Kameras Logs Fotos Pläne Karten"),
+     "Treffen Essen Wohnzimmer Logo"),
+    ("de", "things", "", "Kameras Logs Fotos Pläne Karten Nüsse Korallen Uhren Briefmarken"),
+    ("de", "time", "",
+     "Morgen Mittag Abend Nacht Tag Woche Wochenende Monat Jahr Frühling Sommer Herbst Winter Zeit Moment "
+     "Ende Euro Stock Arm"),
     ("es", "person", "m",
      "hermano padre papá marido hijo tío abuelo sobrino novio jefe compañero vecino médico profesor primo "
      "suegro amigo camarero portero conserje dueño señor don hombre doctor mecánico cliente"),
@@ -130,7 +138,12 @@ NOUN_ROWS: Final = (
      "aumento error formulario documento código libro perro viaje problema cuadro billete servicio"),
     ("es", "thing", "f",
      "migración reunión propuesta página lavadora impresora incidencia corona votación plataforma factura "
-     "moto bicicleta novela guitarra llave entrada cámara carpeta versión carta ópera foto"),
+     "moto bicicleta novela guitarra llave entrada cámara carpeta versión carta ópera foto exposición "
+     "charla banda"),
+    ("es", "thing", "m", "violín ruido ticket despacho banco"),
+    ("es", "time", "",
+     "mañana tarde noche día semana mes año primavera verano otoño invierno lunes martes miércoles jueves "
+     "viernes sábado domingo vez momento"),
     ("zh", "person", "m", "爸爸 爷爷 哥哥 弟弟 叔叔 舅舅 儿子 丈夫 外甥 侄子 先生 外公"),
     ("zh", "person", "f", "妈妈 奶奶 姐姐 妹妹 阿姨 姑姑 女儿 妻子 侄女 女士 外婆 小姐"),
     ("zh", "person", "",

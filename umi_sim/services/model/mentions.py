@@ -12,6 +12,7 @@ from typing import Final
 
 import attrs
 
+from umi_sim.kernel.characters import is_upper
 from umi_sim.services.model.cast import KNOWN, known_nouns
 from umi_sim.services.model.cues import placed_cues, words_of
 from umi_sim.services.model.languages import language_of
@@ -20,7 +21,9 @@ from umi_sim.services.model.nouns import Mention, noun_of, noun_phrases
 
 ANDS: Final = {"en": " and ", "de": " und ", "es": " y ", "zh": "和"}
 KINDS: Final = {"person": "person", "location": "city", "event": "time", "place": "place", "group": "group"}
+TOLD_KINDS: Final = {**KINDS, "project": "thing", "organization": "unknown"}  # by a cue beside the name
 SENTENCE_END: Final = re.compile(r"[.!?…;\n](?= |\n|$)|[。！？]")
+NOT_PERSONS: Final = ("at", "bei", "aus", "über")  # what stands before a name that is no person
 TITLE_GAP_MAX: Final = 2  # `cousin Ben`, `Mr. Novak`
 
 
@@ -81,9 +84,11 @@ def kind_of(text: str, start: int, name: str, language: str) -> tuple[str, str]:
         return title
     for cue_start, cue_end, cue in placed_cues(text):
         if end + 1 == cue_start or cue_end + 1 == start:
-            return KINDS.get(cue.before if end < cue_start else cue.after, "thing"), ""
+            return TOLD_KINDS.get(cue.before if end < cue_start else cue.after, "other"), ""
     is_quoted = text[start - 1 : start] in ('"', "“", "„", "«")
-    return "thing" if is_quoted else "city" if before[0] in ("in", "en", "nach") else "other", ""
+    is_no_person = before[0] in NOT_PERSONS or all(map(is_upper, name))  # `at Luigi's`, `DB`
+    kind = "city" if before[0] in ("in", "en", "nach") else "unknown" if is_no_person else "other"
+    return "thing" if is_quoted else kind, ""
 
 
 # Chinese.

@@ -24,6 +24,10 @@ Span = tuple[int, int, str]  # where a name starts and ends
 CONTROLS: Final = r"\x00-\x1f\x7f-\x9f"
 QUOTES: Final = ('""', "“”", "„“", "«»", "[]", "「」", "『』", "【】", "《》")
 TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "Sr.", "Sra.")
+GERMAN_ARTICLES: Final = frozenset(
+    "der die das dem des ein eine einen einem einer eines zum zur vom beim ins mein meine meinen meinem "
+    "meiner unser unsere unseren dieser diese dieses diesen diesem keine keinen".split()
+)
 OPENERS: Final = ".!?…:;\n¿¡—–*•>"  # a sentence begins behind one
 
 
@@ -68,9 +72,22 @@ def name_spans(text: str) -> list[Span]:
 
 
 def first_run(text: str) -> list[Span]:
-    matches = () if text.isascii() else re.finditer(CASELESS, text)
-    spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in matches if match["run"])
+    """The first run with a word of the cast in it or a cue beside it; what another one is, nobody knows."""
+    matches = [] if text.isascii() else list(re.finditer(CASELESS, text))
+    ends = {at for match in matches if not match["run"] for at in match.span()}
+    ends |= {at for start, end, _ in placed_cues(text) for at in (start, end)} if matches else set()
+    runs = (match for match in matches if match["run"] and (touches(match, ends) or holds_known(match)))
+    spans = (spanned(match, match["run"][:CASELESS_CHARS_MAX]) for match in runs)
     return list(islice(filter(None, spans), 1))
+
+
+def touches(run: re.Match[str], places: set[int]) -> bool:
+    """Whether one of these places stands beside a run, or one blank away."""
+    return not places.isdisjoint((run.start(), run.start() - 1, run.end(), run.end() + 1))
+
+
+def holds_known(run: re.Match[str]) -> bool:
+    return any(True for _ in known_words(run["run"]))
 
 
 def named(match: re.Match[str]) -> Span | None:
@@ -78,11 +95,22 @@ def named(match: re.Match[str]) -> Span | None:
         return spanned(match, next(part for part in match.groups() if part))
     words = match["run"].split(" ")
     first = next((at for at, word in enumerate(words) if lower(word) not in NO_NAMES), len(words))
+    if is_german_noun(match, words[first:]):
+        return None
     if first == 0 and begins_sentence(match) and not is_known(words[0]):
         if len(words) == 1 and not is_told(match):
             return None
         first = len(words) > 1 and is_known(words[1], "person")  # `Tell Arthur`
     return spanned(match, " ".join(words[first:]))
+
+
+def is_german_noun(match: re.Match[str], words: list[str]) -> bool:
+    """Whether one word stands behind an article, as nouns of German do: `Der Kurs`, `einen Kurs`."""
+    if len(words) != 1 or is_known(words[0]):
+        return False
+    in_run = match["run"].split(" ")[: -len(words)]
+    before = in_run or match.string[: match.start()].split()
+    return bool(before) and lower(before[-1]) in GERMAN_ARTICLES
 
 
 def is_known(word: str, *types: str) -> bool:

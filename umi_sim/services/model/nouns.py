@@ -29,7 +29,8 @@ PLURALS: Final = {"person": "group", "place": "things", "thing": "things"}
 class Mention(Data):
     """A phrase that a later word may mean.
 
-    `kind` is person, group, place, city (a place by name), thing, things, or another, which nothing means.
+    `kind` is person, group, place, city (a place by name), thing, things; `other` and `unknown` are names and
+    nouns of which nothing is known; or another, which nothing means.
     `gender` is m, f, n, or empty for any. `has_article`: it needs one, as a noun does if nobody owns it.
     """
 
@@ -73,12 +74,24 @@ def noun_phrases(text: str, language: str) -> Iterator[Mention]:
     words = read_words(text)
     for at, word in enumerate(words[:-1]):
         noun = noun_of(word.text, language)
+        if noun is None and is_unknown(words, at, language):
+            yield Mention(word.text, word.start, word.end, "unknown")
         if noun is None or (language == "en" and noun_of(words[at + 1].text, language)):
             continue  # of `design document` the last is the noun
         found = phrase_at(words, at, noun[0], SMALL[language])
         if found is not None:
             start, has_article = found
             yield Mention(text[start : word.end], start, word.end, *noun, has_article)
+
+
+def is_unknown(words: list[Word], at: int, language: str) -> bool:
+    """Whether a noun that is not of the cast begins here: `the lounge`, but not `the old hotel`."""
+    word, before = words[at], words[at - 1].key
+    if before not in DETERMINERS | OWN or word.key in ("", *SMALL[language]) or word.key[0].isdecimal():
+        return False
+    behind = words[at + 1 : at + 1 + DESCRIBING_MAX]
+    is_noun = is_upper(word.text[0]) == (language == "de")
+    return is_noun and not any(noun_of(it.text, language) for it in behind)
 
 
 def phrase_at(words: list[Word], at: int, kind: str, small: frozenset[str]) -> tuple[int, bool] | None:

@@ -54,10 +54,10 @@ BEHIND_THAT: Final = DETERMINERS | OWN | {"why", "how", "what", "because"}
 # What stands in one of these refers to nothing said before.
 EMPTY: Final = re.compile(
     r"there(?:'s| is| are| was| were)\b|\b(?:is|are|was|were) there\b|\bthat's\b|\blike that\b|\bist es\b"
-    r"|\b(?:(?:is|was|be|feel) it|it(?:'s| is| was| feels)?)(?: \w+){1,2} (?:to|that|how|when|if)\b"
+    r"|\b(?:(?:is|was|be|feel) it|it(?:'s| is| was| feels)?)(?: \w+){0,2} (?:to|that|how|when|if)\b"
     r"|\b(?:is|was|'s) it (?:like|going|been)\b|\bit(?:'s| has) been\b|\bit (?:feel|to be|takes?)\b"
     r"|\b(?:will|would) it (?:take|be)\b|\bit(?: \w+)? (?:rain|snow)\w*|\b(?:make|made) it\b"
-    r"|, \w+n't (?:it|he|she|they)\b",
+    r"|\bthat means?\b|\bit a lot\b|, \w+n't (?:it|he|she|they)\b",
     re.ASCII,
 )
 CHINESE: Final = re.compile(

@@ -3,6 +3,7 @@
 Law 1. What the gate of the memory would refuse is not said: then the query stays as it is, byte for byte.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,8 +17,13 @@ from umi_sim.services.model.prompts import Inputs, whole
 from umi_sim.services.model.references import Reference, references
 
 CONFIDENCE_MIN_PPM: Final = 500_000
+APPOSITION: Final = re.compile(  # what stands between two names of one: `my dentist is Dr. Wong`
+    r",?(?: (?:is|was|called|named|is called|ist|war|heißt|namens|es|se llama|el|la))?"
+    r" ?(?:(?:Dr|Mrs?|Ms|Prof|Sra?|Frau|Herrn?|señora?)\.? )?"
+)
 RECENT_COUNT: Final = 3  # turns in which a name is looked for
 Placed = tuple[int, int, str]
+Said = tuple[str, list[Mention]]  # a turn and what it mentions
 
 
 def rewrite(given: Inputs) -> str:
@@ -50,18 +56,18 @@ def filled(query: str, turns: tuple[Turn, ...]) -> Iterator[Placed]:
     own = mentions(query)
     named = [lower(mention.text) for mention in own]
     said = [
-        [mention for mention in mentions(turn.text) if lower(mention.text) not in named]
+        (turn.text, [mention for mention in mentions(turn.text) if lower(mention.text) not in named])
         for turn in by_weight(turns)[:RECENT_COUNT]
     ]
-    is_first = True
+    taken: list[Mention] = []
     for reference in asked:
         if any(is_inside(reference, mention) for mention in own):
             continue
-        is_second = language == "de" and not is_first  # `Kann er ihn erneuern?`: the second may be a thing
+        is_second = language == "de" and bool(taken)  # `Kann er ihn erneuern?`: the second may be a thing
         wants = reference.wants[::-1] if is_second else reference.wants
-        mention = meant(wants, reference.noun, said)
-        if mention is not None:
-            is_first = False
+        mention = meant(wants, reference.noun, said, language)
+        if mention is not None and mention not in taken:
+            taken.append(mention)
             yield placed(query, language, reference, mention)
 
 
@@ -78,11 +84,35 @@ def by_weight(turns: tuple[Turn, ...]) -> list[Turn]:
     )
 
 
-def meant(wants: tuple[str, ...], noun: str, said: list[list[Mention]]) -> Mention | None:
-    """Of the newest turn with anything that fits, what fits best; what ends in the noun if there is one."""
+def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) -> Mention | None:
+    """What ends in the noun if there is one; else what fits best of the newest turn with anything that fits.
+
+    None if it may be another: a second person, or something of which nothing is known.
+    """
     if noun:
-        return next((one for turn in said for one in turn if lower(one.text).endswith(noun)), None)
-    return next((one for turn in said for want in wants for one in turn if fits(want, one)), None)
+        return next((one for _, found in said for one in found if lower(one.text).endswith(noun)), None)
+    for text, found in said:
+        fitting = [one for want in wants for one in found if fits(want, one)]
+        persons = [one for one in fitting if one.kind == "person"]
+        rivals = [*persons, *(one for one in found if may_fit(wants, one, language))]
+        if fitting and not any(is_apart(fitting[0], one, text) for one in rivals):
+            return fitting[0]
+        if fitting or rivals:
+            return None
+    return None
+
+
+def is_apart(mention: Mention, rival: Mention, text: str) -> bool:
+    """Whether these are two: not `my dentist` and `Wong` of `my dentist, Dr. Wong`."""
+    first, second = sorted((mention, rival), key=lambda it: (it.start, -it.end))
+    return mention.text != rival.text and not APPOSITION.fullmatch(text[first.end : second.start])
+
+
+def may_fit(wants: tuple[str, ...], mention: Mention, language: str) -> bool:
+    """Whether a word may mean this, for all that is known. A capital of German tells no name."""
+    is_person = wants[0].startswith("person")
+    is_rival = mention.kind == "other" and not (is_person and language == "de")
+    return is_rival or (mention.kind == "unknown" and not is_person)
 
 
 def fits(want: str, mention: Mention) -> bool:
