@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 from typing import Final
 
-from tests.worlds import Pair
+import pytest
+
+from tests.worlds import ALICE, Pair
 from tools.references import examples, verdict
 from umi_core.language.prompts import ask_extract
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Remember, Render
+from umi_core.messages.results import Remembered
 from umi_sim.services.model import truth
 
 CHAT: Final = Path(__file__).parent / "chat.jsonl"
@@ -82,6 +85,18 @@ def test_what_is_extracted_from_a_chat_are_its_names() -> None:
         ordinary += sum(not any(name in option for option in options) for name in said)
     assert found * 100 >= FOUND_PERCENT_MIN * expected
     assert ordinary * 100 <= ORDINARY_PERCENT_MAX * (found + ordinary)
+
+
+@pytest.mark.parametrize("told", ["Alice left Acme, now at StartupX", "Alice quit Acme for StartupX"])
+def test_a_job_that_ended_is_no_longer_what_is_known_of_a_person(told: str) -> None:
+    pair = Pair(model=truth)
+    assert isinstance(pair.ask(Remember(1, "Alice works at Acme")), Done)
+    changed = pair.ask(Remember(2, told))
+    assert isinstance(changed, Done)
+    assert isinstance(changed.value, Remembered)
+    ends = {(relation.source, relation.target): relation for relation in changed.value.relations}
+    relation = ends[(ALICE, 1), (ALICE, 2)]
+    assert (relation.kind, relation.by) == ("update", "model")
 
 
 def test_who_an_assistant_is_becomes_its_persona() -> None:

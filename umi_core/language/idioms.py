@@ -21,17 +21,20 @@ IDIOM_ROWS: Final = (
     f"there {BE}/be/been, {BE}/be/will/would/can/could/should/must/might/may/has/have/had/hasn/haven there",
     "hi/hey/hello there",
     # This is now.
+    f"this {DAYS}",
     "this week/weekend/month/year/morning/afternoon/evening/spring/summer/autumn/fall/winter/time",
     "these days",
     # Those of whom only the rest of the sentence tells.
-    "those [*] who/that/which",
+    "those [*] who/that/which, that * that/which/who",
     # `It` of the weather, of time, and for what follows.
     "it [*] [*] rain/rains/raining/rained/snow/snows/snowing/snowed",
-    "what time/day/date/year/month is/was it",
+    "what time/day/date/year/month is/was it, it far from/to",
     f"it [is/was] [already/still/only/just/almost] {DAYS}",
     "it [is/has] been a/ages/years/weeks/months/days/so/too/since, it take/takes/took [*] [*] to",
     f"it [is/was/be] [*] {SURE} to/that/if, it [is/was/be] [*] {HARD} to * a/an/the/my/your/our",
-    "how * is/was it to, it [*] like to, it feel/feels/felt to, it matter/matters, it just me",
+    "it [is/was/be] [*] nice/good/great/lovely to hear/see/meet/talk/have/know, it be that",
+    "is/was it [*] who/that, it is/was [*] who/that, it * who",
+    "how * is/was it to, it [*] like to, it feel/feels/felt to, it matter/matters, it just me, is that so",
     "it seems/turns/depends/looks [like]",
     "make/made/making it to/home/back, how [is/was] it going, take it easy",
     # Tags.

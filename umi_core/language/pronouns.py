@@ -201,10 +201,10 @@ def counts(
     if len(pattern.places) > 1:
         return True
     is_existing = written[at].written.casefold().replace("’", "'") == "there's"
-    return not (at in names or is_existing or opens_clause(written, at))
+    return not (at in names or is_existing or opens_clause(written, at, names))
 
 
-def opens_clause(written: tuple[Word, ...], at: int) -> bool:
+def opens_clause(written: tuple[Word, ...], at: int, names: frozenset[int]) -> bool:
     """Whether this is the `that` of `the place that serves ramen`, which points at nothing said before."""
     if written[at].text != "that" or not all(word.is_joined for word in written[at : at + 2]):
         return False
@@ -212,7 +212,7 @@ def opens_clause(written: tuple[Word, ...], at: int) -> bool:
     if before in POINTING or not behind:
         return False
     is_noun = before in INDEFINITE or (at > 1 and written[at - 2].text in DETERMINERS)
-    return is_noun or behind[0] in OPENING
+    return is_noun or behind[0] in OPENING or at + 1 in names
 
 
 def noun_behind(written: tuple[Word, ...], at: int, end: int, term: str) -> Iterator[str]:

@@ -79,6 +79,49 @@ def test_the_last_turns_that_say_something_are_shown_newest_first_and_cut() -> N
 # The gate.
 
 
+@pytest.mark.parametrize(
+    ("role", "said", "rewrite", "is_taken"),
+    [
+        ("user", "I left my charger there", "Is my charger safe?", True),
+        ("assistant", "I left my charger there", "Is my charger safe?", False),
+        ("assistant", "I left my charger there", "Is your charger safe?", True),
+        ("assistant", "You left your charger there", "Is my charger safe?", True),
+        ("assistant", "We sold our charger", "Is your charger safe?", True),
+        ("assistant", "We sold our charger", "Is our charger safe?", True),
+        ("user", "I left my charger there", "Is my lost charger safe?", False),
+        ("user", "Ich habe mein Ladegerät verloren", "Is mein Ladegerät safe?", True),
+    ],
+)
+def test_a_person_is_added_only_as_somebody_said_it(
+    role: str, said: str, rewrite: str, is_taken: bool
+) -> None:
+    found = judged(rewrite, "Is it safe?", (Turn(role, f"{said}, lost"),), HALF_PPM)
+    assert (found.outcome == "resolved") == is_taken
+    assert is_taken or found.reason == "changed_person"
+
+
+@pytest.mark.parametrize(
+    ("query", "rewrite", "reason"),
+    [
+        ("Who came up with this initiative?", "Who came up with the GPU plan?", ""),
+        ("Who came up with this Ella?", "Who came up with the GPU plan?", "dropped_words"),
+        ("This initiative, who likes?", "The GPU plan, who likes?", "dropped_words"),
+        ("Was this initiative liked?", "Was the GPU plan liked?", "dropped_words"),
+        ("Kennst du diesen Kurs?", "Kennst du den Plan?", ""),
+        ("Kennst du diesen guten Kurs?", "Kennst du den guten Plan?", "dropped_words"),
+        ("我们要这个方案吗", "我们要计划吗", ""),
+        ("Does he raise it?", "Does Ann raised rents?", ""),
+        ("Does he raise it?", "Does Anna raise rent?", "foreign_word"),
+        ("Did Ann raise it?", "Did Anns raise rents?", "dropped_words"),
+    ],
+)
+def test_nouns_go_with_their_demonstrative_and_endings_may_differ(
+    query: str, rewrite: str, reason: str
+) -> None:
+    turns = (Turn("user", "Ann likes the GPU plan and the rent, 计划, der Plan"),)
+    assert judged(rewrite, query, turns, HALF_PPM).reason == reason
+
+
 @pytest.mark.parametrize("row", rows("memory", "rewrites"), ids=lambda row: row["reply"])
 def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
     query, said = said_in(row["query"]), said_in(row["reason or rewrite"])

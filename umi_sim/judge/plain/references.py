@@ -52,10 +52,19 @@ NOTHING: Final = (
     rf"there (?:{BE}|be|been)",
     rf"(?:{BE}|{HELPS}) there",
     "(?:hi|hey|hello) there",
+    f"this {DAYS}",
     "this (?:week|weekend|month|year|morning|afternoon|evening|spring|summer|autumn|fall|winter|time)",
     "these days",
     rf"those {ANY}?(?:who|that|which)",
     rf"it {ANY}?{ANY}?(?:rain|rains|raining|rained|snow|snows|snowing|snowed)",
+    rf"that {ANY}(?:that|which|who)",
+    "it far (?:from|to)",
+    rf"it (?:(?:is|was|be) )?{ANY}?(?:nice|good|great|lovely) to (?:hear|see|meet|talk|have|know)",
+    "it be that",
+    rf"(?:is|was) it {ANY}?(?:who|that)",
+    rf"it (?:is|was) {ANY}?(?:who|that)",
+    rf"it {ANY}who",
+    "is that so",
     "what (?:time|day|date|year|month) (?:is|was) it",
     rf"it (?:(?:is|was) )?(?:(?:already|still|only|just|almost) )?{DAYS}",
     "it (?:(?:is|has) )?been (?:a|ages|years|weeks|months|days|so|too|since)",
@@ -194,10 +203,10 @@ def is_meant(
     if count > 1:
         return True
     exists = spoken[place].written.replace("’", "'").casefold() == "there's"
-    return place not in names and not exists and not (term.text == "that" and joins(spoken, place))
+    return place not in names and not exists and not (term.text == "that" and joins(spoken, place, names))
 
 
-def joins(spoken: list[Spoken], place: int) -> bool:
+def joins(spoken: list[Spoken], place: int, names: list[int]) -> bool:
     """Whether a `that` joins a clause to what stands before it: `the place that serves ramen`."""
     if place == 0 or place + 1 == len(spoken):
         return False
@@ -205,7 +214,8 @@ def joins(spoken: list[Spoken], place: int) -> bool:
     if not here.belongs or not after.belongs or before.text in POINTING:
         return False
     is_noun = place >= 2 and spoken[place - 2].text in ARTICLES
-    return is_noun or before.text in ANYTHING or after.text in CLAUSES
+    opens = after.text in CLAUSES or place + 1 in names
+    return is_noun or before.text in ANYTHING or opens
 
 
 def nouns_behind(spoken: list[Spoken], place: int, end: int, term: Term) -> list[str]:

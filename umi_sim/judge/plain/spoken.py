@@ -5,13 +5,12 @@ Wo wohnt sie?              German
 ¿Está allí?                Spanish, by its first mark
 """
 
-import unicodedata
 from typing import Final
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.judge.plain.text import STOP_WORDS, is_capital, written_words
+from umi_sim.judge.plain.text import STOP_WORDS, composed, has_small, is_capital, is_letter, written_words
 
 SENTENCE_STARTS: Final = '.!?…:;¿¡"“”„«»()—–\n'  # behind one of these a sentence begins
 
@@ -51,7 +50,7 @@ class Spoken(Data):
 
 def spoken_words(text: str) -> list[Spoken]:
     found: list[Spoken] = []
-    rest = unicodedata.normalize("NFC", text)
+    rest = composed(text)
     for written in written_words(text):
         gap, _, rest = rest.partition(written)
         begins = not found or any(char in SENTENCE_STARTS for char in gap)
@@ -77,10 +76,10 @@ def language_of(text: str, spoken: list[Spoken]) -> str:
 
 def name_places(text: str, spoken: list[Spoken], language: str) -> list[int]:
     """Where a word has a capital that its place does not explain."""
-    if not any(char.islower() for char in text):
+    if not has_small(text):
         return []
     inner = [it for it in spoken if not it.begins]
-    is_title = not any(it.written[0].isalpha() and not it.is_big for it in inner)
+    is_title = not any(is_letter(it.written[0]) and not it.is_big for it in inner)
     found = []
     for place, it in enumerate(spoken):
         after = spoken[place + 1] if place + 1 < len(spoken) else None

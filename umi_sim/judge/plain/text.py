@@ -32,14 +32,18 @@ def byte_count(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
+def composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
 def tidy(text: str) -> str:
     """How names and labels are kept."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(composed(text).split())
 
 
 def folded(text: str) -> str:
     """The key of a name: names that fold to the same text are one name."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(composed(text).casefold().split())
 
 
 def line_ends(text: str) -> str:
@@ -74,6 +78,10 @@ def has_small(text: str) -> bool:
     return any(char.islower() for char in text)
 
 
+def is_letter(char: str) -> bool:
+    return char.isalpha()
+
+
 def is_capital(text: str) -> bool:
     """Whether all letters that have two forms are capitals, and there is one."""
     return text.isupper()
@@ -87,7 +95,7 @@ def written_words(text: str) -> list[str]:
 
     A run of letters and digits is one; a character of a script without spaces is one by itself.
     """
-    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", unicodedata.normalize("NFC", text))
+    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", composed(text))
     apart = re.sub(f"([{DENSE}])(?![{APOSTROPHES}])", r" \1 ", apart)
     apart = re.sub(f"([{DENSE}])", r" \1", apart)  # what follows its own apostrophe stays with it
     runs = re.sub(f"[{APOSTROPHES}]{{2,}}", " ", apart).split()  # two in a row join nothing

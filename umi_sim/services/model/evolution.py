@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -21,7 +21,7 @@ FACTS_MAX: Final = 20  # of a statement; none that the memory shows has more
 PREDICATE_ROWS: Final = (
     ("works at",
      "works at, work at, worked at, working at, works for, work for, joined, arbeitet bei, arbeite bei, "
-     "arbeitet für, trabaja en, trabajo en, trabaja para, left, dejó", "在职于|任职于|就职于|工作在"),
+     "arbeitet für, trabaja en, trabajo en, trabaja para", "在职于|任职于|就职于|工作在"),
     ("lives in",
      "lives in, live in, lived in, living in, moved to, wohnt in, wohne in, lebt in, lebe in, zog nach, "
      "vive en, vivo en, se mudó a", "住在|搬到"),
@@ -33,6 +33,17 @@ PREDICATE_ROWS: Final = (
      "habe eine, habe einen, tiene un, tiene una, tengo un, tengo una", "拥有|有一"),
     ("is", "is, am, are, was, were, ist, bin, sind, war, waren, es, soy, está, era", "是"),
 )  # fmt: skip
+# Phrases that end what these predicates say of what follows: `Alice left Acme`.
+ENDING_ROWS: Final = (
+    (("works at", "lives in"), "left, leaves, dejó, verließ, verlässt", "离开了?"),
+    (
+        ("works at",),
+        "quit, resigned from, retired from, fired from, laid off by, renunció a, kündigte bei",
+        "辞去了?",
+    ),
+    (("lives in",), "moved away from, moved out of, zog weg aus, se fue de", "搬出了?"),
+    (("owns",), "sold, lost, verkaufte, vendió, perdió", "卖掉了?"),
+)
 NOW: Final = (
     "now, since, no longer, not anymore, anymore, moved, left, became, jetzt, seit, nun, mittlerweile, "
     "inzwischen, nicht mehr, zog, verließ, ahora, desde, ya no, se mudó, dejó, actualmente"
@@ -42,7 +53,6 @@ NEGATIONS: Final = frozenset(
     "not no never t cannot longer stopped nicht kein keine keinen nie niemals ya nunca jamás".split()
 )
 NEGATIONS_DENSE: Final = re.compile("[不没]")
-LEAVING: Final = frozenset("left dejó".split())  # says that one works there no more
 VALUE_ENDS: Final = frozenset(
     "and but since because who which anymore again und aber seit weil y pero desde porque".split()
 )
@@ -51,21 +61,25 @@ VALUE_ENDS_DENSE: Final = re.compile("[，,、；]|现在|因为|而且|但是")
 SKIPPED: Final = frozenset("a an the ein eine einen der die das den un una el la los las".split())
 
 Phrase = tuple[str, ...]
+T = TypeVar("T")
 PREDICATES: Final = {
     tuple(phrase.split()): name for name, row, _ in PREDICATE_ROWS for phrase in row.split(", ")
 }
 PREDICATES_DENSE: Final = {name: re.compile(dense) for name, _, dense in PREDICATE_ROWS}
 NOW_PHRASES: Final = {tuple(phrase.split()): "now" for phrase in NOW.split(", ")}
-PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES)))
+ENDINGS: Final = {tuple(phrase.split()): ended for ended, row, _ in ENDING_ROWS for phrase in row.split(", ")}
+ENDINGS_DENSE: Final = tuple((ended, re.compile(dense)) for ended, _, dense in ENDING_ROWS)
+PHRASE_WORDS_MAX: Final = max(map(len, (*PREDICATES, *NOW_PHRASES, *ENDINGS)))
 
 
 @attrs.frozen
 class Fact(Data):
-    """A predicate with its value, said or denied."""
+    """A predicate with its value, said or denied. `is_ended`: it was true until now; the value goes on."""
 
     predicate: str
     value: str
     is_denied: bool
+    is_ended: bool = False
 
 
 @attrs.frozen
@@ -130,8 +144,9 @@ def verdict(new: Mapping[str, Said], old: Mapping[str, Said], new_ref: str, old_
     if not one.lines or not other.lines or sorted(one.lines) == sorted(other.lines):
         return "none", "They say the same." if one.lines and other.lines else "One of them says nothing."
     if predicate := conflict(one, other):
-        how = "takes the place of" if one.is_change else "does not go with"
-        return "update" if one.is_change else "contradict", f'What it says with "{predicate}" {how} the old.'
+        is_change = one.is_change or any(fact.is_ended for fact in one.facts)
+        how = "takes the place of" if is_change else "does not go with"
+        return "update" if is_change else "contradict", f'What it says with "{predicate}" {how} the old.'
     if all(any(line in longer for longer in one.lines) for line in other.lines):
         return "extend", "It says the same and more."
     if one.name and one.name == other.name:
@@ -152,6 +167,8 @@ def conflict(new: Said, old: Said) -> str:
 def excludes(one: Fact, other: Fact) -> bool:
     if one.predicate != other.predicate:
         return False
+    if one.is_ended:
+        return not other.is_denied and f"{one.value} ".startswith(f"{other.value} ")
     if one.value == other.value:
         return one.is_denied != other.is_denied
     return not one.is_denied and not other.is_denied
@@ -179,7 +196,14 @@ def facts_of(sentence: str) -> Iterator[Fact]:
         value = " ".join(word for word in found[end:stop] if word not in SKIPPED)
         near = every[max(0, places[start] - 3) : places[stop] if stop < len(places) else len(every)]
         if value:
-            yield Fact(predicate, value, any(word in NEGATIONS or word in LEAVING for word in near))
+            yield Fact(predicate, value, any(word in NEGATIONS for word in near))
+    for _, end, ended in placed(found, ENDINGS):
+        value = " ".join(word for word in found[end:] if word not in SKIPPED)
+        yield from (Fact(predicate, value, True, True) for predicate in ended if value)
+    for ended, dense in ENDINGS_DENSE:
+        if match := dense.search(sentence):
+            value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
+            yield from (Fact(predicate, value, True, True) for predicate in ended if value)
     for predicate, dense in PREDICATES_DENSE.items():
         if match := dense.search(sentence):
             value = key(VALUE_ENDS_DENSE.split(sentence[match.end() :])[0])
@@ -187,7 +211,7 @@ def facts_of(sentence: str) -> Iterator[Fact]:
                 yield Fact(predicate, value, bool(NEGATIONS_DENSE.search(sentence[: match.start()])))
 
 
-def placed(found: list[str], table: Mapping[Phrase, str]) -> Iterator[tuple[int, int, str]]:
+def placed(found: list[str], table: Mapping[Phrase, T]) -> Iterator[tuple[int, int, T]]:
     """The phrases of a table from left to right, the longest where several begin, without overlap."""
     at = 0
     while at < len(found):

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from umi_sim.kernel.characters import ASCII, DENSE, LOWER, MARKS, SPACED, char_class, lower, tokens
-from umi_sim.services.model.cast import KNOWN
+from umi_sim.services.model.cast import KNOWN, known_nouns
 from umi_sim.services.model.cues import DENSE_CUES, DENSE_START, placed_cues, words_of
 from umi_sim.services.model.languages import NO_NAMES
 
@@ -26,7 +26,7 @@ QUOTES: Final = ('""', "“”", "„“", "«»", "[]", "「」", "『』", "�
 TITLES: Final = ("Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "Sr.", "Sra.")
 GERMAN_ARTICLES: Final = frozenset(
     "der die das dem des ein eine einen einem einer eines zum zur vom beim ins mein meine meinen meinem "
-    "meiner unser unsere unseren dieser diese dieses diesen diesem keine keinen".split()
+    "meiner unser unsere unseren dieser diese dieses diesen diesem keine keinen sein seine ihr ihre".split()
 )
 OPENERS: Final = ".!?…:;\n¿¡—–*•>"  # a sentence begins behind one
 
@@ -105,9 +105,11 @@ def named(match: re.Match[str]) -> Span | None:
 
 
 def is_german_noun(match: re.Match[str], words: list[str]) -> bool:
-    """Whether one word stands behind an article, as nouns of German do: `Der Kurs`, `einen Kurs`."""
+    """Whether one word is a noun of German: of the cast, or behind an article: `Der Kurs`, `einen Kurs`."""
     if len(words) != 1 or is_known(words[0]):
         return False
+    if words[0] in known_nouns("de"):
+        return True
     in_run = match["run"].split(" ")[: -len(words)]
     before = in_run or match.string[: match.start()].split()
     return bool(before) and lower(before[-1]) in GERMAN_ARTICLES

@@ -57,7 +57,7 @@ EMPTY: Final = re.compile(
     r"|\b(?:(?:is|was|be|feel) it|it(?:'s| is| was| feels)?)(?: \w+){0,2} (?:to|that|how|when|if)\b"
     r"|\b(?:is|was|'s) it (?:like|going|been)\b|\bit(?:'s| has) been\b|\bit (?:feel|to be|takes?)\b"
     r"|\b(?:will|would) it (?:take|be)\b|\bit(?: \w+)? (?:rain|snow)\w*|\b(?:make|made) it\b"
-    r"|\bthat means?\b|\bit a lot\b|, \w+n't (?:it|he|she|they)\b",
+    r"|\bthat means?\b|\bit a lot\b|\bit far\b|, \w+n't (?:it|he|she|they)\b",
     re.ASCII,
 )
 CHINESE: Final = re.compile(

@@ -95,11 +95,18 @@ def meant(wants: tuple[str, ...], noun: str, said: list[Said], language: str) ->
         fitting = [one for want in wants for one in found if fits(want, one)]
         persons = [one for one in fitting if one.kind == "person"]
         rivals = [*persons, *(one for one in found if may_fit(wants, one, language))]
-        if fitting and not any(is_apart(fitting[0], one, text) for one in rivals):
-            return fitting[0]
-        if fitting or rivals:
+        if fitting:
+            is_sure = not any(is_apart(fitting[0], one, text) for one in rivals)
+            return fitting[0] if is_sure and not is_one_of_many(fitting[0], text, said) else None
+        if rivals:
             return None
     return None
+
+
+def is_one_of_many(mention: Mention, text: str, said: list[Said]) -> bool:
+    """Whether this is a thing, and other turns speak of other things, some of which nobody knows."""
+    others = [one for turn, found in said for one in found if turn != text and one.text != mention.text]
+    return mention.kind == "thing" and any(one.kind == "unknown" for one in others)
 
 
 def is_apart(mention: Mention, rival: Mention, text: str) -> bool:

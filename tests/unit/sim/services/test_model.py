@@ -85,7 +85,7 @@ def test_the_tables_are_frozen() -> None:
         (names.QUOTES, names.OPENERS, names.CASELESS_SCRIPTS, references.EMPTY.pattern),
         (sorted(nouns.DETERMINERS), sorted(nouns.OWN)),
     )
-    assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "e5fce36e78f43043a3dfe9225600c6be"
+    assert blake2b(ascii(tables).encode(), digest_size=16).hexdigest() == "94b09b03cdea6308a30864b0031d97d4"
 
 
 # Law 3: nothing to drop.

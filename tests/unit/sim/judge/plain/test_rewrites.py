@@ -126,7 +126,25 @@ WRAPPED = st.builds(
     st.lists(PIECES, max_size=4), QUERIES | st.just(""), st.lists(PIECES, max_size=4),
 )  # fmt: skip
 MIXED = st.lists(
-    st.sampled_from([*QUERY.split(), "John", "migration", "the", "it", "zu", "der"]), max_size=9
+    st.sampled_from(
+        [
+            *QUERY.split(),
+            "John",
+            "migration",
+            "the",
+            "it",
+            "zu",
+            "der",
+            "my",
+            "you",
+            "your",
+            "this",
+            "plan",
+            "plans",
+            "Ella",
+        ]
+    ),
+    max_size=9,
 ).map(" ".join)
 
 
