@@ -50,7 +50,7 @@ def test_texts_that_move_between_the_parts_of_a_key_make_another_one() -> None:
 
 
 def test_the_key_is_the_same_in_every_process() -> None:
-    assert KEY.hex() == "afc856dff8d725d4044b7dc41c67a48c"
+    assert KEY.hex() == "cca6fac51e87f3af92cf77a85a9b0d0f"
 
 
 @pytest.mark.parametrize(
