@@ -333,12 +333,10 @@ def is_working(value: object) -> TypeGuard[WorkingRequest]:
 
 def bad_request(request: Request) -> Error | None:
     """The first thing wrong with what a caller gave, field by field, then with the fields together."""
-    cls = request.__class__
-    return bad_fields(request, CHECKS[cls]) or (request.contradiction() if cls in TOGETHER else None)
+    return bad_fields(request, CHECKS[request.__class__]) or request.contradiction()
 
 
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
-TOGETHER: Final = frozenset(cls for cls in ALL if cls.contradiction is not Request.contradiction)
 
 
 @attrs.frozen
