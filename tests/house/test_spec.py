@@ -120,9 +120,12 @@ def test_rules_under_two_ids_are_those_of_the_code() -> None:
     assert {also: f"`{names[rule_id]}` ({rule_id})" for also, rule_id in ALIASES.items()} == ALSO
 
 
+HARNESS = "bugs harness"  # mistakes of umi_sim: planted by tests/quality/test_harness_mutants.py
+
+
 def bug_rows() -> list[dict[str, str]]:
     tables = [name for kind, name in marked("bugs") if kind == "table" and name.startswith("bugs ")]
-    return [row for name in tables for row in rows("bugs", name)]
+    return [row for name in tables if name != HARNESS for row in rows("bugs", name)]
 
 
 def test_the_planted_bugs_are_those_of_the_code_and_all_others_are_planned() -> None:

@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from umi_sim.cli.root import cli
 from umi_sim.faults.kinds import KINDS
 from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.rules import RULES
 from umi_sim.runs import matrix
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 NEEDS = json.loads((GOLDEN / "needs.json").read_text())
 BUGS = {bug.kind: bug for bug in MUTANTS.values() if bug.kind}
-SAMPLE = ("model_empty", "embed_permuted", "storage_lost", "link_duplicate", "clock_jump_forward")
 
 
 def test_every_kind_has_one_bug_that_needs_it() -> None:
@@ -34,9 +34,40 @@ def test_the_table_of_needs_was_measured_with_these_bugs_and_lacks_nothing() -> 
         assert row["rule"] in BUGS[name].rules, name
 
 
-@pytest.mark.parametrize("kind", SAMPLE)
+@pytest.mark.slow
+@pytest.mark.uncounted
+@pytest.mark.parametrize("kind", KINDS)
 def test_without_its_kind_a_bug_is_not_seen(kind: str) -> None:
     assert matrix.seen_without(BUGS[kind], 2) == ""
+
+
+def test_every_rule_that_a_run_judges_is_named_by_a_planted_bug() -> None:
+    named = {rule for bug in MUTANTS.values() for rule in bug.rules}
+    assert [rule.name for rule in RULES if rule.is_checked and rule.name not in named] == []
+
+
+def test_a_rule_is_tried_with_all_its_bugs_and_seeds_until_one_shows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first bug is always seen by another rule before; the last is seen by this one alone, and late."""
+    masked, late = MUTANTS["overwrite-leaks-space"], MUTANTS["get-alive-at-expiry"]
+    monkeypatch.setattr(matrix, "masks_of", lambda bug, rule, seed: ("x",) if bug is masked else None)
+    assert matrix.rule_need("r", [masked, late]) == matrix.Need("r", masked.name, "r", 0, 8, seen_by="x")
+    shows = lambda bug, rule, seed: () if (bug, seed) == (late, 150) else None  # noqa: E731  # used once
+    monkeypatch.setattr(matrix, "masks_of", shows)
+    monkeypatch.setattr(matrix, "seen_by_others", lambda bug, rule, count: "")
+    assert matrix.rule_need("r", [masked, late]) == matrix.Need("r", late.name, "r", 150, 151)
+    monkeypatch.setattr(matrix, "masks_of", lambda bug, rule, seed: None)
+    assert matrix.line(matrix.rule_need("r", [masked])).endswith("NOT FOUND")
+    assert matrix.line(matrix.rule_need("r", [])).endswith("NO BUG")
+
+
+def test_what_sees_a_bug_before_a_rule_does_is_a_mask() -> None:
+    bug = MUTANTS["get-alive-at-expiry"]
+    seed, first = matrix.found(bug, ("reference-agrees", "no-spurious-refusal"), range(40)) or (0, "")
+    masks = matrix.masks_of(bug, "ttl-boundary", seed)
+    assert masks is None or masks[0] == first
+    assert matrix.masks_of(bug, first, seed) == ()
 
 
 def test_the_command_tells_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:

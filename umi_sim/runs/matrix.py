@@ -5,7 +5,7 @@ seeds with all other kinds. Kinds that look the same to the memory are off as we
 Law 2. A bug needs a rule if the rule sees it, and with the rule off it is seen in none of as many seeds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -20,8 +20,8 @@ from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
 
 WITHOUT_COUNT: Final = 8
-TRIED_COUNT: Final = 4  # bugs of one rule
-SHOWN_COUNT: Final = 8  # seeds that may show one of them
+LOOKS: Final = (range(8), range(8, 40), range(40, 200))  # seeds: a few of each bug of a rule, then more
+MASK_COUNT_MAX: Final = 4
 
 
 @attrs.frozen
@@ -49,9 +49,9 @@ def lived(bug: Mutant, seed: int, overrides: Mapping[str, str], off: tuple[str, 
     return run_once(attrs.evolve(config, planted=bug.name, off=(*config.off, *off)))[0].failure
 
 
-def found(bug: Mutant, rules: Sequence[str], seed_count: int) -> tuple[int, str] | None:
+def found(bug: Mutant, rules: Sequence[str], seeds: Iterable[int]) -> tuple[int, str] | None:
     """The first seed in which one of these rules sees the bug, and which."""
-    for seed in range(seed_count):
+    for seed in seeds:
         failure = lived(bug, seed, bug.overrides)
         if failure is not None and failure.rule in rules:
             return seed, failure.rule
@@ -68,7 +68,7 @@ def kind_needs(names: Sequence[str] = tuple(KINDS)) -> Iterator[Need]:
 
 
 def need_of(bug: Mutant) -> Need:
-    shown = found(bug, bug.rules, bug.seeds_max)
+    shown = found(bug, bug.rules, range(bug.seeds_max))
     if shown is None:
         return Need(bug.kind, bug.name, alike=bug.alike)
     seed, rule = shown
@@ -93,16 +93,44 @@ def rule_needs(names: Sequence[str] | None = None) -> Iterator[Need]:
 
 
 def rule_need(rule: str, bugs: Sequence[Mutant]) -> Need:
-    """The first bug that is not seen without this rule; else the last one that it sees."""
-    best = Need(rule)
-    for bug in bugs[:TRIED_COUNT]:
-        if shown := found(bug, (rule,), SHOWN_COUNT):
-            seed, _ = shown
-            count = max(WITHOUT_COUNT, seed + 1)
-            best = Need(rule, bug.name, rule, seed, count, seen_by=seen_by_others(bug, rule, count))
-        if best.is_met:
+    """The first bug that is not seen without this rule; else the first that it sees at all."""
+    best = Need(rule, bugs[0].name if bugs else "")
+    for seeds in LOOKS:
+        for bug in bugs:
+            need = need_in(bug, rule, seeds)
+            best = need if need and (need.is_met or best.seed < 0) else best
+            if best.is_met:
+                return best
+        if best.seed >= 0:
             break
     return best
+
+
+def need_in(bug: Mutant, rule: str, seeds: Iterable[int]) -> Need | None:
+    """Whether one of these seeds shows that the rule sees the bug."""
+    for seed in seeds:
+        masks = masks_of(bug, rule, seed)
+        if masks is not None:
+            count = max(WITHOUT_COUNT, seed + 1)
+            seen_by = masks[0] if masks else seen_by_others(bug, rule, count)
+            return Need(rule, bug.name, rule, seed, count, seen_by=seen_by)
+    return None
+
+
+def masks_of(bug: Mutant, rule: str, seed: int) -> tuple[str, ...] | None:
+    """Which rules see the bug before this one does; None if this one does not, with all of those off."""
+    masks: tuple[str, ...] = ()
+    while len(masks) <= MASK_COUNT_MAX:
+        failure = lived(bug, seed, bug.overrides, off=masks)
+        if failure is None or failure.rule == rule:
+            return masks if failure else None
+        if failure.rule in masks or failure.rule not in MASKS:
+            return None
+        masks += (failure.rule,)
+    return None
+
+
+MASKS: Final = tuple(rule.name for rule in RULES if rule.can_be_off)
 
 
 def seen_by_others(bug: Mutant, rule: str, seed_count: int) -> str:

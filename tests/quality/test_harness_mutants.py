@@ -1,0 +1,204 @@
+"""Goal: a mistake in the simulator itself is found by what it checks: area `harness` of docs/spec/bugs.md.
+
+Each is planted in the code of umi_sim, and the check that is promised for it is run with it and without it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.spec_tables import rows
+from umi_sim.faults.declaration import args_maker
+from umi_sim.judge.inspector import Inspector
+from umi_sim.kernel.prng import Stream
+from umi_sim.mutants.registry import MUTANTS
+from umi_sim.record.items import Fault, Item
+from umi_sim.record.trace import Tag
+from umi_sim.runs import matrix
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario import files, floors
+from umi_sim.seedfile import files as seed_file
+from umi_sim.shrink import shrink
+from umi_sim.shrink.search import Search
+from umi_sim.sweep import gate
+from umi_sim.workload.workloads import Sections
+from umi_sim.world.generator import Generator
+from umi_sim.world.source import At, Replay
+from umi_sim.world.world import World
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+STORMY = files.draw(files.find("storm"), 3)
+BUGS = {bug.kind: bug for bug in MUTANTS.values() if bug.kind}
+WORD_COUNT = 200_000
+
+
+# Mistakes.
+
+
+def fault_without_effect(patch: pytest.MonkeyPatch) -> None:
+    def strike(self: World, at: At, here: Callable[[], object]) -> None:
+        fault = self.source.fault(*at, args_maker(here, self.tally.without_effect))
+        if fault is not None:
+            self.tally.fired[fault.fault] += 1
+            self.trace.add(Tag.FAULT, fault.id, fault.fault, at[2])
+
+    patch.setattr(World, "strike", strike)
+
+
+def crash_keeps_memory(patch: pytest.MonkeyPatch) -> None:
+    kept = dict[str, Any]()
+    crash, begin = World.crash, World.start
+
+    def crashed(self: World, agent: Any, down_ms: int) -> None:
+        kept[agent.name] = agent.machine
+        crash(self, agent, down_ms)
+
+    def started(self: World, agent: Any) -> None:
+        begin(self, agent)
+        agent.machine = kept.pop(agent.name, agent.machine)
+
+    patch.setattr(World, "crash", crashed)
+    patch.setattr(World, "start", started)
+
+
+def one_stream_for_all(patch: pytest.MonkeyPatch) -> None:
+    whole, begin, pool = Stream.__init__, Generator.__init__, list[int]()
+    source = Stream(1, "one")
+    words = [source.word() for _ in range(WORD_COUNT)]
+
+    def drawn(self: Stream, seed: int, *path: str | int) -> None:
+        whole(self, seed, *path)
+        self._words = pool
+
+    def begun(self: Generator, *args: Any, **more: Any) -> None:
+        pool[:] = words
+        begin(self, *args, **more)
+
+    patch.setattr(Stream, "__init__", drawn)
+    patch.setattr(Sections, "begin", lambda self, index: None)
+    patch.setattr(Generator, "__init__", begun)
+
+
+def oracle_forgives_everything(patch: pytest.MonkeyPatch) -> None:
+    strike = World.strike
+
+    def struck(self: World, at: At, here: Callable[[], object]) -> Any:
+        done = strike(self, at, here)
+        if done is not None:
+            self.judge.is_forgiving = True  # type: ignore[attr-defined]  # of this mistake alone
+        return done
+
+    patch.setattr(World, "strike", struck)
+    for name in ("replied", "stepped", "answered"):
+        patch.setattr(Inspector, name, forgiving(getattr(Inspector, name)))
+
+
+def forgiving(judge: Callable[..., None]) -> Callable[..., None]:
+    def judged(self: Inspector, *args: Any) -> None:
+        if not getattr(self, "is_forgiving", False):
+            judge(self, *args)
+
+    return judged
+
+
+def replay_without_faults(patch: pytest.MonkeyPatch) -> None:
+    file = Replay._file
+
+    def filed(self: Replay, item: Item) -> None:
+        if not isinstance(item, Fault):
+            file(self, item)
+
+    patch.setattr(Replay, "_file", filed)
+
+
+def shrink_swaps_failure(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Search, "is_same", lambda self, failure: failure is not None)
+
+
+def tiers_never_fill(patch: pytest.MonkeyPatch) -> None:
+    draw = files.draw
+    patch.setattr(files, "draw", lambda *args: attrs.evolve(draw(*args), memory={}))
+
+
+# What must find them: an empty text if there is nothing to find.
+
+
+def kinds_show_their_bugs() -> str:
+    """ORA-1 and ORA-4: each kind of fault is seen by a bug that needs it."""
+    sample = ("storage_refused", "model_unavailable", "clock_jump_forward", "embed_zero")
+    return " ".join(kind for kind in sample if not matrix.found(BUGS[kind], BUGS[kind].rules, range(20)))
+
+
+def runs_with_crashes() -> str:
+    """A sweep of a world full of crashes."""
+    scenario = files.find("crash_storm")
+    failures = (run_once(files.draw(scenario, seed))[0].failure for seed in range(8))
+    return next((failure.rule for failure in failures if failure), "")
+
+
+def gate_of_a_run() -> str:
+    """DET-2 and ORA-2, as a sweep asks for them."""
+    traces = gate.hashes(STORMY)
+    return " ".join(gate.RULES[way] for way in gate.WAYS if traces[way] != traces["fresh"])
+
+
+def shrunk_failures() -> str:
+    """ORA-3: of runs in which a bug shows in many ways."""
+    try:
+        for failing in failing_runs("new-key-on-retry", 12):
+            shrink(failing)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def failing_runs(bug: str, count: int) -> Iterator[seed_file.SeedFile]:
+    for seed in range(count):
+        config = attrs.evolve(files.draw(files.find(MUTANTS[bug].scenario), seed), planted=bug)
+        verdict = run_once(config)[0]
+        if verdict.failure is not None:
+            yield seed_file.of_verdict(verdict)
+
+
+def floors_of_core() -> str:
+    """ORA-5: the marks that a scenario must reach."""
+    scenario, met = files.find("core"), floors.Summary()
+    for seed in range(20):
+        met.add(floors.summary_of(scenario, run_once(files.draw(scenario, seed))[0]))
+    return " ".join(what for what in floors.lacking(scenario, met) if what.startswith("mark "))
+
+
+FINDS: dict[Plant, tuple[Callable[[], str], str]] = {
+    fault_without_effect: (kinds_show_their_bugs, "storage_refused model_unavailable"),
+    crash_keeps_memory: (runs_with_crashes, ""),
+    one_stream_for_all: (gate_of_a_run, "stream-independence"),
+    oracle_forgives_everything: (kinds_show_their_bugs, "storage_refused"),
+    replay_without_faults: (gate_of_a_run, "record-replays"),
+    shrink_swaps_failure: (shrunk_failures, "the shrinker kept another failure"),
+    tiers_never_fill: (floors_of_core, "mark core: an entry left for a better one: 0 of 20 runs"),
+}
+
+
+def test_every_mistake_of_the_registry_is_planted() -> None:
+    registry = [row["bug"] for row in rows("bugs", "bugs harness")]
+    assert registry == [plant.__name__.replace("_", "-") for plant in FINDS]
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@pytest.mark.parametrize("find", dict(FINDS.values()), ids=lambda find: find.__name__)
+def test_without_a_mistake_nothing_is_found(find: Callable[[], str]) -> None:
+    assert find() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@pytest.mark.parametrize("plant", FINDS, ids=lambda plant: plant.__name__)
+def test_a_mistake_of_the_simulator_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    find, told = FINDS[plant]
+    found = find()
+    assert found
+    assert told in found
