@@ -88,7 +88,7 @@ def test_a_copy_does_not_change_with_the_run() -> None:
         seen: list[Tree] = []
         watcher.ends = lambda: seen.append(look(live, "memory.a.operation_count"))
         playback.stopped(live)
-    assert seen[0] < seen[-1]
+    assert len(dict.fromkeys(map(str, seen))) > 1  # each life counts anew, the last one too
 
 
 def test_what_came_and_went_is_one_change_each() -> None:
