@@ -85,3 +85,14 @@ def test_a_name_that_is_no_row_is_refused() -> None:
     told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "nonsense"])
     assert told.exit_code == 2
     assert "neither a kind of fault nor a rule" in told.output
+
+
+def test_a_judge_that_fails_for_want_of_a_rule_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*args: object) -> None:
+        raise IndexError
+
+    monkeypatch.setattr(matrix, "lived", raises)
+    bug = MUTANTS["get-alive-at-expiry"]
+    assert matrix.lived_without(bug, 0, ("ttl-boundary",)) is None
+    with pytest.raises(IndexError):
+        matrix.lived_without(bug, 0, ())

@@ -49,6 +49,16 @@ def lived(bug: Mutant, seed: int, overrides: Mapping[str, str], off: tuple[str, 
     return run_once(attrs.evolve(config, planted=bug.name, off=(*config.off, *off)))[0].failure
 
 
+def lived_without(bug: Mutant, seed: int, off: tuple[str, ...]) -> Failure | None:
+    """With these rules off. Whoever judges goes on after what they rule out, and may then fail himself."""
+    try:
+        return lived(bug, seed, bug.overrides, off)
+    except Exception:
+        if not off:
+            raise
+        return None
+
+
 def found(bug: Mutant, rules: Sequence[str], seeds: Iterable[int]) -> tuple[int, str] | None:
     """The first seed in which one of these rules sees the bug, and which."""
     for seed in seeds:
@@ -121,7 +131,7 @@ def masks_of(bug: Mutant, rule: str, seed: int) -> tuple[str, ...] | None:
     """Which rules see the bug before this one does; None if this one does not, with all of those off."""
     masks: tuple[str, ...] = ()
     while len(masks) <= MASK_COUNT_MAX:
-        failure = lived(bug, seed, bug.overrides, off=masks)
+        failure = lived_without(bug, seed, masks)
         if failure is None or failure.rule == rule:
             return masks if failure else None
         if failure.rule in masks or failure.rule not in MASKS:
@@ -135,7 +145,7 @@ MASKS: Final = tuple(rule.name for rule in RULES if rule.can_be_off)
 
 def seen_by_others(bug: Mutant, rule: str, seed_count: int) -> str:
     """What sees the bug though this rule is off; empty if nothing does."""
-    failures = (lived(bug, seed, bug.overrides, off=(rule,)) for seed in range(seed_count))
+    failures = (lived_without(bug, seed, (rule,)) for seed in range(seed_count))
     return next((failure.rule for failure in failures if failure and failure.rule != rule), "")
 
 
