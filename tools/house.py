@@ -39,10 +39,11 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("messages",),
         ("policies", "language", "tiers"),
         ("state",),
-        ("codec", "core_reads", "answer_checks"),
+        ("codec", "core_reads", "answer_checks", "shapes"),
         ("engine",),
         ("workflows",),
         ("invariants",),
+        ("saved_state",),
         ("memory",),
     ),
     "umi_sim": tuple(

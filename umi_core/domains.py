@@ -286,6 +286,11 @@ def bad_count(name: str, value: object) -> Error | None:
     return None if is_int(value, 0) else errors.BadOption(name, shown(value), "a whole number from 0")
 
 
+def bad_moment(name: str, value: object) -> Error | None:
+    good = is_int(value, 0, limits.NOW_MS_MAX)
+    return None if good else errors.BadTime(name, shown(value), f"0 to {limits.NOW_MS_MAX}")
+
+
 def bad_digest(name: str, value: object) -> Error | None:
     return None if type(value) is bytes else errors.BadOption(name, shown(value), "bytes")
 
@@ -402,6 +407,7 @@ Types = Annotated[tuple[str, ...], Domain("types", bad_types)]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
 Score = Annotated[int, Domain("score", bad_score)]
 VersionNumber = Annotated[int, Domain("version", bad_version)]
+Moment = Annotated[int, Domain("moment", bad_moment)]
 Count = Annotated[int, Domain("count", bad_count)]
 EntityType = Annotated[str, Domain("entity_type", one_of(*ENTITY_TYPES))]
 EntityName = Annotated[str, Domain("entity_name", text_of(limits.ENTITY_NAME_BYTES_MAX))]

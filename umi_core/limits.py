@@ -53,6 +53,8 @@ TURN_COUNT_MAX: Final = 10
 TURN_CHARS_MAX: Final = 500
 OP_COUNT_MAX: Final = 64
 EFFECTS_PER_STEP_MAX: Final = 256
+LIFE_MAX: Final = 2**20 - 1
+LIFE_NUMBER_COUNT: Final = 2**32
 
 # Model, embedder, storage.
 PROMPT_BYTES_MAX: Final = 1_048_576
@@ -102,4 +104,5 @@ assert (
     <= SNAPSHOT_BYTES_MAX
 )
 assert 6 * TEXT_BYTES_MAX + 65_536 <= PROMPT_BYTES_MAX  # JSON may write six bytes for one
+assert (LIFE_MAX + 1) * LIFE_NUMBER_COUNT <= 2**53  # a number of a question is whole in every language
 assert EMBEDDING_DIMS_MAX * COMPONENT_MAX**2 < 2**53  # a dot product is exact, even held in a float

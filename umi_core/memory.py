@@ -6,21 +6,31 @@ Law 3. What is due is handled before the value, so that an answer at its deadlin
 """
 
 from collections.abc import Iterator, Mapping
-from typing import get_args
+from typing import Self, get_args
 
 import attrs
 
 from umi_core import codec, core_reads
 from umi_core.config import Config
-from umi_core.domains import bad_scope
+from umi_core.domains import bad_scope, is_int
 from umi_core.engine import lifecycle
 from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.interceptors import Interceptor
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import EPOCH
-from umi_core.errors import BadConfig, BadOption, BadTime, Deposed, Error, Rejected, StateDamaged, TooBusy
+from umi_core.errors import (
+    BadConfig,
+    BadOption,
+    BadScope,
+    BadTime,
+    Deposed,
+    Error,
+    Rejected,
+    StateDamaged,
+    TooBusy,
+)
 from umi_core.language.rewriting import shown_turns
-from umi_core.limits import EFFECTS_PER_STEP_MAX, NOW_MS_MAX, OP_COUNT_MAX
+from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT_MAX
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
@@ -33,6 +43,7 @@ from umi_core.messages.requests import (
     bad_request,
     is_working,
 )
+from umi_core.saved_state import check_fitting, check_saved
 from umi_core.state import Operation, State
 from umi_core.text import shown
 from umi_core.tiers import working
@@ -235,14 +246,33 @@ class Memory:
         return codec.save_state(self.state, fingerprints(self.state, self.registry))
 
     @classmethod
-    def restore(cls, data: bytes, registry: Registry = BUILT_IN) -> "Memory":
-        """The memory that `snapshot` saved, with the same future. Raises Rejected; then nothing was made."""
+    def restore(
+        cls, data: bytes, registry: Registry = BUILT_IN, *, life: int, scope: Scope | None = None
+    ) -> Self:
+        """The memory that `snapshot` saved. Raises Rejected; then nothing was made.
+
+        `life` keeps apart what was asked since the snapshot from what is asked now: a number that was never
+        used, 1, then 2, and so on. With the life of the snapshot itself it has the same future, which is
+        right only if the saved memory was never stepped again. `scope`: the one that is expected.
+        """
         prints, state = codec.load_state(data)
-        memory = cls(state.scope, state.config, registry)
-        memory.state = state
+        check_saved(state)
+        if scope is not None and scope != state.scope:
+            raise Rejected(BadScope("scope", shown(state.scope), shown(scope)))
         if prints != fingerprints(state, registry):
             raise Rejected(StateDamaged("its workflows are others than those of the registry"))
+        check_fitting(state, registry)
+        if not is_int(life, state.life, LIFE_MAX):
+            raise Rejected(BadOption("life", shown(life), f"a whole number from {state.life} to {LIFE_MAX}"))
+        state.begin_life(life)
+        memory = cls(state.scope, state.config, registry)
+        memory.state = state
         return memory
+
+    @property
+    def life(self) -> int:
+        """Which of the lives that were restored from one another this is; 0 is the first."""
+        return self.state.life
 
     def digest(self) -> bytes:
         """8 bytes over the whole state."""

@@ -34,6 +34,7 @@ from umi_core.domains import (
     Metadata,
     Reason,
     RelationKind,
+    Score,
     SessionId,
     Source,
     Texts,
@@ -42,6 +43,7 @@ from umi_core.domains import (
     bad_fields,
     checks_of,
 )
+from umi_core.text import shown
 from umi_core.values import Scope
 
 FILE: Final = "umi_core/rows.py"
@@ -66,9 +68,16 @@ class Row(Data):
 
     tag = 4
     address: Address
-    version: int
+    version: Count
     body: "Body | None"
-    score_ppm: int | None = None
+    score_ppm: Score | None = None
+
+    def unsound(self) -> str:
+        """Why this body cannot lie here, of a row that was read from bytes."""
+        body, cls, own_id = self.body, BODIES.get(self.address.kind), self.address.id
+        if body is None or cls is None or (isinstance(body, cls) and body.own_id() in (None, own_id)):
+            return ""
+        return f"not the row {shown(own_id)} of the kind {self.address.kind}"
 
 
 @attrs.frozen(eq=False)

@@ -11,7 +11,9 @@ from typing import Final, Literal
 import attrs
 
 from umi_core.config import Config
-from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall, OpId
+from umi_core.domains import Count, Moment, OpLabel, VersionNumber
+from umi_core.limits import LIFE_NUMBER_COUNT
+from umi_core.messages.effects import Asked, Degraded, HookNote, ModelCall
 from umi_core.messages.requests import CoreRead, WorkflowRequest
 from umi_core.rows import Row
 from umi_core.tiers.archive import AccessTable
@@ -57,29 +59,29 @@ class Operation:
     """
 
     tag = 91
-    number: int
-    op_id: OpId | None
+    number: VersionNumber
+    op_id: OpLabel | None
     workflow: str
-    revision: int
-    hooks: int
+    revision: VersionNumber
+    hooks: Count
     facts: dict[str, object]
-    row: int = 0
-    unit: int = 0
+    row: Count = 0
+    unit: Count = 0
     learned: tuple[Mapping[str, object], ...] = ()
-    attempt: int = 0
-    plan_count: int = 1
-    yield_count: int = 0
-    landed_before: int = 0
-    turn: int = 0
+    attempt: Count = 0
+    plan_count: VersionNumber = 1
+    yield_count: Count = 0
+    landed_before: Count = 0
+    turn: Count = 0
     claims: tuple[str, ...] = ()
     is_queued: bool = False
     asked: Asked | None = None
     sent: Asked | None = None
     may_have_happened: bool = False
     pages: tuple[Row, ...] = ()
-    page_count: int = 0
-    waiting: int | None = None
-    due_ms: int | None = None
+    page_count: Count = 0
+    waiting: Count | None = None
+    due_ms: Count | None = None
     onion: tuple[str, ...] = ()
     degraded: tuple[Degraded, ...] = ()
     calls: tuple[ModelCall, ...] = ()
@@ -101,18 +103,29 @@ class State:
     tag = 92
     scope: Scope
     config: Config
-    seen_ms: int = 0
+    seen_ms: Moment = 0
     phase: Phase = "new"
-    epoch: int = 0
+    epoch: Count = 0
     tiers: Tiers = attrs.field(factory=Tiers)
     operations: dict[int, Operation] = attrs.field(factory=dict)
     waiting: dict[int, int] = attrs.field(factory=dict)
-    operation_count: int = 0
-    request_count: int = 0
-    turn_count: int = 0
-    landed_count: int = 0
+    operation_count: Count = 0
+    request_count: Count = 0
+    turn_count: Count = 0
+    landed_count: Count = 0
     queue: tuple[WorkflowRequest | CoreRead, ...] = ()
     counters: dict[str, int] = attrs.field(factory=dict)
+
+    @property
+    def life(self) -> int:
+        """The number that its host gave it when it was restored last; 0 for one that was made anew."""
+        return self.request_count // LIFE_NUMBER_COUNT
+
+    def begin_life(self, life: int) -> None:
+        """From now on no question, operation or commit key has a number of an earlier life."""
+        first = life * LIFE_NUMBER_COUNT
+        self.request_count = max(self.request_count, first)
+        self.operation_count = max(self.operation_count, first)
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + by

@@ -79,6 +79,10 @@ class RoutingDecision(Data):
     cause: str | None
     outcome: str = "not_asked"
 
+    def unsound(self) -> str:
+        """Why nothing can be there, of a decision that was read from bytes."""
+        return "" if self.block in BLOCK_KINDS[1:] else f"no block of entities is called {self.block!r}"
+
 
 @attrs.frozen
 class Turn(Data):

@@ -29,6 +29,7 @@ from umi_core.ids import pack
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import EffectFailed
 from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel, Commit, Done, Embed, Read, Refused
+from umi_core.values import Scope
 
 OUTCOME: Final = Fact("outcome", Done | Refused)
 """What every operation is for: the reply, once the last step is done."""
@@ -152,12 +153,29 @@ class Step(Data):
 
 
 @attrs.frozen
+class Law(Data):
+    """What holds of facts together, beside the type of each, once all of them are known.
+
+    Steps rely on it, so it is checked where facts come from outside: from the bytes of a saved memory.
+    """
+
+    said: str
+    of: tuple[Fact[Any], ...]
+    holds: Callable[[Facts, Scope], bool]
+
+    def holds_of(self, known: Mapping[str, Any], scope: Scope) -> bool:
+        """True too while a fact is not known yet, or is none because its step was skipped."""
+        return any(known.get(fact.name) is None for fact in self.of) or self.holds(Facts(known), scope)
+
+
+@attrs.frozen
 class Workflow(Data):
     """`given`: what is known at the begin; its request, under a key that knows the class of it."""
 
     name: str
     given: tuple[Fact[Any], ...]
     steps: tuple[Step, ...]
+    laws: tuple[Law, ...] = ()
 
     @cached_property
     def never_ends(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import Change, Importance, Reason, Word
 from umi_core.language.replies import (
     ArrayOf,
     Json,
@@ -38,10 +39,10 @@ Pair = tuple[str, str]  # refs: of the new statement, of the old one
 class Verdict(Data):
     """What a new statement does to an old one."""
 
-    kind: str
-    confidence_ppm: int
-    reason: str = ""
-    by: str = "model"
+    kind: Change
+    confidence_ppm: Importance
+    reason: Reason = ""
+    by: Word = "model"
 
 
 BY_TABLE: Final = Verdict("extend", PPM // 2, by="table")

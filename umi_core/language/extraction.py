@@ -11,6 +11,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
+from umi_core.domains import Content, EntityName, EntityType, Importance, RelationKind
 from umi_core.language.replies import Json, ObjectWith, Unusable, confidence_ppm, find_json
 from umi_core.language.words import auto_name, clean_name, words
 from umi_core.limits import (
@@ -48,10 +49,10 @@ Dropped = tuple[tuple[int, str], ...]
 class Mention(Data):
     """What a text says about one name. Without `named` its id comes from the content."""
 
-    type: str
-    name: str
-    content: str
-    confidence_ppm: int
+    type: EntityType
+    name: EntityName
+    content: Content
+    confidence_ppm: Importance
     named: bool = True
 
 
@@ -59,10 +60,10 @@ class Mention(Data):
 class Link(Data):
     """A directed link between two mentions, by the names they are kept under."""
 
-    source_name: str
-    target_name: str
-    kind: str
-    confidence_ppm: int
+    source_name: EntityName
+    target_name: EntityName
+    kind: RelationKind
+    confidence_ppm: Importance
 
 
 @attrs.frozen

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterable, Mapping
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import Count, Moment
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, FORGOTTEN_COUNT_MAX
 from umi_core.messages.effects import Write
 from umi_core.rows import AccessRecord, Address, Entity
+from umi_core.text import shown
 from umi_core.values import Scope
 
 Versions = Iterable[tuple[Address, int]]
@@ -40,13 +42,18 @@ class AccessTable(Data):
     records: Mapping[str, AccessRecord] = {}
     unsaved: Mapping[str, None] = {}
     cursor: str = ""
-    head_version: int = 0
+    head_version: Count = 0
     is_due: bool = False
-    ran_ms: int = 0
-    touch_count: int = 0
+    ran_ms: Moment = 0
+    touch_count: Count = 0
     forgotten: tuple[str, ...] = ()
     versions: tuple[tuple[str, int], ...] = ()
     repair_cursor: str = ""
+
+    def unsound(self) -> str:
+        """What does not fit each other, of a table that was read from bytes."""
+        others = (key for key, record in self.records.items() if key != record.entity_id or not record.count)
+        return next((f"the record of {shown(key)} is another's, or of no access" for key in others), "")
 
     def touched(self, entities: Collection[Entity], now_ms: int, in_core: Collection[str]) -> "AccessTable":
         """One more access for each entity."""

@@ -17,6 +17,7 @@ import attrs
 from umi_core import limits
 from umi_core.config import Config
 from umi_core.data import Data
+from umi_core.domains import Blocks, Count
 from umi_core.errors import (
     BlockNotFound,
     CoreFull,
@@ -42,8 +43,8 @@ class CoreTier(Data):
     """Blocks in order (kind, label bytes), and the version of the guard row they belong to."""
 
     tag = 86
-    blocks: tuple[Block, ...] = ()
-    guard_version: int = 0
+    blocks: Blocks = ()
+    guard_version: Count = 0
 
     @property
     def used_bytes(self) -> int:

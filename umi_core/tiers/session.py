@@ -18,7 +18,7 @@ import msgpack
 from umi_core import errors, limits
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import bad_stored_key
+from umi_core.domains import Count, Members, bad_stored_key
 from umi_core.errors import Error, SnapshotDamaged
 from umi_core.ids import pack
 from umi_core.text import cut, is_text, size
@@ -45,10 +45,10 @@ class SessionInfo(Data):
     last_input: str | None = None
     last_query: str | None = None
     names: tuple[str, ...] = ()  # what the last remember stored
-    version: int = 0
+    version: Count = 0
     creator: str = ""
-    members: tuple[str, ...] = ()
-    load_count: int = 0
+    members: Members = ()
+    load_count: Count = 0
 
     def reserved(self, key: str) -> bytes | None:
         """What a reserved key shows; None if there is no such key or its value is not known."""

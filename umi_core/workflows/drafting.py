@@ -6,24 +6,39 @@ Law 3. What a request does not give explicitly stays as it was.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
 import attrs
 
 from umi_core.data import Data
+from umi_core.domains import Content, Domain, one_of
 from umi_core.engine.facts import Fact, View
+from umi_core.errors import BadOption, Error
 from umi_core.ids import entity_id, note_id
 from umi_core.language.evolution import BY_TABLE, Verdict
 from umi_core.language.extraction import Mention
 from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
 from umi_core.messages.requests import Remember
-from umi_core.rows import Address, Entity, Row, Tombstone
-from umi_core.text import cut, size
+from umi_core.policies.routing import SELF_BLOCK
+from umi_core.rows import Address, Entity, Row, Tombstone, is_sound
+from umi_core.text import cut, shown, size
 from umi_core.values import Scope
 from umi_core.workflows.commits import address
 
 APPENDING = ("extend", "derive")
+
+
+def bad_draft(name: str, value: object) -> Error | None:
+    """An entity, but that nobody may have decided on its block yet."""
+    decided = isinstance(value, Entity) and (value if value.block else attrs.evolve(value, block=SELF_BLOCK))
+    if decided and is_sound(decided):
+        return None
+    return BadOption(name, shown(value), "an entity whose fields are in their domains")
+
+
+Draft = Annotated[Entity, Domain("draft", bad_draft)]
+DraftChange = Annotated[str, Domain("draft_change", one_of("created", "updated", "unchanged"))]
 
 
 @attrs.frozen
@@ -33,14 +48,20 @@ class Drafted(Data):
     `old` is the version before, `verdict` what this one does to it; None if there is none before.
     """
 
-    entity: Entity
-    change: str
-    mention: str
+    entity: Draft
+    change: DraftChange
+    mention: Content
     is_row_changed: bool
     row_version: int = 0
     tombstone_version: int = 0
     old: Entity | None = None
     verdict: Verdict | None = None
+
+    def unsound(self) -> str:
+        """What does not fit each other, of one that was read from bytes."""
+        is_first, is_next = self.old is None, self.verdict is not None
+        fits = (self.change == "created") == is_first and (self.change == "updated") == is_next
+        return "" if fits else f"{self.change}, and what it was before says otherwise"
 
     @property
     def is_changed(self) -> bool:

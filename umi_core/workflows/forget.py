@@ -34,7 +34,7 @@ from umi_core.workflows.commits import (
     found,
     put,
 )
-from umi_core.workflows.remember import REPLY, SEEN
+from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
 REQUEST: Final = Fact("request", Forget)
 ROW: Final = Fact("row", Row | None)
@@ -141,4 +141,5 @@ FORGET = Workflow(
         SETTLE,
         REPLY,
     ),
+    laws=(KNOWN_ANSWER,),
 )  # fmt: skip

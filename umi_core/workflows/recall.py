@@ -15,6 +15,7 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
+    Law,
     Learned,
     Step,
     Taken,
@@ -36,6 +37,7 @@ from umi_core.policies.similarity import sound_vectors
 from umi_core.rows import Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import recalled
+from umi_core.values import Scope
 from umi_core.workflows.commits import entity_ids
 
 REQUEST: Final = Fact("request", Recall)
@@ -140,6 +142,10 @@ def take_vectors(facts: Facts, answer: Embedded, view: View) -> Taken:
     return Learned(VECTORS(vectors), degraded=(("words_only", "unsound", missing),) if missing else ())
 
 
+def are_of_variants(facts: Facts, scope: Scope) -> bool:
+    return len(facts[VECTORS]) == len(facts[VARIANTS])
+
+
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return VECTORS((None,) * len(facts[VARIANTS]))
 
@@ -211,4 +217,5 @@ RECALL = Workflow(
         Step("rank", requires=(REQUEST, RESOLUTION, VARIANTS, VECTOR_LISTS, WORD_LISTS),
              produces=(OUTCOME,), take=take_hits),
     ),
+    laws=(Law("a vector or none for each variant", (VARIANTS, VECTORS), are_of_variants),),
 )  # fmt: skip

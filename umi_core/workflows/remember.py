@@ -15,6 +15,7 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
     OUTCOME,
     Degrade,
+    Law,
     Learned,
     Refuse,
     Step,
@@ -37,6 +38,7 @@ from umi_core.messages.results import Forgotten, Remembered, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import sound_vectors
 from umi_core.rows import Entity, Receipt, Relation, Vector, Version
+from umi_core.text import norm
 from umi_core.tiers.core import CoreTier
 from umi_core.values import EVOLUTION_KINDS, RoutingDecision, Scope
 from umi_core.workflows import commits
@@ -93,6 +95,12 @@ def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
 SEEN = Step(
     "seen", requires=(commits.REQUEST, REQUEST_KEY), produces=(RECEIPT,), skips_to=("reply",),
     **asks(Read, ask_seen, take_seen, retry(3)),
+)  # fmt: skip
+
+
+KNOWN_ANSWER = Law(
+    "a receipt holds what was replied", (RECEIPT,),
+    lambda facts, scope: isinstance(getattr(facts[RECEIPT], "value", None), Remembered | Forgotten),
 )  # fmt: skip
 
 
@@ -284,6 +292,28 @@ def expected(drafts: tuple[Drafted, ...], core: CoreTier | None, scope: Scope) -
     return rows + graves + ((as_read(core, scope),) if core is not None and has_updates else ())
 
 
+# What holds of these facts together.
+
+
+def are_linked(facts: Facts, scope: Scope) -> bool:
+    names = {norm(mention.name) for mention in facts[MENTIONS]}
+    return all({norm(link.source_name), norm(link.target_name)} <= names for link in facts[LINKS])
+
+
+def are_of_mentions(facts: Facts, scope: Scope) -> bool:
+    return ids_of(facts[DRAFTS]) == [id_of(mention, scope) for mention in facts[MENTIONS]]
+
+
+def are_of_drafts(facts: Facts, scope: Scope) -> bool:
+    refs = {ref(draft.entity) for draft in facts[EVOLVED]}
+    is_on_them = all(pair[0] in refs for pair, _ in facts[VERDICTS])
+    return is_on_them and ids_of(facts[EVOLVED]) == ids_of(facts[DRAFTS])
+
+
+def ids_of(drafts: tuple[Drafted, ...]) -> list[str]:
+    return [draft.entity.id for draft in drafts]
+
+
 # reply.
 
 
@@ -319,6 +349,16 @@ REMEMBER = Workflow(
         SETTLE,
         REPLY,
     ),
+    laws=(
+        KNOWN_ANSWER,
+        Law("links lead from mention to mention", (MENTIONS, LINKS), are_linked),
+        Law("a draft for each mention", (MENTIONS, DRAFTS), are_of_mentions),
+        Law("verdicts on drafts", (DRAFTS, VERDICTS, EVOLVED), are_of_drafts),
+        Law("a vector or none for each change", (EVOLVED, VECTORS),
+            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+        Law("a route for each change", (EVOLVED, ROUTES),
+            lambda facts, scope: len(facts[ROUTES]) == len(changed(facts))),
+    ),
 )  # fmt: skip
 
-__all__ = ["REMEMBER", "REPLY", "SEEN"]
+__all__ = ["KNOWN_ANSWER", "REMEMBER", "REPLY", "SEEN"]

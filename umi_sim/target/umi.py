@@ -57,9 +57,7 @@ class UmiMachine(Memory):
         """None while it waits for nothing: then a copy would show nothing."""
         if not self.state.operations:
             return None
-        copy = self.restore(self.snapshot(), self.registry)
-        assert isinstance(copy, UmiMachine)
-        return copy
+        return self.restore(self.snapshot(), self.registry, life=self.life, scope=self.state.scope)
 
 
 class UmiTarget:

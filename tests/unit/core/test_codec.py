@@ -187,7 +187,7 @@ def test_a_saved_memory_with_one_flipped_bit_is_refused() -> None:
     for at in range(len(data)):
         damaged = data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]
         with pytest.raises(Rejected):
-            Memory.restore(damaged)
+            Memory.restore(damaged, life=0)
 
 
 def test_a_restored_memory_continues_as_the_saved_one_at_every_step() -> None:
@@ -195,7 +195,7 @@ def test_a_restored_memory_continues_as_the_saved_one_at_every_step() -> None:
     values: list[Value] = [Remember(1, "Umi helps. Alice likes tea", request_key="k"), Get(2, "k"), Count(3)]
     while values or pair.pending:
         data = pair.memory.snapshot()
-        copy = Memory.restore(data)
+        copy = Memory.restore(data, life=0)
         assert (copy.snapshot(), copy.digest(), copy.deadline_ms()) == (
             data, pair.memory.digest(), pair.memory.deadline_ms(),
         )  # fmt: skip
@@ -220,7 +220,7 @@ def test_equal_memories_have_equal_bytes() -> None:
 
 def refused(data: bytes, **more: Any) -> errors.Error:
     with pytest.raises(Rejected) as caught:
-        Memory.restore(data, **more)
+        Memory.restore(data, **{"life": 0, **more})
     return caught.value.errors[0]
 
 
@@ -249,7 +249,7 @@ def test_what_is_no_saved_memory_is_refused(data: bytes, error: errors.Error) ->
 def test_a_registry_with_another_table_does_not_load_operations_of_this_one() -> None:
     data = busy().memory.snapshot()
     later = BUILT_IN.configure("remember", "extract", profile="fast")
-    assert Memory.restore(data, later).state.operations[3].revision == 1
+    assert Memory.restore(data, later, life=0).state.operations[3].revision == 1
     first = attrs.evolve(later, revisions={**later.revisions, "remember": later.revisions["remember"][1:]})
     assert refused(data, registry=first) == StateDamaged(
         "its workflows are others than those of the registry"
@@ -269,17 +269,17 @@ def test_a_registry_without_the_interceptors_of_an_operation_does_not_load_it() 
         "its workflows are others than those of the registry"
     )
     same = BUILT_IN.with_interceptor(Interceptor("h"))
-    assert Memory.restore(data, same).in_flight.keys() == pair.memory.in_flight.keys()
+    assert Memory.restore(data, same, life=0).in_flight.keys() == pair.memory.in_flight.keys()
 
 
 def test_a_memory_is_restored_with_its_own_scope_and_settings() -> None:
-    memory = Memory.restore(Memory(Scope("u2", "a2"), QUIET).snapshot())
+    memory = Memory.restore(Memory(Scope("u2", "a2"), QUIET).snapshot(), life=0)
     assert (memory.state.scope, memory.state.config) == (Scope("u2", "a2"), QUIET)
     assert memory.state.scope != SCOPE
 
 
 def test_an_answer_on_its_way_during_the_copy_is_taken_by_both() -> None:
     pair = busy()
-    copy = Memory.restore(pair.memory.snapshot())
+    copy = Memory.restore(pair.memory.snapshot(), life=0)
     answer: Answer = pair.world(pair.pending.pop(0))
     assert copy.step(0, answer) == pair.memory.step(0, answer)

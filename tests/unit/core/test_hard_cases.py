@@ -190,7 +190,7 @@ def test_a_decoded_memory_forgets_in_the_same_order() -> None:
     access = pair.memory.state.tiers.access
     keys = [f"ent_{n:024x}" for n in reversed(range(limits.FORGOTTEN_COUNT_MAX))]
     pair.memory.state.tiers.access = access.committed((), keys, 5, ())
-    copy = Memory.restore(pair.memory.snapshot())
+    copy = Memory.restore(pair.memory.snapshot(), life=0)
     for memory in (pair.memory, copy):
         memory.state.tiers.access = memory.state.tiers.access.committed((), ["ent_z"], 6, ())
     assert copy.state.tiers.access.forgotten == pair.memory.state.tiers.access.forgotten

@@ -66,7 +66,7 @@ def follow(memory: Memory, step: Step) -> None:
 
 def copied(memory: Memory) -> Memory:
     """The memory made anew from its bytes."""
-    return Memory.restore(memory.snapshot(), memory.registry)
+    return Memory.restore(memory.snapshot(), memory.registry, life=memory.life)
 
 
 def told(value: object) -> str:

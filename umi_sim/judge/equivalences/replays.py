@@ -29,7 +29,7 @@ def restored(life: Life) -> int:
     for number, step in enumerate(life.steps):
         follow(memory, step)
         effects = memory.step(step.now_ms, step.value)
-        copy = Memory.restore(copy.snapshot(), memory.registry)
+        copy = Memory.restore(copy.snapshot(), memory.registry, life=memory.life)
         others = copy.step(step.now_ms, step.value)
         what = f"made anew before step {number}, {step.name}, it"
         if effects != others:

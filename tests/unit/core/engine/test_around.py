@@ -388,7 +388,7 @@ def test_a_restored_memory_goes_on_inside_the_onion() -> None:
     looking = Looking()
     pair = watched(looking)
     pair.step(Count(1))
-    copy = Memory.restore(pair.memory.snapshot(), pair.memory.registry)
+    copy = Memory.restore(pair.memory.snapshot(), pair.memory.registry, life=0)
     copy.step(0, pair.world(pair.pending[0]))
     assert looking.calls == ["s.before read", "s.after read"]
 

@@ -21,7 +21,7 @@ def waiting() -> tuple[UmiMachine, Agent, Asked]:
     pair = Pair()
     pair.step(SetBlock(1, "human", "Alice"))
     pair.until(Commit)
-    machine = UmiMachine.restore(pair.memory.snapshot())
+    machine = UmiMachine.restore(pair.memory.snapshot(), life=0)
     assert isinstance(machine, UmiMachine)
     agent = Agent("a", AgentConfig("a", pair.scope), SimClock.start(0), machine)
     (effect,) = pair.pending

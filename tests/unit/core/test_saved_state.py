@@ -1,0 +1,295 @@
+"""Goal: whatever somebody writes into a saved memory, it is refused in a sentence, or works."""
+
+import random
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, Final, get_type_hints
+
+import attrs
+import msgpack
+import pytest
+
+from tests.worlds import Pair
+from umi_core import codec
+from umi_core.config import Config
+from umi_core.errors import BadOption, BadScope, Error, Rejected, StateDamaged
+from umi_core.ids import pack
+from umi_core.limits import LIFE_MAX, LIFE_NUMBER_COUNT
+from umi_core.memory import Memory
+from umi_core.messages import requests
+from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Wake
+from umi_core.messages.effects import Asked, AskModel, Commit, Done, Reply
+from umi_core.shapes import shape_of
+from umi_core.state import State
+from umi_core.values import Scope, Turn
+from umi_core.workflows import WORKFLOWS
+from umi_sim.services.storage import SimStorage
+
+EDIT_COUNT: Final = 4_000
+
+TALK: Final = (
+    requests.Remember(1, "Umi helps. Alice likes tea", request_key="k"),
+    requests.Set(2, "k", b"v"),
+    requests.SetBlock(3, "human", "Knows Alice"),
+    requests.Remember(4, "Alice likes coffee. Bob knows Alice"),
+    requests.Recall(5, "Who likes tea and what?", deep=True),
+    requests.CreateSession(6, ("x",)),
+    requests.SaveSession(7),
+    requests.Forget(8, "ent_x"),
+    requests.Count(9),
+    requests.Rebalance(10),
+    requests.Recall(11, "What did he say?", turns=(Turn("user", "Bob said it"),)),
+)
+LATER: Final = (
+    Wake(), requests.Get(100, "k"), requests.Set(101, "l", b"1"), requests.Sweep(102), requests.Blocks(103),
+    requests.Render(104, "xml"), requests.Remember(105, "Alice likes milk. Umi sings"),
+    requests.Recall(106, "tea"), requests.SaveSession(107), requests.Rebalance(108),
+    requests.RemoveBlock(109, "persona"),
+)  # fmt: skip
+
+
+def saved_lives() -> Iterator[tuple[bytes, list[Asked], SimStorage]]:
+    """A memory after every step of a talk, one request at a time and many, with the questions open then."""
+    for config, answer_count in ((Pair().config, 99), (Config(embedding_dims=16), 3)):
+        pair = Pair(config=config)
+        for request in TALK:
+            pair.step(request)
+            for _ in range(answer_count):
+                if pair.pending:
+                    pair.answer()
+                    yield pair.memory.snapshot(), list(pair.pending), pair.storage
+
+
+SAVED: Final = tuple(saved_lives())
+
+
+# Edits by somebody who knows the format, and none of the rules.
+
+Tree = Any  # what msgpack reads: lists of lists, texts, numbers
+Path = tuple[int, ...]
+VALUES: Final = (
+    0, 1, -1, 2, 99, 2**53, 2**63 - 1, 2**64 - 1, -(2**63), "", "a", "system", "\x00", "x" * 300, b"", b"x",
+    None, True, False, [0], [1], [0, 1], [0, [0]], [36],
+)  # fmt: skip
+
+
+def paths(tree: Tree, path: Path = ()) -> Iterator[Path]:
+    yield path
+    if isinstance(tree, list):
+        for at, part in enumerate(tree):
+            yield from paths(part, (*path, at))
+
+
+def part_at(tree: Tree, path: Path) -> Tree:
+    for at in path:
+        tree = tree[at]
+    return tree
+
+
+def with_part(tree: Tree, path: Path, part: Tree) -> Tree:
+    if not path:
+        return part
+    return [with_part(each, path[1:], part) if at == path[0] else each for at, each in enumerate(tree)]
+
+
+def edited(tree: Tree, places: list[Path], chance: random.Random) -> Tree:
+    """Another value, a part from elsewhere, a number close by, a part less, twice, or at another place."""
+    path = chance.choice(places)
+    old, kind = part_at(tree, path), chance.randrange(6)
+    new: Tree = chance.choice(VALUES)
+    if kind == 1:
+        new = part_at(tree, chance.choice(places))
+    elif kind == 2 and type(old) is int:
+        new = old + chance.choice((-10, -1, 1, 10))
+    elif kind > 2 and isinstance(old, list) and len(old) > 2:
+        at = chance.randrange(1, len(old))
+        rest = [old[:at] + old[at + 1 :], old[:at] + old[at - 1 :], chance.sample(old[1:], len(old) - 1)]
+        new = [old[0], *rest[kind - 3][kind < 5 :]]
+    return with_part(tree, path, new)
+
+
+def sealed(frame: list[Any], body: bytes) -> bytes:
+    """The bytes with a checksum that is right."""
+    return pack([*frame[:2], body, blake2b(body, digest_size=16).digest()])
+
+
+def lives_on(data: bytes, pending: list[Asked], storage: SimStorage) -> None:
+    """Raises Rejected, or steps the memory through requests, answers, failures and time, and saves it."""
+    memory = Memory.restore(data, life=0)
+    pair = Pair(storage, memory.state.config)
+    now_ms, asked = memory.state.seen_ms, list(pending)
+    for value in LATER:
+        asked += questions(memory, now_ms, value)
+    memory.snapshot()
+    for count in range(120):
+        if not asked:
+            break
+        effect = asked.pop(0)
+        asked += questions(memory, now_ms, answered(pair, effect, count))
+        now_ms = max(now_ms, memory.deadline_ms() or 0) if count % 9 == 8 else now_ms
+    memory.snapshot()
+    memory.digest()
+
+
+def questions(memory: Memory, now_ms: int, value: Any) -> list[Asked]:
+    return [effect for effect in memory.step(now_ms, value) if not isinstance(effect, Reply)]
+
+
+def answered(pair: Pair, effect: Asked, count: int) -> Answer:
+    if count % 7 == 6:
+        return EffectFailed(effect.request_id, "rate_limited" if count % 2 else "refused")
+    try:
+        return pair.world(effect)
+    except (AttributeError, KeyError, TypeError, ValueError):  # a question that only this world cannot take
+        return EffectFailed(effect.request_id, "unavailable")
+
+
+def test_any_edit_of_a_saved_memory_is_refused_or_lives_on() -> None:
+    chance = random.Random(8)
+    trees = [(msgpack.unpackb(data), pending, storage) for data, pending, storage in SAVED]
+    bodies = [(frame, msgpack.unpackb(frame[2]), *rest) for frame, *rest in trees]
+    known = [(frame, body, list(paths(body)), *rest) for frame, body, *rest in bodies]
+    taken = sentences = 0
+    for _ in range(EDIT_COUNT):
+        frame, body, places, pending, storage = chance.choice(known)
+        try:
+            lives_on(sealed(frame, pack(edited(body, places, chance))), pending, storage)
+            taken += 1
+        except Rejected as rejected:
+            sentences += str(rejected) != ""
+    assert taken + sentences == EDIT_COUNT
+    assert EDIT_COUNT // 20 < taken < EDIT_COUNT // 2  # both happen
+
+
+def test_what_was_not_edited_lives_on() -> None:
+    for data, pending, storage in SAVED:
+        lives_on(data, pending, storage)
+
+
+# Declarations.
+
+
+def test_every_field_of_every_saved_class_says_what_it_holds() -> None:
+    classes = [cls for cls in codec.DECODERS.values() if attrs.has(cls)]
+    assert len(classes) > 100
+    for cls in classes:
+        hints = get_type_hints(cls, include_extras=True)
+        for field in attrs.fields(cls):
+            shape_of(hints[field.name])
+
+
+def test_every_fact_of_every_workflow_says_what_it_holds() -> None:
+    for workflow in WORKFLOWS:
+        for fact in (*workflow.given, *(fact for step in workflow.steps for fact in step.produces)):
+            kind: Any = fact.kind
+            shape_of(kind)
+
+
+def test_a_type_that_no_saved_class_can_have_is_a_mistake_of_the_program() -> None:
+    with pytest.raises(TypeError, match="no type of a value that is saved"):
+        shape_of(float)
+
+
+# What is wrong is said.
+
+
+def refusal(state: State, **more: Any) -> Error:
+    with pytest.raises(Rejected) as caught:
+        Memory.restore(codec.save_state(state, ()), **{"life": 0, **more})
+    return caught.value.errors[0]
+
+
+def idle() -> State:
+    return Pair().run().memory.state
+
+
+def test_the_sentence_names_the_place_and_what_should_be_there() -> None:
+    state = idle()
+    state.tiers.core = attrs.evolve(state.tiers.core, guard_version=-1)
+    assert refusal(state) == StateDamaged(
+        "tiers.core.guard_version: value: -1 is not allowed, expected a whole number from 0"
+    )
+    state = idle()
+    state.counters["x"] = True
+    assert "counters[x]: True is not a whole number" in str(refusal(state))
+    state = idle()
+    state.tiers.decisions = (3,)  # type: ignore[assignment]
+    assert refusal(state) == StateDamaged("tiers.decisions[0]: 3 is not a RoutingDecision")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"phase": "recovering"}, "phase: it recovers, and in flight are no operations"),
+        ({"phase": "new"}, "epoch: 1 in the phase new"),
+        ({"epoch": 0}, "epoch: 0 in the phase ready"),
+        ({"queue": (requests.Count(1),)}, "phase: ready, and something recovers or waits for that"),
+        ({"seen_ms": 2**53}, "seen_ms: value: 9007199254740992 is not allowed"),
+        ({"waiting": {1: 1}}, ""),
+        ({"scope": Scope("", "a")}, "scope: user:  is not allowed"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_each_other_are_refused(changes: dict[str, Any], reason: str) -> None:
+    assert reason in str(refusal(attrs.evolve(idle(), **changes)))
+
+
+def test_a_memory_of_another_scope_is_refused_if_the_host_says_which_it_expects() -> None:
+    data = Memory(Scope("u2", "a2")).snapshot()
+    assert Memory.restore(data, life=0, scope=Scope("u2", "a2")).state.scope == Scope("u2", "a2")
+    with pytest.raises(Rejected) as caught:
+        Memory.restore(data, life=0, scope=Scope("u1", "a2"))
+    assert isinstance(caught.value.errors[0], BadScope)
+    assert "u2" in str(caught.value)
+
+
+# Lives.
+
+
+def asking(pair: Pair) -> AskModel:
+    """The question to the model that is open now."""
+    return next(effect for effect in pair.pending if isinstance(effect, AskModel))
+
+
+def test_an_answer_to_a_life_that_was_taken_back_is_late() -> None:
+    pair = Pair().run()
+    data = pair.memory.snapshot()
+    pair.step(requests.Remember(1, "Alice likes tea"))
+    lost = asking(pair)
+    pair.pending.clear()
+    pair.memory = Memory.restore(data, life=1)
+    pair.step(requests.Remember(2, "Bob likes milk"))
+    assert asking(pair).request_id > LIFE_NUMBER_COUNT > lost.request_id
+    before = pair.memory.digest()
+    pair.step(ModelReplied(lost.request_id, '{"entities": [{"name": "Alice", "type": "person"}]}'))
+    assert (pair.memory.marks, pair.memory.digest()) == (("late answer",), before)
+
+
+def test_a_commit_of_a_life_that_was_taken_back_has_another_key() -> None:
+    pair = Pair().run()
+    data = pair.memory.snapshot()
+    keys = []
+    for life, text in ((0, "Alice likes tea"), (1, "Bob likes milk")):
+        pair.memory = Memory.restore(data, life=life)
+        pair.step(requests.Remember(life, text))
+        pair.until(Commit)
+        keys += [effect.key for effect in pair.pending if isinstance(effect, Commit)]
+        pair.run()
+        assert isinstance(pair.replies[life].outcome, Done)
+    assert len(set(keys)) == 2
+
+
+@pytest.mark.parametrize("life", [-1, 1, LIFE_MAX + 1, True, "2", None])
+def test_a_life_that_was_used_or_is_none_is_refused(life: Any) -> None:
+    data = Memory.restore(Pair().run().memory.snapshot(), life=2).snapshot()
+    with pytest.raises(Rejected) as caught:
+        Memory.restore(data, life=life)
+    assert isinstance(caught.value.errors[0], BadOption)
+    assert "a whole number from 2" in str(caught.value)
+
+
+def test_a_memory_says_which_life_it_is_and_a_copy_continues_it() -> None:
+    memory = Pair().run().memory
+    assert memory.life == 0
+    later = Memory.restore(memory.snapshot(), life=7)
+    copy = Memory.restore(later.snapshot(), life=later.life)
+    assert (later.life, copy.life, copy.digest()) == (7, 7, later.digest())

@@ -1,0 +1,224 @@
+"""Saved states: what must hold of a state that was read from bytes before a memory goes on with it.
+
+Law 1. Nothing is believed because a checksum is right: who can write bytes can write a checksum too.
+Law 2. First every value by its own declaration, then the parts against each other and against the tables of
+       the registry. So what passes goes on without an exception, whatever it is told then.
+Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole, with the first reason.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Final, TypeGuard
+
+from umi_core.answer_checks import asked_for
+from umi_core.domains import bad_scope
+from umi_core.engine.engine import Engine, facts_of
+from umi_core.engine.facts import Fact, unit_of
+from umi_core.engine.interceptors import Interceptors
+from umi_core.engine.registry import Registry
+from umi_core.engine.validation import followers_of_skipped
+from umi_core.engine.workflow import Step, Workflow
+from umi_core.errors import Rejected, StateDamaged
+from umi_core.invariants import (
+    Broken,
+    check_cheap,
+    check_core,
+    check_core_limits,
+    check_tables,
+    check_working,
+)
+from umi_core.invariants.broken import uncounted
+from umi_core.messages.effects import ByFilter, Commit, Read
+from umi_core.rows import Epoch
+from umi_core.shapes import shape_of
+from umi_core.state import Operation, State
+from umi_core.tiers.core import CoreTier
+from umi_core.tiers.session import bad_field
+from umi_core.values import Scope
+
+
+def check_saved(state: State) -> None:
+    """Each value by itself. Raises Rejected(StateDamaged) with the first thing that is wrong."""
+    refuse_if(shape_of(State)(state))
+
+
+def check_fitting(state: State, registry: Registry) -> None:
+    """The parts against each other, and operations against their tables. Raises Rejected(StateDamaged)."""
+    refuse_if(next(reasons(state, registry), ""))
+
+
+def refuse_if(said: str) -> None:
+    if said:
+        raise Rejected(StateDamaged(said.removeprefix(".").removeprefix(": ")))
+
+
+def reasons(state: State, registry: Registry) -> Iterator[str]:
+    """What is wrong with the whole, where every part is sound by itself."""
+    if error := bad_scope(state.scope):
+        yield f"scope: {error}"
+    yield from wrong_phase(state)
+    engine = Engine(state, registry)
+    for operation in state.operations.values():
+        table = registry.at(operation.workflow, operation.revision)
+        for said in wrong_operation(operation, table, engine):
+            yield f"operations[{operation.number}]: {said}"
+    yield from broken_rules(state, registry)
+    if name := bad_field(state.tiers.session):
+        yield f"tiers.session.{name}: beyond its limits"
+
+
+def broken_rules(state: State, registry: Registry) -> Iterator[str]:
+    """The rules that hold after every step, judged once more and counted nowhere."""
+    try:
+        with uncounted():
+            check_cheap(state)
+            check_working(state.tiers.working, state.seen_ms)
+            for core in cores(state):
+                check_core(core)
+            check_tables(state, registry)
+            if state.phase == "ready":
+                check_core_limits(state.tiers.core, state.config)
+    except Broken as broken:
+        yield f"{broken}: expected {broken.expected}, got {broken.got}"
+
+
+def cores(state: State) -> Iterator[CoreTier]:
+    """The core tier, and those that operations have read or planned."""
+    yield state.tiers.core
+    for fact in (fact for operation in state.operations.values() for fact in operation.facts.values()):
+        core = getattr(fact, "core", fact)
+        if isinstance(core, CoreTier):
+            yield core
+
+
+# The life that it is in.
+
+OWN: Final = ("recover", "rebalance")  # what a memory does without being asked
+
+
+def wrong_phase(state: State) -> Iterator[str]:
+    phase, running = state.phase, [operation.workflow for operation in state.operations.values()]
+    if phase == "recovering":
+        if running != ["recover"]:
+            yield f"phase: it recovers, and in flight are {' '.join(running) or 'no operations'}"
+    elif "recover" in running or state.queue:
+        yield f"phase: {phase}, and something recovers or waits for that"
+    if phase not in ("recovering", "ready") and running:
+        yield f"phase: {phase}, and operations are in flight"
+    if (state.epoch == 0) != (phase in ("new", "recovering")):
+        yield f"epoch: {state.epoch} in the phase {phase}"
+    for number, operation in state.operations.items():
+        name, is_asked = operation.workflow, operation.op_id is not None
+        if name == "recover" if is_asked else name not in OWN:
+            yield f"operations[{number}]: {name} is asked for by {'somebody' if is_asked else 'nobody'}"
+
+
+# Operations in flight.
+
+
+def wrong_operation(operation: Operation, table: Workflow, engine: Engine) -> Iterator[str]:
+    if operation.row >= len(table.steps):
+        yield f"row: {operation.row}, and its table has {len(table.steps)}"
+        return
+    row = table.steps[operation.row]
+    yield from wrong_facts(operation, table, engine.state.scope)
+    yield from wrong_units(operation, row)
+    yield from wrong_question(operation, row)
+    yield from wrong_commit(operation, row, engine)
+    yield from wrong_hooks(operation, engine.hooks_of(operation))
+
+
+def wrong_facts(operation: Operation, table: Workflow, scope: Scope) -> Iterator[str]:
+    """Each fact is of its type, or was left by a step that could be skipped on the way here."""
+    done, row = table.steps[: operation.row], table.steps[operation.row]
+    declared = [*table.given, *(fact for step in done for fact in step.produces)]
+    if operation.facts.keys() != {fact.name for fact in declared}:
+        yield f"facts: other ones than {operation.workflow} has at {row.id}"
+        return
+    yield from wrong_values(operation.facts, table.given)
+    followers = followers_of_skipped(table)
+    for step in done:
+        if row not in followers.get(step.id, ()) or not is_left(operation.facts, step):
+            yield from wrong_values(operation.facts, step.produces)
+            yield from wrong_counts(operation.facts, step)
+    yield from (f"facts: {law.said}" for law in table.laws if not law.holds_of(operation.facts, scope))
+
+
+def is_left(facts: Mapping[str, object], step: Step) -> bool:
+    """Whether it may have been skipped: what is known is what it leaves then."""
+    left = step.otherwise or {}
+    return all(
+        name in left and left[name].__class__ is facts[name].__class__ and left[name] == facts[name]
+        for name in step.learns
+    )
+
+
+def wrong_values(facts: Mapping[str, object], declared: Iterable[Fact[Any]]) -> Iterator[str]:
+    for fact in declared:
+        kind: Any = fact.kind
+        if said := shape_of(kind)(facts[fact.name]):
+            yield f"facts[{fact.name}]{said}"
+
+
+def wrong_counts(facts: Mapping[str, Any], step: Step) -> Iterator[str]:
+    for name in step.learns if step.each else ():
+        if step.each and len(facts[name]) != len(facts[step.each.name] or ()):
+            yield f"facts[{name}]: not one for each of {step.each.name}"
+
+
+def wrong_units(operation: Operation, row: Step) -> Iterator[str]:
+    """What the step has learnt of its units so far."""
+    count = len(facts_of(operation)[row.each]) if row.each else 1
+    if operation.unit >= count and operation.asked is not None:
+        yield f"unit: {operation.unit}, and {row.id} has {count}"
+    for unit in operation.learned:
+        if unit.keys() != row.learns.keys() or row.each is None:
+            yield f"learned: other facts than those of {row.id}"
+            return
+        for name, fact in row.learns.items():
+            if said := shape_of(unit_of(fact.kind))(unit[name]):
+                yield f"learned[{name}]{said}"
+
+
+def wrong_question(operation: Operation, row: Step) -> Iterator[str]:
+    """What it asks, what it has sent, and what it waits for are of one attempt."""
+    asked, sent = operation.asked, operation.sent
+    if (sent is None) != (operation.waiting is None):
+        yield "sent: a question without somebody who waits for the answer, or the other way round"
+    if sent is not None and (sent.__class__ is not asked.__class__ or sent.request_id != operation.waiting):
+        yield f"sent: another question than that of {row.id}"
+    if operation.plan_count < 1 or (asked is not None and operation.attempt < 1):
+        yield "attempt: it has asked, and made no attempt"
+    if operation.pages and not (is_paged(asked) and asked_for(asked, operation.pages) == operation.pages):
+        yield f"pages: rows that {row.id} has not asked for"
+
+
+def wrong_commit(operation: Operation, row: Step, engine: Engine) -> Iterator[str]:
+    """A batch is that of the plan: what is learnt when it has landed is read from the plan alone."""
+    asked, sent = operation.asked, operation.sent
+    if not isinstance(asked, Commit) or row.ask is None:
+        return
+    planned = row.ask(facts_of(operation), engine.view(operation, row))
+    if not isinstance(planned, Commit) or batch_of(asked) != batch_of(planned):
+        yield "asked: another batch than that of the plan"
+    if isinstance(sent, Commit) and (sent.writes, sent.expects) != (asked.writes, asked.expects):
+        yield "sent: another batch than what was asked for"
+
+
+def batch_of(commit: Commit) -> object:
+    """All but what depends on when it was asked for: the time at which an epoch was claimed."""
+    bodies = [None if isinstance(write.body, Epoch) else write.body for write in commit.writes]
+    return [write.address for write in commit.writes], bodies, commit.expects, commit.key
+
+
+def is_paged(asked: object) -> TypeGuard[Read]:
+    return isinstance(asked, Read) and isinstance(asked.query, ByFilter) and asked.query.limit is None
+
+
+def wrong_hooks(operation: Operation, hooks: Interceptors) -> Iterator[str]:
+    """The interceptors that are still to hear of it: those around the step, then those around the attempt."""
+    around = hooks.around_steps + (hooks.around_effects if operation.waiting is not None else ())
+    places = {hook.name: at for at, hook in enumerate(around)}
+    known = [places[name] for name in operation.onion if name in places]
+    if len(known) != len(operation.onion) or any(one >= other for one, other in pairwise(known)):
+        yield f"onion: not of its interceptors: {' '.join(operation.onion)}"

@@ -1,0 +1,180 @@
+"""Shapes: whether a value that was read from bytes holds what its class declares, down to the last field.
+
+One walk over all classes: a field's type says which values it may hold, and its domain, if it names one, says
+it more closely. A class whose fields must also fit each other says so in `unsound`.
+
+Law 1. Whatever bytes decode to, the answer is a sentence, "" if nothing is wrong; it never raises.
+Law 2. A plain `int` leaves room for what may be added to it; what must not be negative names a domain.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
+
+import attrs
+
+from umi_core.codec import ENCODERS
+from umi_core.domains import Domain, domain_of, is_int, is_union
+from umi_core.domains import anything as no_wrong
+from umi_core.text import is_text, shown
+
+Wrong = Callable[[Any], str]
+"""What is wrong with a value, as `path: sentence`; "" if nothing is."""
+
+
+@cache
+def shape_of(kind: Any) -> Wrong:
+    """The check of a declared type. Raises TypeError for one that no field of a saved class may have."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind in (object, Any):
+        return anything
+    if origin is Annotated:
+        return within(domain_of(kind))
+    if origin is Literal:
+        return lambda value: "" if value in args else not_a(value, " or ".join(args))
+    if is_union(kind):
+        return one_of(tuple(map(shape_of, args)), tuple(map(class_of, args)))
+    if origin is tuple:
+        return tuple_of(args)
+    if origin in (dict, Mapping):
+        return dict_of(*map(shape_of, args))
+    if kind in SCALARS:
+        return SCALARS[kind]
+    if not attrs.has(kind):
+        raise TypeError(f"{kind} is no type of a value that is saved")
+    return object_of(kind)
+
+
+def class_of(kind: Any) -> type | None:
+    """The class that values of this type have, where it is known by the type alone."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    found = get_origin(kind) or kind
+    return found if isinstance(found, type) else None
+
+
+def not_a(value: object, wanted: str) -> str:
+    return f": {shown(value)} is not {wanted}"
+
+
+# Scalars.
+
+NUMBER_MAX: Final = 2**62
+
+
+def wrong_number(value: object) -> str:
+    good = is_int(value, -NUMBER_MAX, NUMBER_MAX)
+    return "" if good else not_a(value, f"a whole number of at most {NUMBER_MAX}, either way")
+
+
+def scalar(cls: type, wanted: str) -> Wrong:
+    return lambda value: "" if value.__class__ is cls else not_a(value, wanted)
+
+
+SCALARS: Final[dict[Any, Wrong]] = {
+    int: wrong_number,
+    str: lambda value: "" if is_text(value) else not_a(value, "a text"),
+    bytes: scalar(bytes, "bytes"),
+    bool: scalar(bool, "true or false"),
+    NoneType: scalar(NoneType, "nothing"),
+    None: scalar(NoneType, "nothing"),  # as the arguments of a type have it
+}
+
+
+def within(domain: Domain) -> Wrong:
+    """In the domain that it names, which says all that there is to say; where anything may be, by class."""
+    if domain.wrong is no_wrong:
+        return anything
+
+    def wrong(value: object) -> str:
+        error = domain.wrong("value", value)
+        return "" if error is None else f": {error}"
+
+    return wrong
+
+
+# Composites.
+
+
+def one_of(shapes: tuple[Wrong, ...], classes: tuple[type | None, ...]) -> Wrong:
+    """Any of the shapes; what is said is said of the one whose class the value has."""
+
+    def wrong(value: object) -> str:
+        near = [at for at, cls in enumerate(classes) if cls is None or isinstance(value, cls)]
+        said = [shapes[at](value) for at in near or range(len(shapes))]
+        return "" if "" in said else said[0]
+
+    return wrong
+
+
+def tuple_of(args: tuple[Any, ...]) -> Wrong:
+    if args[1:] == (...,):
+        return each_of(shape_of(args[0]))
+    shapes = tuple(map(shape_of, args))
+
+    def wrong(value: object) -> str:
+        if not isinstance(value, tuple) or len(value) != len(shapes):
+            return not_a(value, f"a tuple of {len(shapes)}")
+        return first(enumerate(shape(each) for shape, each in zip(shapes, value, strict=True)))
+
+    return wrong
+
+
+def each_of(shape: Wrong) -> Wrong:
+    def wrong(value: object) -> str:
+        return first(enumerate(map(shape, value))) if isinstance(value, tuple) else not_a(value, "a tuple")
+
+    return wrong
+
+
+def dict_of(key_shape: Wrong, value_shape: Wrong) -> Wrong:
+    def wrong(value: object) -> str:
+        if not isinstance(value, dict):
+            return not_a(value, "a table")
+        return first((key, key_shape(key) or value_shape(each)) for key, each in value.items())
+
+    return wrong
+
+
+def object_of(base: type) -> Wrong:
+    """An object of this class, or of one that is made of it and has a tag."""
+
+    def wrong(value: object) -> str:
+        cls: Any = value.__class__
+        if not issubclass(cls, base) or cls not in ENCODERS:
+            return not_a(value, f"a {base.__name__}")
+        return fields_of(cls)(value)
+
+    return wrong
+
+
+@cache
+def fields_of(cls: Any) -> Wrong:
+    hints = get_type_hints(cls, include_extras=True)
+    shapes = {it.name: shape_of(hints[it.name]) for it in attrs.fields(cls) if it.init and it.eq}
+    unsound = getattr(cls, "unsound", None)
+
+    def wrong(value: object) -> str:
+        for name, shape in shapes.items():
+            if said := shape(getattr(value, name)):
+                return f".{name}{said}"
+        return f": {said}" if unsound and (said := unsound(value)) else ""
+
+    return wrong
+
+
+def anything(value: object) -> str:
+    """A value whose type is not declared is sound if all that it is made of is."""
+    cls: Any = value.__class__
+    if cls is int:
+        return "" if is_int(value) else not_a(value, "a number of 64 bits")
+    if cls in SCALARS:
+        return SCALARS[cls](value)
+    if isinstance(value, tuple):
+        return first(enumerate(map(anything, value)))
+    return dict_of(anything, anything)(value) if isinstance(value, dict) else fields_of(cls)(value)
+
+
+def first(told: Iterable[tuple[object, str]]) -> str:
+    """The first thing that is wrong with a part, under the name of that part."""
+    return next((f"[{shown(name)}]{said}" for name, said in told if said), "")
