@@ -8,7 +8,7 @@ Law 3. Any bytes decode to a value that encodes to the same bytes, or to a typed
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import msgpack
@@ -19,7 +19,8 @@ from umi_core.messages import answers, effects, requests, results
 from umi_core.tiers import archive, core, rewrites, session, working
 
 FORMAT: Final = "umi.state"
-VERSION: Final = 1
+VERSION: Final = 2
+STRICT: Final = {"max_map_len": 0, "max_ext_len": 0}
 
 TUPLE: Final = 0
 DICT: Final = 1
@@ -31,9 +32,11 @@ MODULES: Final = (
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 
 Plain: TypeAlias = "int | str | bytes | bool | Sequence[Plain] | None"
+T = TypeVar("T")
 Encoder = Callable[[Any], Any]  # gives a Plain
 DECODERS: Final[dict[int, type]] = {TUPLE: tuple, DICT: dict}
 
+PARTED: Final[frozenset[Any]] = frozenset({list, str, bytes})
 PLAIN: Final[frozenset[Any]] = frozenset({type(None), bool, int, str, bytes})
 
 
@@ -87,9 +90,14 @@ pack: Final[Callable[[object], bytes]] = msgpack.Packer().pack
 
 def decode(data: bytes) -> object:
     """The value that these bytes are. Raises Rejected(StateDamaged)."""
+    return read(data, lambda: msgpack.unpackb(data, list_hook=revived, **STRICT), encode)
+
+
+def read(data: T, load: Callable[[], object], save: Callable[[object], T]) -> object:
+    """What is loaded, if saving it gives the same data again. Raises Rejected(StateDamaged)."""
     try:
-        value = msgpack.unpackb(data, list_hook=revived, max_map_len=0, max_ext_len=0)
-        if encode(value) != data:
+        value = load()
+        if save(value) != data:
             raise ValueError("not in canonical form")
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise errors.Rejected(errors.StateDamaged(str(error) or type(error).__name__)) from None
@@ -109,9 +117,8 @@ def revived(raw: list[Any]) -> object:
 
 def save_state(value: "state.State", fingerprints: tuple[str, ...]) -> bytes:
     """The state with the fingerprints of the workflows that its operations in flight are on."""
-    body = encode((fingerprints, value))
-    digest = blake2b(body, digest_size=16).digest()
-    return pack([FORMAT, VERSION, body, digest])
+    long, body = shortened((fingerprints, value))
+    return pack([FORMAT, VERSION, long, body, checksum(long, body)])
 
 
 def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
@@ -119,21 +126,68 @@ def load_state(data: bytes) -> "tuple[tuple[str, ...], state.State]":
 
     Allocates in proportion to the data, which holds no length that is not checked against its end.
     """
-    try:
-        name, version, body, digest = msgpack.unpackb(data, max_map_len=0, max_ext_len=0)
-        good = name == FORMAT and isinstance(body, bytes) and pack([name, version, body, digest]) == data
-    except (ValueError, TypeError):
-        good = False
-    if not good:
-        raise errors.Rejected(errors.StateDamaged("not a saved memory"))
-    if version != VERSION:
-        raise errors.Rejected(errors.SnapshotVersion(version))
-    if blake2b(body, digest_size=16).digest() != digest:
+    match unpacked(data):
+        case [name, version, *_] if name == FORMAT and type(version) is int and version != VERSION:
+            raise errors.Rejected(errors.SnapshotVersion(version))
+        case [name, int(), list(long), bytes(body), digest] if (
+            name == FORMAT and pack([FORMAT, VERSION, long, body, digest]) == data
+        ):
+            pass
+        case _:
+            raise errors.Rejected(errors.StateDamaged("not a saved memory"))
+    if checksum(long, body) != digest:
         raise errors.Rejected(errors.StateDamaged("checksum differs"))
-    match decode(body):
+    match read((long, body), lambda: lengthened(long, body), shortened):
         case (tuple() as fingerprints, state.State() as value):
             return fingerprints, value
     raise errors.Rejected(errors.StateDamaged("holds something else than a memory"))
+
+
+def unpacked(data: bytes) -> object:
+    try:
+        return msgpack.unpackb(data, **STRICT)
+    except (ValueError, TypeError):
+        return None
+
+
+def checksum(long: Sequence[Plain], body: bytes) -> bytes:
+    return blake2b(pack(long) + body, digest_size=16).digest()
+
+
+# Long texts stand once in a saved memory, however often operations in flight hold them: each list of a search
+# brings the same notes, and a batch is what was planned, asked and sent.
+
+LONG: Final = -1  # the tag of a number: which of the long ones it is
+LONG_MIN: Final = 64
+SHORT_BODY_BYTES: Final = 65_536  # below it nothing is looked for
+
+
+def shortened(value: object) -> tuple[list[Plain], bytes]:
+    """The long texts of a value in order of appearance, and the value with their numbers in their places."""
+    tree = plain(value)
+    body = pack(tree)
+    if len(body) < SHORT_BODY_BYTES:
+        return [], body
+    numbers: dict[Plain, int] = {}
+    body = pack(numbered(tree, numbers))
+    return list(numbers), body
+
+
+def numbered(tree: Plain, numbers: dict[Plain, int]) -> Plain:
+    if isinstance(tree, list):
+        return [numbered(part, numbers) if part.__class__ in PARTED else part for part in tree]
+    if isinstance(tree, str | bytes) and len(tree) >= LONG_MIN:
+        return [LONG, numbers.setdefault(tree, len(numbers))]
+    return tree
+
+
+def lengthened(long: Sequence[Plain], body: bytes) -> object:
+    """The value again, in which equal long texts are one object."""
+
+    def whole(raw: list[Any]) -> object:
+        return long[raw[1]] if raw[0] == LONG and raw[0].__class__ is int else revived(raw)
+
+    return msgpack.unpackb(body, list_hook=whole if long else revived, **STRICT)
 
 
 def state_digest(value: "state.State") -> bytes:

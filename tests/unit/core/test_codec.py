@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.worlds import QUIET, SCOPE, Pair
+from tests.worlds import QUIET, SCOPE, Pair, saying
 from umi_core import codec, errors
 from umi_core.config import Config
 from umi_core.declared import Incomplete
@@ -20,7 +20,7 @@ from umi_core.ids import pack
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Commit, Done
-from umi_core.messages.requests import REQUESTS, Count, Get, Remember, Set
+from umi_core.messages.requests import REQUESTS, Count, Get, Recall, Remember, Set
 from umi_core.rows import Tombstone
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN, FACT_TAGS
@@ -229,16 +229,24 @@ def resealed(change: Callable[[list[Any]], list[Any]]) -> bytes:
     return pack(change(msgpack.unpackb(busy().memory.snapshot())))
 
 
+def with_unused_text(frame: list[Any]) -> list[Any]:
+    long, body = ["x" * 64], frame[3]
+    return [*frame[:2], long, body, codec.checksum(long, body)]
+
+
 @pytest.mark.parametrize(
     ("data", "error"),
     [
         (b"", StateDamaged("not a saved memory")),
+        (None, StateDamaged("not a saved memory")),
+        (resealed(lambda frame: [*frame[:2], ["x" * 64], *frame[3:]]), StateDamaged("checksum differs")),
+        (resealed(with_unused_text), StateDamaged("not in canonical form")),
         (pack(5), StateDamaged("not a saved memory")),
         (resealed(lambda frame: ["umi.session", *frame[1:]]), StateDamaged("not a saved memory")),
         (resealed(lambda frame: [*frame, 1]), StateDamaged("not a saved memory")),
-        (resealed(lambda frame: [*frame[:2], "body", frame[3]]), StateDamaged("not a saved memory")),
-        (resealed(lambda frame: [frame[0], 2, *frame[2:]]), SnapshotVersion(2)),
-        (resealed(lambda frame: [*frame[:3], b"digest"]), StateDamaged("checksum differs")),
+        (resealed(lambda frame: [*frame[:3], "body", frame[4]]), StateDamaged("not a saved memory")),
+        (resealed(lambda frame: [frame[0], 1, *frame[2:]]), SnapshotVersion(1)),
+        (resealed(lambda frame: [*frame[:4], b"digest"]), StateDamaged("checksum differs")),
         (codec.save_state(5, ()), StateDamaged("holds something else than a memory")),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
@@ -283,3 +291,38 @@ def test_an_answer_on_its_way_during_the_copy_is_taken_by_both() -> None:
     copy = Memory.restore(pair.memory.snapshot(), life=0)
     answer: Answer = pair.world(pair.pending.pop(0))
     assert copy.step(0, answer) == pair.memory.step(0, answer)
+
+
+def notes_and_two_recalls() -> Pair:
+    """Six long notes, and two deep searches that hold all of them in every list."""
+    model = saying(expand='["tea or milk", "what is liked"]')
+    pair = Pair(config=Config(embedding_dims=16), model=model)
+    for n in range(6):
+        pair.ask(Remember(n, f"P{n} likes tea. " + f"{n} and tea, milk " * 600 + f"end {n}", extract=False))
+    pair.run()
+    for n in (10, 11):
+        pair.step(Recall(n, "Who likes tea or milk, and what is liked?", deep=True, min_score_ppm=0))
+    while any(len(operation.facts) < 4 for operation in pair.memory.state.operations.values()):
+        pair.answer()
+    return pair
+
+
+def test_a_long_text_is_saved_once_however_many_lists_hold_it() -> None:
+    pair = notes_and_two_recalls()
+    for _ in range(8):
+        pair.answer()
+    data = pair.memory.snapshot()
+    assert [data.count(f"end {n}".encode()) for n in range(6)] == [1] * 6
+    assert len(data) < 100_000 < len(codec.encode(pair.memory.state)) // 4
+    copy = Memory.restore(data, life=0)
+    assert (copy.snapshot(), copy.digest()) == (data, pair.memory.digest())
+    answer: Answer = pair.world(pair.pending.pop(0))
+    assert copy.step(0, answer) == pair.memory.step(0, answer)
+
+
+@pytest.mark.parametrize("number", [-1, 6, 2**40, "x", None])
+def test_a_number_of_no_long_text_is_refused(number: Any) -> None:
+    frame = msgpack.unpackb(notes_and_two_recalls().run().memory.snapshot())
+    body = pack([codec.LONG, number])
+    damaged = pack([*frame[:2], ["x" * 64], body, codec.checksum(["x" * 64], body)])
+    assert isinstance(refused(damaged), StateDamaged)

@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any, Final, get_type_hints
 
 import attrs
 import msgpack
 import pytest
 
-from tests.worlds import Pair
+from tests.worlds import Pair, saying
 from umi_core import codec
 from umi_core.config import Config
 from umi_core.errors import BadOption, BadScope, Error, Rejected, StateDamaged
@@ -60,7 +59,23 @@ def saved_lives() -> Iterator[tuple[bytes, list[Asked], SimStorage]]:
                     yield pair.memory.snapshot(), list(pair.pending), pair.storage
 
 
-SAVED: Final = tuple(saved_lives())
+def saved_with_long_texts() -> tuple[bytes, list[Asked], SimStorage]:
+    """A memory that two deep searches go through, each with the same long notes in many lists."""
+    model = saying(expand='["tea or milk", "what is liked"]')
+    pair = Pair(config=Config(embedding_dims=16), model=model)
+    for n in range(3):
+        pair.ask(requests.Remember(n, f"P{n} likes tea. " + f"{n} and tea, milk " * 600, extract=False))
+    for n in (10, 11):
+        pair.step(requests.Recall(n, "Who likes tea or milk, and what?", deep=True, min_score_ppm=0))
+    while not any(operation.learned for operation in pair.memory.state.operations.values()):
+        pair.answer()
+    for _ in range(3):
+        pair.answer()
+    assert msgpack.unpackb(pair.memory.snapshot())[2]
+    return pair.memory.snapshot(), list(pair.pending), pair.storage
+
+
+SAVED: Final = (*saved_lives(), saved_with_long_texts())
 
 
 # Edits by somebody who knows the format, and none of the rules.
@@ -110,7 +125,7 @@ def edited(tree: Tree, places: list[Path], chance: random.Random) -> Tree:
 
 def sealed(frame: list[Any], body: bytes) -> bytes:
     """The bytes with a checksum that is right."""
-    return pack([*frame[:2], body, blake2b(body, digest_size=16).digest()])
+    return pack([*frame[:3], body, codec.checksum(frame[2], body)])
 
 
 def lives_on(data: bytes, pending: list[Asked], storage: SimStorage) -> None:
@@ -147,7 +162,7 @@ def answered(pair: Pair, effect: Asked, count: int) -> Answer:
 def test_any_edit_of_a_saved_memory_is_refused_or_lives_on() -> None:
     chance = random.Random(8)
     trees = [(msgpack.unpackb(data), pending, storage) for data, pending, storage in SAVED]
-    bodies = [(frame, msgpack.unpackb(frame[2]), *rest) for frame, *rest in trees]
+    bodies = [(frame, msgpack.unpackb(frame[3]), *rest) for frame, *rest in trees]
     known = [(frame, body, list(paths(body)), *rest) for frame, body, *rest in bodies]
     taken = sentences = 0
     for _ in range(EDIT_COUNT):
