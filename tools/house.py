@@ -30,7 +30,7 @@ from typing import Final
 # direction: a file may import its own row and the rows above it; a row of umi_sim is one room
 LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
-        ("data",),
+        ("data", "characters"),
         ("limits", "text"),
         ("errors", "declared"),
         ("config", "values"),
@@ -57,6 +57,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 # judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
+    "umi_core.characters",
     "umi_core.config",
     "umi_core.data",
     "umi_core.declared",

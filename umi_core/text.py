@@ -2,7 +2,11 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import cache
 from typing import Final, TypeGuard
+
+from umi_core.characters import LATER, UNICODE_VERSION
 
 
 def size(text: str) -> int:
@@ -17,12 +21,44 @@ def cut(text: str, limit_bytes: int) -> str:
 
 def tidy(text: str) -> str:
     """NFC, white-space runs become one space, trimmed: how names and labels are kept."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(composed(text).split())
 
 
 def norm(text: str) -> str:
     """The key of a name: composed, case-folded, with single spaces."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(of_known(folded, text).split())
+
+
+# Characters that Unicode 14 does not know pass as they are, whatever the interpreter knows of them.
+
+KNOWS_LATER: Final = unicodedata.unidata_version != UNICODE_VERSION
+
+
+@cache  # made when it is first needed, which on an interpreter of that version is never
+def later_run() -> re.Pattern[str]:
+    ranges = "".join(f"{chr(first)}-{chr(last)}" for first, last in LATER)
+    return re.compile(f"([{ranges}]+)")
+
+
+def of_known(change: Callable[[str], str], text: str) -> str:
+    """The text with its known parts changed, each by itself: what is not known composes with nothing."""
+    if text.isascii() or not KNOWS_LATER:
+        return change(text)
+    return "".join(part if at % 2 else change(part) for at, part in enumerate(later_run().split(text)))
+
+
+def composed(text: str) -> str:
+    """NFC."""
+    return of_known(lambda part: unicodedata.normalize("NFC", part), text)
+
+
+def folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def without_later(text: str) -> str:
+    """With U+FFFD for what is not known, so that no rule takes it for a letter."""
+    return text if text.isascii() or not KNOWS_LATER else later_run().sub("\ufffd", text)
 
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -65,6 +101,15 @@ def shown(value: object) -> str:
     """A value as a message may show it: short, one line, no surprises for a terminal."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"a number of {value.bit_length()} bits"
-    text = value if isinstance(value, str) else repr(value)
-    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    text = value if isinstance(value, str) else known_repr(value)
+    is_plain = text.isprintable() and without_later(text) == text
+    text = text if is_plain else text.encode("unicode_escape").decode()
     return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "..."
+
+
+def known_repr(value: object) -> str:
+    """`repr` as an interpreter writes it that knows Unicode 14 alone."""
+    text = repr(value)
+    if text.isascii() or not KNOWS_LATER:
+        return text
+    return later_run().sub(lambda run: run[0].encode("unicode_escape").decode(), text)

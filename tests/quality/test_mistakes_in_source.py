@@ -56,7 +56,10 @@ MISTAKES: Final = (
         "domains", "is_int(value, 1, limits.RECALL_LIMIT_MAX)", "is_int(value, 2, limits.RECALL_LIMIT_MAX)",
         "calm", 0, "reference-agrees",
     ),
-    mistake("text", ".casefold().split()", ".split()", "languages", 0, "reference-agrees"),
+    mistake(
+        "text", 'normalize("NFC", text).casefold()', 'normalize("NFC", text)', "languages", 0,
+        "reference-agrees",
+    ),
     mistake(
         "text", 'unicodedata.normalize("NFC", text).casefold()', "text.casefold()",
         "languages", 0, "reference-agrees",

@@ -5,11 +5,10 @@ Law 2. Every word rule of the project uses these words; nobody tests for substri
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from umi_core.text import CONTROL, cut, size, tidy
+from umi_core.text import CONTROL, composed, cut, size, tidy, without_later
 
 AUTO_NAME_BYTES_MAX: Final = 50
 
@@ -23,7 +22,7 @@ def word_matches(text: str) -> Iterator[re.Match[str]]:
     """The words of a text in order as written; group 1 is what stands before the first apostrophe."""
     if text.isascii():
         return ASCII_WORD.finditer(text)
-    return re.finditer(WORD, unicodedata.normalize("NFC", text))
+    return re.finditer(WORD, composed(without_later(text)))
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -2,14 +2,20 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
+
+from umi_core.characters import LATER
 
 SURROGATES: Final = frozenset(range(0xD800, 0xE000))
 CONTROLS: Final = frozenset((*range(0x20), *range(0x7F, 0xA0)))
 UNWRITABLE: Final = frozenset((*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF))  # by XML
 STRANGE: Final = "\ufffd"  # stands where a character may not stand
 APOSTROPHES: Final = "'’"
+LATER_EDGES: Final = tuple(edge for first, last in LATER for edge in (first, last + 1))  # in and out again
 DENSE: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"  # no spaces
 KEPT: Final = 8_192  # a text is looked through far more often than it changes
 SHOWN_CHARS: Final = 72  # of a value in a message
@@ -32,10 +38,6 @@ def byte_count(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def composed(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
-
-
 def tidy(text: str) -> str:
     """How names and labels are kept."""
     return " ".join(composed(text).split())
@@ -43,7 +45,28 @@ def tidy(text: str) -> str:
 
 def folded(text: str) -> str:
     """The key of a name: names that fold to the same text are one name."""
-    return " ".join(composed(text).casefold().split())
+    return " ".join(each_known(text, lambda part: unicodedata.normalize("NFC", part).casefold()).split())
+
+
+def composed(text: str) -> str:
+    return each_known(text, lambda part: unicodedata.normalize("NFC", part))
+
+
+def is_later(char: str) -> bool:
+    """A character that Unicode 14 does not know."""
+    return bisect_right(LATER_EDGES, ord(char)) % 2 == 1
+
+
+def each_known(text: str, change: Callable[[str], str]) -> str:
+    """What Unicode 14 knows is changed; what came later stands between as it is."""
+    if text.isascii():
+        return change(text)
+    runs = ((later, "".join(chars)) for later, chars in groupby(text, is_later))
+    return "".join(run if later else change(run) for later, run in runs)
+
+
+def without_later(text: str) -> str:
+    return text if text.isascii() else "".join(STRANGE if is_later(char) else char for char in text)
 
 
 def line_ends(text: str) -> str:
@@ -95,7 +118,7 @@ def written_words(text: str) -> list[str]:
 
     A run of letters and digits is one; a character of a script without spaces is one by itself.
     """
-    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", composed(text))
+    apart = re.sub(f"[^\\w{DENSE}{APOSTROPHES}]|_", " ", composed(without_later(text)))
     apart = re.sub(f"([{DENSE}])(?![{APOSTROPHES}])", r" \1 ", apart)
     apart = re.sub(f"([{DENSE}])", r" \1", apart)  # what follows its own apostrophe stays with it
     runs = re.sub(f"[{APOSTROPHES}]{{2,}}", " ", apart).split()  # two in a row join nothing
@@ -117,10 +140,16 @@ def content_words(text: str) -> tuple[str, ...]:
 # Messages.
 
 
+def escaped_later(char: str) -> str:
+    """As an interpreter writes it that does not know it."""
+    return char.encode("unicode_escape").decode() if char > "\xff" and is_later(char) else char
+
+
 def shown(value: object) -> str:
     """A value in a message: short, and in one line."""
     if type(value) is int and abs(value) >= 2**256:
         return f"a number of {value.bit_length()} bits"
-    text = value if isinstance(value, str) else repr(value)
-    line = text if text.isprintable() else text.encode("unicode_escape").decode()
+    text = value if isinstance(value, str) else "".join(map(escaped_later, repr(value)))
+    is_plain = text.isprintable() and (text.isascii() or not any(map(is_later, text)))
+    line = text if is_plain else text.encode("unicode_escape").decode()
     return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}..."

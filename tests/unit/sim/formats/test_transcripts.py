@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from umi_core.language import pronouns
 from umi_sim.formats import transcripts as transcript
-from umi_sim.formats.transcripts import AT_MS_MAX, LATER, BadTranscript, TurnLine, assigned, load, read_turn
+from umi_sim.formats.transcripts import AT_MS_MAX, BadTranscript, TurnLine, assigned, load, read_turn
 
 DATA = Path(__file__).parents[4] / "scenarios/data"
 SMALL = DATA / "small.jsonl"
@@ -132,27 +132,6 @@ def test_half_a_pair_and_what_is_newer_than_unicode_14_become_a_replacement() ->
         rb'{"speaker": "\ud800a\udfff", "text": "\ud83d\ude00 \ud83e\udee8 \u0cf3", "session": "\udc00"}', 0
     )
     assert turn == TurnLine("\ufffda\ufffd", "😀 \ufffd \ufffd", None, "\ufffd")  # 🫨 came with Unicode 15
-
-
-def test_the_ranges_rise() -> None:
-    edges = [edge for ends in LATER for edge in ends]
-    assert edges == sorted(edges)
-
-
-@pytest.mark.skipif(UNICODE != "14.0.0", reason="this interpreter cannot tell what Unicode 14 had")
-def test_nothing_that_unicode_14_assigned_is_replaced() -> None:
-    assert all(
-        unicodedata.category(chr(code)) == "Cn" for first, last in LATER for code in range(first, last + 1)
-    )
-
-
-@pytest.mark.skipif(UNICODE == "14.0.0", reason="this interpreter has no newer characters")
-def test_each_newer_character_of_this_interpreter_is_replaced() -> None:
-    added = {"15.0.0": 4_489, "15.1.0": 5_116, "16.0.0": 10_301, "17.0.0": 15_104}
-    found = sum(
-        unicodedata.category(chr(code)) != "Cn" for first, last in LATER for code in range(first, last + 1)
-    )
-    assert found == added[UNICODE]
 
 
 # The shipped transcript.
