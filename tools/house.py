@@ -39,7 +39,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("messages",),
         ("policies", "language", "tiers"),
         ("state",),
-        ("codec", "core_reads", "answer_checks", "shapes"),
+        ("codec", "core_reads", "answer_checks", "shapes", "row_bytes"),
         ("engine",),
         ("workflows",),
         ("invariants",),
@@ -166,6 +166,7 @@ BAD_WORDS: Final = {
     "sut": "target",
 }
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
+    "umi_core.row_bytes",
     "umi_sim.__main__",
     "umi_sim.cli.root",
     "umi_sim.cli.",

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.declared import declared
+from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
     Anything,
     Blocks,
@@ -87,6 +87,7 @@ class Body:
     tag: ClassVar[int]
     row_kind: ClassVar[str]
     derived: ClassVar[tuple[str, ...]] = ()  # properties that conditions may ask for beside the fields
+    added: ClassVar[tuple[int, ...]] = ()  # by each version after the first: how many fields, at the end
 
     def own_id(self) -> str | None:
         """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
@@ -281,7 +282,26 @@ class SessionRow(Body, Data):
         return self.id
 
 
-BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: cls for cls in declared(globals(), Body)}
+# Versions: a kind has version 1, and one more each time that fields were added to it, or to what it holds.
+
+
+def row_version(cls: type[Body]) -> int:
+    return 1 + len(cls.added)
+
+
+def field_count(cls: type[Body], version: int) -> int:
+    return len(attrs.fields(cls)) - sum(cls.added[version - 1 :])
+
+
+def with_defaults(cls: type[Body]) -> type[Body]:
+    """Raises Incomplete for a field that older rows lack, if nothing says what it is for them."""
+    for field in attrs.fields(cls)[field_count(cls, 1) :]:
+        if field.default is attrs.NOTHING:
+            raise Incomplete(f"{cls.__name__}.{field.name} has no default for older rows: add one in {FILE}")
+    return cls
+
+
+BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in declared(globals(), Body)}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()
 }

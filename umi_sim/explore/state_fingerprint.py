@@ -328,7 +328,11 @@ def on_storage(writer: Writer, storage: SimStorage) -> Plain:
         for where, row in storage.rows.items()
         if where.kind != "receipt" or is_kept(writer, where.id)
     ]
-    graves = [[writer.put(where), version] for where, version in storage.graves.items()]
+    graves = [
+        [writer.put(where), version]
+        for where, version in storage.graves.items()
+        if where.kind != "receipt" or is_kept(writer, where.id)
+    ]
     kept = [[writer.put(key), writer.put(it)] for key, it in storage.receipts.items() if is_kept(writer, key)]
     return [pending, sorted(rows, key=pack), sorted(graves, key=pack), kept]
 

@@ -7,6 +7,7 @@ Law 4. A read is one instant of the durable rows of its scope; conditions hold b
 Law 5. A crash takes the pending batches and nothing else. A torn batch is undone before anybody can read.
 Law 6. A batch that would need more than the capacity changes nothing; one that does not grow the store always
 fits.
+Law 7. A key is forgotten after RECEIPT_MS_MAX, and its receipt row with it.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -221,8 +222,14 @@ class SimStorage:
             oldest = next(iter(self.receipts))
             if now_ms < self.receipts[oldest].at_ms + RECEIPT_MS_MAX:
                 break
-            del self.receipts[oldest]
+            self._forget(self.receipts.pop(oldest))
         return self.receipts.get(key)
+
+    def _forget(self, kept: Kept) -> None:
+        """The receipt rows of a batch go with its key, as long as no later batch has written them."""
+        for address, version in kept.versions:
+            if address.kind == "receipt" and self._version(address) == version:
+                self._delete(address)
 
     def _changed(self, expects: tuple[Expect, ...]) -> Versions:
         """The expected rows that differ, with the version found; 0 is absent."""

@@ -540,6 +540,32 @@ def test_what_is_foretold_is_what_would_be_answered_and_changes_nothing() -> Non
     assert storage.foretold(batch, 0) is None
 
 
+def receipt(key: str) -> Write:
+    return Write(at(key, "receipt"), Receipt(key, b"", b"", None, 0))
+
+
+def test_a_receipt_row_goes_with_its_key_a_day_later() -> None:
+    storage = SimStorage()
+    flush(storage, put("a"), receipt("k1"), key="k1")
+    flush(storage, put("b"), receipt("k2"), key="k2", now_ms=5)
+    flush(storage, put("c"), now_ms=RECEIPT_MS_MAX - 1)
+    assert [row.address.id for row in storage.live_rows(HOME)] == ["a", "b", "c", "k1", "k2"]
+    flush(storage, put("c"), now_ms=RECEIPT_MS_MAX)
+    assert [row.address.id for row in storage.live_rows(HOME)] == ["a", "b", "c", "k2"]
+    assert storage.receipts.keys() == {"k2"}
+    storage.check()
+
+
+def test_a_receipt_row_that_a_later_batch_has_written_stays_for_its_own_day() -> None:
+    storage = SimStorage()
+    flush(storage, receipt("k1"), key="k1")
+    flush(storage, receipt("k1"), key="another", now_ms=9)
+    flush(storage, put("a"), now_ms=RECEIPT_MS_MAX)
+    assert [row.address.id for row in storage.live_rows(HOME)] == ["a", "k1"]
+    flush(storage, put("a"), now_ms=RECEIPT_MS_MAX + 9)
+    assert [row.address.id for row in storage.live_rows(HOME)] == ["a"]
+
+
 def test_a_wiped_store_is_like_a_new_one() -> None:
     storage = holding(put("a"), entity("e"))
     flush(storage, delete("a"), key="k")

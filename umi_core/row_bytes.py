@@ -1,0 +1,53 @@
+"""Rows as bytes, for a storage that keeps bytes: with the version of their kind, so that they outlive it.
+
+    data = encode_row(row.body)          when a batch is written
+    body = decode_row(data)              when a row is read
+
+Law 1. A row of an older version is read with the defaults of the fields that came later.
+Law 2. A row of a newer version is refused in a sentence: what is not understood is never dropped.
+Law 3. Any bytes give a body that is in its domains, or a typed error.
+"""
+
+from typing import Any, Final
+
+import msgpack
+
+from umi_core.codec import STRICT, encode, pack, revived
+from umi_core.errors import BadVersion, Rejected, StateDamaged
+from umi_core.rows import BODIES, Body, field_count, row_version
+from umi_core.shapes import shape_of
+from umi_core.text import shown
+
+NEWER: Final = "a newer release wrote this row, and can read it"
+
+
+def encode_row(body: Body) -> bytes:
+    """Canonical: equal bodies give equal bytes."""
+    return pack([body.row_kind, row_version(body.__class__), encode(body)])
+
+
+def decode_row(data: bytes) -> Body:
+    """What `encode_row` made, here or in an earlier release. Raises Rejected(BadVersion or StateDamaged)."""
+    try:
+        return read(*msgpack.unpackb(data, **STRICT))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        raise Rejected(StateDamaged(f"not a stored row: {reason}")) from None
+
+
+def read(kind: str, version: int, tree: bytes) -> Body:
+    """The body; fields that this version has not have their defaults, and nothing else may be lacking."""
+    cls: Any = BODIES.get(kind)
+    if cls is None or type(version) is not int or version < 1:
+        raise ValueError(f"no kind of row is {shown(kind)}, version {shown(version)}")
+    if version > row_version(cls):
+        raise Rejected(BadVersion(kind, str(version), f"at most {row_version(cls)}: {NEWER}"))
+    if len(msgpack.unpackb(tree, **STRICT)) - 1 != field_count(cls, version):  # one more: its tag
+        raise ValueError(f"{kind} has {field_count(cls, version)} fields in version {version}")
+    body = msgpack.unpackb(tree, list_hook=revived, **STRICT)
+    if said := shape_of(cls)(body):
+        raise ValueError(f"{kind}{said}")
+    if version == row_version(cls) and encode(body) != tree:
+        raise ValueError("not in canonical form")
+    checked: Body = body
+    return checked
