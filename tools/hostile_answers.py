@@ -20,6 +20,7 @@ import attrs
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.invariants import Broken, check_memory, rules
+from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied, ReadDone, Value
 from umi_core.messages.effects import Effect
 from umi_core.values import Scope
@@ -63,6 +64,7 @@ def with_part(value: Any, name: str, stream: Stream) -> Any:
     return made
 
 
+SAVED_EVERY: Final = 8
 Life = tuple[Scope, Config, list[tuple[int, Any]], bytes]
 
 
@@ -85,10 +87,12 @@ class HostileMachine(UmiMachine):
         self.steps.append((now_ms, value))
         effects = super().step(now_ms, value)
         must_wait(self)
+        if len(self.steps) % SAVED_EVERY == 0:  # what it has believed is no reason to refuse it
+            Memory.restore(self.snapshot(), self.registry, life=self.life)
         return effects
 
     @property
-    def life(self) -> Life:
+    def record(self) -> Life:
         return *self.began, self.steps, self.digest()
 
     def told(self, answer: Answer) -> Answer:
@@ -146,7 +150,7 @@ def lived(scenario: str, seed: int, steps_max: int) -> list[Life]:
             live.world.run_until_quiet(steps_max)
         except OutOfSteps:
             pass  # some operations, told nonsense for ever, are tried for ever
-    return [machine.life for machine in target.machines]
+    return [machine.record for machine in target.machines]
 
 
 def relive(lives: Sequence[Life]) -> None:
