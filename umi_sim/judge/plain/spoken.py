@@ -10,7 +10,15 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.judge.plain.text import STOP_WORDS, composed, has_small, is_capital, is_letter, written_words
+from umi_sim.judge.plain.text import (
+    STOP_WORDS,
+    composed,
+    has_small,
+    is_capital,
+    is_letter,
+    without_later,
+    written_words,
+)
 
 SENTENCE_STARTS: Final = '.!?…:;¿¡"“”„«»()—–\n'  # behind one of these a sentence begins
 
@@ -50,7 +58,7 @@ class Spoken(Data):
 
 def spoken_words(text: str) -> list[Spoken]:
     found: list[Spoken] = []
-    rest = composed(text)
+    rest = composed(without_later(text))
     for written in written_words(text):
         gap, _, rest = rest.partition(written)
         begins = not found or any(char in SENTENCE_STARTS for char in gap)

@@ -90,7 +90,7 @@ def test_a_queue_is_part_of_the_state() -> None:
     pair = recovered(Pair())
     pair.step(SetBlock(1, "goals", "one"))
     pair.step(SetBlock(2, "goals", "two"))
-    pair.memory = pair.memory.restore(pair.memory.snapshot())
+    pair.memory = pair.memory.restore(pair.memory.snapshot(), life=pair.memory.life)
     pair.run()
     assert isinstance(pair.replies[2].outcome, Done)
 
