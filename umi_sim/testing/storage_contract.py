@@ -122,6 +122,7 @@ class StorageContract(RuleBasedStateMachine):
         super().__init__()
         self.storage, self.twin = type(self).make(), Twin()
         self.addresses = dict.fromkeys(ADDRESSES)  # all that were ever written to
+        self.receipts = dict[Address, int]()  # when each row of that kind was written
         self.now_ms, self.request_id = 0, 0
         self.on_the_way: list[tuple[int, Commit]] = []
         self.first: list[tuple[int, str, Committed]] = []  # when, under which key, with what answer
@@ -172,6 +173,11 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from((1, RECEIPT_MS_MAX // 2, RECEIPT_MS_MAX - 1)))
     def wait(self, ms: int) -> None:
+        """A storage may delete receipts of their day by itself: they are deleted before, so that it is known."""
+        soon_ms = self.now_ms + ms - RECEIPT_MS_MAX
+        old = [address for address, written_ms in self.receipts.items() if written_ms <= soon_ms]
+        if old:
+            self.flush(*self.sent([Write(address, None) for address in old], []))
         self.now_ms += ms
 
     # Questions.
@@ -236,11 +242,19 @@ class StorageContract(RuleBasedStateMachine):
         if isinstance(expected, Committed):
             agree("versions grow by one per write and are never reused", answer, expected)
             self.first.append((self.now_ms, commit.key, expected))
+            self.note_receipts(commit)
             self.check_rows("a durable batch is visible as a whole")
         else:
             unnamed = attrs.evolve(expected, changed=())  # a storage need not name what differs
             agree("expects that differ are a conflict", answer, unnamed if answer == unnamed else expected)
             self.check_rows("a batch with a conflict changes nothing")
+
+    def note_receipts(self, commit: Commit) -> None:
+        for write in commit.writes:
+            if write.address.kind == "receipt":
+                self.receipts.pop(write.address, None)
+                if write.body is not None:
+                    self.receipts[write.address] = self.now_ms
 
     def check_rows(self, law: str) -> None:
         addresses = tuple(self.addresses)

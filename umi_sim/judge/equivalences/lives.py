@@ -13,10 +13,13 @@ from umi_core.codec import state_digest
 from umi_core.config import Config
 from umi_core.data import Data, Owner
 from umi_core.engine.registry import Registry
+from umi_core.errors import Rejected
+from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.values import Scope
+from umi_sim.record import rules
 
 SHOWN_CHARS: Final = 200
 
@@ -65,8 +68,12 @@ def follow(memory: Memory, step: Step) -> None:
 
 
 def copied(memory: Memory) -> Memory:
-    """The memory made anew from its bytes."""
-    return Memory.restore(memory.snapshot(), memory.registry, life=memory.life)
+    """The memory made anew from its bytes; Broken if it refuses them."""
+    try:
+        return Memory.restore(memory.snapshot(), memory.registry, life=memory.life)
+    except Rejected as refused:
+        what = f"the memory refuses its own bytes: {refused}"
+        raise Broken(rules.COPIED_STATE_CONTINUES, what) from refused
 
 
 def told(value: object) -> str:

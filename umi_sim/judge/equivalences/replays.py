@@ -4,8 +4,7 @@ Law 1. What a memory does follows from its inputs alone (E-REPLAY), and from its
 """
 
 from umi_core.invariants.broken import Broken
-from umi_core.memory import Memory
-from umi_sim.judge.equivalences.lives import Life, follow, told
+from umi_sim.judge.equivalences.lives import Life, copied, follow, told
 from umi_sim.record import rules
 
 
@@ -29,7 +28,7 @@ def restored(life: Life) -> int:
     for number, step in enumerate(life.steps):
         follow(memory, step)
         effects = memory.step(step.now_ms, step.value)
-        copy = Memory.restore(copy.snapshot(), memory.registry, life=memory.life)
+        copy = copied(copy)
         others = copy.step(step.now_ms, step.value)
         what = f"made anew before step {number}, {step.name}, it"
         if effects != others:

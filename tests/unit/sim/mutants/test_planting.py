@@ -112,8 +112,8 @@ def test_the_old_text_is_there_exactly_once_or_the_bug_its_file_and_the_text_are
         ("from umi_core import limits\n", "", "when it was imported: limits"),
         ("class CoreWrite(Data):", "class CoreWrite:", "stands around CoreWrite"),
         (
-            "    guard_version: int = 0\n\n    @p",
-            "    guard_version: int = 1\n\n    @p",
+            "    guard_version: Count = 0\n\n    @p",
+            "    guard_version: Count = 1\n\n    @p",
             "CoreTier.guard_version",
         ),
         (
