@@ -144,6 +144,7 @@ def standing(memory: Memory) -> Iterator[str]:
     for operation in memory.state.operations.values():
         step = memory.registry.at(operation.workflow, operation.revision).steps[operation.row].id
         asleep = "" if operation.waiting is not None else f", asleep until {operation.due_ms}"
+        asleep = ", waits for its turn" if operation.is_queued else asleep
         plan = f", plan {operation.plan_count}" if operation.plan_count > 1 else ""
         who = "in the background" if operation.op_id is None else f"op {operation.op_id}"
         yield f"{who}: {operation.workflow} at {step}, attempt {operation.attempt}{plan}{asleep}"

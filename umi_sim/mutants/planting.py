@@ -3,6 +3,7 @@
 Law 1. The code that is changed has no switch for it.
 Law 2. A function stays the object that it is and gets another body, so whoever has imported it runs that one,
        and tables that hold it do. Law 3. Whatever happens, afterwards everything is as it was.
+Law 4. What was computed before is not known to the changed code, and the other way round: caches are emptied.
 
 A value is bound anew, so it must not have been imported by another module; a table or a step of one is put in
 place through the registry instead.
@@ -11,6 +12,7 @@ place through the registry instead.
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from importlib import import_module
 from inspect import unwrap
 from types import CodeType, FunctionType, ModuleType
@@ -24,12 +26,15 @@ from umi_core.engine.workflow import Step, Workflow
 from umi_sim.mutants.edits import CannotPlant, Change
 
 ABSENT: Final = object()
+CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function
+LIVING: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload")  # what a run lives in
 
 
 @contextmanager
 def in_place(changes: tuple[Change, ...], registry: Registry) -> Iterator[Registry]:
     """The registry with what is changed of its tables, while everything else is in place."""
     with ExitStack() as stack:
+        stack.callback(empty_caches)
         for change in changes:
             module = import_module(change.module)
             for name, code in change.values.items():
@@ -37,7 +42,16 @@ def in_place(changes: tuple[Change, ...], registry: Registry) -> Iterator[Regist
                 registry = with_table(registry, before, after)
             for name, code in change.bodies.items():
                 stack.enter_context(exchanged(function_of(module, name), code))
+        empty_caches()
         yield registry
+
+
+def empty_caches() -> None:
+    """All that functions keep of their earlier results."""
+    for name in [it for it in sys.modules if it.startswith(LIVING)]:
+        for value in vars(sys.modules[name]).values():
+            if isinstance(value, CACHED):
+                value.cache_clear()
 
 
 # Functions.

@@ -173,7 +173,7 @@ class StorageContract(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from((1, RECEIPT_MS_MAX // 2, RECEIPT_MS_MAX - 1)))
     def wait(self, ms: int) -> None:
-        """A storage may delete receipts of their day by itself: they are deleted before, so that it is known."""
+        """Receipts that a storage may delete by then are deleted before, so that no look is a guess."""
         soon_ms = self.now_ms + ms - RECEIPT_MS_MAX
         old = [address for address, written_ms in self.receipts.items() if written_ms <= soon_ms]
         if old:

@@ -78,6 +78,11 @@ class Replay:
         return {name: count for name, count in counts.items() if count}
 
 
+def is_fifo(config: RunConfig, source: Source) -> bool:
+    """Whether the oldest always comes first: so says the policy, and no item. A script names no policy."""
+    return config.policy == "fifo" and not any(isinstance(item, Deviation) for item in source.record)
+
+
 def names_group(group: str, config: RunConfig, source: Source) -> bool:
     """Whether a run may have faults of this group: drawn, or in its record."""
     recorded = (item.fault for item in source.record if isinstance(item, Fault))

@@ -45,7 +45,7 @@ from umi_sim.world.agent import (
     wake_name,
 )
 from umi_sim.world.network import Entry, Network
-from umi_sim.world.source import At, Source, names_group
+from umi_sim.world.source import At, Source, is_fifo, names_group
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
@@ -78,6 +78,7 @@ class World(Owner):
     now_ms: int = attrs.field(init=False, default=0)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
+    is_fifo: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
     step_count: int = attrs.field(init=False, default=0)
     step_max: int = attrs.field(init=False, default=sys.maxsize)  # of the whole run, whatever its phase
@@ -88,6 +89,7 @@ class World(Owner):
     def __attrs_post_init__(self) -> None:
         config = self.config
         self.may_crash = names_group("agent", config, self.source)
+        self.is_fifo = is_fifo(config, self.source)
         self.services = self.target.services()
         self.services.on_wipe = self.crash_all
         for agent in config.agents:
@@ -138,11 +140,11 @@ class World(Owner):
             must_be_quiet(self.agents.values())
             return False
         self.set_time(due_ms)
-        if self.config.policy == "fifo" and self.network.next_due() == due_ms:
+        if self.is_fifo and self.network.next_due() == due_ms:
             self.deliver_message(self.network.take_first())
             return True
         ready = list(self.ready(due_ms))
-        index = 0 if self.config.policy == "fifo" or len(ready) == 1 else self.choose(ready)
+        index = 0 if self.is_fifo or len(ready) == 1 else self.choose(ready)
         ready[index][1]()
         return True
 

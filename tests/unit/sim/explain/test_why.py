@@ -28,12 +28,13 @@ SLOW: tuple[Item, ...] = (
     Fault("f1", "storage_slow", "o19/commit#1", {"after_ms": 10_000}),
     Fault("f4", "storage_slow", "o19/commit#3", {"after_ms": 10_000}),
 )
-TWO: tuple[Item, ...] = (
+ALICE = entity_id(Scope("u1", "a1"), "person", "Alice")
+EARLY: tuple[Item, ...] = (  # what was told as durable is refused
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 1, "a", "len", {}),
-    Op("o3", 1, "a", "remember", {"text": "Alice l"}),
+    Fault("f3", "storage_refused", "o1/commit#1", {}),
+    Op("o4", 2, "a", "get_entity", {"entity_id": ALICE}),
 )
-ALICE = entity_id(Scope("u1", "a1"), "person", "Alice")
 DAMAGE: tuple[Item, ...] = (
     Op("o1", 1, "a", "remember", {"text": "Alice"}),
     Op("o2", 2_000, "a", "get_entity", {"entity_id": ALICE}),
@@ -61,8 +62,9 @@ def needed(found: Found) -> dict[str, str]:
 
 
 def test_of_what_was_asked_only_what_the_failure_needs_is_needed() -> None:
-    found = asked(failing("success-before-commit", TWO))
-    assert needed(found) == {"o1": "passes", "o3": "passes"}
+    found = asked(failing("success-before-commit", EARLY))
+    unread = "error-is-not-empty (RET-4) at step 24"  # nobody looks, until the end of the run does
+    assert needed(found) == {"o1": "passes", "f3": "passes", "o4": unread}
     (other,) = [part for part in found.parts if not part.is_needed]
     assert (other.name, other.instead) == ("o2", "fails all the same, 1 step earlier")
 
@@ -99,7 +101,7 @@ def test_an_option_is_needed_if_the_run_passes_with_it_plain() -> None:
 
 
 def test_another_failure_that_takes_its_place_is_named() -> None:
-    verdict = runner.run(attrs.evolve(RETRIES, planted="success-before-commit"), TWO)
+    verdict = runner.run(attrs.evolve(RETRIES, planted="success-before-commit"), EARLY)
     failure = verdict.failure
     assert failure is not None
     other = attrs.evolve(failure, rule="ttl-boundary", rule_id="TTL-1")
@@ -127,7 +129,7 @@ def test_a_share_that_rises_by_a_fifth_is_where_it_was_decided() -> None:
 
 
 def test_a_page_is_reproducible() -> None:
-    seed = failing("success-before-commit", TWO)
+    seed = failing("success-before-commit", EARLY)
     pages = [lines_of(why_page.page(asked(seed, 2))) for _ in range(2)]
     assert pages[0] == pages[1]
 
@@ -141,7 +143,7 @@ def test_of_many_items_some_prefixes_are_kept_the_first_and_the_last_among_them(
 
 def test_the_budget_of_steps_ends_it_with_even_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(why, "STEP_COUNT_MAX", 1_000)
-    found = asked(failing("success-before-commit", TWO), 50)
+    found = asked(failing("success-before-commit", EARLY), 50)
     assert found.stopped == "stopped after 1000 steps"
     assert len({share.runs for share in found.shares}) == 1
     assert found.shares[0].runs < 50
@@ -178,14 +180,14 @@ def _small(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_says_first_what_follows() -> None:
-    seed_file.write(Path("two.json"), failing("success-before-commit", TWO))
+    seed_file.write(Path("two.json"), failing("success-before-commit", EARLY))
     result = umi("why", "--runs", "0", "two.json")
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
     assert lines[0].startswith("WHY safety acknowledged-is-durable (STO-1) at step ")
-    assert "  so       o1, o3: needed together" in lines
-    assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:6] == [
-        "promised", "instead", "due", "came", "so", "needed",
+    assert "  so       o1, f3, o4: needed together" in lines
+    assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:4] == [
+        "promised", "instead", "so", "needed",
     ]  # fmt: skip
     assert any(line.startswith("first difference at record ") for line in lines)
     assert all(line.isprintable() for line in lines)
@@ -197,19 +199,19 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
         raise KeyboardInterrupt
 
     monkeypatch.setattr(why.Inquiry, "find_shares", interrupted)
-    seed_file.write(Path("two.json"), failing("success-before-commit", TWO))
+    seed_file.write(Path("two.json"), failing("success-before-commit", EARLY))
     result = umi("why", "two.json")
     assert result.exit_code == INTERRUPTED
     assert "  stopped  interrupted: this is what was found by then" in result.stdout.splitlines()
-    assert "o3 remember" in result.stdout
+    assert "o4 get_entity" in result.stdout
 
 
 def test_what_does_not_fail_as_it_says_has_no_why() -> None:
-    seed = failing("success-before-commit", TWO)
+    seed = failing("success-before-commit", EARLY)
     passing = attrs.evolve(seed, config=attrs.evolve(seed.config, planted=None))
     seed_file.write(Path("fixed.json"), passing)
     seed_file.write(Path("other.json"), attrs.evolve(seed, fingerprint="0" * 12))
-    seed_file.write(Path("golden.json"), runner.run(passing.config, TWO))
+    seed_file.write(Path("golden.json"), runner.run(passing.config, EARLY))
     assert "fixed.json: it passes now" in refused("why", "fixed.json")
     assert "other.json: it fails in another way" in refused("why", "other.json")
     assert "golden.json: the file expects to pass" in refused("why", "golden.json")

@@ -6,6 +6,7 @@ from importlib import import_module
 import attrs
 import pytest
 
+from umi_core.language.pronouns import read
 from umi_core.tiers import working
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier
@@ -64,6 +65,15 @@ def test_what_is_added_is_made_anew_for_each_run_and_taken_away() -> None:
             assert vars(rebalance)["READ_FIRST"] == {}
             vars(rebalance)["READ_FIRST"]["seen"] = 1
         assert "READ_FIRST" not in vars(rebalance)
+
+
+def test_what_was_computed_before_is_computed_again_and_afterwards_too() -> None:
+    """`read` keeps its latest results. A bug that was planted once was seen in the run after it."""
+    edit = Edit("umi_core/language/pronouns.py", "    own = LANGUAGES[pattern.term]", "    return False")
+    assert read("Where is she?").terms == ("she",)
+    with bug(edit).plant(BUILT_IN):
+        assert read("Where is she?").terms == ()
+    assert read("Where is she?").terms == ("she",)
 
 
 def test_a_changed_table_is_in_the_registry_and_no_revision_is_added() -> None:

@@ -9,7 +9,10 @@ import pytest
 
 from umi_core.values import Scope
 from umi_sim.record.run_config import AgentConfig
+from umi_sim.record.trace import Tag, decode
+from umi_sim.runs.runner import run_once
 from umi_sim.seedfile.fields import PLAIN
+from umi_sim.testing.script import Script
 from umi_sim.world.schedule import DECISIONS_PER_OPERATION, POLICIES, Policy, lane_of, policy_of
 
 EVENTS: Final = DECISIONS_PER_OPERATION  # of each lane
@@ -104,3 +107,15 @@ def test_the_turns_are_spread_over_all_agents() -> None:
     ]
     assert max(turns) < 4 * 100 * DECISIONS_PER_OPERATION
     assert max(turns) > 2 * 100 * DECISIONS_PER_OPERATION
+
+
+def test_a_script_that_names_no_policy_is_followed_where_it_departs_from_the_oldest() -> None:
+    """The order of a script was passed over: its configuration is a plain one, and that takes the oldest."""
+    script = Script("smoke", plain=True, agents=["a", "b"])
+    script.op("o1", "a", "len", at_ms=5)
+    script.op("o2", "b", "len", at_ms=5)
+    script.schedule("s1", take="o2", over="o1")
+    assert script.config.policy == "fifo"
+    _, record = run_once(script.config, script.items, keep_trace=True)
+    asked = [fields[3] for fields in map(decode, record.kept) if fields[2] == Tag.OP]
+    assert asked[:2] == ["o2", "o1"]
