@@ -133,7 +133,7 @@ def nodes(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
 @contextmanager
 def overlaid(edit: SourceEdit) -> Iterator[str]:
     """A folder with umi_core and this edit in it; a process that looks there first has it everywhere."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="umi-sim-edited-") as folder:
         shutil.copytree(folders.PROJECT / CORE, Path(folder, CORE))
         Path(folder, edit.file).write_text(edit.text, "utf-8")
         yield folder

@@ -28,6 +28,7 @@ def restored(life: Life) -> int:
     for number, step in enumerate(life.steps):
         follow(memory, step)
         effects = memory.step(step.now_ms, step.value)
+        follow(copy, step)
         copy = copied(copy)
         others = copy.step(step.now_ms, step.value)
         what = f"made anew before step {number}, {step.name}, it"
