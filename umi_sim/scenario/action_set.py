@@ -38,6 +38,7 @@ from umi_sim.record.run_config import RunConfig
 REQUEST_COUNT_MAX: Final = 64
 WAIT_MS_MAX: Final = 86_400_000
 START_MS: Final = 1_700_000_000_000
+RUN_RATE: Final = (1, 4)  # of each kind in a run of a seed; what is explored asks every kind everywhere
 KNOWN: Final = re.compile(r"@(session|entity):([1-9])|@(others)")
 
 
@@ -128,7 +129,7 @@ def explored(config: RunConfig, action_set: ActionSet | None) -> RunConfig:
     """The configuration of a scenario that is explored: what a list decides is not drawn."""
     if action_set is None:
         return config
-    rates = {kind: (1, 1) for kind in KINDS if kind in action_set.faults}
+    rates = {kind: RUN_RATE for kind in KINDS if kind in action_set.faults}
     return attrs.evolve(
         config, mode="swarm" if rates else "plain", faults=rates, latency="instant", policy="random",
         start_ms=max(config.start_ms, START_MS),
