@@ -58,8 +58,7 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
         case ReadDone(cursor=cursor):
             is_whole = isinstance(asked, Read) and is_typed(answer)
             return is_whole and (cursor is None or is_text(cursor))
-        case Committed():
-            return isinstance(asked, Commit) and is_typed(answer) and is_told(asked, answer)
+    return isinstance(asked, Commit) and is_typed(answer) and is_told(asked, answer)
 
 
 def is_told(asked: Commit, answer: Committed) -> bool:

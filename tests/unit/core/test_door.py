@@ -7,11 +7,13 @@ import pytest
 
 from tests.worlds import Pair, recovered
 from umi_core import limits
+from umi_core.answer_checks import is_told
 from umi_core.errors import Rejected, StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Wake
 from umi_core.messages.effects import ByFilter, Commit, Done, Failed, Read, Unknown
 from umi_core.messages.requests import Forget, GetEntity, Remember
-from umi_core.rows import Address, Row, Version
+from umi_core.messages.results import Forgotten
+from umi_core.rows import Address, Receipt, Row, Version
 
 ANYTHING: Any = object()
 SEVEN: Any = 7
@@ -72,6 +74,31 @@ def test_what_is_no_answer_to_a_commit_leaves_open_how_it_ended(no_answer: Any) 
         pair.pending.remove(asked)
         pair.step(attrs.evolve(no_answer, request_id=asked.request_id))
     assert pair.replies[1].outcome == Unknown()
+
+
+def test_a_receipt_of_the_same_request_with_another_kind_of_reply_is_none_of_this_key() -> None:
+    pair = recovered(Pair())
+    pair.step(Remember(1, "Alice likes tea", request_key="k"))
+    asked = pair.until(Commit)
+    (receipt,) = [write.body for write in asked.writes if isinstance(write.body, Receipt)]
+    told = Committed(0, (), attrs.evolve(receipt, value=Forgotten(True)))
+    assert not is_told(asked, told)
+    assert is_told(asked, attrs.evolve(told, receipt=receipt, versions=versions_of(asked)))
+
+
+def versions_of(asked: Commit) -> tuple[tuple[Address, int], ...]:
+    return tuple((write.address, 1) for write in asked.writes)
+
+
+def test_a_receipt_that_holds_no_reply_is_not_replied() -> None:
+    """Storage gives back, under a known key, a receipt with something else in it."""
+    pair = recovered(Pair())
+    assert isinstance(pair.ask(Remember(1, "Alice likes tea", request_key="k")), Done)
+    row = next(row for row in pair.rows("receipt") if isinstance(row.body, Receipt) and row.body.value)
+    assert isinstance(row.body, Receipt)
+    pair.storage.rows[row.address] = attrs.evolve(row, body=attrs.evolve(row.body, value=None))
+    outcome = pair.ask(Remember(2, "Alice likes tea", request_key="k"))
+    assert outcome == Failed(StorageFailed("seen", "unusable", 1))
 
 
 @pytest.mark.parametrize("request_id", [None, "1", [], -1, 10**30, 1.0])

@@ -141,6 +141,7 @@ def test_a_later_field_without_a_default_does_not_import() -> None:
 
     with pytest.raises(Incomplete, match=r"Broken\.late has no default for older rows"):
         rows.with_defaults(Broken)
+    assert rows.with_defaults(NewerHead) is NewerHead
 
 
 def test_a_newer_memory_goes_on_with_what_an_older_one_has_stored(monkeypatch: pytest.MonkeyPatch) -> None:

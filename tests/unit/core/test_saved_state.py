@@ -8,20 +8,22 @@ import attrs
 import msgpack
 import pytest
 
-from tests.worlds import Pair, saying
+from tests.worlds import Pair, recovered, saying
 from umi_core import codec
 from umi_core.config import Config
 from umi_core.errors import BadOption, BadScope, Error, Rejected, StateDamaged
 from umi_core.ids import pack
 from umi_core.limits import LIFE_MAX, LIFE_NUMBER_COUNT
-from umi_core.memory import Memory
+from umi_core.memory import Memory, fingerprints
 from umi_core.messages import requests
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Reply
+from umi_core.rows import AccessRecord, Address, Row, Tombstone
+from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
 from umi_core.state import State
 from umi_core.values import Scope, Turn
-from umi_core.workflows import WORKFLOWS
+from umi_core.workflows import BUILT_IN, WORKFLOWS
 from umi_sim.services.storage import SimStorage
 
 EDIT_COUNT: Final = 4_000
@@ -209,8 +211,9 @@ def test_a_type_that_no_saved_class_can_have_is_a_mistake_of_the_program() -> No
 
 
 def refusal(state: State, **more: Any) -> Error:
+    data = codec.save_state(state, fingerprints(state, BUILT_IN))
     with pytest.raises(Rejected) as caught:
-        Memory.restore(codec.save_state(state, ()), **{"life": 0, **more})
+        Memory.restore(data, **{"life": 0, **more})
     return caught.value.errors[0]
 
 
@@ -246,6 +249,80 @@ def test_the_sentence_names_the_place_and_what_should_be_there() -> None:
 )  # fmt: skip
 def test_parts_that_do_not_fit_each_other_are_refused(changes: dict[str, Any], reason: str) -> None:
     assert reason in str(refusal(attrs.evolve(idle(), **changes)))
+
+
+# Operations in flight that do not fit.
+
+
+def in_flight(*asked: requests.Request, answer_count: int = 0) -> State:
+    """A memory with these requests in flight, after so many answers."""
+    pair = recovered(Pair())
+    for request in asked:
+        pair.step(request)
+    for _ in range(answer_count):
+        pair.answer()
+    return pair.memory.state
+
+
+def with_operation(state: State, **changes: Any) -> State:
+    number, operation = next(iter(state.operations.items()))
+    return attrs.evolve(state, operations={number: attrs.evolve(operation, **changes)})
+
+
+ALIEN: Final = Row(Address(Scope("u1", "a1"), "tombstone", "ent_x"), 1, Tombstone(1))
+MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecord("y", "note", 0, 1, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"row": 99}, "row: 99, and its table has 11"),
+        ({"facts": {}}, "facts: other ones than remember has at extract"),
+        ({"onion": ("nobody",)}, "onion: not of its interceptors: nobody"),
+        ({"pages": (ALIEN,)}, "pages: rows that extract has not asked for"),
+        ({"pages": (MISPLACED,)}, "pages[0]: not the row x of the kind access"),
+        ({"learned": ({"x": 1},)}, "learned: other facts than those of extract"),
+        ({"waiting": None}, "sent: a question without somebody who waits for the answe"),
+        ({"is_queued": True}, "is_queued: it waits for its turn, and nobody is before it"),
+    ],
+)
+def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, Any], reason: str) -> None:
+    state = in_flight(requests.Remember(1, "Alice likes tea"))
+    assert reason in str(refusal(with_operation(state, **changes)))
+
+
+@pytest.mark.parametrize("changes", [{"row": 99}, {"facts": {}}, {"learned": ({"x": 1}, {})}])
+def test_of_an_operation_that_is_not_of_its_table_nothing_else_is_looked_at(changes: dict[str, Any]) -> None:
+    state = with_operation(in_flight(requests.Remember(1, "Alice likes tea")), **changes)
+    assert len([said for said in reasons(state, BUILT_IN) if said.startswith("operations[")]) == 1
+
+
+def test_what_was_learnt_of_a_part_is_of_the_type_of_its_fact() -> None:
+    state = in_flight(requests.Remember(1, "Alice likes tea. Bob snores"), answer_count=3)
+    (operation,) = state.operations.values()
+    (unit,) = operation.learned
+    wrong = (dict.fromkeys(unit, 3),)
+    assert "learned[" in str(refusal(with_operation(state, learned=wrong)))
+
+
+def test_operations_in_flight_of_a_life_that_cannot_have_any_are_refused() -> None:
+    state = attrs.evolve(in_flight(requests.Remember(1, "Alice likes tea")), phase="unfit")
+    assert "phase: unfit, and operations are in flight" in str(refusal(state))
+
+
+def test_what_a_skipped_step_leaves_is_taken_and_nothing_else() -> None:
+    """A forget whose request key is known goes from `seen` to `reply`: nothing was looked up."""
+    state = in_flight(requests.Forget(1, "ent_x", request_key="k"))
+    table = BUILT_IN.revisions["forget"][-1]
+    (operation,) = state.operations.values()
+    facts: dict[str, Any] = {**operation.facts, "receipt": None}
+    for step in table.steps[1:-1]:
+        facts |= dict(step.otherwise or {})
+    skipped = attrs.evolve(operation, row=len(table.steps) - 1, facts=facts)
+    assert list(wrong_facts(skipped, table, state.scope)) == []
+    for name in table.steps[1].learns:
+        other = attrs.evolve(skipped, facts={**facts, name: 3})
+        assert f"facts[{name}]" in next(wrong_facts(other, table, state.scope))
 
 
 def test_a_memory_of_another_scope_is_refused_if_the_host_says_which_it_expects() -> None:
