@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from umi_core.config import Config
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
-from umi_core.limits import SCAN_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
 from umi_core.messages.results import Recalled, Remembered
@@ -47,6 +47,21 @@ def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard:
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
     holds = is_read or (workflow != "" and isinstance(value, Committed))
     demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
+
+
+def check_kept(was: AccessTable, now: AccessTable, now_ms: int, heard: Heard | None) -> None:
+    """A record stays, unless its entity was forgotten, nobody asked for it for long, or there is no room.
+
+    What a rebalance prunes is judged with its plan: it knows which entities storage has no more.
+    """
+    if now.records is was.records or len(now.records) >= ACCESS_RECORD_COUNT_MAX:
+        return
+    if heard is not None and heard.pinned[0] == "rebalance":
+        return
+    lost = [record for key, record in was.records.items() if key not in now.records]
+    young = [it.entity_id for it in lost if it.last_ms >= now_ms - ACCESS_PRUNE_MS]
+    needless = [key for key in young if key not in now.forgotten]
+    demand(not needless, rules.ACCESS_TRUTH, "records that vanished without a reason", [], needless)
 
 
 def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:

@@ -25,6 +25,7 @@ from umi_core.invariants import rules
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
+    check_kept,
     check_scan,
     check_session_source,
 )
@@ -118,6 +119,7 @@ def check_step(before: Before, value: Value, state: State) -> None:
         check_attempts(before, told, state)
         check_core_source(was.core, told, tiers.core)
         check_access_source(was.access, tiers.access, told.value, heard)
+        check_kept(was.access, tiers.access, state.seen_ms, heard)
         check_session_source(was.session, tiers.session, told.value, heard)
         check_decisions_source(was.decisions, told, tiers.decisions)
         check_load(before, told, state)

@@ -12,11 +12,12 @@ from umi_core.engine.interceptors import Interceptor, Refuse
 from umi_core.invariants import Before, Broken, before_step, check_replies, check_step
 from umi_core.invariants.accesses import (
     check_access_source,
+    check_kept,
     check_recorded,
     check_scan,
     check_session_source,
 )
-from umi_core.limits import SCAN_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, FailureKind, Read, Reply, Write
 from umi_core.messages.requests import Blocks, CreateSession, Rebalance, Recall, Remember, SetBlock
@@ -193,6 +194,23 @@ def test_only_what_learns_may_count_or_speak(workflow: str, value: Value) -> Non
     }.get(type(value), ())
     with nullcontext() if workflow in speaks else pytest.raises(Broken, match="session-keys-true"):
         check_session_source(SessionInfo(), SessionInfo(interaction_count=1), value, heard)
+
+
+def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> None:
+    was, without = crowd(3), crowd(2)
+    (lost,) = was.records.keys() - without.records.keys()
+    now_ms = was.records[lost].last_ms
+    with pytest.raises(Broken, match="vanished without a reason"):
+        check_kept(was, without, now_ms, None)
+    check_kept(was, attrs.evolve(without, forgotten=(lost,)), now_ms, None)
+    check_kept(was, without, now_ms + ACCESS_PRUNE_MS + 1, None)
+    check_kept(without, was, now_ms, None)
+    check_kept(was, without, now_ms, Waiting("rebalance"))
+    full = crowd(ACCESS_RECORD_COUNT_MAX)
+    first = next(iter(full.records))
+    other = attrs.evolve(full.records[first], entity_id="zz")
+    kept = {**{key: it for key, it in full.records.items() if key != first}, "zz": other}
+    check_kept(full, attrs.evolve(full, records=kept), now_ms, None)
 
 
 # What the score needs.
