@@ -176,11 +176,12 @@ def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ..
     return tuple(tuple(vector) if vector_fault(vector, dims) is None else None for vector in vectors)
 
 
-def vector_error(vectors: object, count: int, dims: int) -> str | None:
-    """The first thing wrong with an embedder's answer, by a fixed name; None if all is sound."""
-    if not isinstance(vectors, tuple | list) or len(vectors) != count:
-        return "wrong_count"
-    return next((fault for vector in vectors if (fault := vector_fault(vector, dims))), None)
+def lacking_vectors(
+    code: str, told: Sequence[object], kept: Sequence[object], dims: int
+) -> tuple[tuple[str, str, int], ...]:
+    """The degradation of this code: what is wrong with the first vector that is missing, and how many are."""
+    missing = [vector for vector, sound in zip(told, kept, strict=False) if sound is None]
+    return ((code, vector_fault(missing[0], dims) or "", len(missing)),) if missing else ()
 
 
 def vector_fault(vector: object, dims: int) -> str | None:

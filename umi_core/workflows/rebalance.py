@@ -23,7 +23,7 @@ from umi_core.messages.effects import ByFilter, ByIds, Commit, Embed, Expect, Re
 from umi_core.messages.requests import Rebalance
 from umi_core.messages.results import Rebalanced
 from umi_core.policies.promotion import score_ppm
-from umi_core.policies.similarity import sound_vectors
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Address, Entity, Head, Row, Vector
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, admit, entry_of
@@ -124,8 +124,8 @@ def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     vectors = sound_vectors(answer.vectors, len(facts[LACKING]), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
-    missing = vectors.count(None)
-    return Learned(VECTORS(vectors), degraded=(("none", "unsound", missing),) if missing else ())
+    lacking = lacking_vectors("none", answer.vectors, vectors, view.config.embedding_dims)
+    return Learned(VECTORS(vectors), degraded=lacking)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:

@@ -33,7 +33,7 @@ from umi_core.messages.effects import AskModel, ByVector, ByWords, Done, Embed, 
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.policies.ranking import Ranked, fused, merged
-from umi_core.policies.similarity import sound_vectors
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Entity, Row
 from umi_core.tiers.rewrites import rewrite_key
 from umi_core.tiers.session import recalled
@@ -138,8 +138,8 @@ def take_vectors(facts: Facts, answer: Embedded, view: View) -> Taken:
     vectors = sound_vectors(answer.vectors, len(facts[VARIANTS]), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
-    missing = vectors.count(None)
-    return Learned(VECTORS(vectors), degraded=(("words_only", "unsound", missing),) if missing else ())
+    lacking = lacking_vectors("words_only", answer.vectors, vectors, view.config.embedding_dims)
+    return Learned(VECTORS(vectors), degraded=lacking)
 
 
 def are_of_variants(facts: Facts, scope: Scope) -> bool:

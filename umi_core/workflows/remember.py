@@ -36,7 +36,7 @@ from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
 from umi_core.messages.results import Forgotten, Remembered, Stored, as_repeated
 from umi_core.policies.routing import table_decision
-from umi_core.policies.similarity import sound_vectors
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Entity, Receipt, Relation, Vector, Version
 from umi_core.text import norm
 from umi_core.tiers.core import CoreTier
@@ -147,8 +147,8 @@ def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
-    missing = sum(vector is None for vector in vectors)
-    return Learned(VECTORS(vectors), degraded=(("no_vectors", "unsound", missing),) if missing else ())
+    lacking = lacking_vectors("no_vectors", answer.vectors, vectors, view.config.embedding_dims)
+    return Learned(VECTORS(vectors), degraded=lacking)
 
 
 def no_vectors(facts: Facts, reason: str = "") -> Mapping[str, object]:

@@ -348,7 +348,7 @@ def test_an_unsound_vector_is_named() -> None:
     pair.pending.remove(embed)
     pair.step(Embedded(embed.request_id, ((0,) * 64,)))
     outcome = pair.run().replies[100].outcome
-    assert getattr(outcome, "degraded", None) == (Degraded("embed:none", "unsound"),)
+    assert getattr(outcome, "degraded", None) == (Degraded("embed:none", "zero"),)
 
 
 def test_an_embedder_that_is_away_keeps_it_due() -> None:

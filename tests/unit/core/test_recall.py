@@ -142,9 +142,9 @@ def test_without_vectors_words_find_it_and_the_reply_says_so() -> None:
     [
         ((), "wrong number of vectors"),
         (((1,) * 64, (1,) * 64), "wrong number of vectors"),
-        (((0,) * 64,), "unsound"),
-        (((128,) * 64,), "unsound"),
-        (((1,) * 65,), "unsound"),
+        (((0,) * 64,), "zero"),
+        (((128,) * 64,), "out_of_range"),
+        (((1,) * 65,), "wrong_length"),
     ],
 )
 def test_an_unsound_vector_is_no_vector(vectors: tuple[tuple[int, ...], ...], reason: str) -> None:
@@ -171,7 +171,7 @@ def test_an_unsound_vector_takes_none_from_the_other_variants() -> None:
         pair.answer()
     assert vectors == [1, 2]
     degraded = getattr(pair.run().replies[3].outcome, "degraded", None)
-    assert degraded == (Degraded("embed:words_only", "unsound"),)
+    assert degraded == (Degraded("embed:words_only", "zero"),)
 
 
 def test_a_failed_search_by_vector_leaves_the_words() -> None:

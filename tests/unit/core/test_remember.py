@@ -235,8 +235,8 @@ def test_with_embedding_switched_off_there_is_no_vector_and_no_mark() -> None:
     ("vectors", "named"),
     [
         (((1,) * 64,), [("embed:no_vectors", "wrong number of vectors", 1)]),
-        (((1,) * 64, (0,) * 64), [("embed:no_vectors", "unsound", 1)]),
-        (((1,) * 63, (1.5,) * 64), [("embed:no_vectors", "unsound", 2)]),
+        (((1,) * 64, (0,) * 64), [("embed:no_vectors", "zero", 1)]),
+        (((1,) * 63, (1.5,) * 64), [("embed:no_vectors", "wrong_length", 2)]),
     ],
 )
 def test_an_unsound_vector_counts_as_missing(vectors: Any, named: list[tuple[str, str, int]]) -> None:

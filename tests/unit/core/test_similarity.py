@@ -15,11 +15,11 @@ from umi_core.policies.similarity import (
     Peaks,
     Rows,
     exact_type,
+    lacking_vectors,
     measured,
     nearest,
     shared_ppm,
     sound_vectors,
-    vector_error,
     vector_relevance_ppm,
     words_relevance_ppm,
 )
@@ -97,7 +97,10 @@ def test_words_relevance_is_a_score_and_asks_the_same_of_kept_words(
     ],
 )
 def test_an_unsound_vector_is_missing_and_says_why(vector: object, fault: str | None) -> None:
-    assert vector_error((vector,), 1, 2) == fault
+    told = ((3, 4), vector, (0, 0))
+    lacking = lacking_vectors("none", told, sound_vectors(told, 3, 2) or (), 2)
+    assert lacking == (("none", fault or "zero", 2 if fault else 1),)
+    assert lacking_vectors("none", ((3, 4),), ((3, 4),), 2) == ()
     sound = sound_vectors((vector, (3, 4)), 2, 2)
     assert sound is not None
     assert (sound[0] is None) == (fault is not None)
@@ -106,12 +109,11 @@ def test_an_unsound_vector_is_missing_and_says_why(vector: object, fault: str | 
 
 @pytest.mark.parametrize("vectors", [(), ((1, 2),), ((1, 2),) * 3, None, "ab", {}])
 def test_a_wrong_number_of_vectors_is_a_failure(vectors: object) -> None:
-    assert vector_error(vectors, 2, 2) == "wrong_count"
     assert sound_vectors(vectors, 2, 2) is None
 
 
 def test_no_vectors_for_no_texts_is_sound() -> None:
-    assert vector_error((), 0, 2) is None
+    assert lacking_vectors("none", (), (), 2) == ()
     assert sound_vectors((), 0, 2) == ()
 
 

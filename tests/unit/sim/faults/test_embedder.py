@@ -7,7 +7,7 @@ import pytest
 from tests.unit.sim.faults.arrivals import AT_MS, DIMS, arrival, call, services, strike, struck
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Embed
-from umi_core.policies.similarity import vector_error
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import Args
 from umi_sim.services.calls import Handled, Later
@@ -39,6 +39,10 @@ def test_a_rate_limit_names_the_time_to_wait() -> None:
     assert handled == Later(EffectFailed(7, "rate_limited", 999), AT_MS)
 
 
+def lacking(told: tuple[object, ...]) -> object:
+    return lacking_vectors("none", told, sound_vectors(told, len(TEXTS), DIMS) or (), DIMS)
+
+
 @pytest.mark.parametrize("at", range(3))
 @pytest.mark.parametrize(
     ("kind", "fault"),
@@ -46,13 +50,14 @@ def test_a_rate_limit_names_the_time_to_wait() -> None:
 )
 def test_an_unsound_vector_is_unsound_in_one_way(kind: str, fault: str, at: int) -> None:
     told = vectors(struck(services(), BATCH, kind, at))
-    assert vector_error(told, len(TEXTS), DIMS) == fault
+    assert lacking(told) == (("none", fault, 1),)
     assert [vector for vector in told if vector in TRUE] == [it for n, it in enumerate(TRUE) if n != at]
 
 
 @pytest.mark.parametrize(("at", "fault"), [(0, "out_of_range"), (1, "out_of_range"), (2, "not_whole")])
 def test_out_of_range_is_too_large_too_small_or_a_fraction(at: int, fault: str) -> None:
-    assert vector_error(vectors(struck(services(), BATCH, "embed_out_of_range", at)), 3, DIMS) == fault
+    told = vectors(struck(services(), BATCH, "embed_out_of_range", at))
+    assert lacking(told) == (("none", fault, 1),)
 
 
 def test_after_a_drift_every_vector_is_turned_by_one_component() -> None:
