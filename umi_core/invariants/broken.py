@@ -12,6 +12,8 @@ from typing import Final
 from umi_core.invariants.rules import Rule
 
 SHOWN_CHARS_MAX: Final = 200
+ALIKE_CHARS_MAX: Final = 40  # of what two long texts share, before they differ
+LEFT_OUT: Final = "..."
 
 COUNTS: Final[list[Counter[str]]] = []  # how often each rule was judged, for whoever wants to know
 
@@ -22,7 +24,18 @@ class Broken(Exception):
     def __init__(self, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
         super().__init__(f"{rule.name}: {message}")
         self.rule, self.message = rule.name, message
-        self.expected, self.got = str(expected)[:SHOWN_CHARS_MAX], str(got)[:SHOWN_CHARS_MAX]
+        self.expected, self.got = contrasted(str(expected), str(got))
+
+
+def contrasted(expected: str, got: str) -> tuple[str, str]:
+    """Both texts cut to a line, at the same place: where they differ is in it."""
+    length = min(len(expected), len(got))
+    alike = next((at for at in range(length) if expected[at] != got[at]), length)
+    if alike < SHOWN_CHARS_MAX - ALIKE_CHARS_MAX:
+        return expected[:SHOWN_CHARS_MAX], got[:SHOWN_CHARS_MAX]
+    start = alike - ALIKE_CHARS_MAX
+    end = start + SHOWN_CHARS_MAX - len(LEFT_OUT)
+    return f"{LEFT_OUT}{expected[start:end]}", f"{LEFT_OUT}{got[start:end]}"
 
 
 def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
