@@ -21,6 +21,8 @@ from umi_core.tiers import archive, core, rewrites, session, working
 FORMAT: Final = "umi.state"
 VERSION: Final = 2
 STRICT: Final = {"max_map_len": 0, "max_ext_len": 0}
+UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""What reading raises where bytes are of no value of ours."""
 
 TUPLE: Final = 0
 DICT: Final = 1
@@ -99,7 +101,7 @@ def read(data: T, load: Callable[[], object], save: Callable[[object], T]) -> ob
         value = load()
         if save(value) != data:
             raise ValueError("not in canonical form")
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise errors.Rejected(errors.StateDamaged(str(error) or type(error).__name__)) from None
     return value
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgpack
 
-from umi_core.codec import STRICT, encode, pack, revived
+from umi_core.codec import STRICT, UNREADABLE, encode, pack, revived
 from umi_core.errors import BadVersion, Rejected, StateDamaged
 from umi_core.rows import BODIES, Body, field_count, row_version
 from umi_core.shapes import shape_of
@@ -29,13 +29,13 @@ def encode_row(body: Body) -> bytes:
 def decode_row(data: bytes) -> Body:
     """What `encode_row` made, here or in an earlier release. Raises Rejected(BadVersion or StateDamaged)."""
     try:
-        return read(*msgpack.unpackb(data, **STRICT))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        return body_of(*msgpack.unpackb(data, **STRICT))
+    except UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise Rejected(StateDamaged(f"not a stored row: {reason}")) from None
 
 
-def read(kind: str, version: int, tree: bytes) -> Body:
+def body_of(kind: str, version: int, tree: bytes) -> Body:
     """The body; fields that this version has not have their defaults, and nothing else may be lacking."""
     cls: Any = BODIES.get(kind)
     if cls is None or type(version) is not int or version < 1:

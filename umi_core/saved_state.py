@@ -16,7 +16,6 @@ from umi_core.engine.engine import Engine, facts_of
 from umi_core.engine.facts import Fact, unit_of
 from umi_core.engine.interceptors import Interceptors
 from umi_core.engine.registry import Registry
-from umi_core.engine.turns import is_behind
 from umi_core.engine.validation import followers_of_skipped
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.errors import Rejected, StateDamaged
@@ -126,8 +125,6 @@ def wrong_operation(operation: Operation, table: Workflow, engine: Engine) -> It
     yield from wrong_units(operation, row)
     yield from wrong_question(operation, row)
     yield from wrong_commit(operation, row, engine)
-    if operation.is_queued and (operation.asked is not None or not is_behind(engine, operation)):
-        yield "is_queued: it waits for its turn, and nobody is before it"
     yield from wrong_hooks(operation, engine.hooks_of(operation))
 
 

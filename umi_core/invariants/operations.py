@@ -56,7 +56,8 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
 
 
 def check_turn(operation: Operation, state: State) -> None:
-    """It waits for an operation that claimed the same before."""
+    """It has asked nothing yet, and waits for an operation that claimed the same before."""
+    demand(operation.asked is None, CONTRACT, f"{operation.workflow} has asked before its turn")
     others = [it for it in state.operations.values() if 0 < it.turn < operation.turn]
     shared = [it.number for it in others if any(claim in it.claims for claim in operation.claims)]
     demand(shared, rules.PROGRESS, f"{operation.workflow} is queued behind nobody", "an earlier turn", shared)

@@ -283,12 +283,18 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
         ({"pages": (MISPLACED,)}, "pages[0]: not the row x of the kind access"),
         ({"learned": ({"x": 1},)}, "learned: other facts than those of extract"),
         ({"waiting": None}, "sent: a question without somebody who waits for the answe"),
-        ({"is_queued": True}, "is_queued: it waits for its turn, and nobody is before it"),
+        ({"is_queued": True}, "remember has asked before its turn"),
     ],
 )
 def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, Any], reason: str) -> None:
     state = in_flight(requests.Remember(1, "Alice likes tea"))
     assert reason in str(refusal(with_operation(state, **changes)))
+
+
+def test_an_operation_that_waits_for_a_turn_that_nobody_has_is_refused() -> None:
+    state = in_flight(requests.Remember(1, "Alice likes tea"))
+    queued = with_operation(state, is_queued=True, asked=None, sent=None, waiting=None)
+    assert "remember is queued behind nobody" in str(refusal(attrs.evolve(queued, waiting={})))
 
 
 @pytest.mark.parametrize("changes", [{"row": 99}, {"facts": {}}, {"learned": ({"x": 1}, {})}])

@@ -37,9 +37,6 @@ KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
 """What storage may have done to an operation that failed with this error."""
 ATTEMPTS: Final = 3
 """How often a step is tried before its operation fails, if nothing can take its place."""
-
-UNSEEN: Final = ("damaged", "unavailable")
-"""What rows may come to that look well from here: a field is outside its domain, or of what was asked."""
 TOLD_CHARS: Final = 20
 Causes = tuple[str, ...]
 
@@ -91,8 +88,7 @@ class Failures(Model):
         self, ending: Ending, error: errors.StepFailed, heard: list[Causes], is_late: bool
     ) -> None:
         allowed = KINDS.get(type(error), ())
-        is_hidden = error.kind in UNSEEN and () in heard
-        is_told = is_hidden or any(error.kind in kinds for kinds in heard)
+        is_told = any(error.kind in kinds for kinds in heard)
         holds = is_told or (error.kind == "timeout" and is_late)
         self.demand(holds and error.kind in allowed, ending, str(error), heard)
         is_final, conflict_count = error.kind not in STORAGE, heard.count(("conflict",))
@@ -135,8 +131,9 @@ def is_foreign(query: Query, row: Row) -> bool:
 
 
 def is_damaged(row: Row) -> bool:
-    own_id = row.body.own_id() if row.body is not None else ""
-    return row.body is None or own_id not in (None, row.address.id)
+    """Whether its body is gone, or that of another row."""
+    body, address = row.body, row.address
+    return body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id)
 
 
 # What an error says.
