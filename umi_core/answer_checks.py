@@ -6,8 +6,9 @@ Law 2. A row that a read returns must be one that was asked for, with a body tha
        otherwise it is foreign, or damaged. A wrong row that passes both checks cannot be recognised.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin
 
 import attrs
 
@@ -187,22 +188,64 @@ def is_answer(asked: Asked, answer: object) -> bool:
 def is_typed(value: object) -> bool:
     """True for a value of ours whose fields hold what they declare, down to the last."""
     cls: type = type(value)
-    return attrs.has(cls) and all(is_of(getattr(value, it.name), it.type) for it in attrs.fields(cls))
+    return attrs.has(cls) and type_check(cls)(value)
 
 
 def is_of(value: object, kind: Any) -> bool:
     """True if a value is exactly of a declared type: no bool is a number. One only named holds anything."""
+    return type_check(kind)(value)
+
+
+Check = Callable[[object], bool]
+
+
+@cache
+def type_check(kind: Any) -> Check:
+    origin, args = get_origin(kind), get_args(kind)
     if kind is object or isinstance(kind, str):
-        return True
-    args = get_args(kind)
-    if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and type(value) is tuple and are_of(value, args)
+        return lambda value: True
+    if origin is Annotated:
+        return type_check(args[0])
+    if origin is tuple:
+        return tuple_check(args)
     if args:
-        return any(is_of(value, one) for one in args)
-    return type(value) is kind and (not attrs.has(kind) or is_typed(value))
+        return any_check(args)
+    if attrs.has(kind):
+        return object_check(kind)
+    return lambda value: type(value) is kind
 
 
-def are_of(values: tuple[object, ...], kinds: tuple[Any, ...]) -> bool:
-    """True if each value is of its type, or of the one that stands for any number of them."""
-    each = kinds[:1] * len(values) if kinds[1:] == (...,) else kinds
-    return len(values) == len(each) and all(map(is_of, values, each))
+def tuple_check(kinds: tuple[Any, ...]) -> Check:
+    """Each value is of its type, or of the one that stands for any number of them."""
+    if kinds[1:] == (...,):
+        each = type_check(kinds[0])
+        return lambda values: type(values) is tuple and all(map(each, values))
+    checks = tuple(map(type_check, kinds))
+
+    def check(values: object) -> bool:
+        if type(values) is not tuple or len(values) != len(checks):
+            return False
+        return all(one(value) for one, value in zip(checks, values, strict=True))
+
+    return check
+
+
+def any_check(kinds: tuple[Any, ...]) -> Check:
+    """A type of an object is asked only about objects of its class."""
+    plain = {kind: type_check(kind) for kind in kinds if isinstance(kind, type) and kind is not object}
+    others = tuple(type_check(kind) for kind in kinds if kind not in plain)
+
+    def check(value: object) -> bool:
+        known = plain.get(type(value))
+        return known(value) if known else any(other(value) for other in others)
+
+    return check
+
+
+def object_check(cls: type) -> Check:
+    checks = tuple((it.name, type_check(it.type)) for it in attrs.fields(cls))
+
+    def check(value: object) -> bool:
+        return type(value) is cls and all(one(getattr(value, name)) for name, one in checks)
+
+    return check
