@@ -137,7 +137,8 @@ def check_replies(before: Before, value: Value, state: State, replies: Sequence[
     if hooked_count(state) == before.hooked_count:
         heard = heard_by(before, value)
         check_counted(before.tiers.access, state.tiers.access, heard, replies)
-        check_call(heard, as_held(heard, value), state, [call for reply in replies for call in reply.calls])
+        if calls := [call for reply in replies for call in reply.calls]:
+            check_call(heard, as_held(heard, value), state, calls)
 
 
 def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:

@@ -149,14 +149,17 @@ class Run(Owner):
         demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
         return self.inspector.heard[op_id]
 
-    def drain(self) -> None:
-        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
+    def drain(self, *, is_again: bool = False) -> None:
+        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor.
+
+        `is_again`: the last scan has just ended, so that the next page is the first of another.
+        """
         self.world.run_until_quiet(self.step_max)
         scanned = self.world.agents.values() if "rebalance" in self.world.target.requests else ()
         for agent in scanned:
             pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
             told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
-            self.demand(is_settled(pages), rules.REPAIRED_AFTER_HEAL, told)
+            self.demand(is_settled(pages, begins_anew=is_again), rules.REPAIRED_AFTER_HEAL, told)
         self.check_all()
         self.must_rest()
 
@@ -214,7 +217,7 @@ class Run(Owner):
         storage = self.world.services.storage
         self.drain()
         before = lasting_rows(storage)
-        self.drain()
+        self.drain(is_again=True)
         self.demand(
             lasting_rows(storage) == before, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows"
         )
@@ -256,9 +259,9 @@ def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
     return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
 
 
-def is_settled(pages: Iterable[Reply]) -> bool:
+def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
     """Whether one whole scan, from its first page to its last, finds nothing to do."""
-    is_idle = False  # the first page may be of a scan that began long ago
+    is_idle = begins_anew  # otherwise the first page may be of a scan that began long ago
     for reply in pages:
         page = reply.outcome.value if isinstance(reply.outcome, Done) else None
         if not isinstance(page, Rebalanced):
