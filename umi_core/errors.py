@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import attrs
 
-from umi_core.data import Data
+from umi_core.data import Data, compared
 from umi_core.limits import PPM, RECALL_LIMIT_MAX, TTL_MS_MAX, TTL_MS_MIN
 from umi_core.text import shown
 
@@ -29,8 +29,7 @@ class Error(Data):
     sentence: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        fields = attrs.fields(type(self))
-        return self.sentence.format_map({field.name: shown(getattr(self, field.name)) for field in fields})
+        return self.sentence.format_map({name: shown(getattr(self, name)) for name in compared(type(self))})
 
 
 class Rejected(Exception):

@@ -47,8 +47,10 @@ class Revisions:
 
     def reached(self, op_id: str, registry: Registry) -> Registry:
         """The registry with which this op begins; the same one as before, if it brings no change."""
+        if not self._every:
+            return registry
         self.check()
-        due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX) if self._every else 0
+        due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
             self._count += 1
             registry = changed(registry)

@@ -16,7 +16,7 @@ import attrs
 
 from umi_core import errors
 from umi_core.config import Config
-from umi_core.data import Owner
+from umi_core.data import Owner, compared
 from umi_core.invariants.broken import demand
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
@@ -145,6 +145,6 @@ def check_sentence(op_id: str, error: object) -> None:
     demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
     assert isinstance(error, errors.Error)
     told = str(error) if error.sentence else ""
-    values = [str(getattr(error, it.name))[:TOLD_CHARS] for it in attrs.fields(type(error))]
-    missing = [it for it in values if it.isprintable() and it not in told]
+    values = [str(getattr(error, name))[:TOLD_CHARS] for name in compared(type(error))]
+    missing = [it for it in values if it not in told and it.isprintable()]
     demand(told and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {told}", "all of its values", missing)
