@@ -245,7 +245,7 @@ def object_check(cls: type) -> Check:
     """Fields of plain classes are compared all at once; a read may bring a thousand rows."""
     kinds = {it.name: bare(it.type) for it in attrs.fields(cls)}
     plain = {name: kind for name, kind in kinds.items() if is_plain(kind)}
-    names, classes = tuple(plain), list(plain.values())
+    names, classes = tuple(plain), [*plain.values()]
     parts = tuple((name, type_check(kind)) for name, kind in kinds.items() if name not in plain)
 
     def check(value: object) -> bool:

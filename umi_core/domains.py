@@ -82,7 +82,7 @@ def is_int(value: object, low: int = limits.I64_MIN, high: int = limits.I64_MAX)
 
 def bad_op_id(name: str, value: object) -> Error | None:
     size_max = limits.OP_ID_BYTES_MAX
-    if is_int(value) or (isinstance(value, str) and is_text(value) and size(value) <= size_max):
+    if is_int(value) or (is_text(value) and size(value) <= size_max):
         return None
     return errors.BadOption(name, shown(value), f"a whole number, or text of at most {size_max} bytes")
 
@@ -96,8 +96,9 @@ def bad_ttl(name: str, value: object) -> Error | None:
 
 
 def bad_delta(name: str, value: object) -> Error | None:
-    wanted = f"a whole number from {limits.I64_MIN} to {limits.I64_MAX}"
-    return None if is_int(value) else errors.BadDelta(name, shown(value), wanted)
+    low, high = limits.I64_MIN, limits.I64_MAX
+    good = is_int(value, low, high)
+    return None if good else errors.BadDelta(name, shown(value), f"a whole number from {low} to {high}")
 
 
 def bad_importance(name: str, value: object) -> Error | None:
@@ -138,7 +139,7 @@ def bad_range(name: str, value: object) -> Error | None:
 
 
 def bad_scope_part(name: str, value: object) -> Error | None:
-    good = isinstance(value, str) and is_text(value) and not has_control(value)
+    good = is_text(value) and not has_control(value)
     if good and 0 < size(str(value)) <= limits.SCOPE_PART_BYTES_MAX:
         return None
     wanted = f"1 to {limits.SCOPE_PART_BYTES_MAX} bytes without control characters"
@@ -156,19 +157,19 @@ def bad_members(name: str, value: object) -> Error | None:
 
 
 def bad_row_id(name: str, value: object) -> Error | None:
-    good = isinstance(value, str) and is_text(value) and 0 < len(value) <= limits.SCOPE_PART_BYTES_MAX
-    wanted = f"text of 1 to {limits.SCOPE_PART_BYTES_MAX} characters"
-    return None if good else errors.BadId(name, shown(value), wanted)
+    count_max = limits.SCOPE_PART_BYTES_MAX
+    good = is_text(value) and 0 < len(value) <= count_max
+    return None if good else errors.BadId(name, shown(value), f"text of 1 to {count_max} characters")
 
 
 def bad_request_key(name: str, value: object) -> Error | None:
-    good = isinstance(value, str) and is_text(value) and 1 <= size(value) <= limits.REQUEST_KEY_BYTES_MAX
-    wanted = f"1 to {limits.REQUEST_KEY_BYTES_MAX} bytes of text"
-    return None if good else errors.BadKey(name, shown(value), wanted)
+    bytes_max = limits.REQUEST_KEY_BYTES_MAX
+    good = is_text(value) and 1 <= size(value) <= bytes_max
+    return None if good else errors.BadKey(name, shown(value), f"1 to {bytes_max} bytes of text")
 
 
 def bad_key(name: str, value: object) -> Error | None:
-    if not isinstance(value, str) or not is_text(value):
+    if not is_text(value):
         return errors.BadText(name, shown(value), "a text without lone surrogates")
     size_bytes = size(value)
     is_long = size_bytes > limits.WORKING_KEY_BYTES_MAX
@@ -203,7 +204,7 @@ def bad_value(name: str, value: object) -> Error | None:
 def bad_body(
     name: str, value: object, empty: Error, limit_bytes: int, too_long: Callable[[int, int], Error]
 ) -> Error | None:
-    if not isinstance(value, str) or not is_text(value):
+    if not is_text(value):
         return errors.BadText(name, shown(value), "text without lone surrogates")
     if not value.strip():
         return empty

@@ -97,7 +97,9 @@ class AccessTable(Data):
     def as_known(self, entity: Entity) -> Entity:
         """With the importance that is known: what is learnt late takes back nothing that was said since."""
         record = self.records.get(entity.id)
-        return attrs.evolve(entity, importance_ppm=record.importance_ppm) if record else entity
+        if record is None or record.importance_ppm == entity.importance_ppm:
+            return entity
+        return attrs.evolve(entity, importance_ppm=record.importance_ppm)
 
     def without(self, entity_ids: Iterable[str]) -> "AccessTable":
         gone = {entity_id: None for entity_id in entity_ids if entity_id in self.records}
