@@ -227,6 +227,9 @@ NO_DEFAULTS_OVER_DATA: Final = Rule(
 REPAIRED_AFTER_HEAL: Final = Rule(
     "repaired-after-heal", "STO-7", "what was degraded is repaired", ORACLE, FULL
 )
+OLD_LIFE_FENCED: Final = Rule(
+    "old-life-fenced", "STO-8", "a life that was replaced writes nothing, and learns it", ORACLE, CHEAP
+)
 
 # Keys.
 

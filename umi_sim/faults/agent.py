@@ -1,15 +1,17 @@
-"""Faults of an agent: it crashes, comes back with less room, or nothing reaches it for a while."""
+"""Faults of an agent: it crashes, has less room, is taken over, or nothing reaches it for a while."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import attrs
 
 from umi_core.data import Owner
 from umi_core.limits import DAY_MS
-from umi_sim.faults.arguments import among, one_of, span_ms
+from umi_sim.faults.arguments import among, below, one_of, span_ms
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX, Window
+
+ASK_COUNT_MAX: Final = 4
 
 
 @attrs.define
@@ -18,7 +20,8 @@ class Life(Owner):
 
     `entry_counts`: of core as it is stored, the entries about itself and all. `crash`: it is down for so
     long, and its next life has this limit, or the usual one. `pause`: nothing reaches it for so long, and
-    its clock stands or not.
+    its clock stands or not. `take_over`: it sleeps for so long while a new life has its place, and then goes
+    on beside it, with so many of the next operations.
     """
 
     now_ms: int
@@ -27,6 +30,7 @@ class Life(Owner):
     entry_counts: Callable[[], tuple[int, int]]
     crash: Callable[[int, int | None], None]
     pause: Callable[[int, bool], None]
+    take_over: Callable[[int, int], None]
 
 
 class Down(FaultKind):
@@ -70,3 +74,17 @@ class Pause(FaultKind, at="agent.event", is_a="window", guards=("TTL-1", "DET-4"
 
     def strike(self, life: Life) -> None:
         life.pause(self.for_ms, self.clock == "stands")
+
+
+class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "STO-1")):
+    """It sleeps, a new life takes its place, and it wakes up and goes on beside it."""
+
+    for_ms: int = span_ms(1, WINDOW_MS_MAX)
+    ask_count: int = below(ASK_COUNT_MAX + 1)  # of the next operations, still sent to the old life
+
+    @classmethod
+    def may_strike(cls, life: Life) -> bool:
+        return not life.is_recovering
+
+    def strike(self, life: Life) -> None:
+        life.take_over(self.for_ms, self.ask_count)

@@ -36,7 +36,7 @@ from umi_sim.target.umi import memory_of
 P = ParamSpec("P")
 
 CHECK_EVERY: Final = 64
-JUDGES: Final = ("answered", "replied", "crashed", "life_over", "stepped", "check")
+JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
 
@@ -59,7 +59,8 @@ class Inspector:
             setattr(self, name, lenient(getattr(self, name), config.off))
 
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
-        self.oracle.read_clock(call.agent, reading_ms)
+        is_old = call.old_asker in self.oracle.old_lives
+        self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect, answer.text, self.oracle.memory)
         self.oracle.answered(call, answer)
@@ -73,6 +74,13 @@ class Inspector:
     def crashed(self, agent: str) -> None:
         self.oracle.crashed(agent)
         self.life_over(agent)
+
+    def taken_over(self, agent: str, old: str) -> None:
+        self.oracle.taken_over(agent, old)
+        self.life_over(agent)
+
+    def old_life_woke(self, old: str) -> None:
+        self.oracle.old_life_woke(old)
 
     def wiped(self) -> None:
         self.oracle.wiped()
@@ -103,7 +111,8 @@ class Inspector:
         memory = memory_of(machine)
         if memory is None:
             return
-        if self._lives is not None:
+        is_old = agent in self.oracle.old_lives
+        if self._lives is not None and not is_old:
             self._lives.stepped(agent, memory, self._reading_ms, value, tuple(effects))
         self._count += 1
         before = self._before
@@ -115,7 +124,7 @@ class Inspector:
         check_cheap(memory.state)
         if before is not None and before.phase == "recovering" != memory.state.phase:
             check_recovered(storage, memory.state)
-        if self._count % CHECK_EVERY == 0:
+        if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
 
     def check(self, machine: Machine, storage: SimStorage) -> None:

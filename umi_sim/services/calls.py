@@ -40,12 +40,22 @@ class Call(Data):
         return self.effect.service if store == MAIN else f"{self.effect.service}.{store}"
 
     @property
+    def old_asker(self) -> str:
+        """What the life that asked is called, should another one have taken its place."""
+        return old_name(self.agent, self.life)
+
+    @property
     def verb(self) -> str:
         return f"{self.effect.service}.{self.effect.verb}"
 
     @property
     def site(self) -> str:
         return f"{self.verb}.{self.workflow}.{self.step}"
+
+
+def old_name(agent: str, life: int) -> str:
+    """What the life of an agent is called when it is no longer the agent's own."""
+    return f"{agent}~{life}"
 
 
 @attrs.frozen
@@ -91,6 +101,7 @@ class Services:
         self.away_until_ms: dict[str, int] = {}  # by service
         self.last_text = ""
         self.sayings = Sayings()
+        self.durable_ops: set[str] = set()  # whose batches were made durable, or had been before
         self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
@@ -178,6 +189,8 @@ class Services:
         assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
         answer = self.store_of(call.effect).storage.flush(flush.ticket, now_ms)
+        if isinstance(answer, Committed):
+            self.durable_ops.add(call.op_id)
         if answer is None or flush.told == "nothing":
             return None
         answer = attrs.evolve(answer, request_id=call.effect.request_id)

@@ -170,6 +170,11 @@ class SimStorage:
             hashed.update(encode((address, version, None if row is None else row.body)))
         return hashed.digest()
 
+    def epoch_of(self, scope: Scope) -> int:
+        """The last epoch that a life of this scope has claimed; 0 is none."""
+        row = self.rows.get(Address(scope, "epoch", "epoch"))
+        return row.version if row is not None else 0
+
     def used_bytes(self) -> int:
         """What all rows take, in whole blocks."""
         if self._used_bytes is None:

@@ -96,8 +96,8 @@ class Target(Protocol):
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
         """The range of limits that a later life may have for its entries; empty if there is no such fault."""
 
-    def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
-        """Later lives of this agent have room for so many entries; None: as configured."""
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
+        """Later lives of this agent have room for so many entries; None: as configured. True if new."""
 
 
 def served_part(config: RunConfig, target: Target) -> RunConfig:

@@ -90,5 +90,6 @@ class SubjectTarget:
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
         return 0, 0
 
-    def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
         """It has no such limit."""
+        return False

@@ -106,11 +106,13 @@ class UmiTarget:
         core = stored_core(scope, services)
         return (own_count(core), entry_count(core)) if core else (0, 0)
 
-    def limit_entries(self, agent: str, entry_count_max: int | None) -> None:
+    def limit_entries(self, agent: str, entry_count_max: int | None) -> bool:
+        before = self._entry_count_max.get(agent)
         if entry_count_max is None:
             self._entry_count_max.pop(agent, None)
         else:
             self._entry_count_max[agent] = entry_count_max
+        return before != entry_count_max
 
 
 def memory_of(machine: Machine | None) -> Memory | None:

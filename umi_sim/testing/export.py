@@ -148,6 +148,10 @@ class Listener(Inspector):
         self._place += 1
         super().stepping(agent, machine, value, reading_ms)
 
+    def taken_over(self, agent: str, old: str) -> None:
+        self._current[old] = self._current[agent]
+        super().taken_over(agent, old)
+
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         self.is_judging = True
         super().replied(agent, op_id, reply, reading_ms)

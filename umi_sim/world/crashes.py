@@ -1,4 +1,4 @@
-"""Crashes and pauses: what they do to an agent."""
+"""Crashes, pauses and takeovers: what they do to an agent."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,21 +6,36 @@ from functools import partial
 from umi_sim.faults.agent import Life
 from umi_sim.record.trace import Tag
 from umi_sim.target.machine import Machine
+from umi_sim.world import takeovers
 from umi_sim.world.agent import Agent
-from umi_sim.world.network import Around
 
 
-def life_of(world: Around, agent: Agent, is_recovering: bool) -> Life:
+def life_of(world: takeovers.Around, agent: Agent, is_recovering: bool) -> Life:
     def crash(down_ms: int, entry_count_max: int | None) -> None:
-        world.target.limit_entries(agent.name, entry_count_max)
+        if world.target.limit_entries(agent.name, entry_count_max):
+            takeovers.end_all(world, agent)  # it would read a core that does not fit into its own limit
         world.crash(agent, down_ms)
 
     def pause(for_ms: int, clock_stands: bool) -> None:
         world.trace.add(Tag.LIFE, "pause", agent.name)
         agent.pause(world.now_ms, for_ms, clock_stands=clock_stands)
 
+    def take_over(for_ms: int, ask_count: int) -> None:
+        takeovers.take_over(world, agent, for_ms, ask_count)
+
     counts = partial(world.target.entry_counts, agent.config.scope, world.services)
-    return Life(world.now_ms, agent.window, is_recovering, counts, crash, pause)
+    return Life(world.now_ms, agent.window, is_recovering, counts, crash, pause, take_over)
+
+
+def crash(world: takeovers.Around, agent: Agent, down_ms: int) -> None:
+    """The agent has no machine until it starts again."""
+    world.trace.add(Tag.LIFE, "crash", agent.name)
+    world.tally.excused["crashed"] += len(agent.in_flight)
+    world.tally.marks.update(marks_of(agent.machine))
+    agent.in_flight.clear()
+    agent.resume(world.now_ms)
+    agent.machine = agent.wake_ms = None
+    agent.restart_ms = world.now_ms + down_ms
 
 
 def marks_of(machine: Machine | None) -> Iterator[str]:

@@ -189,16 +189,16 @@ class Network(Owner):
         self.world.trace.add(Tag.EFFECT, event, *effect_fields(effect))
         if self.world.keep_story:
             self.world.tell(event, short(effect))
-        call = Call(event, agent.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
+        call = Call(event, agent.config.name, agent.life, owner, workflow, step, effect, self.world.now_ms)
         self.carry(Message(event, call, UP))
 
     def owner_of(self, agent: Agent, origin: Origin) -> str:
         """The request's item, or agent:workflow:k for the k-th background operation of its kind."""
         if origin.op_id is not None:
             return origin.op_id
-        key = (agent.name, agent.life, origin.number)
+        key = (agent.config.name, agent.life, origin.number)
         if key not in self.owners:
-            kind = f"{agent.name}:{origin.workflow}"
+            kind = f"{agent.config.name}:{origin.workflow}"
             self.names[kind] += 1
             self.owners[key] = f"{kind}:{self.names[kind]}"
         return self.owners[key]

@@ -33,7 +33,7 @@ from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, sh
 from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
 from umi_sim.target.machine import Machine, Stored, Target
-from umi_sim.world import clock_moves, crashes
+from umi_sim.world import clock_moves, crashes, takeovers
 from umi_sim.world.agent import (
     Agent,
     Judge,
@@ -46,6 +46,7 @@ from umi_sim.world.agent import (
 )
 from umi_sim.world.network import Entry, Network
 from umi_sim.world.source import At, Source, is_fifo, names_group
+from umi_sim.world.takeovers import OldLife
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
@@ -71,6 +72,7 @@ class World(Owner):
     target: Target
     keep_story: bool = False
     agents: dict[str, Agent] = attrs.field(init=False, factory=dict)
+    lives: list[Agent] = attrs.field(init=False, factory=list)  # agents, and lives that were taken over
     lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
     services: Services = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
@@ -95,6 +97,7 @@ class World(Owner):
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
+            self.lives.append(self.lone)
         self.network = Network(self)
 
     def begin(self) -> None:
@@ -124,7 +127,7 @@ class World(Owner):
     def deliver_lone_item(self) -> bool:
         """The short way for the commonest case: one agent, nothing under way or due before its next item."""
         agent = self.lone
-        is_alone = not self.network.queue and len(self.agents) == 1
+        is_alone = not self.network.queue and len(self.lives) == 1
         if not is_alone or not agent.pending or agent.wake_ms is not None:
             return False
         if agent.machine is None or agent.resume_ms is not None:
@@ -137,7 +140,7 @@ class World(Owner):
         """Deliver one of the ready events; False when the world is quiet."""
         due_ms = self.next_due()
         if due_ms is None:
-            must_be_quiet(self.agents.values())
+            must_be_quiet(self.lives)
             return False
         self.set_time(due_ms)
         if self.is_fifo and self.network.next_due() == due_ms:
@@ -162,7 +165,7 @@ class World(Owner):
         """The time of the next event; None when only idle agents are left."""
         due_ms = self.network.next_due()
         is_awake = self.is_busy()
-        for agent in self.agents.values():
+        for agent in self.lives:
             for at_ms in (self.wake_at(agent, is_awake), self.item_at(agent)):
                 if at_ms is not None and (due_ms is None or at_ms < due_ms):
                     due_ms = at_ms
@@ -173,7 +176,7 @@ class World(Owner):
         for entry in self.network.due(due_ms):
             yield entry[2].event, partial(self.deliver_entry, entry)
         is_awake = self.is_busy()
-        for agent in self.agents.values():
+        for agent in self.lives:
             at_ms = self.wake_at(agent, is_awake)
             if at_ms is not None and at_ms <= due_ms:
                 yield wake_name(agent), partial(self.deliver_wake, agent)
@@ -195,7 +198,7 @@ class World(Owner):
 
     def is_busy(self) -> bool:
         """Something other than background work is still to come."""
-        return bool(self.network.queue) or any(is_busy(agent) for agent in self.agents.values())
+        return bool(self.network.queue) or any(is_busy(agent) for agent in self.lives)
 
     # Deliveries.
 
@@ -218,7 +221,7 @@ class World(Owner):
             self.skip(op.id, "op of an agent that is down", "down")
         else:
             self.revise(op.id)
-            self.issue(agent, op.id, op.name, op.args)
+            self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
         self.tally.skipped[what] += 1
@@ -269,11 +272,12 @@ class World(Owner):
     def deliver_answer(self, message: Message) -> None:
         call, answer, event = message.call, message.answer, message.event
         assert answer is not None
-        agent = self.agents[call.agent]
-        if agent.machine is None or agent.life != call.life:
+        agent = takeovers.asker(self.lives, call)
+        if agent is None:
             return
         if agent.resume_ms is not None or self.is_struck(agent, event):
-            if agent.resume_ms is not None:
+            agent = takeovers.asker(self.lives, call)
+            if agent is not None and agent.resume_ms is not None:
                 agent.held.append(message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
@@ -351,7 +355,7 @@ class World(Owner):
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash or pause before any event that would reach it."""
-        if not self.may_crash or self.is_healed or agent.machine is None:
+        if not self.may_crash or self.is_healed or agent.machine is None or isinstance(agent, OldLife):
             return False
         place = "recovery" if agent.machine.is_recovering else "life"
         life = partial(crashes.life_of, self, agent, place == "recovery")
@@ -359,6 +363,8 @@ class World(Owner):
 
     def resume(self, agent: Agent) -> None:
         """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
+        if isinstance(agent, OldLife) and not takeovers.may_wake(self, agent):
+            return
         self.trace.add(Tag.LIFE, "resume", agent.name)
         held = agent.resume(self.now_ms)
         assert agent.machine is not None
@@ -381,17 +387,12 @@ class World(Owner):
     def crash(self, agent: Agent, down_ms: int) -> None:
         """Everything volatile is gone; operations in flight will never reply."""
         self.crash_count += 1
-        self.trace.add(Tag.LIFE, "crash", agent.name)
-        self.tally.excused["crashed"] += len(agent.in_flight)
-        self.tally.marks.update(crashes.marks_of(agent.machine))
-        agent.in_flight.clear()
-        agent.resume(self.now_ms)
-        agent.machine = agent.wake_ms = None
-        agent.restart_ms = self.now_ms + down_ms
+        crashes.crash(self, agent, down_ms)
         self.judge.crashed(agent.name)
 
     def crash_all(self, down_ms: int) -> None:
         """Storage is empty: whoever used it begins anew."""
+        takeovers.end_all(self)
         for agent in self.agents.values():
             if agent.machine is not None:
                 self.crash(agent, down_ms)
@@ -407,16 +408,16 @@ class World(Owner):
 
     def free_ms(self, agent: Agent) -> int:
         """How long nothing happens but what this agent's user does."""
-        others = (self.item_at(other) for other in self.agents.values() if other is not agent)
-        wakes = (self.wake_at(other, True) for other in self.agents.values())
+        others = (self.item_at(other) for other in self.lives if other is not agent)
+        wakes = (self.wake_at(other, True) for other in self.lives)
         dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
 
     def revise(self, op_id: str) -> None:
         """Workflows may change before an op; what is in flight ends on the revision it began with."""
-        if self.target.revise(op_id, (it.machine for it in self.agents.values() if it.machine)):
+        if self.target.revise(op_id, (it.machine for it in self.lives if it.machine)):
             self.trace.add(Tag.MARK, f"new revisions before {op_id}")
-            busy_count = sum(bool(agent.in_flight) for agent in self.agents.values())
+            busy_count = sum(bool(agent.in_flight) for agent in self.lives)
             self.tally.marks["revision: under an operation"] += busy_count
 
     # Phases.
@@ -426,6 +427,7 @@ class World(Owner):
         self.is_healed = True
         self.network.heal()
         self.services.heal(self.now_ms)
+        takeovers.end_all(self)
         for agent in self.agents.values():
             if agent.resume_ms is not None:
                 self.resume(agent)

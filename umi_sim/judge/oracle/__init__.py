@@ -2,6 +2,7 @@
 
 model.py           what a model is: it knows what one memory must answer to some kinds of request
 judge.py           the oracle: composes models for each agent, and hands events to those that want them
+old_lives.py       lives that go on beside the one that took their place
 promises.py        every reply: no failure and no refusal without a reason
 twin.py            the working tier as a dict and a deadline for each key
 working.py         model of the working tier: the twins that may be true

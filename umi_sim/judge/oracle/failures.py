@@ -5,8 +5,8 @@ that are no answer (another's, or damaged), or no answer came in time.
 Law 2. What may pass is tried three times, and so is a plan that meets conflicts; what is final is said at
 once.
 Law 3. That nobody knows how it ended is said of a commit alone that was answered so, or not in time.
-Law 4. A model or an embedder makes nothing fail; no workflow of the memory breaks; and a memory is deposed
-only by a later life of its scope.
+Law 4. A model or an embedder makes nothing fail; no workflow of the memory breaks; and the latest life
+of a scope is never deposed (older ones: old_lives.py).
 """
 
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ class Failures(Model):
         if isinstance(outcome, Failed) and isinstance(outcome.error, errors.StepFailed):
             self.judge_failed(ending, outcome.error, heard.of(outcome.error.step), is_late)
         elif isinstance(outcome, Failed):
-            self.demand(isinstance(outcome.error, errors.Deposed), ending, str(outcome.error), heard.answers)
+            self.demand(False, ending, str(outcome.error), heard.answers)
         elif isinstance(outcome, Unknown):
             known = [kind for _, kinds in heard.answers for kind in kinds]
             holds = is_late or "unknown" in known or "timeout" in known

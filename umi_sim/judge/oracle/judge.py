@@ -20,6 +20,7 @@ from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.failures import Failures, check_sentence
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
+from umi_sim.judge.oracle.old_lives import OldLife
 from umi_sim.judge.oracle.promises import Promises
 from umi_sim.judge.oracle.session_model import SessionModel
 from umi_sim.judge.oracle.sessions import Sessions
@@ -97,6 +98,7 @@ class Oracle:
         self.surroundings = Surroundings()
         self.sessions = Sessions()
         self.commit_keys = CommitKeys()
+        self.old_lives: dict[str, OldLife] = {}
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
         for name, agent in self.agents.items():
             agent.archive.context.is_elsewhere = partial(self.is_elsewhere, name)
@@ -123,34 +125,50 @@ class Oracle:
         self.surroundings.world_ms, self.surroundings.atlas = world_ms, services.atlas
         self.surroundings.durable_count = lambda: services.storage.durable_count
         self.surroundings.lag_since = services.lag_since
+        self.surroundings.durable_keys = lambda: frozenset(services.storage.receipts)
+        self.surroundings.is_durable = services.durable_ops.__contains__
+        self.surroundings.epoch_of = services.storage.epoch_of
 
     # What happens.
 
     def read_clock(self, agent: str, reading_ms: int) -> int:
         """The latest time that this life has seen."""
+        if old := self.old_lives.get(agent):
+            return old.read_clock(reading_ms)
         model = self.agents[agent]
         if reading_ms > model.seen_ms:
             model.seen_ms = reading_ms
         return model.seen_ms
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
-        model, now_ms = self.agents[agent], self.read_clock(agent, reading_ms)
+        now_ms = self.read_clock(agent, reading_ms)
+        if old := self.old_lives.get(agent):
+            self.commit_keys.issued(old.agent, op_id, request)
+            old.issued(op_id, request)
+            return
+        model = self.agents[agent]
         model.requests[op_id] = request
         self.commit_keys.issued(agent, op_id, request)
         for at in ISSUED[type(request)]:
             model.models[at].issued(op_id, request, now_ms)
 
     def answered(self, call: Call, answer: Answer) -> None:
-        model = self.agents[call.agent]
         self.commit_keys.answered(call)
+        if old := self.old_lives.get(call.old_asker):
+            old.answered(call, answer)
+            return
+        model = self.agents[call.agent]
         request = model.requests.get(call.op_id)
         for at in ANSWERED[type(request)] if request is not None else ():
             model.models[at].answered(call, request, answer, model.seen_ms)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
-        model = self.agents[agent]
         if isinstance(reply.outcome, Refused | Failed):
             check_sentence(op_id, reply.outcome.error)
+        if old := self.old_lives.get(agent):
+            old.replied(op_id, reply, reading_ms)
+            return
+        model = self.agents[agent]
         request = model.requests.pop(op_id)
         atlas = self.surroundings.atlas
         is_sure = not atlas.losses or not atlas.has_struck(op_id)
@@ -161,8 +179,24 @@ class Oracle:
     def crashed(self, agent: str) -> None:
         self.agents[agent].crashed()
 
+    def taken_over(self, agent: str, old: str) -> None:
+        """A new life begins while the one that was there goes on, under this name."""
+        model, near = self.agents[agent], self.surroundings
+        failures, working = Failures(self.memory), WorkingModel(self.memory, self.sessions)
+        failures.heard = dict(model.failures.heard)
+        working.twins = [twin.copy() for twin in model.working.twins]
+        working.counted = dict(model.working.counted)
+        epoch, requests = near.epoch_of(model.config.scope), dict(model.requests)
+        self.old_lives[old] = OldLife(agent, near, epoch, requests, failures, working, model.seen_ms)
+        self.crashed(agent)
+
+    def old_life_woke(self, old: str) -> None:
+        """Its successor has recovered."""
+        self.old_lives[old].woke()
+
     def wiped(self) -> None:
         """Storage is empty and every life has ended: nothing that was promised is there, or comes back."""
+        self.old_lives.clear()
         self.sessions.wiped()
         self.commit_keys.wiped()
         for agent in self.agents.values():

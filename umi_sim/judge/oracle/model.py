@@ -20,6 +20,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
+from umi_core.values import Scope
 from umi_sim.record import rules
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.calls import Call
@@ -33,18 +34,28 @@ def never(*_: object) -> int:
     return 0
 
 
+def no_keys() -> frozenset[str]:
+    """Where nothing is durable, no batch is."""
+    return frozenset()
+
+
 @attrs.define
 class Surroundings(Owner):
     """What every model of a run may ask of the world.
 
     `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: batches that are
     durable, whoever sent them. `lag_since`: by how many milliseconds searches have lain behind since then.
+    `durable_keys`: the keys of durable batches. `is_durable`: whether an operation has one, by its op_id.
+    `epoch_of`: the last epoch that was claimed in a scope.
     `atlas`: what the world has destroyed.
     """
 
     world_ms: Callable[[], int] = never
     durable_count: Callable[[], int] = never
     lag_since: Callable[[int], int] = never
+    durable_keys: Callable[[], frozenset[str]] = no_keys
+    is_durable: Callable[[str], int] = never
+    epoch_of: Callable[[Scope], int] = never
     atlas: Atlas = attrs.field(factory=Atlas)
 
 

@@ -13,7 +13,7 @@ LOWER: Final = "agent_lower_limit"
 
 
 def life(entries: tuple[int, int] = (0, 0), *, is_recovering: bool = False, now_ms: int = 0) -> Life:
-    return Life(now_ms, Window(), is_recovering, lambda: entries, nothing, nothing)
+    return Life(now_ms, Window(), is_recovering, lambda: entries, nothing, nothing, nothing)
 
 
 def nothing(for_ms: int, also: object) -> None:

@@ -1,0 +1,102 @@
+"""Takeovers: an agent has a new life while the old one still runs, and does not know that it was replaced.
+
+    old life   asked . . . . . asleep . . . . . . . wakes up, hears its answers, asks on: the epoch is 8
+    new life                   claims epoch 8 . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .
+
+Law 1. An old life wakes up only when the new one has recovered. If that takes too long, it is gone.
+Law 2. It has a clock of its own from then on, and no further fault strikes the agent that it is.
+Law 3. Answers to what it asked reach it, and what it asks reaches the services.
+"""
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Protocol
+
+import attrs
+
+from umi_sim.faults.window import WINDOW_MS_MAX
+from umi_sim.record.trace import Tag
+from umi_sim.services.calls import Call, old_name
+from umi_sim.world import network
+from umi_sim.world.agent import Agent, Judge
+
+
+@attrs.define(kw_only=True)
+class OldLife(Agent):
+    """A life that goes on beside the one that took its place. It gets the next `ask_count` operations."""
+
+    successor: Agent
+    sleep_ms: int
+    ask_count: int
+
+
+class Around(network.Around, Protocol):
+    """What a takeover needs of the world around."""
+
+    judge: Judge
+    lives: list[Agent]
+
+    def start(self, agent: Agent) -> None: ...
+
+
+def take_over(world: Around, agent: Agent, for_ms: int, ask_count: int) -> None:
+    """The agent begins a new life at once; the one that it had falls asleep."""
+    old = OldLife(
+        name=old_name(agent.name, agent.life), config=agent.config, clock=copy(agent.clock),
+        machine=agent.machine, life=agent.life, in_flight=agent.in_flight, successor=agent,
+        sleep_ms=for_ms, ask_count=ask_count,
+    )  # fmt: skip
+    old.pause(world.now_ms, for_ms, clock_stands=False)
+    agent.machine = agent.wake_ms = None
+    agent.in_flight = {}
+    world.lives.append(old)
+    world.trace.add(Tag.LIFE, "taken over", old.name)
+    world.judge.taken_over(agent.name, old.name)
+    world.start(agent)
+
+
+def may_wake(world: Around, old: OldLife) -> bool:
+    """Whether it was replaced by now; if not, it sleeps twice as long, up to a limit."""
+    machine = old.successor.machine
+    if machine is not None and not machine.is_recovering:
+        world.judge.old_life_woke(old.name)
+        return True
+    old.sleep_ms = max(1, 2 * old.sleep_ms)
+    if old.sleep_ms > WINDOW_MS_MAX:
+        end(world, old)
+    else:
+        old.pause(world.now_ms, old.sleep_ms, clock_stands=False)
+    return False
+
+
+def end(world: Around, old: OldLife) -> None:
+    """What it had in flight nobody will hear of."""
+    world.tally.excused["taken over"] += len(old.in_flight)
+    world.lives[:] = [life for life in world.lives if life is not old]
+
+
+def end_all(world: Around, successor: Agent | None = None) -> None:
+    """Of this agent alone, if one is given."""
+    for old in list(old_lives(world.lives)):
+        if successor is None or successor is old.successor:
+            end(world, old)
+
+
+def old_lives(lives: list[Agent]) -> Iterator[OldLife]:
+    return (life for life in lives if isinstance(life, OldLife))
+
+
+def asker(lives: list[Agent], call: Call) -> Agent | None:
+    """The life that asked, if it still runs."""
+    names = (call.agent, call.old_asker)
+    found = (it for it in lives if it.name in names and it.life == call.life and it.machine is not None)
+    return next(found, None)
+
+
+def addressee(lives: list[Agent], agent: Agent) -> Agent:
+    """Who gets the next operation of this agent's user: an old life that is up and still known to them."""
+    for old in old_lives(lives):
+        if old.successor is agent and old.resume_ms is None and old.ask_count:
+            old.ask_count -= 1
+            return old
+    return agent
