@@ -5,10 +5,9 @@ from typing import Any, Final, Self
 
 import attrs
 
-from umi_core.answer_checks import asked_for, is_body_of
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, Query, Read
-from umi_core.rows import Address, Row, SessionRow
+from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Read
+from umi_core.rows import Address, Entity, Row, SessionRow
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, log_uniform, pick
@@ -17,7 +16,7 @@ from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.kernel.prng import Keyed
 from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
-from umi_sim.services.stored_rows import address_order, flipped, place_read
+from umi_sim.services.stored_rows import address_order, flipped, matches, place_read
 from umi_sim.services.stores import Lag, Tight
 
 TOLD: Final = ("nothing", *map(str, DOUBTS))
@@ -228,17 +227,33 @@ class Misdirected(OfRow, at="storage.read", is_a="meaning", guards=("ISO-1", "WF
 
 
 def strays(storage: SimStorage, query: Query, row: Row) -> list[Row]:
-    """Rows a misdirected read may return: only those the reader can detect as wrong.
+    """Rows a misdirected read may return: only those that anybody can see to be wrong.
 
     Storage promises no more: a row that fits the question but is not the answer has nothing to betray it.
     """
     scored = (attrs.evolve(other, score_ppm=row.score_ppm) for other in known_rows(storage))
-    return [other for other in scored if not asked_for(Read(query), (other,))]
+    return [other for other in scored if not fits(query, other)]
+
+
+def fits(query: Query, row: Row) -> bool:
+    """Whether a row may be in an answer to this, by what the question says. A memory has its own rule."""
+    if isinstance(query, ByIds):
+        return row.address in query.addresses
+    kinds = (Entity.row_kind,) if isinstance(query, ByVector | ByWords) else query.kinds
+    is_near = row.address.scope == query.scope and row.address.kind in kinds
+    return is_near and matches(query.where, row.body)
 
 
 def masks(storage: SimStorage, row: Row) -> list[Row]:
     """Rows whose body may stand under the address of this one by mistake, in order."""
-    return [other for other in known_rows(storage) if not is_body_of(row.address, other.body)]
+    return [other for other in known_rows(storage) if is_mask(row.address, other)]
+
+
+def is_mask(address: Address, other: Row) -> bool:
+    """A body of another kind, or one that tells another id, is not the body of this address."""
+    assert other.body is not None
+    is_same_kind = other.address.kind == address.kind
+    return not is_same_kind or other.body.own_id() not in (None, address.id)
 
 
 def known_rows(storage: SimStorage) -> list[Row]:
