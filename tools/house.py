@@ -124,13 +124,13 @@ CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed
     "umi_sim/sweep/outside.py",
     "umi_sim/shrink/search.py",
 }
-FENCE_FILES: Final = {"umi_sim/fence.py"}  # S1.8: must name what it stubs
+FENCE_FILES: Final = {"umi_sim/target/stubs.py"}  # S1.8: must name what it stubs
 SIM_MODULES: Final = {  # module: (replacement, files that may import it all the same)
     "random": ("umi_sim.kernel.prng.Stream", FENCE_FILES),
     "secrets": ("umi_sim.kernel.prng.Stream", FENCE_FILES),
     "uuid": ("an item id or a digest", FENCE_FILES),
     "time": ("umi_sim.kernel.clock", CLOCK_FILES | FENCE_FILES),
-    "datetime": ("whole milliseconds of umi_sim.kernel.clock", CLOCK_FILES),
+    "datetime": ("whole milliseconds of umi_sim.kernel.clock", CLOCK_FILES | FENCE_FILES),
     "unicodedata": (
         "the frozen tables of umi_sim.kernel.characters (rule R4)",
         {"umi_sim/judge/plain/text.py"},  # judges what the memory makes with the same tables

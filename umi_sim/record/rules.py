@@ -9,6 +9,7 @@ from umi_core.invariants.rules import (
     EQUIVALENCE,
     FULL,
     HARNESS,
+    INSIDE,
     MEMORY_RULES,
     NONE,
     ORACLE,
@@ -26,6 +27,9 @@ RESTART_INVISIBLE: Final = Rule("restart-invisible", "LIVE-4", "restarts are not
 
 SAME_SEED_SAME_TRACE: Final = Rule(
     "same-seed-same-trace", "DET-1", "one seed, one trace, in any process", HARNESS, NONE
+)
+STEP_STAYS_INSIDE: Final = Rule(
+    "step-stays-inside", "DET-5", "a step calls no clock, chance, file or thread", INSIDE, CHEAP
 )
 STREAM_INDEPENDENCE: Final = Rule("stream-independence", "DET-2", "a new draw moves no other", HARNESS, NONE)
 

@@ -8,7 +8,7 @@ must change nothing, and two restarts that nobody may notice.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -39,6 +39,7 @@ from umi_sim.runs.blame import crash_of, failure_of
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Target, served_part
+from umi_sim.target.stubs import armed
 from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
@@ -356,8 +357,11 @@ def begun(
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
-    with tables(config.planted) as registry, counted(inspector.coverage):
+    with ExitStack() as stack:
+        registry = stack.enter_context(tables(config.planted))
+        stack.enter_context(counted(inspector.coverage))
         target = target_of(config, registry)
+        stack.enter_context(armed(target.fence, config.off))
         live = run_of(config, items, inspector, target=target, keep_story=keep_story)
         if keep_trace:
             live.world.trace = Trace(keep_all=True)

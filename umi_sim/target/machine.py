@@ -16,6 +16,7 @@ from umi_core.messages.effects import Asked, Commit, Effect
 from umi_core.values import Scope
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
+from umi_sim.target.fence import Fence
 
 
 @attrs.frozen
@@ -84,6 +85,10 @@ class Target(Protocol):
     @property
     def requests(self) -> Collection[str]:
         """The names of the requests that it serves."""
+
+    @property
+    def fence(self) -> Fence:
+        """What is out of reach of its steps."""
 
     def services(self) -> Services:
         """The simulated services that its effects are answered by."""

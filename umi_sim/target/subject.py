@@ -23,6 +23,7 @@ from umi_core.messages.effects import Asked, Effect, Outcome, Reply
 from umi_core.messages.requests import Request
 from umi_core.values import Scope
 from umi_sim.services.calls import Services
+from umi_sim.target.fence import Fence, Reach
 from umi_sim.target.machine import Machine, Origin, Stored
 
 
@@ -73,10 +74,21 @@ class SubjectMachine(Owner):
 
 @attrs.frozen
 class SubjectTarget:
-    """Subjects that serve these requests, by name; runs ask for no others."""
+    """Subjects that serve these requests, by name; runs ask for no others.
+
+    `fenced`: what a call may not reach for. The clock and chance: a store that reads the one or draws the
+    other behaves otherwise in every run, and no seed replays it. Files, network and threads are its own
+    business, as is everything with `fenced=()`.
+    """
 
     make: Callable[[], Subject]
     requests: Collection[str]
+    fenced: Collection[Reach] = ("clock", "chance")
+    fence: Fence = attrs.field(init=False)
+
+    @fence.default
+    def _fence(self) -> Fence:
+        return Fence(self.fenced, renames=(self.make.__module__,))
 
     def services(self) -> Services:
         return Services({})

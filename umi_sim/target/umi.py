@@ -14,6 +14,7 @@ from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Services
+from umi_sim.target.fence import EVERYTHING, Fence
 from umi_sim.target.machine import Machine, Origin, Stored
 from umi_sim.target.revisions import Revisions
 
@@ -64,6 +65,7 @@ class UmiTarget:
     """Memories with one configuration, on one registry of workflows."""
 
     requests: Final[Collection[str]] = REQUESTS
+    fence: Final = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
 
     def __init__(self, config: RunConfig, registry: Registry = BUILT_IN) -> None:
         self.config = config

@@ -32,6 +32,7 @@ from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, shown_args
 from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
+from umi_sim.target.fence import step
 from umi_sim.target.machine import Machine, Stored, Target
 from umi_sim.world import clock_moves, crashes, takeovers
 from umi_sim.world.agent import (
@@ -299,7 +300,7 @@ class World(Owner):
         assert machine is not None
         self.step_count += 1
         self.judge.stepping(agent.name, machine, value, reading_ms)
-        effects = machine.step(reading_ms, value)
+        effects = step(machine.step, reading_ms, value, self.target.fence)
         for effect in effects:
             if isinstance(effect, Reply):
                 self.reply(agent, effect, reading_ms)

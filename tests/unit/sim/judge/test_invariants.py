@@ -70,7 +70,8 @@ FROZEN: Final = """
     scope-apart ISO-1 | filter-narrows ISO-2 | equal-names-apart ISO-3 | session-members-only ISO-4 |
     degradation-named WF-1 | workflow-contract WF-2 | revision-pinned WF-3 |
     failure-has-a-cause WF-4 | error-says-it ERR-1 | same-seed-same-trace DET-1 |
-    stream-independence DET-2 | copied-state-continues DET-3 | read-scope I-READ-SCOPE |
+    stream-independence DET-2 | copied-state-continues DET-3 | step-stays-inside DET-5 |
+    read-scope I-READ-SCOPE |
     write-scope I-WRITE-SCOPE | edge-scope I-EDGE-SCOPE | restart-keeps-dues I-RESTART |
     repeat-same-rows I-IDEMPOTENT | archive-old-or-new I-ATOMIC | pending-until-done I-CURSOR |
     archive-parser-total I-TOTAL-PARSER | stop-means-stop I-STOP | hits-within-limits I-TOPK |

@@ -1,0 +1,123 @@
+"""The fence: clock, chance, files, network, threads and environment are out of reach while a machine steps.
+
+Law 1. What is called is refused before it happens, and the step is a finding even if it caught the refusal.
+Law 2. Who is blamed is the innermost frame that is not of the standard library, if the fence blames its
+       package. What the interpreter runs between two lines of a step (imports, finalizers, debuggers) is
+       excused, and so is the standard library where it reads a clock for its own use (logging, asyncio).
+Law 3. Other threads, and everything outside steps, reach what they always did. When the last run is over,
+       all functions are those that they were.
+
+How what is called gets here: `umi_sim.target.stubs`.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Collection, Sequence
+from types import FrameType
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.invariants.broken import Broken, demand
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Effect
+from umi_sim.record import rules
+
+Reach = Literal["clock", "chance", "files", "network", "threads", "environment"]
+
+TOLD: Final[dict[Reach, str]] = {
+    "clock": "read the clock",
+    "chance": "drew chance",
+    "files": "touched files",
+    "network": "reached for the network",
+    "threads": "started a thread or a process",
+    "environment": "read its environment",
+}
+EVERYTHING: Final[Collection[Reach]] = tuple(TOLD)
+
+Stepping = Callable[[int, Value], Sequence[Effect]]
+
+
+@attrs.frozen
+class Fence(Data):
+    """What is out of reach of a step, and whose doing is a finding.
+
+    `blames`: packages or modules; none: everybody but the standard library. `renames`: those in which names
+    that were imported one by one (`from time import time`) are replaced too.
+    """
+
+    reaches: Collection[Reach] = ()
+    blames: Collection[str] = ()
+    renames: Collection[str] = ()
+
+
+class Watch(threading.local):
+    """The step of this thread that runs now: its fence, and what it has reached for."""
+
+    fence: Fence | None = None
+    breach: str = ""
+
+
+WATCH: Final = Watch()
+ARMED: Final[list[Fence]] = []  # of the runs that are on
+
+
+def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effect]:
+    """One step of a machine, inside the fence. Raises Broken if it reached for what is outside."""
+    WATCH.fence = fence
+    try:
+        return of(now_ms, value)
+    finally:
+        WATCH.fence = None
+        breach, WATCH.breach = WATCH.breach, ""
+        demand(not breach, rules.STEP_STAYS_INSIDE, breach, "nothing but what the step was given")
+
+
+def reached(reach: Reach, what: str) -> None:
+    """Its caller was called. Raises Broken if that happened in a step, by somebody whom the fence blames."""
+    fence = WATCH.fence
+    if fence is None or fence not in ARMED or reach not in fence.reaches:
+        return
+    culprit = blamed(sys._getframe(2), reach, fence.blames)
+    if culprit is not None:
+        WATCH.breach = WATCH.breach or f"{place(culprit)} {TOLD[reach]}: {what}"
+        raise Broken(rules.STEP_STAYS_INSIDE, WATCH.breach)
+
+
+# Who it was.
+
+IMPORTING: Final = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
+BETWEEN: Final = {*IMPORTING, "bdb", "linecache", "pdb", "weakref"}
+"""What runs between two lines of a step without its doing."""
+OWN_USE: Final = set("asyncio concurrent logging selectors subprocess tempfile threading warnings".split())
+"""Who reads the clock, or draws a name, and tells his caller nothing of it."""
+
+
+def blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) -> FrameType | None:
+    """The frame whose doing it is; None if it is nobody's whom the fence blames."""
+    excused = BETWEEN | OWN_USE if reach in ("clock", "chance") else BETWEEN
+    culprit: FrameType | None = None
+    while frame is not None and frame.f_code is not step.__code__:
+        module = module_of(frame)
+        top = module.partition(".")[0]
+        if top in excused:
+            return None
+        if culprit is None and top not in sys.stdlib_module_names:
+            culprit = frame
+        frame = frame.f_back
+    return culprit if culprit is None or not blames or is_of(module_of(culprit), blames) else None
+
+
+def module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def is_of(module: str, packages: Collection[str]) -> bool:
+    return any(f"{module}.".startswith(f"{package}.") for package in packages)
+
+
+def place(frame: FrameType) -> str:
+    """`umi_core/memory.py line 40 (Memory.step)`: the same on every machine."""
+    path = module_of(frame).replace(".", "/") + ("/__init__" if "__path__" in frame.f_globals else "")
+    return f"{path}.py line {frame.f_lineno} ({frame.f_code.co_qualname})"

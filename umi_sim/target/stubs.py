@@ -1,0 +1,220 @@
+"""How the fence sees what a step calls: a hook where the interpreter audits, and stubs where it does not.
+
+The interpreter tells of files, sockets, processes and threads that are opened. The clock, chance and the
+environment are functions of a few modules: while runs are on, stubs stand in their place, and do what the
+functions do unless a step is on the stack. A name that was imported by itself (`from time import time`) is
+replaced in the modules that the fence says.
+"""
+
+import _thread
+import datetime
+import os
+import pathlib
+import random
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.record import rules
+from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, reached
+
+# What the interpreter audits.
+
+AUDITED: Final[dict[str, Reach]] = {
+    "open": "files", "os": "files", "shutil": "files", "tempfile": "files", "glob": "files", "mmap": "files",
+    "fcntl": "files", "sqlite3": "files", "builtins.input": "files", "pathlib": "files",
+    "socket": "network",
+    "subprocess": "threads", "pty": "threads", "os.fork": "threads",
+    "os.forkpty": "threads", "os.exec": "threads", "os.posix_spawn": "threads", "os.spawn": "threads",
+    "os.system": "threads", "os.kill": "threads", "os.putenv": "environment", "os.unsetenv": "environment",
+}  # fmt: skip
+"""By the name of the event, or its first part."""
+
+
+def audit(event: str, args: object) -> None:
+    """What the interpreter calls at every event; nearly all of them come outside steps."""
+    if WATCH.fence is not None:
+        reach = AUDITED.get(event) or AUDITED.get(event.partition(".")[0])
+        if reach is not None:
+            reached(reach, event)
+
+
+# What it does not.
+
+CLOCKS: Final = (
+    "time", "monotonic", "perf_counter", "process_time", "thread_time", "time_ns", "monotonic_ns",
+    "perf_counter_ns", "process_time_ns", "thread_time_ns", "clock_gettime", "clock_gettime_ns", "sleep",
+)  # fmt: skip
+TIMES: Final = {"localtime": 1, "gmtime": 1, "ctime": 1, "asctime": 1, "strftime": 2}
+"""Functions of `time` that read the clock unless they are given so many arguments."""
+OF_THE_SYSTEM: Final[dict[Reach, tuple[str, ...]]] = {
+    "chance": ("urandom", "getrandom"),
+    "clock": ("times",),
+    "files": ("getcwd",),
+    "environment": ("getpid", "getppid", "cpu_count", "uname", "getlogin", "getloadavg"),
+}
+STARTS: Final = ("start_new_thread", "start_joinable_thread", "_start_new_thread", "_start_joinable_thread")
+OF_PATHS: Final = ("exists", "lexists", "isfile", "isdir", "getsize", "getmtime")
+
+
+@attrs.frozen
+class Stub(Data):
+    """A function, or a class, and what stands in its place while runs are on."""
+
+    owner: Any
+    name: str
+    original: Any
+    instead: Any
+
+
+def stubs() -> Iterator[Stub]:
+    for name in CLOCKS:
+        yield from stub(time, name, "clock")
+    for name, count in TIMES.items():
+        yield from stub(time, name, "clock", count)
+    for reach, names in OF_THE_SYSTEM.items():
+        for name in names:
+            yield from stub(os, name, reach)
+    for name in OF_PATHS:
+        yield from stub(os.path, name, "files")
+    yield from stub(pathlib.Path, "stat", "files")
+    for module in (_thread, threading):
+        for name in STARTS:
+            yield from stub(module, name, "threads")
+    for name in ("__getitem__", "__iter__"):
+        yield from stub(type(os.environ), name, "environment")
+    for name, value in sorted(vars(random).items()):
+        if isinstance(getattr(value, "__self__", None), random.Random):  # of the one that all share
+            yield from stub(random, name, "chance")
+    yield from stub(random, "_urandom", "chance")
+    yield from stub(random.Random, "seed", "chance", 2)
+
+
+def stub(owner: Any, name: str, reach: Reach, harmless_count: int = sys.maxsize) -> Iterator[Stub]:
+    """With so many arguments it does no harm. None if this machine has no such function."""
+    original, what = getattr(owner, name, None), f"{owner.__name__}.{name}"
+    if original is None:
+        return
+
+    def instead(*args: Any, **kwargs: Any) -> Any:
+        if WATCH.fence is not None and (len(args) < harmless_count or args[harmless_count - 1] is None):
+            reached(reach, what)
+        return original(*args, **kwargs)
+
+    yield Stub(owner, name, original, instead)
+
+
+def dated(real: Any) -> Any:
+    """For a class of dates, whose functions nobody can replace: one that makes the same and knows no now."""
+
+    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
+        return real(*args, **kwargs)
+
+    tellers: dict[str, Any] = {name: classmethod(teller(real, name)) for name in NOW if hasattr(real, name)}
+    return Dated(real.__name__, (real,), {"__new__": make, **tellers})
+
+
+NOW: Final = ("now", "utcnow", "today")
+
+
+def teller(real: Any, name: str) -> Any:
+    def tell(cls: type, *args: Any, **kwargs: Any) -> Any:
+        reached("clock", f"datetime.{real.__name__}.{name}")
+        return getattr(real, name)(*args, **kwargs)
+
+    return tell
+
+
+class Dated(type):
+    """What a class in the place of another says that it is: the other."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls.__bases__)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.__bases__)
+
+
+# While runs are on.
+
+
+@contextmanager
+def armed(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
+    """Until the block ends, what a step calls is seen, if its rule is not among those that are off."""
+    if not fence.reaches or rules.STEP_STAYS_INSIDE.name in off:
+        yield
+        return
+    known = prepared()
+    ARMED.append(fence)
+    if len(ARMED) == 1:
+        for each in known:
+            put(each.owner, each.name, each.original, each.instead)
+    named = renamed(fence)
+    try:
+        for each in named:
+            put(each.owner, each.name, each.original, each.instead)
+        yield
+    finally:
+        ARMED.remove(fence)
+        for each in (*named, *(known if not ARMED else ())):
+            put(each.owner, each.name, each.instead, each.original)
+
+
+def put(owner: Any, name: str, old: Any, new: Any) -> None:
+    """Nothing if somebody else has put something there meanwhile: it is his."""
+    if getattr(owner, name, None) is old:
+        setattr(owner, name, new)
+
+
+@cache
+def prepared() -> tuple[Stub, ...]:
+    """All stubs. Once in a process also the hook, which nobody can take away again."""
+    sys.addaudithook(audit)
+    return tuple(stubs())
+
+
+@cache
+def replaced() -> dict[Any, Any]:
+    """By what may have been imported by its name: what stands for it."""
+    dates = {real: dated(real) for real in (datetime.datetime, datetime.date)}
+    module = ModuleType("datetime")
+    vars(module).update(vars(datetime))
+    vars(module).update({real.__name__: instead for real, instead in dates.items()})
+    functions = {each.original: each.instead for each in prepared() if isinstance(each.owner, ModuleType)}
+    return {**functions, **dates, datetime: module}
+
+
+KEPT_COUNT_MAX: Final = 8
+NAMED: Final = (BuiltinFunctionType, FunctionType, MethodType, ModuleType, type)
+
+
+def renamed(fence: Fence) -> tuple[Stub, ...]:
+    """The names of the fence's modules that stand for something outside."""
+    modules = modules_of(tuple(fence.renames), len(sys.modules))
+    return names_in(modules, sum(len(vars(module)) for module in modules))
+
+
+@lru_cache(maxsize=KEPT_COUNT_MAX)
+def modules_of(packages: tuple[str, ...], loaded_count: int) -> tuple[ModuleType, ...]:
+    """As long as no more are loaded, they are the same."""
+    return tuple(module for name, module in tuple(sys.modules.items()) if is_of(name, packages))
+
+
+@lru_cache(maxsize=KEPT_COUNT_MAX)
+def names_in(modules: tuple[ModuleType, ...], name_count: int) -> tuple[Stub, ...]:
+    """As long as they have no more names, these are the same."""
+    instead = replaced()
+    return tuple(
+        Stub(module, name, value, instead[value])
+        for module in modules
+        for name, value in vars(module).items()
+        if type(value) in NAMED and value in instead
+    )
