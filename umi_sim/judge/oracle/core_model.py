@@ -29,13 +29,12 @@ from umi_core.messages.requests import (
     SetImportance,
 )
 from umi_core.values import BLOCK_KINDS, Block
+from umi_sim.judge.oracle.block_refusals import BlockWrite, Meanwhile, Slot, must_be_right, standing
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
 from umi_sim.judge.plain.text import byte_count, line_ends, tidy
 from umi_sim.record import rules
 
-BlockWrite = SetBlock | SetImportance | RemoveBlock
-Slot = tuple[str, str]
 SELF_SLOT = ("persona", "")
 DEFAULT_PPM = 500_000
 KEEP = object()
@@ -63,15 +62,18 @@ class Register(Owner):
     def __str__(self) -> str:
         return " or ".join(repr(value)[:80] for value in self.values())
 
-    def values(self) -> list[object]:
-        return [value for value, _ in (*self.settled, *self.open.values())]
+    def values(self, but: str = "") -> list[object]:
+        """All that it may show; or that it might if one write had not been asked for."""
+        opened = (value for op_id, (value, _) in self.open.items() if op_id != but)
+        return [*(value for value, _ in self.settled), *opened]
 
 
 class CoreModel(Model):
     """What core memory of one memory must answer: its authored part.
 
     `texts` and `importance` are registers by block. `beside`: of each write of a text in flight, the most
-    bytes that other texts may have had meanwhile. `clock` counts events.
+    bytes that other texts may have had meanwhile. `asked`: of each write in flight, what may have been
+    meanwhile. `clock` counts events.
     """
 
     judges = (
@@ -82,6 +84,7 @@ class CoreModel(Model):
     def __init__(self, config: Config) -> None:
         self.config = config
         self.beside: dict[str, tuple[Slot, int]] = {}
+        self.asked: dict[str, tuple[Slot, Meanwhile]] = {}
         self.texts: dict[Slot, Register] = {}
         self.importance: dict[Slot, Register] = {}
         self.clock = 0
@@ -109,6 +112,14 @@ class CoreModel(Model):
         self.beside = {
             key: (own, max(most, self.bytes_beside(own))) for key, (own, most) in self.beside.items()
         }
+        self.asked[op_id] = (slot, self.standing(op_id, slot))
+        self.asked = {
+            key: (own, known.or_else(self.standing(key, own))) for key, (own, known) in self.asked.items()
+        }
+
+    def standing(self, op_id: str, slot: Slot) -> Meanwhile:
+        """What may be now, but for what this write does."""
+        return standing({it: register.values(op_id) for it, register in self.texts.items()}, slot)
 
     def bytes_beside(self, slot: Slot) -> int:
         others = [(other, register) for other, register in self.texts.items() if other != slot]
@@ -130,8 +141,10 @@ class CoreModel(Model):
         if slot is None:
             return
         _, most = self.beside.pop(op_id, (slot, 0))
+        _, while_asked = self.asked.pop(op_id)
         if isinstance(outcome, Refused | Done):
             self.must_be_fair(request, outcome, slot, most)
+            must_be_right(request, outcome, slot, while_asked)
         for register in self.registers(slot):
             if op_id not in register.open:
                 continue
@@ -145,11 +158,12 @@ class CoreModel(Model):
     def crashed(self) -> None:
         """What was open may have happened, and nobody will say."""
         self.beside.clear()
+        self.asked.clear()
         for register in (*self.texts.values(), *self.importance.values()):
             register.open = {f"~{key.removeprefix('~')}": value for key, value in register.open.items()}
 
     def wiped(self) -> None:
-        for table in (self.beside, self.texts, self.importance):
+        for table in (self.beside, self.asked, self.texts, self.importance):
             table.clear()
 
     def must_be_fair(self, request: BlockWrite, outcome: Refused | Done, slot: Slot, most: int) -> None:
