@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final, TypeGuard
 
@@ -25,8 +25,16 @@ def tidy(text: str) -> str:
 
 
 def norm(text: str) -> str:
-    """The key of a name: composed, case-folded, with single spaces."""
+    """The key of a name, or of a line that is told: composed, case-folded, with single spaces."""
     return " ".join(of_known(folded, text).split())
+
+
+def unique(texts: Iterable[str]) -> dict[str, str]:
+    """By its key: each text once, as it was first written."""
+    once: dict[str, str] = {}
+    for text in texts:
+        once.setdefault(norm(text), text)
+    return once
 
 
 # Characters that Unicode 14 does not know pass as they are, whatever the interpreter knows of them.

@@ -20,7 +20,7 @@ from umi_core.limits import (
     EXTRACT_ENTITY_COUNT_MAX,
     EXTRACT_LINK_COUNT_MAX,
 )
-from umi_core.text import cut, norm, tidy
+from umi_core.text import cut, norm, tidy, unique
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
 
 CONFIDENCE_PPM: Final = 500_000  # of what comes without one
@@ -203,7 +203,7 @@ def merge(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
 
 def merged(group: list[Mention]) -> Mention:
     """The first name, every different content, the highest confidence."""
-    contents = "\n".join(dict.fromkeys(mention.content for mention in group))
+    contents = "\n".join(unique(mention.content for mention in group).values())
     confidence = max(mention.confidence_ppm for mention in group)
     return Mention(group[0].type, group[0].name, cut(contents, EXTRACT_CONTENT_BYTES_MAX), confidence)
 

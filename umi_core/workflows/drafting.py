@@ -22,7 +22,7 @@ from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
 from umi_core.messages.requests import Remember
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Entity, Row, Tombstone, is_sound
-from umi_core.text import cut, shown, size
+from umi_core.text import cut, norm, shown, size, unique
 from umi_core.values import Scope
 from umi_core.workflows.commits import address
 
@@ -90,7 +90,7 @@ def drafted(mention: Mention, request: Remember, rows: Mapping[Address, Row], vi
     old = row.body
     assert isinstance(old, Entity)
     fresh = with_options(old, request)
-    if all(line in old.content.split("\n") for line in mention.content.split("\n")):
+    if lines_of(mention.content).keys() <= lines_of(old.content).keys():
         return Drafted(fresh, "unchanged", mention.content, fresh != old, row.version, old=old)
     fresh = attrs.evolve(fresh, version=old.version + 1, updated_ms=view.now_ms)
     draft = Drafted(fresh, "updated", mention.content, True, row.version, old=old)
@@ -136,16 +136,21 @@ def extended(old: str, mention: str) -> str:
 
     So a mention that was told is known, and telling it again changes nothing.
     """
-    known, told = old.split("\n"), dict.fromkeys(mention.split("\n"))
-    lines = known + [line for line in told if line not in known]
+    known, told = lines_of(old), lines_of(mention)
+    lines = [*old.split("\n"), *(line for key, line in told.items() if key not in known)]
     excess = size("\n".join(lines)) - ENTITY_FACTS_BYTES_MAX
     kept = []
     for line in lines:
-        if excess > 0 and line not in told:
+        if excess > 0 and norm(line) not in told:
             excess -= size(line) + 1
         else:
             kept.append(line)
     return "\n".join(kept)
+
+
+def lines_of(content: str) -> dict[str, str]:
+    """By what tells them apart, as it does names: each line as it was first written."""
+    return unique(content.split("\n"))
 
 
 # How an entity is shown to a model, an embedder, a search.

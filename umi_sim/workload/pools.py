@@ -117,9 +117,11 @@ def filled_in(stream: Stream, templates: Sequence[str]) -> str:
 
 
 def altered(stream: Stream, text: str) -> str:
-    """The text as it is, or with one character changed."""
+    """The text as it is, with small letters for great ones, or with one character changed."""
     at = stream.below(2 * len(text))
-    return text if at >= len(text) else text[:at] + stream.pick(UNITS) + text[at + 1 :]
+    if at < len(text):
+        return text[:at] + stream.pick(UNITS) + text[at + 1 :]
+    return text.swapcase() if at % 2 and text.isascii() else text
 
 
 def some_words(stream: Stream, text: str) -> str:

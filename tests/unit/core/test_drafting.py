@@ -108,6 +108,19 @@ def test_one_line_that_is_new_makes_a_version_and_none_makes_none() -> None:
         assert outcome.value.entities[0].change == change, text
 
 
+def test_what_is_told_again_in_another_case_spacing_or_form_is_known() -> None:
+    pair = told(("Caf\u00e9 au lait", ""))
+    for at, text in enumerate(("CAFE\u0301 AU LAIT", " caf\u00e9  au\tlait", "tea\nTEA", "Tea")):
+        outcome = pair.ask(Remember(60 + at, f"Alice {text}"))
+        assert isinstance(outcome, Done)
+    assert (entity(pair).version, entity(pair).content) == (2, "Caf\u00e9 au lait\ntea")
+
+
+def test_a_line_that_is_told_in_another_case_does_not_go_for_want_of_room() -> None:
+    old = "\n".join(f"{n}{'x' * 998}" for n in range(4))
+    assert extended(old, f"0{'X' * 998}\nnaps").split("\n")[0] == old.split("\n")[0]
+
+
 def test_a_forgotten_name_begins_anew_under_its_next_number() -> None:
     pair = told(("works at Acme", ""))
     pair.ask(Forget(10, ALICE))

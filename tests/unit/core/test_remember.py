@@ -117,6 +117,14 @@ def test_a_known_fact_is_unchanged_writes_no_version_and_still_counts_as_access(
     assert (len(pair.rows("version")), pair.memory.state.tiers.access.records[ALICE].count) == (1, 2)
 
 
+def test_a_note_is_stored_once_in_whatever_case_it_is_told() -> None:
+    pair = Pair().run()
+    first = remembered(pair.ask(Remember(1, "Buy MILK", extract=False))).entities
+    again = remembered(pair.ask(Remember(2, "buy  milk", extract=False))).entities
+    assert again == (attrs.evolve(first[0], change="unchanged"),)
+    assert [row.body.content for row in pair.rows("entity") if isinstance(row.body, Entity)] == ["Buy MILK"]
+
+
 def test_an_unchanged_mention_may_change_options_and_no_version() -> None:
     pair = Pair().run()
     pair.ask(Remember(1, "Alice likes tea", metadata=(("b", "1"), ("a", "2")), source="res_1"))

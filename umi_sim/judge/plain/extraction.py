@@ -14,7 +14,7 @@ from umi_core.limits import (
 )
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
 from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
-from umi_sim.judge.plain.text import cut, folded, tidy, without_controls, words
+from umi_sim.judge.plain.text import cut, folded, said_once, tidy, without_controls, words
 
 UNSAID_PPM: Final = 500_000  # how sure a model is that does not say so
 SELF_MIN_PPM: Final = 800_000
@@ -141,7 +141,7 @@ def merged(mentions: list[Mention]) -> list[Mention]:
 
 
 def merged_one(group: list[Mention]) -> Mention:
-    contents = "\n".join(dict.fromkeys(it.content for it in group))
+    contents = "\n".join(said_once([it.content for it in group]))
     surest_ppm = max(it.confidence_ppm for it in group)
     return Mention(group[0].name, group[0].type, cut(contents, EXTRACT_CONTENT_BYTES_MAX), surest_ppm)
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
@@ -46,6 +46,11 @@ def tidy(text: str) -> str:
 def folded(text: str) -> str:
     """The key of a name: names that fold to the same text are one name."""
     return " ".join(each_known(text, lambda part: unicodedata.normalize("NFC", part).casefold()).split())
+
+
+def said_once(lines: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+    """What of these lines is news, in their order: in no other case, form or spacing is it there already."""
+    return [line for n, line in enumerate(lines) if folded(line) not in {*map(folded, (*known, *lines[:n]))}]
 
 
 def composed(text: str) -> str:

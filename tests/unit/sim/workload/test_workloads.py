@@ -364,17 +364,19 @@ def test_what_was_told_is_told_again_and_asked_for() -> None:
     assert any(query in text for query in queries for text in texts)
 
 
-def test_a_hostile_text_may_be_one_told_before_with_at_most_one_character_changed() -> None:
+def test_a_hostile_text_may_be_one_told_before_in_another_case_or_with_one_character_changed() -> None:
     user, stream = User(PLAIN, "a", Everything()), Stream(1, "test")
     pool = [text for values in pools.HOSTILE_TEXTS.values() for text in values]
     told = [str(user.text(stream)) for _ in range(9)]
     again = [str(text) for _ in range(300) if (text := user.bad_text(stream)) not in pool]
     assert len(again) > 9
     assert all(any(is_near(text, one) for one in (*told, *pool) if isinstance(one, str)) for text in again)
+    assert any(text.swapcase() in (*told, *pool) for text in again)
 
 
 def is_near(one: str, two: str) -> bool:
-    return len(one) == len(two) and sum(a != b for a, b in zip(one, two, strict=True)) < 2
+    is_one_off = len(one) == len(two) and sum(a != b for a, b in zip(one, two, strict=True)) < 2
+    return is_one_off or one.swapcase() == two
 
 
 # Questions.

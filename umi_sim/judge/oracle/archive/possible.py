@@ -21,7 +21,7 @@ from umi_core.values import Scope
 from umi_sim.judge.plain.extraction import Extracted, Mention
 from umi_sim.judge.plain.ids import entity_id, note_id
 from umi_sim.judge.plain.routes import BLOCK_OF
-from umi_sim.judge.plain.text import byte_count
+from umi_sim.judge.plain.text import byte_count, said_once
 from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
@@ -153,7 +153,7 @@ def after_remember(
     """Nothing new; or the next version, which appends the lines that lack or begins anew; or a first one."""
     old = state.entity
     lines = old.content.split("\n") if old else []
-    if old is not None and all(line in lines for line in mention.content.split("\n")):
+    if old is not None and not said_once(mention.content.split("\n"), lines):
         return attrs.evolve(state, entity=with_given_fields(old, request)), "unchanged"
     entity = with_given_fields(old or first_entity(key, mention, at_ms), request)
     appends = old is not None and kind in ("extend", "derive")
@@ -188,9 +188,9 @@ def with_given_fields(entity: Entity, request: Remember) -> Entity:
 def extend_lines(lines: Sequence[str], mention: str) -> str:
     """The lines that are lacking come last; while it is too long, the oldest goes that was not just told."""
     new = mention.split("\n")
-    whole = [*lines, *(line for line in dict.fromkeys(new) if line not in lines)]
+    whole = [*lines, *said_once(new, lines)]
     while byte_count("\n".join(whole)) > limits.ENTITY_FACTS_BYTES_MAX:
-        old = next((n for n, line in enumerate(whole) if line not in new), None)
+        old = next((n for n, line in enumerate(whole) if said_once([line], new)), None)
         if old is None:
             break
         del whole[old]

@@ -93,7 +93,7 @@ def test_a_field_that_is_not_as_it_should_be_is_put_right(field: str, value: str
 
 
 def test_equal_names_are_one_mention() -> None:
-    found = read(person("Alice", "naps", 0.4), person("ALICE ", "sings", 0.9), person("alice", "naps", 0.5))
+    found = read(person("Alice", "naps", 0.4), person("ALICE ", "sings", 0.9), person("alice", "NAPS", 0.5))
     assert found.mentions == (Mention("Alice", "person", "naps\nsings", 900_000),)
 
 
