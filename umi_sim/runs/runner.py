@@ -8,7 +8,7 @@ must change nothing, and two restarts that nobody may notice.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -357,16 +357,13 @@ def begun(
     if any, is there until the block ends.
     """
     inspector = inspector or Inspector(config)
-    with ExitStack() as stack:
-        registry = stack.enter_context(tables(config.planted))
-        stack.enter_context(counted(inspector.coverage))
+    with tables(config.planted) as registry, counted(inspector.coverage):
         target = target_of(config, registry)
-        stack.enter_context(armed(target.fence, config.off))
-        live = run_of(config, items, inspector, target=target, keep_story=keep_story)
-        if keep_trace:
-            live.world.trace = Trace(keep_all=True)
-        live.world.services.sayings = Sayings(said)
-        yield live
+        with armed(target.fence, config.off):
+            live = run_of(config, items, inspector, target=target, keep_story=keep_story)
+            live.world.trace = Trace(keep_all=keep_trace)
+            live.world.services.sayings = Sayings(said)
+            yield live
 
 
 def tables(bug: str | None) -> AbstractContextManager[Registry]:
