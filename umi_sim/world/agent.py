@@ -6,7 +6,7 @@ it is paused nothing reaches it.
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import attrs
 
@@ -47,6 +47,7 @@ class Judge(Protocol):
 class Agent(Owner):
     """One machine with its clock and what it is about to do. `held`: what came while it paused."""
 
+    is_old: ClassVar[bool] = False  # whether another life has its place
     name: str
     config: AgentConfig
     clock: SimClock

@@ -10,7 +10,7 @@ Law 3. Answers to what it asked reach it, and what it asks reaches the services.
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import attrs
 
@@ -25,6 +25,7 @@ from umi_sim.world.agent import Agent, Judge
 class OldLife(Agent):
     """A life that goes on beside the one that took its place. It gets the next `ask_count` operations."""
 
+    is_old: ClassVar[bool] = True
     successor: Agent
     sleep_ms: int
     ask_count: int
@@ -55,18 +56,20 @@ def take_over(world: Around, agent: Agent, for_ms: int, ask_count: int) -> None:
     world.start(agent)
 
 
-def may_wake(world: Around, old: OldLife) -> bool:
-    """Whether it was replaced by now; if not, it sleeps twice as long, up to a limit."""
-    machine = old.successor.machine
+def sleeps_on(world: Around, life: Agent) -> bool:
+    """Whether it was not replaced yet, and must not wake up: it sleeps twice as long, up to a limit."""
+    if not isinstance(life, OldLife):
+        return False
+    machine = life.successor.machine
     if machine is not None and not machine.is_recovering:
-        world.judge.old_life_woke(old.name)
-        return True
-    old.sleep_ms = max(1, 2 * old.sleep_ms)
-    if old.sleep_ms > WINDOW_MS_MAX:
-        end(world, old)
+        world.judge.old_life_woke(life.name)
+        return False
+    life.sleep_ms = max(1, 2 * life.sleep_ms)
+    if life.sleep_ms > WINDOW_MS_MAX:
+        end(world, life)
     else:
-        old.pause(world.now_ms, old.sleep_ms, clock_stands=False)
-    return False
+        life.pause(world.now_ms, life.sleep_ms, clock_stands=False)
+    return True
 
 
 def end(world: Around, old: OldLife) -> None:

@@ -47,7 +47,6 @@ from umi_sim.world.agent import (
 )
 from umi_sim.world.network import Entry, Network
 from umi_sim.world.source import At, Source, is_fifo, names_group
-from umi_sim.world.takeovers import OldLife
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
@@ -356,7 +355,7 @@ class World(Owner):
 
     def is_struck(self, agent: Agent, event: str) -> bool:
         """An agent may crash or pause before any event that would reach it."""
-        if not self.may_crash or self.is_healed or agent.machine is None or isinstance(agent, OldLife):
+        if not self.may_crash or self.is_healed or agent.machine is None or agent.is_old:
             return False
         place = "recovery" if agent.machine.is_recovering else "life"
         life = partial(crashes.life_of, self, agent, place == "recovery")
@@ -364,7 +363,7 @@ class World(Owner):
 
     def resume(self, agent: Agent) -> None:
         """A pause is over. What came meanwhile comes now, at once: it was ready before, and is not again."""
-        if isinstance(agent, OldLife) and not takeovers.may_wake(self, agent):
+        if takeovers.sleeps_on(self, agent):
             return
         self.trace.add(Tag.LIFE, "resume", agent.name)
         held = agent.resume(self.now_ms)
