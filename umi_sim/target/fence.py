@@ -70,8 +70,9 @@ def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effe
         return of(now_ms, value)
     finally:
         WATCH.fence = None
-        breach, WATCH.breach = WATCH.breach, ""
-        demand(not breach, rules.STEP_STAYS_INSIDE, breach, "nothing but what the step was given")
+        if breach := WATCH.breach:
+            WATCH.breach = ""
+            demand(False, rules.STEP_STAYS_INSIDE, breach, "nothing but what the step was given")
 
 
 def reached(reach: Reach, what: str) -> None:

@@ -23,6 +23,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.invariants.broken import demand
 from umi_sim.record import rules
 from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, reached
 
@@ -153,6 +154,7 @@ def armed(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
         yield
         return
     known = prepared()
+    demand(True, rules.STEP_STAYS_INSIDE, "")  # judged from now on; to count it at each step would be dear
     ARMED.append(fence)
     if len(ARMED) == 1:
         for each in known:

@@ -98,8 +98,8 @@ def asker(lives: list[Agent], call: Call) -> Agent | None:
 
 def addressee(lives: list[Agent], agent: Agent) -> Agent:
     """Who gets the next operation of this agent's user: an old life that is up and still known to them."""
-    for old in old_lives(lives):
-        if old.successor is agent and old.resume_ms is None and old.ask_count:
+    for old in lives:
+        if isinstance(old, OldLife) and old.successor is agent and old.resume_ms is None and old.ask_count:
             old.ask_count -= 1
             return old
     return agent
