@@ -213,7 +213,7 @@ class Scenario(Data):
     count: tuple[int, int] | None = key("agents", span(1, 4))
     users: tuple[int, int] | None = key("agents", span(1, 4))
     scopes: str = key("agents", one_of(("plain", "hostile"), "kind of scopes"), "plain")
-    in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX))
+    in_flight: tuple[int, int] | None = key("agents", span(1, OP_COUNT_MAX + 1))
     kind: str = key(
         "workload", one_of(("generated", "transcript", "script"), "kind of workload"), "generated"
     )

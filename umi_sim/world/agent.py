@@ -5,7 +5,7 @@ it is paused nothing reaches it.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, Protocol
 
 import attrs
@@ -15,7 +15,6 @@ from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, Value
 from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import Request
-from umi_core.messages.results import BlockSet, Rebalanced
 from umi_sim.faults.window import Window
 from umi_sim.kernel.clock import SimClock
 from umi_sim.record import rules
@@ -24,6 +23,7 @@ from umi_sim.record.run_config import AgentConfig
 from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
+from umi_sim.world import moments
 
 
 class Judge(Protocol):
@@ -167,17 +167,10 @@ class Tally(Owner):
         if isinstance(outcome, Done):
             for item in outcome.degraded:
                 self.degraded[item.name] += item.count
-            if isinstance(outcome.value, BlockSet | Rebalanced):
-                self.marks.update(rare(outcome.value))
+            if outcome.value is not None:
+                self.marks.update(moments.of_value(outcome.value))
         elif isinstance(outcome, Refused | Failed):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
-
-
-def rare(value: BlockSet | Rebalanced) -> Iterator[str]:
-    """What a reply tells that seldom happens: entries that left core to make room."""
-    if value.evicted:
-        is_text = isinstance(value, BlockSet)
-        yield "core: an entry left for a text" if is_text else "core: an entry left for a better one"
 
 
 OUTCOME_NAMES: Final[dict[type[Outcome], str]] = {

@@ -18,7 +18,7 @@ from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.record.trace import Tag
 from umi_sim.services.calls import Call, old_name
 from umi_sim.world import network
-from umi_sim.world.agent import Agent, Judge
+from umi_sim.world.agent import Agent, Judge, Message
 
 
 @attrs.define(kw_only=True)
@@ -94,6 +94,13 @@ def asker(lives: list[Agent], call: Call) -> Agent | None:
     names = (call.agent, call.old_asker)
     found = (it for it in lives if it.name in names and it.life == call.life and it.machine is not None)
     return next(found, None)
+
+
+def hold(lives: list[Agent], message: Message) -> None:
+    """For a life that sleeps, perhaps since a moment; nobody else hears it."""
+    life = asker(lives, message.call)
+    if life is not None and life.resume_ms is not None:
+        life.held.append(message)
 
 
 def addressee(lives: list[Agent], agent: Agent) -> Agent:

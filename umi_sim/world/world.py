@@ -34,7 +34,7 @@ from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
 from umi_sim.target.fence import step
 from umi_sim.target.machine import Machine, Stored, Target
-from umi_sim.world import clock_moves, crashes, takeovers
+from umi_sim.world import clock_moves, crashes, moments, takeovers
 from umi_sim.world.agent import (
     Agent,
     Judge,
@@ -153,6 +153,7 @@ class World(Owner):
 
     def choose(self, ready: list[Ready]) -> int:
         index = self.source.choose([name for name, _ in ready])
+        self.tally.marks["events of one millisecond"] += 1
         if index:
             self.trace.add(Tag.SCHEDULE, ready[index][0], ready[0][0])
         return index
@@ -235,6 +236,7 @@ class World(Owner):
         agent.in_flight[op_id] = name
         self.trace.add(OP, op_id, agent.name, reading_ms, name, plain_parts(args.values()))
         self.judge.issued(agent.name, op_id, request, reading_ms)
+        self.tally.marks.update(moments.of_request(agent.machine, request))
         if self.keep_story:
             self.tell(op_id, f"{name} {shown_args(args)}")
         self.give(agent, request, reading_ms)
@@ -276,9 +278,7 @@ class World(Owner):
         if agent is None:
             return
         if agent.resume_ms is not None or self.is_struck(agent, event):
-            agent = takeovers.asker(self.lives, call)
-            if agent is not None and agent.resume_ms is not None:
-                agent.held.append(message)
+            takeovers.hold(self.lives, message)
             return
         reading_ms = agent.clock.reading(self.now_ms)
         self.trace.add(ANSWER, event, *answer_fields(answer))
@@ -287,6 +287,7 @@ class World(Owner):
             self.judge.answered(call, answer, reading_ms)
         else:
             self.judge.woken(agent.name, reading_ms)
+            self.tally.marks.update(moments.of_unheard(agent.machine, reading_ms))
         if self.keep_story:
             self.tell(event, short(answer))
         self.give(agent, answer, reading_ms)
@@ -388,7 +389,6 @@ class World(Owner):
         """Everything volatile is gone; operations in flight will never reply."""
         self.crash_count += 1
         crashes.crash(self, agent, down_ms)
-        self.judge.crashed(agent.name)
 
     def crash_all(self, down_ms: int) -> None:
         """Storage is empty: whoever used it begins anew."""

@@ -1,0 +1,31 @@
+"""Rare moments, by name: what a world sees of a run that no reply and no step of a memory tells by itself."""
+
+from collections.abc import Iterator
+
+from umi_core.limits import I64_MAX, I64_MIN
+from umi_core.messages.requests import CoreRead, Request
+from umi_core.messages.results import BlockSet, Rebalanced, Remembered
+from umi_sim.target.machine import Machine
+
+
+def of_request(machine: Machine | None, request: Request) -> Iterator[str]:
+    """When it is handed over."""
+    if machine is not None and isinstance(request, CoreRead) and machine.is_committing:
+        yield "core is read: a commit is on its way"
+
+
+def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
+    """When an answer comes that nobody waits for, or for which it is too late by now."""
+    if machine is not None and machine.deadline_ms() == reading_ms:
+        yield "an answer comes in the millisecond of a deadline"
+
+
+def of_value(value: object) -> Iterator[str]:
+    """What a reply tells that seldom happens."""
+    if isinstance(value, BlockSet | Rebalanced) and value.evicted:
+        is_text = isinstance(value, BlockSet)
+        yield "core: an entry left for a text" if is_text else "core: an entry left for a better one"
+    elif isinstance(value, Remembered) and any(it.outcome == "moved" for it in value.routing):
+        yield "core: an entry moved to another block"
+    elif value.__class__ is int and value in (I64_MIN, I64_MAX):
+        yield "incr: the last number that there is"
