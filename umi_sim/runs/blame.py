@@ -2,7 +2,7 @@
 
 Law 1. A broken promise and a run without an end are failures of what is tested, whoever noticed them.
 Law 2. Any other exception is its failure only if its own code raised it. An exception of the simulator goes
-       on to whoever called, and ends a command with exit code 4.
+       on to whoever called, and ends a command with exit code 4. So does a machine that has no room left.
 """
 
 from types import TracebackType
@@ -37,7 +37,7 @@ def crash_of(world: World, raised: Exception) -> Failure:
     import traceback  # hardly a run needs it
 
     frame = blamed_frame(raised.__traceback__)
-    if not frame.startswith(TARGETS):
+    if isinstance(raised, MemoryError) or not frame.startswith(TARGETS):
         raise raised
     text = f"{type(raised).__name__}: {raised}"[:300]
     told = "".join(traceback.format_exception(raised))
