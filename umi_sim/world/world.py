@@ -236,7 +236,7 @@ class World(Owner):
         agent.in_flight[op_id] = name
         self.trace.add(OP, op_id, agent.name, reading_ms, name, plain_parts(args.values()))
         self.judge.issued(agent.name, op_id, request, reading_ms)
-        self.tally.marks.update(moments.of_request(agent.machine, request))
+        self.tally.mark(moments.of_request(agent.machine, request))
         if self.keep_story:
             self.tell(op_id, f"{name} {shown_args(args)}")
         self.give(agent, request, reading_ms)
@@ -287,7 +287,7 @@ class World(Owner):
             self.judge.answered(call, answer, reading_ms)
         else:
             self.judge.woken(agent.name, reading_ms)
-            self.tally.marks.update(moments.of_unheard(agent.machine, reading_ms))
+            self.tally.mark(moments.of_unheard(agent.machine, reading_ms))
         if self.keep_story:
             self.tell(event, short(answer))
         self.give(agent, answer, reading_ms)
