@@ -27,7 +27,9 @@ from umi_sim.mutants.edits import CannotPlant, Change
 
 ABSENT: Final = object()
 CACHED: Final = type(lru_cache(len))  # what `cache` and `lru_cache` make of a function
-LIVING: Final = ("umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload")  # what a run lives in
+LIVING: Final = (  # what a run lives in
+    "umi_core", "umi_sim.services", "umi_sim.judge", "umi_sim.workload", "umi_sim.target",
+)  # fmt: skip
 
 
 @contextmanager

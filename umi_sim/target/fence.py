@@ -11,14 +11,14 @@ How what is called gets here: `umi_sim.target.stubs`.
 """
 
 import sys
-import threading
+from _thread import get_ident
 from collections.abc import Callable, Collection, Sequence
 from types import FrameType
 from typing import Final, Literal
 
 import attrs
 
-from umi_core.data import Data
+from umi_core.data import Data, Owner
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
@@ -52,11 +52,12 @@ class Fence(Data):
     renames: Collection[str] = ()
 
 
-class Watch(threading.local):
-    """The step of this thread that runs now: its fence, and what it has reached for."""
+@attrs.define
+class Watch(Owner):
+    """The fence of the step that runs now, and what a step has reached for, with its thread."""
 
     fence: Fence | None = None
-    breach: str = ""
+    breach: tuple[int, str] | None = None
 
 
 WATCH: Final = Watch()
@@ -70,9 +71,18 @@ def step(of: Stepping, now_ms: int, value: Value, fence: Fence) -> Sequence[Effe
         return of(now_ms, value)
     finally:
         WATCH.fence = None
-        if breach := WATCH.breach:
-            WATCH.breach = ""
-            demand(False, rules.STEP_STAYS_INSIDE, breach, "nothing but what the step was given")
+        if WATCH.breach is not None:
+            must_stay_inside()
+
+
+def must_stay_inside() -> None:
+    """Raises Broken if a step of this thread did not."""
+    breach = WATCH.breach
+    is_own = breach is not None and breach[0] == get_ident()
+    if is_own:
+        WATCH.breach = None
+    told = breach[1] if breach is not None else ""
+    demand(not is_own, rules.STEP_STAYS_INSIDE, told, "nothing but what the step was given")
 
 
 def reached(reach: Reach, what: str) -> None:
@@ -82,8 +92,9 @@ def reached(reach: Reach, what: str) -> None:
         return
     culprit = blamed(sys._getframe(2), reach, fence.blames)
     if culprit is not None:
-        WATCH.breach = WATCH.breach or f"{place(culprit)} {TOLD[reach]}: {what}"
-        raise Broken(rules.STEP_STAYS_INSIDE, WATCH.breach)
+        told = f"{place(culprit)} {TOLD[reach]}: {what}"
+        WATCH.breach = WATCH.breach or (get_ident(), told)
+        raise Broken(rules.STEP_STAYS_INSIDE, told)
 
 
 # Who it was.
@@ -107,7 +118,9 @@ def blamed(frame: FrameType | None, reach: Reach, blames: Collection[str]) -> Fr
         if culprit is None and top not in sys.stdlib_module_names:
             culprit = frame
         frame = frame.f_back
-    return culprit if culprit is None or not blames or is_of(module_of(culprit), blames) else None
+    if frame is None or culprit is None:  # of another thread, or nobody's
+        return None
+    return culprit if not blames or is_of(module_of(culprit), blames) else None
 
 
 def module_of(frame: FrameType) -> str:

@@ -14,18 +14,14 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from functools import lru_cache
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import attrs
-
-from umi_core.data import Data
-from umi_core.invariants.broken import demand
 from umi_sim.record import rules
-from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, reached
+from umi_sim.target.fence import ARMED, WATCH, Fence, Reach, is_of, must_stay_inside, reached
 
 # What the interpreter audits.
 
@@ -66,8 +62,7 @@ STARTS: Final = ("start_new_thread", "start_joinable_thread", "_start_new_thread
 OF_PATHS: Final = ("exists", "lexists", "isfile", "isdir", "getsize", "getmtime")
 
 
-@attrs.frozen
-class Stub(Data):
+class Stub(NamedTuple):
     """A function, or a class, and what stands in its place while runs are on."""
 
     owner: Any
@@ -144,6 +139,9 @@ class Dated(type):
         return issubclass(other, cls.__bases__)
 
 
+STUBS: Final = tuple(stubs())
+
+
 # While runs are on.
 
 
@@ -153,21 +151,28 @@ def armed(fence: Fence, off: Collection[str] = ()) -> Iterator[None]:
     if not fence.reaches or rules.STEP_STAYS_INSIDE.name in off:
         yield
         return
-    known = prepared()
-    demand(True, rules.STEP_STAYS_INSIDE, "")  # judged from now on; to count it at each step would be dear
+    hook()
+    must_stay_inside()  # judged from now on; to count it at each step would be dear
     ARMED.append(fence)
-    if len(ARMED) == 1:
-        for each in known:
-            put(each.owner, each.name, each.original, each.instead)
-    named = renamed(fence)
+    places = (*(STUBS if len(ARMED) == 1 else ()), *renamed(tuple(fence.renames), len(sys.modules)))
     try:
-        for each in named:
-            put(each.owner, each.name, each.original, each.instead)
+        for owner, name, original, instead in places:
+            put(owner, name, original, instead)
         yield
     finally:
         ARMED.remove(fence)
-        for each in (*named, *(known if not ARMED else ())):
-            put(each.owner, each.name, each.instead, each.original)
+        for owner, name, original, instead in (*places, *(() if ARMED else STUBS)):
+            put(owner, name, instead, original)
+
+
+def hook() -> None:
+    """Once in a process, since nobody can take it away again."""
+    if not HOOKED:
+        HOOKED.append(audit)
+        sys.addaudithook(audit)
+
+
+HOOKED: Final[list[Callable[..., None]]] = []
 
 
 def put(owner: Any, name: str, old: Any, new: Any) -> None:
@@ -176,47 +181,27 @@ def put(owner: Any, name: str, old: Any, new: Any) -> None:
         setattr(owner, name, new)
 
 
-@cache
-def prepared() -> tuple[Stub, ...]:
-    """All stubs. Once in a process also the hook, which nobody can take away again."""
-    sys.addaudithook(audit)
-    return tuple(stubs())
+NAMED: Final = (BuiltinFunctionType, FunctionType, MethodType, ModuleType, type)
 
 
-@cache
+@lru_cache(maxsize=1)
+def renamed(packages: tuple[str, ...], loaded_count: int) -> tuple[Stub, ...]:
+    """The names of these modules that stand for something outside; the same until more are loaded."""
+    instead = replaced()
+    return tuple(
+        Stub(module, name, value, instead[value])
+        for loaded, module in tuple(sys.modules.items())
+        if is_of(loaded, packages)
+        for name, value in vars(module).items()
+        if type(value) in NAMED and value in instead
+    )
+
+
 def replaced() -> dict[Any, Any]:
     """By what may have been imported by its name: what stands for it."""
     dates = {real: dated(real) for real in (datetime.datetime, datetime.date)}
     module = ModuleType("datetime")
     vars(module).update(vars(datetime))
     vars(module).update({real.__name__: instead for real, instead in dates.items()})
-    functions = {each.original: each.instead for each in prepared() if isinstance(each.owner, ModuleType)}
+    functions = {each.original: each.instead for each in STUBS if isinstance(each.owner, ModuleType)}
     return {**functions, **dates, datetime: module}
-
-
-KEPT_COUNT_MAX: Final = 8
-NAMED: Final = (BuiltinFunctionType, FunctionType, MethodType, ModuleType, type)
-
-
-def renamed(fence: Fence) -> tuple[Stub, ...]:
-    """The names of the fence's modules that stand for something outside."""
-    modules = modules_of(tuple(fence.renames), len(sys.modules))
-    return names_in(modules, sum(len(vars(module)) for module in modules))
-
-
-@lru_cache(maxsize=KEPT_COUNT_MAX)
-def modules_of(packages: tuple[str, ...], loaded_count: int) -> tuple[ModuleType, ...]:
-    """As long as no more are loaded, they are the same."""
-    return tuple(module for name, module in tuple(sys.modules.items()) if is_of(name, packages))
-
-
-@lru_cache(maxsize=KEPT_COUNT_MAX)
-def names_in(modules: tuple[ModuleType, ...], name_count: int) -> tuple[Stub, ...]:
-    """As long as they have no more names, these are the same."""
-    instead = replaced()
-    return tuple(
-        Stub(module, name, value, instead[value])
-        for module in modules
-        for name, value in vars(module).items()
-        if type(value) in NAMED and value in instead
-    )

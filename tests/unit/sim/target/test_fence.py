@@ -25,7 +25,7 @@ from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import run
 from umi_sim.scenario.files import draw, find
 from umi_sim.target.fence import EVERYTHING, Reach, step
-from umi_sim.target.stubs import prepared
+from umi_sim.target.stubs import STUBS
 from umi_sim.target.subject import SubjectTarget
 from umi_sim.target.umi import UmiTarget
 
@@ -128,8 +128,8 @@ def test_outside_steps_and_in_other_threads_everything_is_within_reach() -> None
 
 
 def test_after_a_run_every_function_is_what_it_was() -> None:
-    before = [getattr(each.owner, each.name) for each in prepared()]
+    before = [getattr(each.owner, each.name) for each in STUBS]
     names = monotonic, date, datetime
     assert failure_of(subject_of(lambda: None), EVERYTHING) is None
-    assert [getattr(each.owner, each.name) for each in prepared()] == before
+    assert [getattr(each.owner, each.name) for each in STUBS] == before
     assert (monotonic, date, datetime) == names
