@@ -82,7 +82,7 @@ def must_stay_inside() -> None:
     if is_own:
         WATCH.breach = None
     told = breach[1] if breach is not None else ""
-    demand(not is_own, rules.STEP_STAYS_INSIDE, told, "nothing but what the step was given")
+    demand(not is_own, rules.STEP_STAYS_INSIDE, told)
 
 
 def reached(reach: Reach, what: str) -> None:
