@@ -131,7 +131,8 @@ class Silent(Inspector):
 
     def answered(self, *_: object) -> None: ...
     def replied(self, agent: str, op_id: str, *_: object) -> None:
-        self.oracle.agents[agent].requests.pop(op_id)
+        if agent in self.oracle.agents:  # else it is a life that was taken over
+            self.oracle.agents[agent].requests.pop(op_id)
 
     def crashed(self, agent: str) -> None: ...
     def life_over(self, agent: str) -> None: ...

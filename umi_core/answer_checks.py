@@ -6,8 +6,9 @@ Law 2. A row that a read returns must be one that was asked for, with a body tha
        otherwise it is foreign, or damaged. A wrong row that passes both checks cannot be recognised.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin
 
 import attrs
@@ -242,24 +243,33 @@ def any_check(kinds: tuple[Any, ...]) -> Check:
 
 
 def object_check(cls: type) -> Check:
-    """Fields of plain classes are compared all at once; a read may bring a thousand rows."""
-    kinds = {it.name: bare(it.type) for it in attrs.fields(cls)}
-    plain = {name: kind for name, kind in kinds.items() if is_plain(kind)}
-    names, classes = tuple(plain), [*plain.values()]
-    parts = tuple((name, type_check(kind)) for name, kind in kinds.items() if name not in plain)
+    """What has one class, down to the last object in it, is compared at once: a read may bring many rows."""
+    kinds = dict(fields_within(cls))
+    exact = {path: kind for path, kind in kinds.items() if isinstance(kind, type)}
+    classes = [*exact.values(), type(cls)]
+    parts = tuple((attrgetter(path), type_check(kind)) for path, kind in kinds.items() if path not in exact)
+    values = attrgetter(*exact, "__class__") if exact else lambda _: (cls,)  # of one path no tuple is made
 
     def check(value: object) -> bool:
-        if type(value) is not cls or [type(getattr(value, name)) for name in names] != classes:
+        try:
+            is_exact = type(value) is cls and [*map(type, values(value))] == classes
+        except AttributeError:  # another object where one has these fields
             return False
-        return all(one(getattr(value, name)) for name, one in parts)
+        return is_exact and all(one(part(value)) for part, one in parts)
 
     return check
+
+
+def fields_within(cls: type, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each field that says what it holds, and those of the objects that it holds, by their paths."""
+    for field in attrs.fields(cls):
+        kind = bare(field.type)
+        if kind is not object and not isinstance(kind, str):
+            yield path + field.name, kind
+            if attrs.has(kind):
+                yield from fields_within(kind, f"{path}{field.name}.")
 
 
 def bare(kind: Any) -> Any:
     """A type without the domain that it names."""
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
-def is_plain(kind: Any) -> bool:
-    return isinstance(kind, type) and kind is not object and not attrs.has(kind)

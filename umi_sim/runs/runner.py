@@ -95,6 +95,7 @@ class Run(Owner):
     healed_at_step: int = 0
     healed_step_max: int = sys.maxsize
     audit_rows: int = 0
+    scanned: dict[str, tuple[int, int]] = attrs.field(factory=dict)  # `scans_of`, at the end of a whole scan
 
     def progress(self) -> tuple[int, int]:
         """How many operations have begun, of how many that will come under faults; 0: nobody knows."""
@@ -150,19 +151,22 @@ class Run(Owner):
         demand(op_id in self.inspector.heard, rules.ONE_REPLY, f"{op_id} {name} was never answered")
         return self.inspector.heard[op_id]
 
-    def drain(self, *, is_again: bool = False) -> None:
-        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor.
-
-        `is_again`: the last scan has just ended, so that the next page is the first of another.
-        """
+    def drain(self) -> None:
+        """Until nothing is in flight and a whole scan of every agent changes nothing but its cursor."""
         self.world.run_until_quiet(self.step_max)
         scanned = self.world.agents.values() if "rebalance" in self.world.target.requests else ()
         for agent in scanned:
             pages = (self.ask(agent, "drain", "rebalance", {}) for _ in range(SCAN_PAGE_COUNT_MAX))
             told = f"{agent.name} still has something to repair after {SCAN_PAGE_COUNT_MAX} pages of scans"
-            self.demand(is_settled(pages, begins_anew=is_again), rules.REPAIRED_AFTER_HEAL, told)
+            is_next = self.scanned.get(agent.name) == self.scans_of(agent)
+            self.demand(is_settled(pages, begins_anew=is_next), rules.REPAIRED_AFTER_HEAL, told)
+            self.scanned[agent.name] = self.scans_of(agent)
         self.check_all()
         self.must_rest()
+
+    def scans_of(self, agent: Agent) -> tuple[int, int]:
+        """Its life, and how many pages it has scanned that nobody asked for: equal if none came between."""
+        return agent.life, self.world.network.names[f"{agent.name}:rebalance"]
 
     def must_rest(self) -> None:
         """Nobody wants to be stepped; only what storage has lied about may be written again and again."""
@@ -218,7 +222,7 @@ class Run(Owner):
         storage = self.world.services.storage
         self.drain()
         before = lasting_rows(storage)
-        self.drain(is_again=True)
+        self.drain()
         self.demand(
             lasting_rows(storage) == before, rules.SECOND_DRAIN_EMPTY, "a second drain changed stored rows"
         )
