@@ -18,9 +18,7 @@ from umi_core.data import Owner
 from umi_core.engine.registry import Registry
 from umi_core.invariants.broken import Broken, counted, demand
 from umi_core.limits import RECALL_LIMIT_MAX
-from umi_core.messages.effects import Done, Outcome, Reply
-from umi_core.messages.results import Rebalanced
-from umi_core.rows import Address, Row
+from umi_core.messages.effects import Outcome, Reply
 from umi_core.tiers.session import RESERVED
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
@@ -36,8 +34,8 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs.blame import crash_of, failure_of
+from umi_sim.runs.rest import LASTING, is_settled, lasting_rows
 from umi_sim.services.recorded_replies import Sayings
-from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
 from umi_sim.target.umi import UmiTarget
@@ -251,32 +249,6 @@ class Run(Owner):
         """Raises Broken unless it holds, or the rule is off."""
         if rule.name not in self.config.off:
             demand(holds, rule, message, expected, got)
-
-
-LASTING: Final[tuple[tuple[str, Args], ...]] = (
-    ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
-)  # fmt: skip
-
-
-def lasting_rows(storage: SimStorage) -> dict[Address, Row]:
-    """All rows but those that any scan moves on: its cursor, and the receipts of its commits."""
-    moved_on = ("head", "receipt", "epoch")
-    return {where: row for where, row in storage.rows.items() if where.kind not in moved_on}
-
-
-def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
-    """Whether one whole scan, from its first page to its last, finds nothing to do."""
-    is_idle = begins_anew  # otherwise the first page may be of a scan that began long ago
-    for reply in pages:
-        page = reply.outcome.value if isinstance(reply.outcome, Done) else None
-        if not isinstance(page, Rebalanced):
-            is_idle = False
-            continue
-        is_idle = is_idle and not (page.promoted or page.repaired or page.pruned)
-        if is_idle and not page.cursor:
-            return True
-        is_idle = is_idle or not page.cursor
-    return False
 
 
 # One run, from outside.

@@ -5,7 +5,7 @@ import pytest
 from umi_core.errors import TooBusy
 from umi_core.messages.effects import Done, Outcome, Refused, Reply
 from umi_core.messages.results import Rebalanced
-from umi_sim.runs.runner import is_settled
+from umi_sim.runs.rest import is_settled
 
 IDLE = Done(Rebalanced())
 HALF = Done(Rebalanced(cursor="ent_1"))
