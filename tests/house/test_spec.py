@@ -20,7 +20,7 @@ SUFFIXES = (".py", ".md", ".toml", ".txt")
 
 OF_PAGE = r"(?:M|EN|H|K|S|B|IV)[0-9]+\.[0-9]+"
 CHECKED = (
-    r"(?:TTL|CAP|REF|SER|SES|CORE|REN|ACC|SCO|PRO|EVI|ROU|EXT|RES|EVO|RET|STO|IDEM|DET|ISO|WF|ERR|KEL|MIG|LIVE|BND"
+    r"(?:TTL|CAP|REF|SER|SES|CORE|REN|ACC|SCO|PRO|EVI|ROU|EXT|RES|EVO|RET|VEC|STO|IDEM|DET|ISO|WF|ERR|KEL|MIG|LIVE|BND"
     r"|ORA)-[0-9]+|I-[A-Z]+(?:-[A-Z]+)*|E-[A-Z]+"
 )
 ID = re.compile(rf"(?<![\w.-])(?:{OF_PAGE}|{CHECKED})(?![\w-]|\.[0-9])")

@@ -74,7 +74,7 @@ def test_the_command_tells_of_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "WITHOUT_COUNT", 1)
     told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "embed_zero"])
     assert told.exit_code == 0
-    assert told.output.split()[:3] == ["embed_zero", "zero-vector-kept", "degradation-named"]
+    assert told.output.split()[:3] == ["embed_zero", "zero-vector-kept", "vectors-as-answered"]
     monkeypatch.setattr(matrix, "seen_without", lambda bug, count: "late-is-inert")
     told = CliRunner().invoke(cli, ["mutants", "--matrix", "--only", "embed_zero"])
     assert told.exit_code == 4

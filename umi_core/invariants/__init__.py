@@ -3,9 +3,14 @@
     tiers.py        working tier, snapshots, core tier, renderings, scores
     operations.py   operations in flight, alone and against their tables
     steps.py        a memory before and after one step
+    stands.py       where operations stood before a step
     accesses.py     what counts as an access, which records a scan looks at
     prompts.py      what a model is asked
+    calls.py        what is told of each question to a model or an embedder
+    settling.py     commits whose outcome was unknown, and what is learnt of them in the end
     plans.py        commits as they are planned: who enters core, who leaves, and why
+    homes.py        in which block of core an entry stands
+    vectors.py      what an embedder is asked, and what is made of its answer
     walk.py         admission and eviction a second time, in the simplest way, to compare with
     rules.py        the rules, each with its name and id
     broken.py       how a rule is broken
@@ -20,7 +25,8 @@ from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken
 from umi_core.invariants.operations import check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
-from umi_core.invariants.steps import Before, before_step, check_replies, check_self_stays, check_step
+from umi_core.invariants.stands import Before, before_step
+from umi_core.invariants.steps import check_replies, check_self_stays, check_step
 from umi_core.invariants.tiers import (
     check_core,
     check_core_limits,

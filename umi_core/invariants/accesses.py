@@ -7,18 +7,18 @@ records, and which of them are candidates follows from record and time alone. La
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from umi_core.config import Config
 from umi_core.invariants import rules
-from umi_core.invariants.broken import demand
+from umi_core.invariants.broken import Broken, demand
 from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
 from umi_core.messages.results import Recalled, Remembered
 from umi_core.policies.promotion import score_ppm
-from umi_core.rows import AccessRecord, Entity
+from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
@@ -37,6 +37,8 @@ class Heard(Protocol):
     def asked(self) -> Asked | None: ...
     @property
     def request(self) -> object: ...
+    @property
+    def facts(self) -> Mapping[str, object]: ...
 
 
 def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard: Heard | None) -> None:
@@ -52,16 +54,36 @@ def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard:
 def check_kept(was: AccessTable, now: AccessTable, now_ms: int, heard: Heard | None) -> None:
     """A record stays, unless its entity was forgotten, nobody asked for it for long, or there is no room.
 
-    What a rebalance prunes is judged with its plan: it knows which entities storage has no more.
+    Which go with a rebalance its plan says, and is judged for it.
     """
     if now.records is was.records or len(now.records) >= ACCESS_RECORD_COUNT_MAX:
         return
-    if heard is not None and heard.pinned[0] == "rebalance":
-        return
-    lost = [record for key, record in was.records.items() if key not in now.records]
+    pruned = getattr(heard.facts.get("plan"), "pruned", ()) if heard is not None else ()
+    lost = [record for key, record in was.records.items() if key not in now.records and record not in pruned]
     young = [it.entity_id for it in lost if it.last_ms >= now_ms - ACCESS_PRUNE_MS]
     needless = [key for key in young if key not in now.forgotten]
     demand(not needless, rules.ACCESS_TRUTH, "records that vanished without a reason", [], needless)
+
+
+def check_gone(told: Iterable[Row], gone: object) -> None:
+    """`gone`: entities that a scan has not found in storage, among whose rows are these."""
+    there = [row.address.id for row in told if row.address.kind == "entity"]
+    needless = [key for key in there if isinstance(gone, tuple) and key in gone]
+    demand(not needless, rules.ACCESS_TRUTH, "entities that a scan took for gone", [], needless)
+
+
+def prune_fault(
+    pruned: Iterable[AccessRecord], gone: object, inside: Collection[str], table: AccessTable, at_ms: int
+) -> Broken | None:
+    """What is wrong with what a rebalance prunes: just the records of the gone, and those unused for long."""
+    stale = [
+        it for key, it in table.records.items() if key not in inside and it.last_ms < at_ms - ACCESS_PRUNE_MS
+    ]
+    due = dict.fromkeys(it.entity_id for it in stale)
+    due |= {key: None for key in table.records if isinstance(gone, tuple) and key in gone}
+    expected, got = sorted(due), sorted(it.entity_id for it in pruned)
+    what = "records that a rebalance prunes"
+    return None if expected == got else Broken(rules.ACCESS_TRUTH, what, expected, got)
 
 
 def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard: Heard | None) -> None:

@@ -13,16 +13,18 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from umi_core.config import Config
 from umi_core.invariants import rules
-from umi_core.invariants.accesses import check_recorded
+from umi_core.invariants.accesses import check_recorded, prune_fault
 from umi_core.invariants.broken import Broken, demand
+from umi_core.invariants.homes import check_homes
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
+from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import Forget, Remember, RemoveBlock
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
-from umi_core.rows import Entity, Relation, Row, Version
+from umi_core.rows import AccessRecord, Entity, Relation, Row, Version
 from umi_core.state import Operation, State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, entry_of
@@ -37,6 +39,7 @@ class Planned(Protocol):
     core: CoreTier | None
     value: object
     accessed: tuple[Entity, ...]
+    pruned: tuple[AccessRecord, ...]
     decisions: tuple[RoutingDecision, ...] | None
 
 
@@ -54,6 +57,7 @@ def check_new_plan(operation: Operation, state: State, access_before: AccessTabl
     check_scope(operation.asked.writes, state.scope)
     check_relations(operation.asked.writes, operation.facts)
     check_marked(operation.asked.writes, operation.facts.get("request"))
+    check_written(operation.facts, operation.asked.writes)
     now = state.tiers.access
     tables = (now,) if access_before.records is now.records else (now, access_before)
     check_plan(operation.facts, operation.asked.writes, tables, state.config)
@@ -119,12 +123,20 @@ def check_plan(
     check_named(change, facts.get("request"))
     check_leaving(change, writes)
     check_entering(change)
+    check_homes(core, after, plan.decisions, facts.get("rows"))
     check_recorded(plan.accessed, writes)
-    faults = [walk_fault(change, facts, table, config) for table in tables]
-    if faults[0] is not None and None not in faults:
-        raise faults[0]
+    if "gone" in facts:  # of a scan
+        gone, inside = facts["gone"], ids_of(core)
+        one_of([prune_fault(plan.pruned, gone, inside, table, plan.at_ms) for table in tables])
+    one_of([walk_fault(change, facts, table, config) for table in tables])
     if change.left_ids:  # found to be needed, and the weakest
         demand(True, rules.DISPLACEMENT if change.entered_ids else rules.FEWEST_VICTIMS, "")
+
+
+def one_of(faults: Sequence[Broken | None]) -> None:
+    """With one of the tables nothing must be wrong."""
+    if faults[0] is not None and None not in faults:
+        raise faults[0]
 
 
 def asked_to_leave(request: object, core: CoreTier) -> tuple[str, ...]:

@@ -62,6 +62,14 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
     return {}
 
 
+def check_turns(given: Recall, kept: object) -> None:
+    """What an operation keeps of the turns that were given with a query: the last that say something."""
+    if isinstance(kept, Recall) and kept.op_id == given.op_id:
+        due = [(it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()]
+        got = [(it.role, it.text) for it in kept.turns]
+        demand(got == due[-TURN_COUNT_MAX:], RULE, "the turns that are kept", due[-TURN_COUNT_MAX:], got)
+
+
 def read(value: str) -> Any:  # any JSON
     try:
         return json.loads(value)

@@ -132,6 +132,9 @@ AUTHORED_TEXT_KEPT: Final = Rule(
     "authored-text-kept", "CORE-4", "authored text changes only when asked", ORACLE, CHEAP
 )
 SYSTEM_IS_AUTHORED: Final = Rule("system-is-authored", "CORE-5", "no answer reaches system", ORACLE, CHEAP)
+ENTRY_AT_HOME: Final = Rule(
+    "entry-at-home", "CORE-6", "entries stand where they belong, if they fit", INSIDE, CHEAP
+)
 
 # Renderings.
 
@@ -188,6 +191,12 @@ REWRITE_ONLY_IF_NEEDED: Final = Rule(
 )
 REWRITE_GATE: Final = Rule("rewrite-gate", "RES-2", "a rewrite keeps the query's words", ORACLE, CHEAP)
 CACHE_INVISIBLE: Final = Rule("cache-invisible", "RES-3", "the cache changes no reply", EQUIVALENCE, NONE)
+
+# Vectors.
+
+VECTORS_AS_ANSWERED: Final = Rule(
+    "vectors-as-answered", "VEC-1", "a vector is the answer for its own text", INSIDE, CHEAP
+)
 
 # Relations and versions.
 

@@ -13,33 +13,48 @@ as far as the tables they were made with are still to be seen.
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 
 import attrs
 
-from umi_core.answer_checks import held
-from umi_core.data import Owner
 from umi_core.errors import Error
 from umi_core.ids import pack
 from umi_core.invariants import rules
 from umi_core.invariants.accesses import (
     check_access_source,
     check_counted,
+    check_gone,
     check_kept,
     check_scan,
     check_session_source,
 )
 from umi_core.invariants.broken import Broken, demand
+from umi_core.invariants.calls import check_all_told, check_closed, check_opened
 from umi_core.invariants.plans import check_new_plan
-from umi_core.invariants.prompts import check_prompt
+from umi_core.invariants.prompts import check_prompt, check_turns
+from umi_core.invariants.settling import check_believed, check_sent_again, check_won, winner
+from umi_core.invariants.stands import (
+    Before,
+    Stand,
+    Told,
+    as_held,
+    heard_by,
+    hooked_count,
+    is_late,
+    now_of,
+    stand_of,
+    total,
+)
 from umi_core.invariants.tiers import check_equal_entries
+from umi_core.invariants.vectors import check_counted as check_vectors_counted
+from umi_core.invariants.vectors import check_learnt, check_texts, named_count
 from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
-from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Value
-from umi_core.messages.effects import Asked, Commit, Degraded, Done, ModelCall, Reply
-from umi_core.messages.requests import InCore, request_name
+from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
+from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
+from umi_core.messages.requests import InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, SessionRow
-from umi_core.state import Operation, Phase, State, Tiers
+from umi_core.state import State, Tiers
 from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision
@@ -47,63 +62,6 @@ from umi_core.values import RoutingDecision
 MAY_LEAVE: Final = ("forget", "remove_block")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
-
-
-class Stand(NamedTuple):
-    """Where an operation stood."""
-
-    pinned: tuple[str, int, int]
-    place: tuple[int, int, int]
-    attempt: int
-    waiting: int | None
-    due_ms: int | None
-    asked: Asked | None
-    request: object
-    facts: Mapping[str, object]
-    told_of: tuple[int, int]  # what it went without so far, and what interceptors did
-
-
-def stand_of(operation: Operation) -> Stand:
-    at = operation
-    pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
-    facts, told_of = dict(at.facts), (total(at.degraded) if at.degraded else 0, len(at.notes))
-    request = facts.get("request")
-    return Stand(pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of)
-
-
-def total(lacks: Iterable[Degraded]) -> int:
-    return sum(lack.count for lack in lacks)
-
-
-@attrs.define
-class Before(Owner):
-    """What a step is compared with: the state as the step before has left it."""
-
-    phase: Phase
-    tiers: Tiers
-    working_size: tuple[int, int]
-    operation_count: int
-    request_count: int
-    hooked_count: int
-    counters: Mapping[str, int]
-    stands: dict[int, Stand]
-
-
-def before_step(state: State) -> Before:
-    """To be taken at any time between two steps."""
-    working = state.tiers.working
-    size = working.used_bytes, len(working.entries)
-    stands = {number: stand_of(operation) for number, operation in state.operations.items()}
-    counts = state.operation_count, state.request_count, hooked_count(state), dict(state.counters)
-    return Before(state.phase, state.tiers.copy(), size, *counts, stands)
-
-
-@attrs.define
-class Told(Owner):
-    """What the step was given, and the operation that waited for it, if any did."""
-
-    value: Value
-    heard: Stand | None
 
 
 def check_step(before: Before, value: Value, state: State) -> None:
@@ -124,8 +82,12 @@ def check_step(before: Before, value: Value, state: State) -> None:
         check_decisions_source(was.decisions, told, tiers.decisions)
         check_load(before, told, state)
         calls = (call for operation in state.operations.values() for call in operation.calls[-2:])
-        check_call(heard, told.value, state, [call for call in calls if call.outcome != "open"])
-    check_questions(before, state, is_hooked)
+        if heard is not None and not is_late(heard, state):
+            check_closed(told.value, [call for call in calls if call.outcome != "open"])
+            check_settling(before, told, state)
+        check_embedded(before, told, state)
+        check_scanned(before, told, state)
+    check_questions(before, value, state, is_hooked)
 
 
 def check_replies(before: Before, value: Value, state: State, replies: Sequence[Reply]) -> None:
@@ -137,8 +99,14 @@ def check_replies(before: Before, value: Value, state: State, replies: Sequence[
     if hooked_count(state) == before.hooked_count:
         heard = heard_by(before, value)
         check_counted(before.tiers.access, state.tiers.access, heard, replies)
-        if calls := [call for reply in replies for call in reply.calls]:
-            check_call(heard, as_held(heard, value), state, calls)
+        if replies and heard is not None and not is_late(heard, state):
+            told = Told(as_held(heard, value), heard)
+            check_closed(told.value, [call for reply in replies for call in reply.calls])
+            check_taken(told, state, replies)
+    if replies and before.stands:
+        calls = {getattr(stand.request, "op_id", None): stand.calls for stand in before.stands.values()}
+        for reply in replies:
+            check_all_told(calls.get(reply.op_id, ()), reply.calls)
 
 
 def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:
@@ -180,22 +148,6 @@ def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> 
     demand(told in ([], [is_there]), rules.CORE_BIJECTION, "whether it is in core", is_there, told)
 
 
-def check_call(heard: Stand | None, value: Value, state: State, calls: Iterable[ModelCall]) -> None:
-    """What came of a question to a model is told as it was; what came late did not come at all."""
-    if heard is None or not isinstance(value, ModelReplied | Embedded | EffectFailed):
-        return
-    if heard.due_ms is not None and heard.due_ms <= state.seen_ms:
-        return
-    outcome = value.kind if isinstance(value, EffectFailed) else "ok"
-    size = len(value.text.encode(errors="surrogatepass")) if isinstance(value, ModelReplied) else 0
-    for call in calls:
-        if call.request_id == value.request_id:
-            told = (call.outcome, call.reply_bytes)
-            demand(
-                told == (outcome, size), rules.WORKFLOW_CONTRACT, "a call of a model", (outcome, size), told
-            )
-
-
 def ids_in_core(before: CoreTier, state: State) -> list[str]:
     """Who was in core before the step or is now: a scan passes them over."""
     return [entry.entity_id for core in (before, state.tiers.core) for _, entry in core.entries()]
@@ -204,27 +156,6 @@ def ids_in_core(before: CoreTier, state: State) -> list[str]:
 def replaced(was: Tiers, now: Tiers) -> list[str]:
     """The tiers that are others than before; of the working tier alone, changed in place, that is not all."""
     return [name for name in TIERS if getattr(was, name) is not getattr(now, name)]
-
-
-def heard_by(before: Before, value: Value) -> Stand | None:
-    request_id = getattr(value, "request_id", None)
-    if request_id is None:
-        return None
-    return next((stand for stand in before.stands.values() if stand.waiting == request_id), None)
-
-
-def as_held(heard: Stand | None, value: Value) -> Value:
-    """An answer as the memory takes it."""
-    if heard is None or heard.asked is None:
-        return value
-    assert isinstance(value, ModelReplied | Embedded | ReadDone | Committed | EffectFailed)
-    return held(heard.asked, value)
-
-
-def hooked_count(state: State) -> int:
-    """How often an interceptor has refused a question, or answered it, in place of the world."""
-    counters = state.counters
-    return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
 
 
 def counted(counters: Mapping[str, int]) -> tuple[int, int]:
@@ -236,6 +167,60 @@ def counted(counters: Mapping[str, int]) -> tuple[int, int]:
         elif name.startswith("hook "):
             notes += count
     return lacks, notes
+
+
+# Commits, and core as it was told.
+
+
+def check_settling(before: Before, told: Told, state: State) -> None:
+    heard = told.heard
+    if heard is None or state.phase == "deposed":
+        return
+    operation = now_of(before, heard, state)
+    check_sent_again(heard, told.value, operation)
+    check_won(heard, told.value, operation, before.tiers, state.tiers)
+    if operation is not None and stand_of(operation).place > heard.place:
+        check_believed(core_told(told), state.tiers.core)
+
+
+def check_taken(told: Told, state: State, replies: Iterable[Reply]) -> None:
+    """Core as it was told in the answer that ended an operation, unless that says that core was not read."""
+    op_id = getattr(getattr(told.heard, "request", None), "op_id", None)
+    for outcome in (reply.outcome for reply in replies if reply.op_id == op_id):
+        if isinstance(outcome, Done) and not any(it.name.startswith("settle:") for it in outcome.degraded):
+            check_believed(core_told(told), state.tiers.core)
+
+
+def core_told(told: Told) -> CoreTier | None:
+    """The core row of an answer, if it is that of storage: of a plan that did not win nobody knows which."""
+    asked = told.heard.asked if told.heard is not None else None
+    return core_row(told.value, asked) if winner(asked, told.value) is None else None
+
+
+# Vectors, and pages of a scan.
+
+
+def check_embedded(before: Before, told: Told, state: State) -> None:
+    """What came of a question to an embedder is known, and what is missing of it is told."""
+    heard, answer = told.heard, told.value
+    if heard is None or not isinstance(answer, Embedded) or is_late(heard, state):
+        return
+    assert isinstance(heard.asked, Embed)
+    count, dims = len(heard.asked.texts), state.config.embedding_dims
+    check_learnt(count, answer, now_of(before, heard, state), dims)
+    is_alone = not any(is_late(stand, state) for stand in before.stands.values())
+    counted = named_count(state.counters) - named_count(before.counters)
+    check_vectors_counted(count, answer, counted, is_alone, dims)
+
+
+def check_scanned(before: Before, told: Told, state: State) -> None:
+    """What a scan takes for gone is nothing that it has just been shown."""
+    heard, answer = told.heard, told.value
+    if heard is None or not isinstance(answer, ReadDone) or heard.pinned[0] != "rebalance":
+        return
+    operation = now_of(before, heard, state)
+    if operation is not None and "gone" not in heard.facts:
+        check_gone(answer.rows, operation.facts.get("gone", ()))
 
 
 # Late answers.
@@ -264,6 +249,8 @@ def check_revisions(before: Before, state: State) -> None:
     for number, stand in before.stands.items():
         if (operation := state.operations.get(number)) is not None:
             now = stand_of(operation)
+            if now.calls is not stand.calls:
+                check_all_told(stand.calls, now.calls)
             demand(
                 stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned
             )
@@ -350,13 +337,20 @@ def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
 # Questions.
 
 
-def check_questions(before: Before, state: State, is_hooked: bool) -> None:
+def check_questions(before: Before, value: Value, state: State, is_hooked: bool) -> None:
     """`is_hooked`: accesses may have been counted twice, and core read twice; of that two tables are seen."""
     was, now = before.tiers, state.tiers
+    new = range(before.operation_count + 1, state.operation_count + 1)
+    for operation in (state.operations[number] for number in new if number in state.operations):
+        if isinstance(value, Recall):
+            check_turns(value, operation.facts.get("request"))
     is_seen = not is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
+        if (operation.waiting or 0) > before.request_count:
+            check_opened(operation, state.seen_ms)
         if (operation.waiting or 0) > before.request_count and operation.attempt == 1:
             check_prompt(operation)
+            check_texts(operation)
             if is_seen:
                 check_new_plan(operation, state, was.access)
                 tables, inside = (was.access, now.access), ids_in_core(was.core, state)

@@ -176,12 +176,10 @@ def sound_vectors(vectors: object, count: int, dims: int) -> tuple[tuple[int, ..
     return tuple(tuple(vector) if vector_fault(vector, dims) is None else None for vector in vectors)
 
 
-def lacking_vectors(
-    code: str, told: Sequence[object], kept: Sequence[object], dims: int
-) -> tuple[tuple[str, str, int], ...]:
+def lacking_vectors(code: str, told: Sequence[object], dims: int) -> tuple[tuple[str, str, int], ...]:
     """The degradation of this code: what is wrong with the first vector that is missing, and how many are."""
-    missing = [vector for vector, sound in zip(told, kept, strict=False) if sound is None]
-    return ((code, vector_fault(missing[0], dims) or "", len(missing)),) if missing else ()
+    faults = [fault for vector in told if (fault := vector_fault(vector, dims)) is not None]
+    return ((code, faults[0], len(faults)),) if faults else ()
 
 
 def vector_fault(vector: object, dims: int) -> str | None:

@@ -138,7 +138,7 @@ def take_vectors(facts: Facts, answer: Embedded, view: View) -> Taken:
     vectors = sound_vectors(answer.vectors, len(facts[VARIANTS]), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("words_only", answer.vectors, vectors, view.config.embedding_dims)
+    lacking = lacking_vectors("words_only", answer.vectors, view.config.embedding_dims)
     return Learned(VECTORS(vectors), degraded=lacking)
 
 

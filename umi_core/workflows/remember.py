@@ -147,7 +147,7 @@ def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
     vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
     if vectors is None:
         return Unusable("wrong number of vectors")
-    lacking = lacking_vectors("no_vectors", answer.vectors, vectors, view.config.embedding_dims)
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
     return Learned(VECTORS(vectors), degraded=lacking)
 
 

@@ -21,10 +21,10 @@ from umi_core.invariants import (
 )
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, ModelReplied, Value
-from umi_core.messages.effects import AskModel, Effect, Reply
+from umi_core.messages.effects import AskModel, Commit, Effect, Reply
 from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
-from umi_sim.judge.invariants import check_recovered, check_store
+from umi_sim.judge.invariants import check_needed, check_recovered, check_store
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.record.run_config import RunConfig
@@ -122,6 +122,9 @@ class Inspector:
             known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
             check_tables(memory.state, memory.registry, known)
         check_cheap(memory.state)
+        for effect in effects:
+            if isinstance(effect, Commit):
+                check_needed(effect, storage)
         if before is not None and before.phase == "recovering" != memory.state.phase:
             check_recovered(storage, memory.state)
         if self._count % CHECK_EVERY == 0 and not is_old:

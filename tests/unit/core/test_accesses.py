@@ -1,6 +1,6 @@
 """Goal: accesses and the session change for a reason and by what was told; a scan looks at its whole page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 
 import attrs
@@ -27,6 +27,7 @@ from umi_core.state import State
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 from umi_core.workflows import BUILT_IN
+from umi_core.workflows.commits import Plan
 
 
 def caught(check: Callable[[], None]) -> str:
@@ -170,6 +171,7 @@ class Waiting:
     workflow: str
     asked: None = None
     request: None = None
+    facts: Mapping[str, object] = attrs.field(factory=dict)
 
     @property
     def pinned(self) -> tuple[str, int, int]:
@@ -205,7 +207,10 @@ def test_a_record_stays_unless_it_is_forgotten_stale_or_there_is_no_room() -> No
     check_kept(was, attrs.evolve(without, forgotten=(lost,)), now_ms, None)
     check_kept(was, without, now_ms + ACCESS_PRUNE_MS + 1, None)
     check_kept(without, was, now_ms, None)
-    check_kept(was, without, now_ms, Waiting("rebalance"))
+    plan = Plan(now_ms, pruned=(was.records[lost],))
+    check_kept(was, without, now_ms, Waiting("rebalance", facts={"plan": plan}))
+    with pytest.raises(Broken, match="vanished without a reason"):
+        check_kept(was, without, now_ms, Waiting("rebalance", facts={"plan": Plan(now_ms)}))
     full = crowd(ACCESS_RECORD_COUNT_MAX)
     first = next(iter(full.records))
     other = attrs.evolve(full.records[first], entity_id="zz")

@@ -98,9 +98,9 @@ def test_words_relevance_is_a_score_and_asks_the_same_of_kept_words(
 )
 def test_an_unsound_vector_is_missing_and_says_why(vector: object, fault: str | None) -> None:
     told = ((3, 4), vector, (0, 0))
-    lacking = lacking_vectors("none", told, sound_vectors(told, 3, 2) or (), 2)
+    lacking = lacking_vectors("none", told, 2)
     assert lacking == (("none", fault or "zero", 2 if fault else 1),)
-    assert lacking_vectors("none", ((3, 4),), ((3, 4),), 2) == ()
+    assert lacking_vectors("none", ((3, 4),), 2) == ()
     sound = sound_vectors((vector, (3, 4)), 2, 2)
     assert sound is not None
     assert (sound[0] is None) == (fault is not None)
@@ -113,7 +113,7 @@ def test_a_wrong_number_of_vectors_is_a_failure(vectors: object) -> None:
 
 
 def test_no_vectors_for_no_texts_is_sound() -> None:
-    assert lacking_vectors("none", (), (), 2) == ()
+    assert lacking_vectors("none", (), 2) == ()
     assert sound_vectors((), 0, 2) == ()
 
 

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
 from umi_core.invariants.broken import Broken, demand
+from umi_core.messages.effects import Commit
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import (
     AccessRecord,
@@ -102,6 +103,16 @@ def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
         check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
     check_owned(rows, "relation", rules.RELATION_ENDS, ends)
+
+
+def check_needed(asked: Commit, storage: SimStorage) -> None:
+    """What says nothing new of an entity does not write it again."""
+    expected = {expect.address: expect.version for expect in asked.expects}
+    for write in asked.writes:
+        row = storage.rows.get(write.address)
+        if isinstance(write.body, Entity) and row is not None and expected.get(write.address) == row.version:
+            told = f"{write.address.id} is written as it was"
+            demand(row.body != write.body, rules.ONCE_ONLY, told, row.body, write.body)
 
 
 def check_told(rows: Rows, state: State) -> None:

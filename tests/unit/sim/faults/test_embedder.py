@@ -7,7 +7,7 @@ import pytest
 from tests.unit.sim.faults.arrivals import AT_MS, DIMS, arrival, call, services, strike, struck
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Embed
-from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.policies.similarity import lacking_vectors
 from umi_sim.faults.kinds import KINDS
 from umi_sim.record.items import Args
 from umi_sim.services.calls import Handled, Later
@@ -40,7 +40,7 @@ def test_a_rate_limit_names_the_time_to_wait() -> None:
 
 
 def lacking(told: tuple[object, ...]) -> object:
-    return lacking_vectors("none", told, sound_vectors(told, len(TEXTS), DIMS) or (), DIMS)
+    return lacking_vectors("none", told, DIMS)
 
 
 @pytest.mark.parametrize("at", range(3))

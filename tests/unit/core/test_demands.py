@@ -1,0 +1,318 @@
+"""Goal: vectors, homes in core, settled commits and records of calls are judged by the plain data alone.
+
+A memory lives one step, or a plan is made by hand; then it is changed into what a mistake would have made.
+"""
+
+from functools import partial
+
+import attrs
+import pytest
+
+from tests.unit.core.test_accesses import Watched, caught, watched
+from tests.unit.core.test_invariants import entity, seated
+from tests.worlds import ALICE, Kind
+from umi_core.invariants import Broken
+from umi_core.invariants.accesses import check_gone, prune_fault
+from umi_core.invariants.calls import check_all_told, check_opened
+from umi_core.invariants.homes import check_homes
+from umi_core.invariants.prompts import check_turns
+from umi_core.invariants.settling import check_believed, check_won
+from umi_core.invariants.stands import stand_of
+from umi_core.invariants.vectors import (
+    as_answered,
+    check_counted,
+    check_texts,
+    check_written,
+    fault_of,
+    why_lacking,
+)
+from umi_core.limits import ACCESS_PRUNE_MS, BLOCK_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
+from umi_core.messages.answers import Committed, Embedded
+from umi_core.messages.effects import AskModel, ByIds, Commit, Embed, Read, Write
+from umi_core.messages.requests import Recall, Remember, SetBlock
+from umi_core.rows import AccessRecord, Address, Receipt, Row, Vector
+from umi_core.state import Operation
+from umi_core.tiers.archive import AccessTable
+from umi_core.tiers.core import CoreTier, move
+from umi_core.values import Block, RoutingDecision, Scope, Turn
+
+SCOPE = Scope("u1", "a1")
+ANNA, BERT = entity("Anna"), entity("Bert")
+LONG = "x" * BLOCK_BYTES_MAX
+
+
+def only(pair: Watched) -> Operation:
+    (operation,) = pair.memory.state.operations.values()
+    return operation
+
+
+def asking(kind: type[Kind]) -> Watched:
+    """A remember that waits for an answer to this."""
+    pair = watched()
+    pair.step(Remember(1, "Alice likes tea. Bob snores"))
+    pair.until(kind)
+    return pair
+
+
+# Vectors.
+
+
+def test_an_embedder_is_asked_about_the_rows_that_get_the_vectors() -> None:
+    operation = only(asking(Embed))
+    asked = operation.asked
+    assert isinstance(asked, Embed)
+    for texts in (asked.texts[::-1], asked.texts[:1], ("Alice", "Bob")):
+        operation.asked = attrs.evolve(asked, texts=texts)
+        with pytest.raises(Broken, match="vectors-as-answered"):
+            check_texts(operation)
+    operation.asked = asked
+    check_texts(operation)
+
+
+def test_a_recall_embeds_its_variants() -> None:
+    pair = watched()
+    pair.step(Recall(1, "tea"))
+    operation = only(pair)
+    operation.asked = Embed(("coffee",))
+    assert caught(partial(check_texts, operation)) == "vectors-as-answered"
+
+
+DIMS = 2
+FAULTS: list[tuple[object, str]] = [
+    ((3, -127), ""), ([0, 1], ""), ((1,), "wrong_length"), (None, "wrong_length"), ((1, True), "not_whole"),
+    ((1, 1.0), "not_whole"), ((128, 0), "out_of_range"), ((0, -128), "out_of_range"), ((0, 0), "zero"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("vector", "fault"), FAULTS)
+def test_what_is_wrong_with_a_vector(vector: object, fault: str) -> None:
+    assert fault_of(vector, DIMS) == fault
+
+
+def test_what_is_missing_and_why() -> None:
+    told = ((1, 2), (0, 0), (1,))
+    assert as_answered(told, 3, DIMS) == ((1, 2), None, None)
+    assert why_lacking(told, 3, DIMS) == ("zero", 2)
+    assert why_lacking(told[:1], 1, DIMS) == ("", 0)
+    assert as_answered(told, 2, DIMS) == (None, None)
+    assert why_lacking(told, 2, DIMS) == why_lacking(7, 2, DIMS) == ("wrong number of vectors", 1)
+
+
+def test_the_vectors_that_were_answered_are_learnt() -> None:
+    pair = asking(Embed)
+    pair.answer()
+    operation = only(pair)
+    vectors = operation.facts["vectors"]
+    assert isinstance(vectors, tuple)
+    for wrong in (vectors[::-1], (None, vectors[1]), (*vectors, vectors[0])):
+        operation.facts["vectors"] = wrong
+        assert caught(pair.judge) == "vectors-as-answered"
+
+
+def test_what_is_missing_is_told_with_its_reason_and_counted() -> None:
+    pair = asking(Embed)
+    question = pair.pending.pop(0)
+    pair.step(Embedded(question.request_id, ((0,) * 64, (1,) * 64)))
+    operation = only(pair)
+    told, operation.degraded = operation.degraded, ()
+    assert caught(pair.judge) == "degradation-named"
+    operation.degraded = (attrs.evolve(told[0], reason="not_whole"),)
+    assert caught(pair.judge) == "degradation-named"
+
+
+def test_more_may_be_missing_if_another_operation_says_so() -> None:
+    answer = Embedded(1, ((0, 0), (1, 1)))
+    for counted, is_alone, is_fair in (
+        (1, True, True),
+        (2, True, False),
+        (2, False, True),
+        (0, False, False),
+    ):
+        if is_fair:
+            check_counted(2, answer, counted, is_alone, DIMS)
+        else:
+            with pytest.raises(Broken, match="degradation-named"):
+                check_counted(2, answer, counted, is_alone, DIMS)
+
+
+def written(*vectors: Vector) -> list[Write]:
+    return [Write(Address(SCOPE, "vector", it.entity_id), it) for it in vectors]
+
+
+def test_each_row_gets_its_own_vector() -> None:
+    rows = tuple(Row(Address(SCOPE, "entity", it.id), 1, it) for it in (ANNA, BERT))
+    facts: dict[str, object] = {"lacking": rows, "vectors": ((1, 2), None)}
+    good = Vector(ANNA.id, 1, (1, 2))
+    check_written(facts, written(good))
+    for wrong in ((), (Vector(BERT.id, 1, (1, 2)),), (Vector(ANNA.id, 2, (1, 2)),), (good, good)):
+        with pytest.raises(Broken, match="vectors-as-answered"):
+            check_written(facts, written(*wrong))
+    with pytest.raises(Broken, match="vectors-as-answered"):
+        check_written(facts | {"vectors": ((1, 2),)}, written(good))
+
+
+# Homes.
+
+
+def routed(kind: str, outcome: str = "moved") -> RoutingDecision:
+    return RoutingDecision(ANNA.id, kind, False, 900_000, "", "model", None, outcome)
+
+
+def test_an_entry_moves_to_where_it_belongs_and_that_is_told() -> None:
+    before = seated(ANNA, BERT)
+    after = move(before, ANNA.id, "facts").core
+    check_homes(before, after, (routed("facts"),), None)
+    wrong: list[tuple[CoreTier, RoutingDecision]] = [
+        (before, routed("facts", "already_in_core")),
+        (before, routed("facts")),
+        (after, routed("facts", "already_in_core")),
+        (after, routed("goals")),
+        (move(after, BERT.id, "scratch").core, routed("facts")),
+    ]
+    for core, decision in wrong:
+        assert caught(partial(check_homes, before, core, (decision,), None)) == "entry-at-home"
+
+
+def test_an_entry_stays_where_the_other_block_has_no_room() -> None:
+    before = attrs.evolve(seated(ANNA), blocks=(*seated(ANNA).blocks, Block("scratch", text=LONG)))
+    check_homes(before, before, (routed("scratch", "already_in_core"),), None)
+
+
+def test_who_enters_enters_the_block_that_is_stored() -> None:
+    rows = (Row(Address(SCOPE, "entity", BERT.id), 1, BERT),)
+    check_homes(seated(ANNA), seated(ANNA, BERT), None, rows)
+    astray = move(seated(ANNA, BERT), BERT.id, "facts").core
+    assert caught(partial(check_homes, seated(ANNA), astray, None, rows)) == "entry-at-home"
+    moved = move(seated(ANNA), ANNA.id, "facts").core
+    assert caught(partial(check_homes, seated(ANNA), moved, None, rows)) == "entry-at-home"
+
+
+def test_of_who_left_and_came_back_the_way_cannot_be_seen() -> None:
+    check_homes(seated(BERT, ANNA), seated(ANNA, BERT), (routed("human", "promoted"),), None)
+
+
+# Settling.
+
+
+def test_a_commit_is_sent_again_while_nobody_knows_how_it_ended() -> None:
+    pair = asking(Commit)
+    pair.fail("unknown")
+    operation = only(pair)
+    sent = operation.asked
+    assert isinstance(sent, Commit)
+    for other in (None, attrs.evolve(sent, key="idm_other")):
+        operation.asked = other
+        assert caught(pair.judge) == "backoff"
+    operation.asked = sent
+    pair.judge()
+
+
+def lost() -> tuple[Watched, Committed]:
+    """A remember whose commit is answered by the receipt of an earlier plan."""
+    pair = asking(Commit)
+    commit = pair.pending.pop(0)
+    assert isinstance(commit, Commit)
+    answer = pair.land(commit)
+    assert isinstance(answer, Committed)
+    assert isinstance(answer.receipt, Receipt)
+    won = attrs.evolve(answer.receipt, plan_digest=b"0" * 16)
+    pair.step(attrs.evolve(answer, receipt=won))
+    return pair, attrs.evolve(answer, receipt=won)
+
+
+def test_after_another_plan_has_won_core_is_read() -> None:
+    pair, _ = lost()
+    operation = only(pair)
+    assert isinstance(operation.asked, Read)
+    operation.asked = Read(ByIds(()))
+    assert caught(pair.judge) == "core-current"
+
+
+def test_a_plan_that_did_not_win_has_saved_and_decided_nothing() -> None:
+    pair, answer = lost()
+    heard, operation = next(iter(pair.before.stands.values())), only(pair)
+    was = pair.memory.state.tiers
+    assert was.access.unsaved
+    saved = was.copy()
+    saved.access = attrs.evolve(was.access, unsaved={})
+    others = was.copy()
+    others.decisions = ()
+    for now, rule in ((saved, "access-truth"), (others, "once-only")):
+        assert caught(partial(check_won, heard, answer, operation, was, now)) == rule
+
+
+def test_a_newer_core_that_was_told_is_believed() -> None:
+    check_believed(None, CoreTier())
+    check_believed(CoreTier((), 3), CoreTier((), 3))
+    with pytest.raises(Broken, match="core-current"):
+        check_believed(CoreTier((), 3), CoreTier((), 2))
+
+
+def test_core_that_a_lookup_has_read_is_believed() -> None:
+    pair = watched()
+    pair.ask(SetBlock(1, "human", "x"))
+    pair.memory.state.tiers.core = CoreTier()  # as if it had never heard of it
+    pair.step(Remember(2, "Alice likes tea"))
+    while pair.memory.state.tiers.core == CoreTier():
+        pair.answer()
+    pair.memory.state.tiers.core = pair.before.tiers.core
+    assert caught(pair.judge) == "core-current"
+
+
+# Scans.
+
+
+def test_what_a_rebalance_prunes_is_stale_or_gone_and_all_of_it() -> None:
+    old = AccessRecord("ent_old", "person", 500_000, 1, 0, 0)
+    young = attrs.evolve(old, entity_id="ent_young", last_ms=ACCESS_PRUNE_MS + 1)
+    table, at_ms = AccessTable({it.entity_id: it for it in (old, young)}), ACCESS_PRUNE_MS + 1
+    assert prune_fault((old,), (), (), table, at_ms) is None
+    assert prune_fault((), (), ("ent_old",), table, at_ms) is None
+    assert prune_fault((old, young), ("ent_young",), (), table, at_ms) is None
+    for pruned in ((), (young,), (old, young)):
+        fault = prune_fault(pruned, (), (), table, at_ms)
+        assert fault is not None
+        assert fault.rule == "access-truth"
+
+
+def test_what_was_shown_is_not_gone() -> None:
+    told = [Row(Address(SCOPE, "entity", ALICE), 1, None)]
+    check_gone(told, ("ent_other",))
+    assert caught(partial(check_gone, told, (ALICE,))) == "access-truth"
+
+
+# Questions to models, and what is told of them.
+
+
+def test_the_record_of_a_call_tells_what_was_sent() -> None:
+    for operation in (only(asking(AskModel)), only(asking(Embed))):
+        now_ms, call = operation.calls[-1].asked_ms, operation.calls[-1]
+        check_opened(operation, now_ms)
+        changes: tuple[dict[str, object], ...] = (
+            {"prompt_hash": "0" * 16}, {"prompt_bytes": 1}, {"texts_count": 9}, {"attempt": 2},
+            {"operation": "route"}, {"request_id": 0}, {"asked_ms": 7}, {"outcome": "ok"},
+        )  # fmt: skip
+        for change in changes:
+            operation.calls = (attrs.evolve(call, **change),)  # type: ignore[arg-type]
+            assert caught(partial(check_opened, operation, now_ms)) == "workflow-contract"
+        operation.calls = ()
+        assert caught(partial(check_opened, operation, now_ms)) == "workflow-contract"
+
+
+def test_no_call_is_left_out() -> None:
+    calls = stand_of(only(asking(Commit))).calls
+    assert len(calls) > 1
+    check_all_told(calls[:1], calls)
+    for told in ((), calls[1:], calls[::-1]):
+        assert caught(partial(check_all_told, calls, told)) == "workflow-contract"
+
+
+def test_the_last_turns_that_say_something_are_kept() -> None:
+    said = [Turn("user", f"{n} " + "x" * TURN_CHARS_MAX) for n in range(TURN_COUNT_MAX + 2)]
+    given = Recall(1, "she", turns=(*said, Turn("tool", " ")))
+    last = [attrs.evolve(turn, text=turn.text[:TURN_CHARS_MAX]) for turn in said[2:]]
+    check_turns(given, attrs.evolve(given, turns=tuple(last)))
+    check_turns(given, attrs.evolve(given, op_id=2))
+    for wrong in (said[:TURN_COUNT_MAX], said[2:], last[1:], last[::-1]):
+        kept = attrs.evolve(given, turns=tuple(wrong))
+        assert caught(partial(check_turns, given, kept)) == "prompt-inputs"

@@ -1,0 +1,79 @@
+"""Settling: commits of which nobody knows how they ended, and what is learnt of them in the end.
+
+Law 1. The same batch is sent again, three times in all. Law 2. If another plan had won, what that one decided
+is told, nothing of this one counts as stored, and core is read again. Law 3. Core that was read, or written,
+is believed: a newer one takes the place of the older one.
+"""
+
+from typing import Final, Protocol
+
+from umi_core.invariants import rules
+from umi_core.invariants.broken import demand
+from umi_core.messages.answers import Committed, EffectFailed, Value
+from umi_core.messages.effects import Asked, ByIds, Commit, Read
+from umi_core.messages.results import Remembered
+from umi_core.rows import Receipt
+from umi_core.state import Operation, Tiers
+from umi_core.tiers.core import CoreTier
+
+ATTEMPTS: Final = 3
+WRITERS_OF_CORE: Final = ("remember", "forget", "write_block", "rebalance", "recover")
+
+
+class Heard(Protocol):
+    """The operation that waited for the value of a step."""
+
+    @property
+    def pinned(self) -> tuple[str, int, int]: ...
+    @property
+    def place(self) -> tuple[int, int, int]: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def asked(self) -> Asked | None: ...
+
+
+def check_sent_again(heard: Heard, value: Value, operation: Operation | None) -> None:
+    """`operation`: that which asked, as it is after the step; None if it has ended."""
+    is_unknown = isinstance(value, EffectFailed) and value.kind == "unknown"
+    if not is_unknown or not isinstance(heard.asked, Commit) or heard.attempt >= ATTEMPTS:
+        return
+    sent, what = heard.asked, "a commit is sent again while nobody knows how it ended"
+    again = operation.asked if operation is not None else None
+    demand(again == sent, rules.BACKOFF, what, sent.key, again)
+
+
+def winner(asked: Asked | None, value: Value) -> Receipt | None:
+    """The receipt of an earlier plan for the same request; None if it is this one that was committed."""
+    receipt = value.receipt if isinstance(value, Committed) else None
+    writes = asked.writes if isinstance(asked, Commit) else ()
+    own = next((write.body for write in writes if isinstance(write.body, Receipt)), None)
+    if own is None or not isinstance(receipt, Receipt) or receipt.request_digest != own.request_digest:
+        return None
+    return None if receipt.plan_digest == own.plan_digest else receipt
+
+
+def check_won(heard: Heard, value: Value, operation: Operation | None, was: Tiers, now: Tiers) -> None:
+    receipt, workflow = winner(heard.asked, value), heard.pinned[0]
+    if receipt is None:
+        return
+    asked = operation.asked if operation is not None else None
+    holds = workflow not in WRITERS_OF_CORE or reads_core(asked)
+    demand(holds, rules.CORE_CURRENT, f"{workflow} reads core after another plan won", "", asked)
+    saved = [key for key in was.access.unsaved if key not in now.access.unsaved]
+    demand(not saved, rules.ACCESS_TRUTH, "saved by a plan that another one was before", [], saved)
+    if now.decisions is not was.decisions:
+        due = receipt.value.routing if isinstance(receipt.value, Remembered) else ()
+        demand(now.decisions == due, rules.ONCE_ONLY, "decisions of the plan that won", due, now.decisions)
+
+
+def reads_core(asked: Asked | None) -> bool:
+    query = asked.query if isinstance(asked, Read) else None
+    return isinstance(query, ByIds) and any(address.kind == "core" for address in query.addresses)
+
+
+def check_believed(told: CoreTier | None, core: CoreTier) -> None:
+    """`told`: the core row of an answer that an operation has gone on with."""
+    if told is not None:
+        due, got = told.guard_version, core.guard_version
+        demand(due <= got, rules.CORE_CURRENT, "a newer core was told, and not believed", due, got)

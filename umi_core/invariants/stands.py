@@ -1,0 +1,106 @@
+"""Stands: where operations stood before a step, and what the step was given.
+
+Law 1. References are kept, and what changes in place is copied; nothing is judged here.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import attrs
+
+from umi_core.answer_checks import held
+from umi_core.data import Owner
+from umi_core.messages.answers import Committed, EffectFailed, Embedded, ModelReplied, ReadDone, Value
+from umi_core.messages.effects import Asked, Degraded, ModelCall
+from umi_core.state import Operation, Phase, State, Tiers
+
+
+class Stand(NamedTuple):
+    """Where an operation stood."""
+
+    pinned: tuple[str, int, int]
+    place: tuple[int, int, int]
+    attempt: int
+    waiting: int | None
+    due_ms: int | None
+    asked: Asked | None
+    request: object
+    facts: Mapping[str, object]
+    told_of: tuple[int, int]  # what it went without so far, and what interceptors did
+    calls: tuple[ModelCall, ...]
+
+
+def stand_of(operation: Operation) -> Stand:
+    at = operation
+    pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
+    facts, told_of = dict(at.facts), (total(at.degraded) if at.degraded else 0, len(at.notes))
+    request = facts.get("request")
+    return Stand(
+        pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of, at.calls
+    )
+
+
+def total(lacks: Iterable[Degraded]) -> int:
+    return sum(lack.count for lack in lacks)
+
+
+@attrs.define
+class Before(Owner):
+    """What a step is compared with: the state as the step before has left it."""
+
+    phase: Phase
+    tiers: Tiers
+    working_size: tuple[int, int]
+    operation_count: int
+    request_count: int
+    hooked_count: int
+    counters: Mapping[str, int]
+    stands: dict[int, Stand]
+
+
+def before_step(state: State) -> Before:
+    """To be taken at any time between two steps."""
+    working = state.tiers.working
+    size = working.used_bytes, len(working.entries)
+    stands = {number: stand_of(operation) for number, operation in state.operations.items()}
+    counts = state.operation_count, state.request_count, hooked_count(state), dict(state.counters)
+    return Before(state.phase, state.tiers.copy(), size, *counts, stands)
+
+
+@attrs.define
+class Told(Owner):
+    """What the step was given, and the operation that waited for it, if any did."""
+
+    value: Value
+    heard: Stand | None
+
+
+def heard_by(before: Before, value: Value) -> Stand | None:
+    request_id = getattr(value, "request_id", None)
+    if request_id is None:
+        return None
+    return next((stand for stand in before.stands.values() if stand.waiting == request_id), None)
+
+
+def as_held(heard: Stand | None, value: Value) -> Value:
+    """An answer as the memory takes it."""
+    if heard is None or heard.asked is None:
+        return value
+    assert isinstance(value, ModelReplied | Embedded | ReadDone | Committed | EffectFailed)
+    return held(heard.asked, value)
+
+
+def hooked_count(state: State) -> int:
+    """How often an interceptor has refused a question, or answered it, in place of the world."""
+    counters = state.counters
+    return counters.get("hook refused", 0) + counters.get("hook substituted", 0)
+
+
+def now_of(before: Before, heard: Stand, state: State) -> Operation | None:
+    """The operation that waited, as it is after the step; None if it has ended."""
+    number = next(number for number, stand in before.stands.items() if stand is heard)
+    return state.operations.get(number)
+
+
+def is_late(stand: Stand, state: State) -> bool:
+    return stand.due_ms is not None and stand.due_ms <= state.seen_ms

@@ -1,0 +1,128 @@
+"""Vectors: an embedder is asked about the texts that the vectors stand for, and its answer is what is kept.
+
+Law 1. The texts are those of the rows that get the vectors, in their order; of a recall, its variants.
+Law 2. A vector is learnt, and written, as it was answered. One that is not sound is missing, and so are all
+if there are too few or too many. Law 3. What is missing is named: why the first one is, and how many are.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
+
+from umi_core.invariants import rules
+from umi_core.invariants.broken import demand
+from umi_core.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
+from umi_core.messages.answers import Embedded
+from umi_core.messages.effects import Embed, Write
+from umi_core.rows import Entity, Vector
+from umi_core.state import Operation
+
+RULE: Final = rules.VECTORS_AS_ANSWERED
+STEP: Final = "embed:"
+NAMED: Final = f"degraded {STEP}"
+BY_HOOK: Final = f"{NAMED}hook:"  # what an interceptor of that step did, which is told beside it
+MISCOUNTED: Final = "wrong number of vectors"
+
+
+class Draft(Protocol):
+    """A draft of a remember, which lies a layer above this file."""
+
+    entity: Entity
+    change: str
+
+
+def owed(facts: Mapping[str, object]) -> list[Entity] | None:
+    """The rows that are to get a vector each, in order; None if these are facts of no such operation."""
+    drafts, lacking = facts.get("evolved"), facts.get("lacking")
+    if isinstance(drafts, tuple):
+        return [draft.entity for draft in drafts if draft.change != "unchanged"]
+    return [row.body for row in lacking] if isinstance(lacking, tuple) else None
+
+
+# What is asked.
+
+
+def check_texts(operation: Operation) -> None:
+    """The question that this operation has just asked, if it is one to the embedder."""
+    asked = operation.asked
+    if isinstance(asked, Embed) and (due := texts_due(operation)) is not None:
+        demand(asked.texts == due, RULE, f"texts that {operation.workflow} embeds", due, asked.texts)
+
+
+def texts_due(operation: Operation) -> tuple[str, ...] | None:
+    variants = operation.facts.get("variants")
+    if operation.workflow == "recall" and isinstance(variants, tuple):
+        return variants
+    entities = owed(operation.facts)
+    return None if entities is None else tuple(map(text_of, entities))
+
+
+def text_of(entity: Entity) -> str:
+    """Name and content as far as they are embedded: whole characters."""
+    text = f"{entity.name}\n{entity.content}".encode()
+    return text[:EMBED_TEXT_BYTES_MAX].decode(errors="ignore")
+
+
+# What is answered.
+
+
+def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None, dims: int) -> None:
+    """`operation`: that which asked for so many vectors; None if it has ended in the same step."""
+    if operation is None or "vectors" not in operation.facts:
+        return
+    due, got = as_answered(answer.vectors, texts_count, dims), operation.facts["vectors"]
+    demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
+    if (reason := why_lacking(answer.vectors, texts_count, dims)[0]) != "":
+        told = [lack.reason for lack in operation.degraded if lack.name.startswith(STEP)]
+        demand(reason in told, rules.DEGRADATION_NAMED, "why a vector is missing", reason, told)
+
+
+def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bool, dims: int) -> None:
+    """`counted`: vectors that this step says are missing; `is_alone`: no other operation can have said so."""
+    lacking = why_lacking(answer.vectors, texts_count, dims)[1]
+    holds = counted == lacking if is_alone else counted >= lacking
+    demand(holds, rules.DEGRADATION_NAMED, "how many vectors are missing", lacking, counted)
+
+
+def named_count(counters: Mapping[str, int]) -> int:
+    """How many vectors the counters say were missing, whatever interceptors did."""
+    named = [name for name in counters if name.startswith(NAMED) and not name.startswith(BY_HOOK)]
+    return sum(counters[name] for name in named)
+
+
+def as_answered(told: object, count: int, dims: int) -> tuple[tuple[int, ...] | None, ...]:
+    if not isinstance(told, tuple | list) or len(told) != count:
+        return (None,) * count
+    return tuple(None if fault_of(vector, dims) else tuple(vector) for vector in told)
+
+
+def why_lacking(told: object, count: int, dims: int) -> tuple[str, int]:
+    """What is wrong with the first vector that is missing, and how many are; of a wrong number that alone."""
+    if not isinstance(told, tuple | list) or len(told) != count:
+        return MISCOUNTED, 1
+    faults = [fault for vector in told if (fault := fault_of(vector, dims))]
+    return (faults[0], len(faults)) if faults else ("", 0)
+
+
+def fault_of(vector: object, dims: int) -> str:
+    """Why a vector is missing; nothing if it is sound."""
+    if not isinstance(vector, tuple | list) or len(vector) != dims:
+        return "wrong_length"
+    if any(type(it) is not int for it in vector):
+        return "not_whole"
+    if any(abs(it) > COMPONENT_MAX for it in vector):
+        return "out_of_range"
+    return "" if any(vector) else "zero"
+
+
+# What is written.
+
+
+def check_written(facts: Mapping[str, object], writes: Iterable[Write]) -> None:
+    """Each row gets the vector that was answered for it, under its version; what has none gets none."""
+    entities, vectors = owed(facts), facts.get("vectors")
+    if entities is None or not isinstance(vectors, tuple):
+        return
+    demand(len(entities) == len(vectors), RULE, "a vector or none for each row", len(entities), len(vectors))
+    due = [Vector(it.id, it.version, one) for it, one in zip(entities, vectors, strict=True) if one]
+    got = [write.body for write in writes if isinstance(write.body, Vector)]
+    demand(got == due, RULE, "vectors that are written", due, got)
