@@ -32,7 +32,13 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.calls import check_all_told, check_closed, check_opened
 from umi_core.invariants.plans import check_new_plan
 from umi_core.invariants.prompts import check_prompt, check_turns
-from umi_core.invariants.settling import check_believed, check_sent_again, check_won, winner
+from umi_core.invariants.settling import (
+    check_believed,
+    check_sent_again,
+    check_won,
+    reads_core,
+    winner,
+)
 from umi_core.invariants.stands import (
     Before,
     Stand,
@@ -309,9 +315,9 @@ def check_core_source(before: CoreTier, told: Told, core: CoreTier) -> None:
 
 
 def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
-    """The core row that was read, or that a batch has written."""
+    """The core row that was asked for and read, or that a batch has written; a search finds none of ours."""
     found: list[tuple[object, int]] = []
-    if isinstance(value, ReadDone):
+    if isinstance(value, ReadDone) and reads_core(asked):
         found = [(row.body, row.version) for row in value.rows]
     elif isinstance(value, Committed) and isinstance(asked, Commit):
         versions = dict(value.versions)

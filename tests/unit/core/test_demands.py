@@ -18,6 +18,7 @@ from umi_core.invariants.homes import check_homes
 from umi_core.invariants.prompts import check_turns
 from umi_core.invariants.settling import check_believed, check_won
 from umi_core.invariants.stands import stand_of
+from umi_core.invariants.steps import core_row
 from umi_core.invariants.vectors import (
     as_answered,
     check_counted,
@@ -27,10 +28,10 @@ from umi_core.invariants.vectors import (
     why_lacking,
 )
 from umi_core.limits import ACCESS_PRUNE_MS, BLOCK_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
-from umi_core.messages.answers import Committed, Embedded
-from umi_core.messages.effects import AskModel, ByIds, Commit, Embed, Read, Write
+from umi_core.messages.answers import Committed, Embedded, ReadDone
+from umi_core.messages.effects import AskModel, ByIds, ByWords, Commit, Embed, Read, Write
 from umi_core.messages.requests import Recall, Remember, SetBlock
-from umi_core.rows import AccessRecord, Address, Receipt, Row, Vector
+from umi_core.rows import AccessRecord, Address, Core, Receipt, Row, Vector
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.core import CoreTier, move
@@ -257,6 +258,14 @@ def test_core_that_a_lookup_has_read_is_believed() -> None:
         pair.answer()
     pair.memory.state.tiers.core = pair.before.tiers.core
     assert caught(pair.judge) == "core-current"
+
+
+def test_core_of_somebody_else_in_a_search_is_nobody_s_word() -> None:
+    """neighbours, seed 12291413624106461747: storage gave another scope's core row to a search by words."""
+    row = Row(Address(Scope("u2", "a1"), "core", "core"), 1, Core(()))
+    search = ByWords(SCOPE, "Alice likes tea", (), 5, 0)
+    assert core_row(ReadDone(7, (row,)), Read(search, request_id=7)) is None
+    assert core_row(ReadDone(7, (row,)), Read(ByIds((row.address,)), request_id=7)) == CoreTier((), 1)
 
 
 # Scans.
