@@ -150,7 +150,8 @@ def is_for_nobody(before: Before, state: State) -> bool:
 def check_in_core(request: InCore, core: CoreTier, replies: Iterable[Reply]) -> None:
     """In core is what a rendering shows."""
     is_there = any(entry.entity_id == request.entity_id for _, entry in core.entries())
-    told = [reply.outcome.value for reply in replies if isinstance(reply.outcome, Done)]
+    outcomes = [reply.outcome for reply in replies if reply.op_id == request.op_id]
+    told = [outcome.value for outcome in outcomes if isinstance(outcome, Done)]
     demand(told in ([], [is_there]), rules.CORE_BIJECTION, "whether it is in core", is_there, told)
 
 

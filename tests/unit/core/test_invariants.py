@@ -619,7 +619,7 @@ def test_a_call_of_a_model_is_told_as_it_was(lie: dict[str, Any]) -> None:
 def test_in_core_is_what_core_shows(key: str, is_there: bool) -> None:
     state = lived().memory.state
     for told in (True, False):
-        replies = [Reply(9, Done(told))]
+        replies = [Reply(8, Done("of another request that ends in this step")), Reply(9, Done(told))]
         if told == is_there:
             check_replies(before_step(state), InCore(9, key), state, replies)
         else:
