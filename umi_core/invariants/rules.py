@@ -182,6 +182,9 @@ PARSER_KEEPS_THE_GOOD: Final = Rule(
     "parser-keeps-the-good", "EXT-2", "wrapping changes no payload", INSIDE, CHEAP
 )
 TEXT_NEVER_LOST: Final = Rule("text-never-lost", "EXT-3", "no failing model loses a text", ORACLE, CHEAP)
+SENTENCE_NEVER_LOST: Final = Rule(
+    "sentence-never-lost", "EXT-5", "what an answer passes over is kept, and named", ORACLE, CHEAP
+)
 PROMPT_INPUTS: Final = Rule("prompt-inputs", "EXT-4", "every input once, whole, in its line", INSIDE, CHEAP)
 
 # Rewriting.

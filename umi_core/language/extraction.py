@@ -1,7 +1,8 @@
 """Extraction: the reply to `extract`, read as entities and links between them.
 
 Law 1. Total: every element is kept, merged into an equal one, or dropped with a reason.
-Law 2. A reply that names nothing still keeps the text, as one note. Law 3. Its note is never filtered.
+Law 2. A reply that names nothing still keeps the text, as one note; one that passes over sentences keeps
+those, as one note behind the entities. Law 3. A note is never filtered.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,8 +13,9 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.domains import Content, EntityName, EntityType, Importance, RelationKind
+from umi_core.language.coverage import uncovered
 from umi_core.language.replies import Json, ObjectWith, Unusable, confidence_ppm, find_json
-from umi_core.language.words import auto_name, clean_name, words
+from umi_core.language.words import NAME_PRONOUNS, auto_name, clean_name, words
 from umi_core.limits import (
     ENTITY_NAME_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
@@ -27,10 +29,6 @@ CONFIDENCE_PPM: Final = 500_000  # of what comes without one
 SELF_CONFIDENCE_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES_MAX: Final = 200
 ALIASES: Final = {"org": "organization", "place": "location", "meeting": "event"}
-PRONOUNS: Final = frozenset(
-    """he him his himself she her hers herself it its itself they them their theirs themselves
-    i me my you your we us our""".split()
-)
 MALFORMED: Final = ("not_object", "no_name", "too_many")  # as reasons to drop an entity these degrade
 
 Drop = Literal["not_object", "no_name", "pronoun", "low_confidence", "too_many"]
@@ -70,7 +68,8 @@ class Link(Data):
 class Extraction(Data):
     """What was read; `dropped` and `dropped_links` count from 0 in the lists of the reply.
 
-    `mended`: what had to be put right; equal readings are equal, whatever it took.
+    `uncovered_count`: sentences that the reply passes over, which the last note keeps. `mended`: what had to
+    be put right; equal readings are equal, whatever it took.
     """
 
     entities: tuple[Mention, ...]
@@ -78,6 +77,7 @@ class Extraction(Data):
     dropped: Dropped
     partial: bool
     dropped_links: Dropped = ()
+    uncovered_count: int = 0
     mended: tuple[Mend, ...] = attrs.field(default=(), eq=False)
 
     @property
@@ -88,7 +88,7 @@ class Extraction(Data):
 
 
 def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unusable:
-    """The entities and links of a reply; one note with the whole text if it has no entity to keep."""
+    """The entities and links of a reply, and one note of what it passes over: all, if it has no entity."""
     payload = find_json(reply, ObjectWith("entities"))
     if isinstance(payload, Unusable):
         return payload
@@ -101,11 +101,20 @@ def parse_extraction(reply: str, text: str, config: Config) -> Extraction | Unus
     partial = any(reason in MALFORMED for _, reason in dropped)
     again: list[Mend] = ["merged"] * (len(found) - len(mentions))
     mended = (*(mend for _, mends in found for mend in mends), *again, *link_mends)
-    return Extraction(mentions or (fallback_note(text),), links, dropped, partial, dropped_links, mended)
+    notes, count = rest_of(text, mentions)
+    return Extraction((*mentions, *notes), links, dropped, partial, dropped_links, count, mended)
+
+
+def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ...], int]:
+    """One note of what the mentions do not tell, or none; and how many sentences they pass over."""
+    if not mentions:
+        return (fallback_note(text),), 0
+    lost = uncovered(text, (told for mention in mentions for told in (mention.name, mention.content)))
+    return ((fallback_note("\n".join(lost)),) if lost else ()), len(lost)
 
 
 def fallback_note(text: str) -> Mention:
-    """The whole text as a note that has no name of its own."""
+    """A text as it stands, as a note that has no name of its own."""
     return Mention("note", auto_name(text), text, CONFIDENCE_PPM, named=False)
 
 
@@ -167,7 +176,7 @@ def read_name(value: Json) -> str:
 
 def is_pronoun(name: str) -> bool:
     """Whether a name is nothing but pronouns; one without any word is none."""
-    return bool(words(name)) and all(word in PRONOUNS for word in words(name))
+    return bool(words(name)) and all(word in NAME_PRONOUNS for word in words(name))
 
 
 def read_confidence(element: dict[str, Json]) -> int:

@@ -36,6 +36,11 @@ STOP_WORDS: Final = frozenset(
     up us was we were what when where which who whom whose why will with would you your""".split()
 )
 
+NAME_PRONOUNS: Final = frozenset(  # alone or together no names
+    """he him his himself she her hers herself it its itself they them their theirs themselves
+    i me my you your we us our""".split()
+)
+
 
 def content(some_words: Iterable[str]) -> tuple[str, ...]:
     """The words that are not stop words, in order."""

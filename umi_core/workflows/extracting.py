@@ -1,6 +1,6 @@
 """Extracting: the names in a text, and what is said about each, before anything is looked up.
 
-If the model fails the text is kept as one note.
+If the model fails the text is kept as one note; so are the sentences that it passes over.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,11 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
     if isinstance(extraction, replies.Unusable):
         return Unusable(extraction.reason)
+    count = extraction.uncovered_count
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
+    uncovered = (("uncovered", "passed_over", count),) if count else ()
     learned = MENTIONS(extraction.entities) | LINKS(extraction.links) | DROPPED(extraction.dropped)
-    return Learned(learned, degraded=partial, shapes=extraction.shapes)
+    return Learned(learned, degraded=(*partial, *uncovered), shapes=extraction.shapes)
 
 
 def one_note(facts: Facts, reason: str = "") -> Mapping[str, object]:

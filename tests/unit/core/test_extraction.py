@@ -12,7 +12,6 @@ from umi_core.config import Config
 from umi_core.ids import note_id
 from umi_core.language.extraction import (
     MALFORMED,
-    PRONOUNS,
     SHAPES,
     Drop,
     Extraction,
@@ -23,6 +22,7 @@ from umi_core.language.extraction import (
     parse_extraction,
 )
 from umi_core.language.replies import Unusable
+from umi_core.language.words import NAME_PRONOUNS
 from umi_core.text import has_control, size
 from umi_core.values import Scope
 
@@ -105,6 +105,35 @@ def test_the_note_is_not_filtered() -> None:
     assert parsed([entity()], config=strict).entities == (fallback_note(TEXT),)
 
 
+def test_what_the_entities_do_not_tell_is_one_note_behind_them() -> None:
+    text = "I am allergic to nuts. Alice works at Acme. My bike is red! i am allergic  to NUTS."
+    result = parsed([entity()], text=text)
+    assert result.entities[1:] == (fallback_note("I am allergic to nuts.\nMy bike is red!"),)
+    assert (result.uncovered_count, result.partial, result.shapes) == (2, False, ())
+
+
+@pytest.mark.parametrize(
+    ("element", "count"),
+    [
+        (entity(content="hates NUTS"), 0),
+        (entity("Nuts", content="Alice"), 0),
+        (entity(content=None), 0),  # so it is the beginning of the text
+        (entity(content="x" * 1_000 + " nuts"), 1),  # which is cut off
+        (entity(type="self", confidence=0.5), 1),
+    ],
+)
+def test_only_what_is_kept_covers(element: object, count: int) -> None:
+    dropped = (entity("me", content="eats no nuts"), entity("Bob", content="nuts", confidence=0.1))
+    result = parsed([element, *dropped], text="I hate nuts. Alice!")
+    assert (result.uncovered_count, len(result.entities)) == (count, 1 + count)
+    assert result.dropped == ((1, "pronoun"), (2, "low_confidence"))
+
+
+def test_fifty_entities_leave_room_for_the_note() -> None:
+    result = parsed([entity(f"Name{n}", content="-") for n in range(51)], text="I rest.")
+    assert (len(result.entities), result.entities[-1]) == (51, fallback_note("I rest."))
+
+
 def test_the_reasons_to_drop_are_those_of_the_table() -> None:
     table = rows("memory", "extraction_drops")
     assert {row["reason"] for row in table if row["of"] == "entity"} == set(get_args(Drop))
@@ -138,7 +167,7 @@ def test_a_name_of_pronouns_only_is_dropped(name: str) -> None:
 def test_names_beside_pronouns_or_without_words_are_kept() -> None:
     assert only(name="She Ra").name == "She Ra"
     assert only(name="🙂").name == "🙂"
-    assert sorted(words("memory", "name_pronouns")) == sorted(PRONOUNS)
+    assert sorted(words("memory", "name_pronouns")) == sorted(NAME_PRONOUNS)
 
 
 def test_a_long_name_is_cut_between_characters() -> None:
@@ -319,7 +348,7 @@ def test_a_wrapped_reply_parses_as_the_payload() -> None:
 
 def test_lone_surrogates_never_reach_a_mention() -> None:
     reply = '{"entities": [{"name": "A\\ud800", "content": "b\udfff"}]}'
-    assert parse_extraction(reply, TEXT, CONFIG) == Extraction(
+    assert parse_extraction(reply, "b", CONFIG) == Extraction(
         (Mention("note", "A\ufffd", "b\ufffd", 500_000),), (), (), False
     )
 

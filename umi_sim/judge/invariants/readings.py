@@ -89,13 +89,14 @@ def as_plain(read: object) -> object:
     match read:
         case Unusable(reason=reason):
             return reason
-        case extraction.Extraction(entities, links, dropped, partial, dropped_links):
+        case extraction.Extraction(entities, links, dropped, partial, dropped_links, uncovered_count):
             return Extracted(
                 tuple(Mention(it.name, it.type, it.content, it.confidence_ppm, it.named) for it in entities),
                 tuple(Link(it.source_name, it.target_name, it.kind, it.confidence_ppm) for it in links),
                 dropped,
                 dropped_links,
                 partial,
+                uncovered_count,
             )
         case routing.Routes(decisions, degraded):
             return Routes(decisions, degraded)

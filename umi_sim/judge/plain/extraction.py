@@ -14,17 +14,14 @@ from umi_core.limits import (
 )
 from umi_core.values import ENTITY_TYPES, LINK_KINDS
 from umi_sim.judge.plain.replies import confidence_ppm, has_list, payload_of
-from umi_sim.judge.plain.text import cut, folded, said_once, tidy, without_controls, words
+from umi_sim.judge.plain.sentences import passed_over
+from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, tidy, without_controls, words
 
 UNSAID_PPM: Final = 500_000  # how sure a model is that does not say so
 SELF_MIN_PPM: Final = 800_000
 TEXT_SHOWN_BYTES: Final = 200  # of a text whose element says nothing about its name
 NOTE_NAME_BYTES: Final = 50
 ALIASES: Final = {"org": "organization", "place": "location", "meeting": "event"}
-PRONOUNS: Final = tuple(
-    "he him his himself she her hers herself it its itself they them their theirs themselves "
-    "i me my you your we us our".split()
-)
 T = TypeVar("T", "Mention", "Link")
 FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong; the others are choices
 
@@ -52,13 +49,17 @@ class Link(Data):
 
 @attrs.frozen
 class Extracted(Data):
-    """What was dropped are (index of the element, reason); `partial`: a mention that should not be there."""
+    """What was dropped are (index of the element, reason); `partial`: a mention that should not be there.
+
+    `uncovered_count`: how many sentences the last mention keeps because no other one tells of them.
+    """
 
     mentions: tuple[Mention, ...]
     links: tuple[Link, ...]
     dropped: tuple[tuple[int, str], ...]
     dropped_links: tuple[tuple[int, str], ...]
     partial: bool
+    uncovered_count: int = 0
 
 
 def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted | None:
@@ -76,8 +77,13 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
         payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, mentions)
     )
     is_partial = any(reason in FAULTS for _, reason in dropped)
-    found = tuple(mentions) or (whole_note(text),)
-    return Extracted(found, tuple(each_once(links)), tuple(dropped), tuple(dropped_links), is_partial)
+    rest = passed_over(text, [f"{it.name}\n{it.content}" for it in mentions]) if mentions else []
+    if rest or not mentions:
+        mentions = [*mentions, whole_note("\n".join(rest) or text)]
+    links = each_once(links)
+    return Extracted(
+        tuple(mentions), tuple(links), tuple(dropped), tuple(dropped_links), is_partial, len(rest)
+    )
 
 
 def sift(

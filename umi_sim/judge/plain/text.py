@@ -24,6 +24,10 @@ STOP_WORDS: Final = tuple(
     "if in into is just me my no not of on or our should so some than the then to up us was we were what "
     "when where which who whom whose why will with would you your".split()
 )
+PRONOUNS: Final = tuple(
+    "he him his himself she her hers herself it its itself they them their theirs themselves "
+    "i me my you your we us our".split()
+)
 
 
 def is_text(value: object) -> bool:

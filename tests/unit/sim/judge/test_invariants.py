@@ -60,7 +60,8 @@ FROZEN: Final = """
     score-shape SCO-2 | score-goldens SCO-3 | promotion-pure PRO-1 | promotion-fair PRO-2 |
     displacement PRO-3 | self-stays EVI-1 | fewest-victims EVI-2 | archive-untouched EVI-3 |
     route-per-entity ROU-1 | route-known-only ROU-2 | parser-total EXT-1 | parser-keeps-the-good EXT-2 |
-    text-never-lost EXT-3 | prompt-inputs EXT-4 | rewrite-only-if-needed RES-1 | rewrite-gate RES-2 |
+    text-never-lost EXT-3 | prompt-inputs EXT-4 | sentence-never-lost EXT-5 |
+    rewrite-only-if-needed RES-1 | rewrite-gate RES-2 |
     cache-invisible RES-3 | relation-ends EVO-1 | version-chain EVO-2 | hits-ordered RET-1 |
     filter-before-cut RET-2 | fusion-rule RET-3 | error-is-not-empty RET-4 | deep-by-trigger RET-5 |
     acknowledged-is-durable STO-1 | all-or-nothing STO-2 | deleted-stays-deleted STO-3 |

@@ -30,8 +30,8 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
 }  # fmt: skip
 NAMES: Final = (
     *(name for names in SUBSTITUTES.values() for name in names.values()),
-    "extract:partial", "evolve:partial", "route:partial", "candidates:none", "by_vector:words_only",
-    "settle:core_unread", *STORAGE_MADE,
+    "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
+    "by_vector:words_only", "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
 ATTEMPTS: Final = 2
@@ -90,6 +90,13 @@ class Degradations(Part):
             is_due = True in lacks
             is_fair = (name in names) == is_due or None in lacks
             self.demand(is_fair, rules.DEGRADATION_NAMED, name, is_due, names)
+
+    def judge_uncovered(self, op: Operation, names: list[str]) -> None:
+        """Sentences that an answer of use passes over are named, and nothing else is."""
+        if self.evidence.is_exact(op):
+            is_due = op.extraction is not None and op.extraction.uncovered_count > 0
+            is_named = "extract:uncovered" in names
+            self.demand(is_named == is_due, rules.SENTENCE_NEVER_LOST, "extract:uncovered", is_due, names)
 
     def lacks(self, op: Operation, step: str, text: str, changed: tuple[Entity, ...]) -> bool | None:
         """Whether something in a reply was malformed; None if that depends on what was asked."""

@@ -32,6 +32,7 @@ from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.extraction import Mention, whole_note
 from umi_sim.judge.plain.routes import by_table, read_routes
 from umi_sim.record import rules
+from umi_sim.record.rules import Rule
 
 
 @attrs.define
@@ -81,6 +82,7 @@ class Writes(Part):
                 first_entity(key, mention, 0) for key, mention in mentions if mention is not None
             )
             self.degradations.judge_partial(op, names, entities)
+            self.degradations.judge_uncovered(op, names)
         # Without its receipt an earlier attempt may have stored what is no news now.
         self.relations.judge_relations(doer, value, names, is_own and self.context.keeps_receipt(op.asked_ms))
         if is_own:
@@ -115,9 +117,7 @@ class Writes(Part):
         self.demand(doers, rules.ONCE_ONLY, "called repeated, and nobody had asked before")
         doer = next((it for it in doers if self.tracks.explains(it, claims)), op)
         given, got = list(doer.mentions), list(claims)
-        is_lost = isinstance(op.request, Remember) and op.extraction is None
-        rule = rules.TEXT_NEVER_LOST if is_lost else rules.REFERENCE_AGREES
-        self.demand(given == got, rule, "other ids than the answers give", given, got)
+        self.demand(given == got, rule_at_loss(op, given, got), "other ids than the answers give", given, got)
         self.tracks.hold(doer, claims if given == got else {})
         if isinstance(op.key, str) and doer.has_key:
             self.replies_by_key[op.key] = (op, plain)
@@ -179,3 +179,11 @@ class Writes(Part):
                 vector = vectors[0][n] if is_sure and state.vector == UNKNOWN_VECTOR else state.vector
                 unsure = tuple(name for name in state.unsure if name != "block")
                 track.base = (attrs.evolve(state, entity=entity, vector=vector, unsure=unsure),)
+
+
+def rule_at_loss(op: Operation, given: list[str], got: list[str]) -> Rule:
+    """What other ids than the answers give have broken."""
+    if isinstance(op.request, Remember) and op.extraction is None:
+        return rules.TEXT_NEVER_LOST
+    is_passed_over = op.extraction is not None and op.extraction.uncovered_count > 0
+    return rules.SENTENCE_NEVER_LOST if is_passed_over and got == given[:-1] else rules.REFERENCE_AGREES

@@ -11,8 +11,7 @@ from umi_sim.faults.edits import Edit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
 from umi_sim.faults.service import Arrival
-from umi_sim.judge.plain.extraction import PRONOUNS
-from umi_sim.judge.plain.text import is_text
+from umi_sim.judge.plain.text import PRONOUNS, is_text
 from umi_sim.kernel.prng import Stream, keyed, stream_key
 from umi_sim.services.calls import Call, Services
 from umi_sim.services.model import truth

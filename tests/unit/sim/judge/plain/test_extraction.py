@@ -29,13 +29,14 @@ from umi_core.values import ENTITY_TYPES, LINK_KINDS
 from umi_sim.judge.invariants.readings import as_plain
 from umi_sim.judge.plain.extraction import (
     FAULTS,
-    PRONOUNS,
     Extracted,
     Mention,
     name_of_note,
     read_extraction,
+    whole_note,
 )
 from umi_sim.judge.plain.replies import why_unusable
+from umi_sim.judge.plain.text import PRONOUNS
 
 FLOOR_PPM = 300_000
 TEXT = "Alice works at Acme."
@@ -99,7 +100,9 @@ def test_equal_names_are_one_mention() -> None:
 
 def test_nothing_is_kept_beyond_fifty_elements() -> None:
     found = read(*(person(f"n{n}") for n in range(51)))
-    assert (len(found.mentions), found.dropped, found.partial) == (50, ((50, "too_many"),), True)
+    named = [it for it in found.mentions if it.named]
+    assert (len(named), found.dropped, found.partial) == (50, ((50, "too_many"),), True)
+    assert found.mentions[50:] == (whole_note(TEXT),)
 
 
 def test_links_lead_from_mention_to_mention_once() -> None:

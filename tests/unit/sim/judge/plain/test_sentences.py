@@ -1,0 +1,35 @@
+"""Goal: the plain reading of sentences says what the tables of docs/spec/memory.md say (M10.17, M10.18)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row, told, words
+from tests.spec_tables import rows as table_rows
+from tests.unit.sim.judge.plain.drawn import ANY_TEXT, TEXTS
+from umi_core.language import coverage
+from umi_sim.judge.plain.sentences import ENDS, FULL_ENDS, IDLE, TITLES, passed_over, sentences
+
+PARTS = st.sampled_from([*ENDS, *FULL_ENDS, *TITLES, " ", "\n", "\r", "\u3000", "_Mr. ", "Hi", "I run", "42"])
+PATCHED = st.lists(PARTS | ANY_TEXT, max_size=8).map("".join)
+
+
+@pytest.mark.parametrize("row", table_rows("memory", "told_sentences"), ids=lambda row: row["text"])
+def test_sentences_are_those_of_the_table(row: Row) -> None:
+    assert sentences(told(row["text"])) == told(row["sentences"])
+
+
+@pytest.mark.parametrize("row", table_rows("memory", "passed_over"), ids=lambda row: row["text"])
+def test_what_is_passed_over_is_as_the_table_says(row: Row) -> None:
+    assert passed_over(told(row["text"]), told(row["told"])) == told(row["passed over"])
+
+
+def test_idle_words_are_those_of_the_list() -> None:
+    assert list(IDLE) == words("memory", "idle_words")
+
+
+@pytest.mark.uncounted
+@given(TEXTS | PATCHED, st.lists(TEXTS | PATCHED, max_size=2))
+def test_the_memory_finds_the_same_sentences(text: str, kept: list[str]) -> None:
+    assert list(coverage.sentences(text)) == sentences(text)
+    assert list(coverage.uncovered(text, kept)) == passed_over(text, kept)
