@@ -36,6 +36,7 @@ from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.record import rules
 from umi_sim.record.run_config import RunConfig
 
+OF_THE_TEXT: Final = ("extract:uncovered",)  # no failure: a model that is well passes over sentences, too
 PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     **dict.fromkeys((cls for cls in ALL if issubclass(cls, CoreRead)), ()),
@@ -90,14 +91,14 @@ class Promises(Model):
         return is_create and all(key in self.sessions.sessions for key in ids)
 
     def must_be_fair(self, ending: Ending) -> None:
-        """In a plain world nothing fails, nothing is unknown, nothing degrades."""
+        """In a plain world nothing fails, nothing is unknown, and only what a model passes over is less."""
         run, outcome = self.run, ending.outcome
         if run.faults or run.mode != "plain":
             return
         rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")
         for lack in outcome.degraded if isinstance(outcome, Done) else ():
-            demand(False, rule, f"{ending.op_id} degraded {lack.name} {where}")
+            demand(lack.name in OF_THE_TEXT, rule, f"{ending.op_id} degraded {lack.name} {where}")
 
     def must_be_whole(self, ending: Ending) -> None:
         """In a healed world all succeeds, but for what is lost: of that it is said that it is damaged."""

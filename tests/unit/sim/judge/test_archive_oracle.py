@@ -210,7 +210,7 @@ def test_an_other_answer_of_the_model_gives_other_ids() -> None:
 
 def test_what_was_dropped_is_told() -> None:
     told = History()
-    op_id = told.ask(Remember("", "x", embed=False))
+    op_id = told.ask(Remember("", "so", embed=False))
     told.hear(
         op_id,
         "extract",
@@ -218,6 +218,25 @@ def test_what_was_dropped_is_told() -> None:
     )
     with broken("reference-agrees"):
         told.reply(op_id, remembered((ALICE, 1, "created")))
+
+
+LOST = Degraded("extract:uncovered", "passed_over")
+NAPS, REST = (ALICE, 1, "created"), (note("I rest.")[0], 1, "created")
+
+
+@pytest.mark.parametrize(
+    ("text", "stored", "lacks"),
+    [("I rest.", [NAPS], [LOST]), ("I rest.", [NAPS, REST], []), ("Thanks.", [NAPS], [LOST])],
+    ids=["not kept", "not named", "named for nothing"],
+)
+def test_what_an_answer_passes_over_is_kept_and_named(
+    text: str, stored: list[Told], lacks: list[Degraded]
+) -> None:
+    told = History()
+    op_id = told.ask(Remember("", f"{text} Alice naps.", embed=False))
+    told.hear(op_id, "extract", extraction((ALICE, "naps")))
+    with broken("sentence-never-lost"):
+        told.reply(op_id, remembered(*stored), *lacks)
 
 
 # All or nothing.
@@ -722,7 +741,7 @@ def test_what_failed_is_audited_too() -> None:
 
 def attempt(told: History, *mentions: tuple[str, str]) -> str:
     """The same request under one key; each time its model finds something else in it."""
-    op_id = told.ask(Remember("", "x", embed=False, request_key="k"))
+    op_id = told.ask(Remember("", "so", embed=False, request_key="k"))
     told.hear(op_id, "extract", extraction(*mentions))
     return op_id
 
@@ -740,7 +759,7 @@ def test_a_note_in_place_of_what_a_model_found_has_a_cause_whoever_else_asked() 
     told = History()
     told.reply(attempt(told, (ALICE, "naps")), Unknown())
     with broken("degradation-named"):
-        told.reply(attempt(told, (ALICE, "naps")), note("x")[1], ONE_NOTE)
+        told.reply(attempt(told, (ALICE, "naps")), note("so")[1], ONE_NOTE)
 
 
 @pytest.mark.parametrize("first", [(ALICE, 2, "updated"), (ALICE, 1, "unchanged")])

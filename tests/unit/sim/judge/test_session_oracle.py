@@ -284,6 +284,11 @@ def test_nothing_fails_without_a_fault(outcome: Outcome) -> None:
         opened(Told(believing(Oracle(config("plain"))))).tell("b", LoadSession(0, OWN), outcome)
 
 
+def test_a_model_may_pass_over_sentences_without_a_fault() -> None:
+    told, lack = Told(believing(Oracle(config("plain")))), Degraded("extract:uncovered", "passed_over")
+    opened(told).tell("b", LoadSession(0, OWN), Done(SessionLoaded(2, 0), (lack,)))
+
+
 # A create plans three times; then its millisecond is full.
 
 FULL = Failed(Conflict("commit", "conflict", 1))
