@@ -162,6 +162,15 @@ def bad_row_id(name: str, value: object) -> Error | None:
     return None if good else errors.BadId(name, shown(value), f"text of 1 to {count_max} characters")
 
 
+def bad_speaker(name: str, value: object) -> Error | None:
+    """A name as entities have it, once it is tidy."""
+    called = tidy(value) if is_text(value) else ""
+    if called and size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called):
+        return None
+    wanted = f"a name of at most {limits.ENTITY_NAME_BYTES_MAX} bytes, without control characters"
+    return errors.BadOption(name, shown(value), wanted)
+
+
 def bad_request_key(name: str, value: object) -> Error | None:
     bytes_max = limits.REQUEST_KEY_BYTES_MAX
     good = is_text(value) and 1 <= size(value) <= bytes_max
@@ -402,6 +411,7 @@ Deep = Annotated[bool, Domain("deep", bad_flag)]
 EventTime = Annotated[int, Domain("time", bad_time)]
 Metadata = Annotated[Pairs, Domain("metadata", bad_metadata)]
 RequestKey = Annotated[str, Domain("request_key", bad_request_key)]
+Speaker = Annotated[str, Domain("speaker", bad_speaker)]
 Limit = Annotated[int, Domain("limit", bad_limit)]
 TimeRange = Annotated[tuple[int | None, int | None], Domain("time_range", bad_range)]
 Types = Annotated[tuple[str, ...], Domain("types", bad_types)]

@@ -39,6 +39,7 @@ def check_prompt(operation: Operation) -> None:
         return
     lines = [line.partition(" = ") for line in asked.prompt.split("\n") if line.startswith("INPUT ")]
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
+    due += ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
     demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
     for name, wanted in given(asked.task, operation.facts).items():
@@ -50,7 +51,8 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
     """What the request alone says that a prompt shows; with the query as it was resolved."""
     match task, facts["request"], facts.get("resolution"):
         case "extract", Remember() as request, _:
-            return {"text": cut(request.text, TEXT_BYTES_MAX)}
+            told = {"text": cut(request.text, TEXT_BYTES_MAX)}
+            return told if request.speaker is None else {**told, "speaker": request.speaker}
         case "route", Remember() as request, _:
             return {"context": cut(request.text, ROUTE_CONTEXT_BYTES_MAX)}
         case "rewrite", Recall() as request, _:

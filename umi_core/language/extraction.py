@@ -109,8 +109,12 @@ def rest_of(text: str, mentions: tuple[Mention, ...]) -> tuple[tuple[Mention, ..
     """One note of what the mentions do not tell, or none; and how many sentences they pass over."""
     if not mentions:
         return (fallback_note(text),), 0
-    lost = uncovered(text, (told for mention in mentions for told in (mention.name, mention.content)))
+    lost = passed_over(text, mentions)
     return ((fallback_note("\n".join(lost)),) if lost else ()), len(lost)
+
+
+def passed_over(text: str, mentions: Iterable[Mention]) -> tuple[str, ...]:
+    return uncovered(text, (told for mention in mentions for told in (mention.name, mention.content)))
 
 
 def fallback_note(text: str) -> Mention:

@@ -34,6 +34,7 @@ FIXED: Final[dict[str, tuple[str, ...]]] = {
   {EXTRACT_CONTENT_BYTES_MAX} bytes.
 - type: one of {", ".join(ENTITY_TYPES)}. self is the assistant itself; take note if none fits.
 - confidence: from 0 to 1, how sure the text makes it.
+- The speaker, if one is given, is who says I and me in the text: an entity of type person under that name.
 - relations: only between names that you list; type is one of {", ".join(LINK_KINDS)}.
 {DATA_RULE}""",
         """Reply with one JSON object of this form and nothing else:
@@ -111,8 +112,9 @@ class Statement(Data):
     content: str
 
 
-def ask_extract(text: str) -> str:
-    return prompt("extract", (("text", text),))
+def ask_extract(text: str, speaker: str | None = None) -> str:
+    """`speaker`: who says I and me, if that is known."""
+    return prompt("extract", (("text", text), *((("speaker", speaker),) if speaker is not None else ())))
 
 
 def ask_route(entities: tuple[Entity, ...], text: str) -> str:

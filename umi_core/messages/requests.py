@@ -39,6 +39,7 @@ from umi_core.domains import (
     Score,
     SessionId,
     Source,
+    Speaker,
     StoredKey,
     Text,
     TimeRange,
@@ -266,6 +267,7 @@ class Remember(WorkflowRequest):
     metadata: Metadata = ()
     source: Source | None = None
     request_key: RequestKey | None = None
+    speaker: Speaker | None = None
 
 
 @attrs.frozen

@@ -10,7 +10,8 @@ from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, nothing, retry
 from umi_core.language import replies
-from umi_core.language.extraction import Link, Mention, fallback_note, parse_extraction
+from umi_core.language.attribution import own_words
+from umi_core.language.extraction import Extraction, Link, Mention, fallback_note, parse_extraction
 from umi_core.language.prompts import ask_extract
 from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel
@@ -24,7 +25,7 @@ DROPPED: Final = Fact("dropped", tuple[tuple[int, str], ...])
 
 def ask_extraction(facts: Facts, view: View) -> AskModel | None:
     request = facts[REQUEST]
-    return AskModel("extract", ask_extract(request.text)) if request.extract else None
+    return AskModel("extract", ask_extract(request.text, request.speaker)) if request.extract else None
 
 
 def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
@@ -33,11 +34,16 @@ def take_extraction(facts: Facts, answer: ModelReplied | None, view: View) -> Ta
     extraction = parse_extraction(answer.text, facts[REQUEST].text, view.config)
     if isinstance(extraction, replies.Unusable):
         return Unusable(extraction.reason)
+    extraction = attributed(extraction, facts[REQUEST])
     count = extraction.uncovered_count
     partial = (("partial", "malformed", 1),) if extraction.partial else ()
     uncovered = (("uncovered", "passed_over", count),) if count else ()
     learned = MENTIONS(extraction.entities) | LINKS(extraction.links) | DROPPED(extraction.dropped)
     return Learned(learned, degraded=(*partial, *uncovered), shapes=extraction.shapes)
+
+
+def attributed(extraction: Extraction, request: Remember) -> Extraction:
+    return own_words(extraction, request.text, request.speaker) if request.speaker else extraction
 
 
 def one_note(facts: Facts, reason: str = "") -> Mapping[str, object]:

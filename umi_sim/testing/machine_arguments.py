@@ -76,6 +76,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "members": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
     "text": Mostly(st.sampled_from(FACTS), pools.NASTY),
     "request_key": st.sampled_from(("r1", "r2")),
+    "speaker": st.sampled_from(("Alice", "Ann")),
     "query": Mostly(st.sampled_from(QUERIES), pools.NASTY),
     "limit": st.sampled_from((1, 3)),
     "version": st.sampled_from((1, 2)),

@@ -40,11 +40,16 @@ def hostile_maker(pool: Maker | Pool) -> Maker:
 
 @attrs.frozen
 class Habit(Data):
-    """What users give where a domain is asked for; `share`: how often they give what may be left out."""
+    """What users give where a domain is asked for; `share`: how often they give what may be left out.
+
+    `is_late`: it joined requests that were there before. Nothing else is drawn otherwise because of it: it is
+    the last that is drawn, and hostile in a draw of its own.
+    """
 
     plain: Maker = attrs.field(converter=plain_maker)
     hostile: Maker = attrs.field(converter=hostile_maker)
     share: Ratio = ALWAYS
+    is_late: bool = False
 
 
 HABITS: Final[dict[str, Habit]] = {
@@ -66,6 +71,7 @@ HABITS: Final[dict[str, Habit]] = {
     "metadata": Habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
     "source": Habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),
     "request_key": Habit(User.request_key, pools.HOSTILE_REQUEST_KEYS, SOMETIMES),
+    "speaker": Habit(pools.SPEAKERS, pools.HOSTILE_SPEAKERS, SOMETIMES, is_late=True),
     "query": Habit(User.query, pools.HOSTILE_QUERIES),
     "limit": Habit((1, 1, 1, 2, 3, 10, 100), pools.HOSTILE_LIMITS, OFTEN),
     "deep": Habit((True, False), pools.HOSTILE_FLAGS, OFTEN),
@@ -101,6 +107,8 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
     struck = struck_argument(table, stream) if stream.chance(*user.adversarial) and table else None
     args: dict[str, object] = {}
     for argument, habit in table:
+        if habit.is_late and struck is None and stream.chance(*user.adversarial):
+            struck = argument if stream.chance(*SELDOM) else None
         if argument is struck:
             args[argument.name] = habit.hostile(user, stream)
         elif argument.is_required or habit.share is ALWAYS or stream.chance(*habit.share):
@@ -112,5 +120,6 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
 
 def struck_argument(table: Sequence[tuple[Argument, Habit]], stream: Stream) -> Argument:
     """The one that is hostile."""
+    table = [each for each in table if not each[1].is_late]
     at = stream.below(len(table) + FIRST - 1)
     return table[at if at < len(table) else 0][0]

@@ -265,6 +265,16 @@ HOSTILE_MEMBERS: Final[Pool] = {
     "type": (None, "a", ("a", None), (7,), (b"a",), 7),
 }
 
+SPEAKERS: Final = ("Alice", "Bob", "Ann", " Zoe\u0308 ")
+HOSTILE_SPEAKERS: Final[Pool] = {
+    "size": ("", *sizes(limits.ENTITY_NAME_BYTES_MAX)),
+    "look-alike": ("ALICE", "alice ", "Аlice", "Umi", "I", "me", "Alice: Bob", "🙂"),
+    "blank": (" ", "\n\t", "\u3000"),
+    "control": ("A\x00b", "A\nb", "\x7f"),
+    "surrogate": SURROGATES,
+    "type": (7, True, b"Ann", ("Ann",)),
+}
+
 # Scopes that are easily taken for each other, (user, agent), four at a time.
 
 NEIGHBOURS: Final[Sequence[Sequence[tuple[str, str]]]] = (

@@ -105,7 +105,7 @@ def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
         untold.append(turn)
         yield turn.at_ms, ("set", {"key": turn.speaker, "value": turn.text.encode()})
         if is_end or len(untold) == batch_count:
-            yield None, ("remember", {"text": minutes(untold)})
+            yield None, ("remember", minutes(untold))
             untold.clear()
         if number % RECALL_EVERY == 0:
             yield None, ("recall", recalled(talk, number, stream))
@@ -113,10 +113,11 @@ def played(spoken: Sequence[TurnLine], stream: Stream) -> Iterator[Line]:
             yield None, ("save_session", {})
 
 
-def minutes(spoken: Sequence[TurnLine]) -> str:
-    """One turn as it is, several as lines with their speakers."""
-    lines = [f"{turn.speaker}: {turn.text}" for turn in spoken]
-    return "\n".join(lines) if len(lines) > 1 else spoken[0].text
+def minutes(spoken: Sequence[TurnLine]) -> dict[str, object]:
+    """One turn as it is, and who said it; several as lines with their speakers."""
+    if len(spoken) == 1:
+        return {"text": spoken[0].text, "speaker": spoken[0].speaker}
+    return {"text": "\n".join(f"{turn.speaker}: {turn.text}" for turn in spoken)}
 
 
 def script_lines(config: RunConfig, agent: str) -> Iterator[Line]:

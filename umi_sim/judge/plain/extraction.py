@@ -77,7 +77,7 @@ def read_extraction(reply: str, text: str, confidence_min_ppm: int) -> Extracted
         payload.get("relations"), EXTRACT_LINK_COUNT_MAX, lambda element: link_of(element, mentions)
     )
     is_partial = any(reason in FAULTS for _, reason in dropped)
-    rest = passed_over(text, [f"{it.name}\n{it.content}" for it in mentions]) if mentions else []
+    rest = passed_over(text, told_by(mentions)) if mentions else []
     if rest or not mentions:
         mentions = [*mentions, whole_note("\n".join(rest) or text)]
     links = each_once(links)
@@ -178,6 +178,10 @@ def each_once(links: list[Link]) -> list[Link]:
     for link in links:
         once.setdefault((link.source, link.target, link.kind), link)
     return list(once.values())
+
+
+def told_by(mentions: list[Mention]) -> list[str]:
+    return [text for it in mentions for text in (it.name, it.content)]
 
 
 # The note that keeps a text from which nothing was extracted.

@@ -143,6 +143,12 @@ def turns(name: str, value: object) -> Error | None:
     return None if good else errors.BadTurn(name, shown(value), "")
 
 
+def speaker(name: str, value: object) -> Error | None:
+    called = tidy(str(value)) if is_text(value) else ""
+    is_writable = 0 < byte_count(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_any(called, CONTROLS)
+    return None if is_writable else errors.BadOption(name, shown(value), "")
+
+
 def form(name: str, value: object) -> Error | None:
     return None if value in ("xml", "markdown") else errors.BadOption(name, shown(value), "")
 
@@ -171,6 +177,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "time": number(option(errors.BadTime), 0),
     "metadata": metadata,
     "request_key": short_text(errors.BadKey, limits.REQUEST_KEY_BYTES_MAX, byte_count),
+    "speaker": speaker,
     "query": body(limits.QUERY_BYTES_MAX, errors.EmptyQuery, errors.QueryTooLong),
     "limit": number(lambda name, value: errors.BadLimit(value), 1, limits.RECALL_LIMIT_MAX),
     "time_range": time_range,

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_sim.kernel.characters import lower, sentences
+from umi_sim.kernel.characters import lower, sentences, tokens
 from umi_sim.services.model.cast import KNOWN
 from umi_sim.services.model.cues import Cue, placed_cues
 from umi_sim.services.model.names import TITLES, known_words, name_spans
@@ -18,6 +18,7 @@ RELATION_COUNT_MAX: Final = 100
 CONTENT_CHARS_MAX: Final = 400
 SELF_CUES_MIN: Final = 4  # S3.16: make any name one of type self; fewer are not sure enough
 OWN_CUES_MIN: Final = 2  # do, if it is an assistant of the cast: `my name is` holds two
+OWN_WORDS: Final = frozenset(("i", "me", "my", "we", "our", "ich", "mich", "mein", "yo", "mi"))
 ENTITIES_BYTES_MAX: Final = 32_000
 RELATIONS_BYTES_MAX: Final = 7_900  # both and their frame: under 40 000
 
@@ -39,8 +40,11 @@ def extract(given: Inputs) -> str:
     text = given.get("text")
     found = [read_sentence(part) for part in titled(sentences(whole(text if isinstance(text, str) else "")))]
     groups = mentions_by_name(found)
-    elements = map(entity, list(groups.values())[:ENTITY_COUNT_MAX])
-    entities = fitting(elements, ENTITIES_BYTES_MAX)
+    elements = [entity(group) for group in groups.values()]
+    speaker = given.get("speaker")
+    if isinstance(speaker, str) and lower(speaker) not in groups:
+        elements += own_element(whole(speaker), found)
+    entities = fitting(elements[:ENTITY_COUNT_MAX], ENTITIES_BYTES_MAX)
     kept = {key: name_of(group[0]) for key, group in list(groups.items())[: len(entities)]}
     links = list(dict.fromkeys(relations(found, kept)))[:RELATION_COUNT_MAX]
     relation_rows = fitting(links, RELATIONS_BYTES_MAX)
@@ -76,6 +80,14 @@ def entity(group: list[Mention]) -> str:
         f'{{"name":{quoted(name_of(group[0]))},"type":"{entity_type}",'
         f'"content":{quoted(content)},"confidence":{confidence(cue_count)}}}'
     )
+
+
+def own_element(speaker: str, found: list[Sentence]) -> list[str]:
+    """What the speaker says as I, if a cue tells what it is about; they pass over the rest, as models do."""
+    own = [it.text for it in found if it.cues and not OWN_WORDS.isdisjoint(tokens(it.text))]
+    content = "\n".join(dict.fromkeys(own))[:CONTENT_CHARS_MAX]
+    row = f'{{"name":{quoted(speaker)},"type":"person","content":{quoted(content)},"confidence":0.80}}'
+    return [row] if own else []
 
 
 def name_of(mention: Mention) -> str:

@@ -26,7 +26,7 @@ from umi_core.language.words import auto_name
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.effects import Degraded, Failed, Refused, Unknown
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
-from umi_core.messages.results import Forgotten
+from umi_core.messages.results import Forgotten, Remembered
 from umi_core.rows import Entity, Version
 from umi_core.values import RoutingDecision
 from umi_sim.judge.oracle.archive.tracks import STATE_COUNT_MAX
@@ -221,22 +221,23 @@ def test_what_was_dropped_is_told() -> None:
 
 
 LOST = Degraded("extract:uncovered", "passed_over")
-NAPS, REST = (ALICE, 1, "created"), (note("I rest.")[0], 1, "created")
+NAPS, REST = remembered((ALICE, 1, "created")), note("I rest.")[1]
+BOTH = attrs.evolve(NAPS, entities=NAPS.entities + REST.entities, routing=NAPS.routing + REST.routing)
 
 
 @pytest.mark.parametrize(
     ("text", "stored", "lacks"),
-    [("I rest.", [NAPS], [LOST]), ("I rest.", [NAPS, REST], []), ("Thanks.", [NAPS], [LOST])],
+    [("I rest.", NAPS, [LOST]), ("I rest.", BOTH, []), ("Thanks.", NAPS, [LOST])],
     ids=["not kept", "not named", "named for nothing"],
 )
 def test_what_an_answer_passes_over_is_kept_and_named(
-    text: str, stored: list[Told], lacks: list[Degraded]
+    text: str, stored: Remembered, lacks: list[Degraded]
 ) -> None:
     told = History()
     op_id = told.ask(Remember("", f"{text} Alice naps.", embed=False))
     told.hear(op_id, "extract", extraction((ALICE, "naps")))
     with broken("sentence-never-lost"):
-        told.reply(op_id, remembered(*stored), *lacks)
+        told.reply(op_id, stored, *lacks)
 
 
 # All or nothing.

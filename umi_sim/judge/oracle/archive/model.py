@@ -28,6 +28,7 @@ from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.plain.attribution import with_speaker
 from umi_sim.judge.plain.extraction import read_extraction
 from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.record import rules
@@ -87,9 +88,9 @@ class ArchiveModel(Model):
             self.relations.hear_verdicts(answer)
         elif call.step == "extract" and isinstance(request, Remember):
             reply = answer.text if isinstance(answer, ModelReplied) else ""
-            op.extraction = read_extraction(
-                reply, request.text, self.context.config.extract_confidence_min_ppm
-            )
+            floor_ppm = self.context.config.extract_confidence_min_ppm
+            found = read_extraction(reply, request.text, floor_ppm)
+            op.extraction = with_speaker(found, request.text, request.speaker)
             self.relations.hear_links(op)
             self.writes.offer(op)
 
