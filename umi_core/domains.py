@@ -163,12 +163,10 @@ def bad_row_id(name: str, value: object) -> Error | None:
 
 
 def bad_speaker(name: str, value: object) -> Error | None:
-    """A name as entities have it, once it is tidy."""
     called = tidy(value) if is_text(value) else ""
-    if called and size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called):
-        return None
+    good = 1 <= size(called) <= limits.ENTITY_NAME_BYTES_MAX and not has_control(called)
     wanted = f"a name of at most {limits.ENTITY_NAME_BYTES_MAX} bytes, without control characters"
-    return errors.BadOption(name, shown(value), wanted)
+    return None if good else errors.BadOption(name, shown(value), wanted)
 
 
 def bad_request_key(name: str, value: object) -> Error | None:

@@ -171,15 +171,15 @@ ALL_WRONG: list[tuple[Request, dict[str, list[Any]], str]] = [
     (
         change(
             WHOLE, text=5, extract=5, evolve=5, embed=5, importance_ppm=-1, event_time_ms=-1, metadata=5,
-            source=5, request_key=5,
+            source=5, request_key=5, speaker=5,
         ),
         {
             "text": ["", "x" * 100_001, "x"], "extract": [True], "evolve": [True], "embed": [True],
             "importance_ppm": [None], "event_time_ms": [None], "metadata": [()], "source": [None],
-            "request_key": [None],
+            "request_key": [None], "speaker": ["", " \n", "A\0b", "x" * 257, " Ann "],
         },
         "BadText EmptyText TextTooLong BadOption BadOption BadOption BadImportance BadTime BadMetadata BadId "
-        "BadKey",
+        "BadKey BadOption BadOption BadOption BadOption BadOption",
     ),
     (
         change(SEARCH, query=5, limit="5", deep="5", time_range="5", types="5", turns="5", resolve="5",

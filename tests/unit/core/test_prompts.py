@@ -99,6 +99,10 @@ def test_extract_asks_with_the_whole_text() -> None:
     assert blocks[-1] == r'INPUT text = "Zoë said:\n\"tea\""'
 
 
+def test_extract_tells_who_speaks_if_that_is_known() -> None:
+    assert ask_extract("I nap.", "Zoë\n") == ask_extract("I nap.") + '\nINPUT speaker = "Zoë\\n"'
+
+
 def test_route_asks_with_entities_and_context() -> None:
     asked = ask_route((alice(), attrs.evolve(alice(), content="é" * 200)), "日" * 1_000)
     first, second = asked.split("\n")[-2:]

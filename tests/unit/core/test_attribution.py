@@ -1,0 +1,58 @@
+"""Goal: what a speaker says as I and me is kept under their name, and nothing is lost by it (M10.20)."""
+
+import json
+
+import pytest
+
+from umi_core.config import Config
+from umi_core.language.attribution import own_words
+from umi_core.language.extraction import Extraction, Mention, fallback_note, parse_extraction
+
+ANN = {"name": "Ann", "type": "person", "content": "called", "confidence": 0.9}
+
+
+def read(text: str, speaker: str, *elements: object) -> Extraction:
+    found = parse_extraction(json.dumps({"entities": elements}), text, Config())
+    assert isinstance(found, Extraction)
+    return own_words(found, text, speaker)
+
+
+def test_what_they_say_of_themselves_is_a_person_of_that_name() -> None:
+    found = read("I am allergic to nuts. Ann called. Prague is nice.", " Bob\tB. ", ANN)
+    bob = Mention("person", "Bob B.", "I am allergic to nuts.", 500_000)
+    assert found.entities[1:] == (bob, fallback_note("Prague is nice."))
+    assert found.uncovered_count == 2
+
+
+def test_it_joins_what_the_reply_tells_of_them() -> None:
+    found = read("Ann called. My cat naps.\nWe moved.", "ANN", ANN, {**ANN, "name": "Bob", "content": "-"})
+    assert found.entities == (
+        Mention("person", "Ann", "called\nMy cat naps.\nWe moved.", 900_000),
+        Mention("person", "Bob", "-", 900_000),
+    )
+
+
+def test_a_reply_that_names_nobody_keeps_it_under_their_name_too() -> None:
+    assert read("Ich mag Tee.", "Zoë").entities == (Mention("person", "Zoë", "Ich mag Tee.", 500_000),)
+    assert read("Tea is hot.", "Zoë").entities == (fallback_note("Tea is hot."),)
+
+
+def test_another_kind_of_thing_with_that_name_is_not_the_speaker() -> None:
+    found = read("I nap.", "Ann", {**ANN, "type": "project"})
+    assert [(it.type, it.content) for it in found.entities] == [("project", "called"), ("person", "I nap.")]
+
+
+@pytest.mark.parametrize("text", ["Ann called.", "I called.", "It rains.", "I am. We are!"])
+def test_an_extraction_without_such_sentences_stays_as_it_is(text: str) -> None:
+    found = parse_extraction(json.dumps({"entities": [ANN]}), text, Config())
+    assert isinstance(found, Extraction)
+    assert own_words(found, text, "Ann") is found
+
+
+@pytest.mark.parametrize(("size_bytes", "is_kept"), [(993, True), (994, False)])
+def test_what_does_not_fit_is_in_the_note(size_bytes: int, is_kept: bool) -> None:
+    long = f"I {'x' * (size_bytes - 2)}"
+    found = read(f"{long}\nI nap.", "Ann", ANN)
+    rest = "I nap." if is_kept else f"{long}\nI nap."
+    told = [f"called\n{long}", rest] if is_kept else ["called", rest]
+    assert [it.content for it in found.entities] == told
