@@ -79,6 +79,21 @@ def test_the_answer_of_the_example_is_frozen() -> None:
     )
 
 
+def said(text: str, speaker: str) -> list[tuple[str, str, str]]:
+    entities = json.loads(truth("extract", ask_extract(text, speaker)))["entities"]
+    return [(it["name"], it["type"], it["content"]) for it in entities]
+
+
+def test_a_speaker_is_told_of_where_a_cue_says_what() -> None:
+    told = "I live in Berlin. I am allergic to nuts. Tea is hot, she likes it."
+    assert said(told, "Zork Q.")[-1] == ("Zork Q.", "person", "I live in Berlin.")
+    assert "Zork Q." not in [name for name, _, _ in said("Tea is hot. I am allergic to nuts.", "Zork Q.")]
+
+
+def test_a_speaker_who_is_named_is_told_of_once() -> None:
+    assert [name for name, _, _ in said("Alice likes tea. I live here.", "ALICE")].count("ALICE") == 0
+
+
 def test_the_tables_are_frozen() -> None:
     tables = (
         (cast.NAME_ROWS, cast.NOUN_ROWS, cues.CUE_ROWS, languages.SMALL_WORDS, references.ROWS),

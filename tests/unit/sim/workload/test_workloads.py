@@ -29,7 +29,7 @@ from umi_sim.formats.values import op_args
 from umi_sim.kernel.prng import Stream
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.model.extraction import extract
-from umi_sim.workload import choice, pools
+from umi_sim.workload import arguments, choice, pools
 from umi_sim.workload.arguments import drawn as habits_of
 from umi_sim.workload.choice import slots
 from umi_sim.workload.pools import Pool
@@ -79,6 +79,7 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("forget", "request_key"): pools.HOSTILE_REQUEST_KEYS,
     ("remember", "event_time_ms"): pools.HOSTILE_TIMES,
     ("remember", "metadata"): pools.HOSTILE_METADATA,
+    ("remember", "speaker"): pools.HOSTILE_SPEAKERS,
     ("count", "types"): pools.HOSTILE_TYPES,
     ("recall", "limit"): pools.HOSTILE_LIMITS,
     ("recall", "time_range"): pools.HOSTILE_RANGES,
@@ -177,6 +178,15 @@ def test_one_kind_more_moves_no_arguments_of_the_others() -> None:
     same = [(old[1], new[1]) for old, new in zip(before, after, strict=True) if old[0] == new[0]]
     assert len(same) > 60
     assert all(old == new for old, new in same)
+
+
+def test_an_argument_that_joined_later_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"weights": {"remember": 1, "set": 1}, "operations_max": 200}
+    after = requests(**asked)
+    old = {name: tuple(it for it in habits_of(name) if not it[1].is_late) for name in REQUESTS}
+    monkeypatch.setattr(arguments, "drawn", old.__getitem__)
+    without = [(name, {key: args[key] for key in args if key != "speaker"}) for name, args in after]
+    assert requests(**asked) == without != after
 
 
 def test_how_much_a_request_draws_moves_no_later_kind() -> None:
@@ -509,6 +519,12 @@ def test_turns_are_remembered_one_by_one_or_in_batches(talk: dict[str, Any]) -> 
     lines = [f"S{number}: word{number} é" for number in range(14)]
     batches = ("\n".join(lines[:3]), "\n".join(lines[3:11]), "\n".join(lines[11:13]), "word13 é")
     assert set(talks) == {tuple(f"word{number} é" for number in range(14)), batches}
+
+
+def test_of_one_turn_it_is_told_who_said_it(talk: dict[str, Any]) -> None:
+    told = [args for seed in range(9) for name, args in requests(**talk, seed=seed) if name == "remember"]
+    assert {args["text"]: args.get("speaker") for args in told if "13" in args["text"]} == {"word13 é": "S13"}
+    assert [args for args in told if "\n" in args["text"] and "speaker" in args] == []
 
 
 def test_the_end_of_a_transcript_is_the_end(talk: dict[str, Any]) -> None:
