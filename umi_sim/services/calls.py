@@ -101,7 +101,7 @@ class Services:
         self.away_until_ms: dict[str, int] = {}  # by service
         self.last_text = ""
         self.sayings = Sayings()
-        self.durable_ops: set[str] = set()  # whose batches were made durable, or had been before
+        self.durable_ops: dict[str, None] = {}
         self.vector_turn = 0  # how often the embedder's model changed; each time components moved on by one
         self._dims = dims
         self._attempts: dict[tuple[str, str], int] = {}
@@ -184,13 +184,17 @@ class Services:
         assert isinstance(call.effect, Commit)
         self.store_of(call.effect).storage.pending.pop(flush.ticket, None)
 
+    def is_durable(self, op_id: str) -> bool:
+        """Whether a batch of this operation was made durable, or had been before."""
+        return op_id in self.durable_ops
+
     def flush(self, call: Call, flush: Flush, now_ms: int) -> Later | None:
         """The batch becomes durable, if its store has not died since; what the sender is told of it."""
         assert isinstance(call.effect, Commit)
         self.turn_to(now_ms)
         answer = self.store_of(call.effect).storage.flush(flush.ticket, now_ms)
         if isinstance(answer, Committed):
-            self.durable_ops.add(call.op_id)
+            self.durable_ops[call.op_id] = None
         if answer is None or flush.told == "nothing":
             return None
         answer = attrs.evolve(answer, request_id=call.effect.request_id)

@@ -126,7 +126,7 @@ class Oracle:
         self.surroundings.durable_count = lambda: services.storage.durable_count
         self.surroundings.lag_since = services.lag_since
         self.surroundings.durable_keys = lambda: frozenset(services.storage.receipts)
-        self.surroundings.is_durable = services.durable_ops.__contains__
+        self.surroundings.is_durable = services.is_durable
         self.surroundings.epoch_of = services.storage.epoch_of
 
     # What happens.
