@@ -1,0 +1,126 @@
+"""How many seeds each planted bug takes: a guard that counts seeds, which no busy machine disturbs.
+
+    .venv/bin/python tools/bench/bugs.py --check [NAME ...]     none lost, none later than twice its seeds
+    .venv/bin/python tools/bench/bugs.py --write [NAME ...]     look for them, and keep their seeds
+
+Every bug, or those that are named, is looked for in its own scenario from seed 0 on. What was kept is in
+tests/golden/seeds_of_bugs.json. A draw that changes moves the first seed that shows a bug by chance, so a bug
+may take up to twice its seeds, and 8 in any case. Each line: seeds now, seeds kept, CPU seconds of this look,
+which nobody keeps. Status 4 if a bug is lost or late, or if nobody has measured it.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Final
+
+import attrs
+
+from umi_sim.mutants import CannotPlant, Mutant
+from umi_sim.mutants.registry import MUTANTS
+from umi_sim.runs.mutation_run import Hunt, hunt
+
+KEPT: Final = Path(__file__).resolve().parents[2] / "tests" / "golden" / "seeds_of_bugs.json"
+TIMES: Final = 2
+ALWAYS: Final = 8  # seeds: of a bug that shows in half of them, the first eight miss it once in 256 looks
+HARNESS: Final = 4
+Kept = Mapping[str, int]
+
+
+def main(args: list[str]) -> int:
+    layout = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--check", action="store_true")
+    what.add_argument("--write", action="store_true")
+    options = parser.parse_args(args)
+    if unknown := [name for name in options.names if name not in MUTANTS]:
+        parser.error(f"no such planted bug: {', '.join(unknown)}")
+    names, known = options.names or list(MUTANTS), kept()
+    return write(names, known) if options.write else check(names, known)
+
+
+def kept() -> Kept:
+    found: Kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return found
+
+
+def allowed(seeds: int) -> int:
+    return max(ALWAYS, TIMES * seeds)
+
+
+def check(names: list[str], known: Kept) -> int:
+    problems, spent = list(unmeasured(names, known)), list[float]()
+    for name in (it for it in names if it in known):
+        found, cpu_s = looked(attrs.evolve(MUTANTS[name], seeds_max=allowed(known[name])))
+        spent.append(cpu_s)
+        print(f"{line(found, cpu_s)}   kept {known[name]:>3}", flush=True)
+        if problem := wrong(found, known[name]):
+            problems.append(problem)
+    print(*problems, *summary(spent), sep="\n")
+    return HARNESS if problems else 0
+
+
+def unmeasured(names: list[str], known: Kept) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            yield f"{name}: not measured yet, run: python tools/bench/bugs.py --write {name}"
+
+
+def wrong(found: Hunt, seeds: int) -> str:
+    """Empty if the bug was found in time."""
+    if found.is_found and found.seeds <= allowed(seeds):
+        return ""
+    limit = f"it took {seeds} when it was measured, and may take {allowed(seeds)}"
+    return f"{found.name}: LOST or late, not found in {found.seeds} seeds; {limit}"
+
+
+def write(names: list[str], known: Kept) -> int:
+    """What is not found keeps the row that it has. The rows of bugs that are gone go."""
+    lost, spent, rows = list[str](), list[float](), dict(known)
+    for name in names:
+        found, cpu_s = looked(MUTANTS[name])
+        spent.append(cpu_s)
+        print(line(found, cpu_s), flush=True)
+        if found.is_found:
+            rows[name] = found.seeds
+            keep(rows)
+        else:
+            lost.append(f"{name}: not found in {found.seeds} seeds")
+    print(*lost, *summary(spent), sep="\n")
+    return HARNESS if lost else 0
+
+
+def keep(rows: Kept) -> None:
+    told = ",\n".join(f' "{name}": {rows[name]}' for name in MUTANTS if name in rows)
+    KEPT.write_text(f"{{\n{told}\n}}\n")
+
+
+def looked(mutant: Mutant) -> tuple[Hunt, float]:
+    """A bug whose text is gone from the source is not found, and says so."""
+    start = process_time()
+    try:
+        found = hunt(mutant)
+    except CannotPlant as error:
+        print(error)
+        found = Hunt(mutant.name, "", mutant.rules, 0, 0)
+    return found, process_time() - start
+
+
+def line(found: Hunt, cpu_s: float) -> str:
+    rule = found.rule if found.is_found else "NOT FOUND"
+    return f"{found.name:32}{rule:26}{found.seeds:>4} seeds{cpu_s:>8.2f} CPU s"
+
+
+def summary(spent: list[float]) -> Iterator[str]:
+    if spent:
+        yield f"{len(spent)} bugs: {sum(spent):.0f} CPU s, median {median(spent):.2f}, most {max(spent):.1f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
