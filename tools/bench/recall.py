@@ -10,12 +10,14 @@ its model card).
 A recall is everything from the request to the reply: Memory.step, the vector of the query from SimEmbedder,
 both searches by SimStorage. The bare top-k is `matrix @ query`, argpartition, sort. They are timed turn by
 turn in one process, on the same queries with rare and common words. `ratio` is the median of the ratios of
-neighbours, `worst` the highest such median of one query, so a noisy machine disturbs them little. What
-follows `=` is where the time of a recall goes.
+neighbours, `worst` the highest such median of one query, so a noisy machine disturbs them little. `memory` to
+`words` is where the time of a recall goes.
 
 A deep recall asks each question up to three times, in other words, so here it is a plain one. Times are those
 of the processor, and of one core (OPENBLAS_NUM_THREADS, unless you set it), so that others on the machine
 matter little.
+
+No other tool is beside it: they look for bugs, and have no search.
 """
 
 import argparse
@@ -31,12 +33,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.bench.measure import Table
 from umi_core.config import Config
 from umi_core.ids import entity_id
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByVector, Commit, Done, Embed, Read, Reply
-from umi_core.messages.requests import Recall
+from umi_core.messages.requests import Recall, Request
 from umi_core.rows import Address, Entity, Row, Vector
 from umi_core.values import Scope
 from umi_core.workflows.drafting import embedded_text
@@ -60,10 +63,10 @@ FIRST_NAMES: Final = tuple(
 TYPES: Final = ("person", "person", "project", "topic", "event", "task", "preference", "location")
 PARTS: Final = ("memory", "embed", "vector", "words")
 HEAD: Final = (
-    f"{'entities':>10}{'recall':>9}{'bare':>8} us{'ratio':>7}{'worst':>7}{'growth':>8}{'of bare':>9}"
-    f"{'= memory':>12}{'embed':>7}{'vector':>8}{'words':>7} us{'index':>8} s"
-    f"{'matrix':>9}{'index':>7}{'rows':>7} bytes/entity{'all':>7} MB"
-)
+    "entities", "recall, µs", "bare, µs", "ratio", "worst", "recall grew", "bare grew", "memory, µs",
+    "embed, µs", "vector, µs", "words, µs", "first index, s", "matrix, bytes each", "index, bytes each",
+    "rows, bytes each", "all, MB",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -76,18 +79,20 @@ def main() -> None:
     if ONE_CORE not in os.environ:  # numpy reads it when it is imported
         os.execve(sys.executable, sys.orig_argv, {**os.environ, ONE_CORE: "1"})
     config = Config(embedding_dims=options.dims, auto_rebalance=False)  # its reads are not part of a recall
-    print(HEAD)
-    before = None
+    before, rows = None, []
     for size in (*SIZES, SIZE_FULL) if options.full else SIZES:
-        before = report(size, config, options.rounds, before)
+        cells, before = report(size, config, options.rounds, before)
+        rows.append(cells)
         gc.collect()
+    Table(f"A recall beside a bare top-k, {options.dims} dimensions", HEAD, rows, READ).show()
 
 
+READ: Final = "What grew is told as a multiple of the row above."
 Times = tuple[float, float]  # seconds of the recall and of the bare top-k
 
 
-def report(size: int, config: Config, rounds: int, before: Times | None) -> Times:
-    """One row of the table."""
+def report(size: int, config: Config, rounds: int, before: Times | None) -> tuple[list[str], Times]:
+    """One row of the table, and what the next one is a multiple of."""
     at_first = resident_bytes()
     bench = Bench(stored(size, config), config)
     with_rows = resident_bytes()
@@ -101,16 +106,15 @@ def report(size: int, config: Config, rounds: int, before: Times | None) -> Time
     ratio = median(recall_s / bare_s for recall_s, bare_s in pairs)
     worst = max(median(recall_s / bare_s for recall_s, bare_s in one) for one in zip(*turns, strict=True))
     recall_s, bare_s = (median(pair[side] for pair in pairs) for side in (0, 1))
-    growth = (f"{recall_s / before[0]:.1f}", f"{bare_s / before[1]:.1f}") if before else ("", "")
-    memory, embedder, vector, words = (median(bench.parts[name]) * 1e6 for name in PARTS)
-    index, rows = (at_last - with_rows) // size, (with_rows - at_first) // size
-    print(
-        f"{size:>10,}{recall_s * 1e6:>9.0f}{bare_s * 1e6:>8.0f}{ratio:>10.2f}{worst:>7.2f}"
-        f"{growth[0]:>8}{growth[1]:>9}{memory:>12.0f}{embedder:>7.0f}{vector:>8.0f}{words:>7.0f}{built_s:>11.2f}"
-        f"{bench.matrix.nbytes // size:>11}{index:>7}{rows:>7}{(at_last - at_first) // 10**6:>20}",
-        flush=True,
-    )
-    return recall_s, bare_s
+    grew = (f"{recall_s / before[0]:.1f}", f"{bare_s / before[1]:.1f}") if before else ("", "")
+    parts = (f"{median(bench.parts[name]) * 1e6:.0f}" for name in PARTS)
+    matrix, index, rows = bench.matrix.nbytes, at_last - with_rows, with_rows - at_first
+    cells = [
+        f"{size:,}", f"{recall_s * 1e6:.0f}", f"{bare_s * 1e6:.0f}", f"{ratio:.2f}", f"{worst:.2f}", *grew,
+        *parts, f"{built_s:.2f}", *(f"{it // size:,}" for it in (matrix, index, rows)),
+        f"{(at_last - at_first) // 10**6:,}",
+    ]  # fmt: skip
+    return cells, (recall_s, bare_s)
 
 
 # Entities: many names, and few words that most of them use.
@@ -195,11 +199,14 @@ class Bench:
         return found
 
     def recall(self, query: str) -> float:
+        return self.ask(Recall(self.op_count + 1, query, deep=False))
+
+    def ask(self, request: Request) -> float:
         """Seconds from the request to the reply."""
         seconds = dict.fromkeys(PARTS, 0.0)
         self.op_count += 1
         start = last = process_time()
-        pending = list(self.memory.step(self.op_count, Recall(self.op_count, query, deep=False)))
+        pending = list(self.memory.step(self.op_count, request))
         while not isinstance(effect := pending.pop(0), Reply):
             asked = process_time()
             answer = self.answer(effect)

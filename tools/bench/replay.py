@@ -4,6 +4,7 @@
 
 Whole processes, turn by turn, in milliseconds of wall time: the least and the median. `--python` names
 further interpreters of this minor version, which get the packages of this one: how Python was built tells.
+Beside them what other tools take to start and live one life of plain.py, which imports umi_core as well.
 """
 
 import argparse
@@ -11,19 +12,25 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Final
+
+from tools.bench.measure import Table
+from tools.bench.others import tools
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CORPUS: Final = ROOT / "scenarios" / "seeds"
 FILES: Final = ("session-versions-conflict-with-itself", "no-spurious-refusal-beside-self")
 ENVIRONMENT: Final = {
     **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
-    "PYTHONPATH": os.pathsep.join((str(ROOT), sysconfig.get_path("platlib"))),
+    "PYTHONPATH": os.pathsep.join((str(ROOT), sysconfig.get_path("platlib"), *filter(None, sys.path[1:]))),
 }
-VERSION: Final = "import sys; print(sys.version)"
+VERSION: Final = "import platform; print(platform.python_version(), platform.python_compiler())"
+REPLAY: Final = ("-P", "-m", "umi_sim", "replay", "--relaxed")  # a file of an older release has other hashes
+ONE_LIFE: Final = "from tools.bench.others import *; watched(TOOLS[{!r}][1], Watch(lives_max=1))"
 
 
 def main() -> None:
@@ -33,21 +40,27 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--python", action="append", default=[])
     options = parser.parse_args()
-    for python in (sys.executable, *options.python):
-        print(f"{python}: {version(python)}")
-        commands = {
-            "python -c pass": ("-c", "pass"),
-            "its libraries": ("-c", "import click, attrs, msgpack"),
-            **{Path(file).stem: ("-P", "-m", "umi_sim", "replay", file) for file in options.files},
-        }
-        times: dict[str, list[float]] = {name: [] for name in commands}
-        for turn in range(options.turns + 1):
-            for name, command in commands.items():
-                took_ms = run_ms(python, *command)
-                if turn:  # the first one writes bytecode
-                    times[name].append(took_ms)
-        for name, all_ms in times.items():
-            print(f"  {name:40}{min(all_ms):6.0f}{median(all_ms):6.0f}")
+    pythons = (sys.executable, *options.python)
+    rows = [row for number, python in enumerate(pythons) for row in started(python, number == 0, options)]
+    Table("From the shell to the end, ms of wall time", ["", "least", "median"], rows).show()
+
+
+def started(python: str, is_ours: bool, options: argparse.Namespace) -> Iterator[list[str]]:
+    commands = {
+        "`python -c pass`": ("-c", "pass"),
+        "its libraries": ("-c", "import click, attrs, msgpack"),
+        **{f"replay `{Path(file).stem}`": (*REPLAY, file) for file in options.files},
+        **{f"one life by {name}": ("-c", ONE_LIFE.format(name)) for name in tools() if is_ours},
+    }
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(options.turns + 1):
+        for name, command in commands.items():
+            took_ms = run_ms(python, *command)
+            if turn:  # the first one writes bytecode
+                times[name].append(took_ms)
+    yield [f"CPython {version(python)}", "", ""]
+    for name, all_ms in times.items():
+        yield [name, f"{min(all_ms):.0f}", f"{median(all_ms):.0f}"]
 
 
 def version(python: str) -> str:
@@ -58,7 +71,7 @@ def run_ms(python: str, *command: str) -> float:
     started = perf_counter()
     done = subprocess.run((python, *command), cwd=ROOT, env=ENVIRONMENT, capture_output=True)
     took_ms = 1000 * (perf_counter() - started)
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, (command, done.stderr.decode(), done.stdout.decode())
     return took_ms
 
 

@@ -6,6 +6,7 @@
 the part that more jobs do not share, and it does not depend on how busy the machine is. `1 job` and `2 jobs`
 are wall time, the best of some turns; with less than two idle cores they say nothing. `bare loops` is what
 the machine has to give: the work that two processes which share nothing do in the time that one alone needs.
+No other tool is beside it: Hypothesis, hegeltest and detangle run a test in one process.
 """
 
 import argparse
@@ -13,10 +14,10 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
-from os import getloadavg
 from time import monotonic
 from typing import Final
 
+from tools.bench.measure import Table
 from umi_sim.sweep import conductor, executors, worker_process
 from umi_sim.sweep.plan import Plan, source_of
 
@@ -32,13 +33,18 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     plan = Plan(tuple(map(source_of, options.scenarios)), range(options.seeds))
-    print(f"{getloadavg()[0]:.1f} others want to run")
     sweeps = best(options.turns, lambda jobs: seconds(plan, jobs))
     own, theirs = (cpu_s(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     loops = best(options.turns, looped)
-    print(f"1 job {sweeps[1]:.1f} s   2 jobs {sweeps[2]:.1f} s   ratio {sweeps[1] / sweeps[2]:.2f}")
-    print(f"bare loops: ratio {2 * loops[1] / loops[2]:.2f}")
-    print(f"parent {own:.2f} s of CPU, children {theirs:.2f} s, so {100 * own / (own + theirs):.1f} %")
+    rows = [
+        ["`umi-sim sweep`, s", *(f"{sweeps[jobs]:.1f}" for jobs in (1, 2)), f"{sweeps[1] / sweeps[2]:.2f}"],
+        ["bare loops, s for each", *(f"{loops[jobs] / jobs:.1f}" for jobs in (1, 2)),
+         f"{2 * loops[1] / loops[2]:.2f}"],
+    ]  # fmt: skip
+    share = f"The process that hands out work took {own:.2f} s of CPU, its children {theirs:.2f} s: "
+    title = f"A sweep of {options.seeds} seeds of {' and '.join(options.scenarios)}"
+    head = ["", "1 process", "2 processes", "times as fast"]
+    Table(title, head, rows, f"{share}{100 * own / (own + theirs):.1f} % of all.").show()
 
 
 def best(turns: int, act: Callable[[int], float]) -> dict[int, float]:
