@@ -361,7 +361,8 @@ class SimStorage:
             if kind >= after[0]:
                 ids = shelf.get(kind, [])
                 first = bisect_right(ids, after[1]) if kind == after[0] else 0
-                yield from (self.rows[Address(scope, kind, ids[i])] for i in range(first, len(ids)))
+                for i in range(first, len(ids)):
+                    yield self.rows[Address(scope, kind, ids[i])]
 
     def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
         """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
@@ -372,10 +373,13 @@ class SimStorage:
 
     def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
         score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
-        found = [row for row in self._scan(query.scope, ("entity",), START) if matches(query.where, row.body)]
-        found = [row for row in found if self._is_known(row.address)]
-        scored = [(score_of(row), row) for row in found]
-        hits = sorted([hit for hit in scored if hit[0] >= max(1, query.min_score_ppm)], key=hit_order)
+        found = list(self._scan(query.scope, ("entity",), START))
+        if query.where:
+            found = [row for row in found if matches(query.where, row.body)]
+        if self.horizon_ms is not None:
+            found = [row for row in found if self._is_known(row.address)]
+        floor_ppm = max(1, query.min_score_ppm)
+        hits = sorted([hit for row in found if (hit := (score_of(row), row))[0] >= floor_ppm], key=hit_order)
         return hits[: rows_at_most(query.limit)]
 
     def _looked_up(self, query: ByVector | ByWords, ids: list[str]) -> list[tuple[int, Row]]:

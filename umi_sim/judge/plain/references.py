@@ -163,7 +163,7 @@ def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]
     """The term that begins here, if one does, and how many words it or what refers to nothing has."""
     ahead = [it.text for it in spoken[place : place + PHRASE_WORDS]]
     nothing = words_of_nothing(spoken, place)
-    for phrase, term in terms_by_length():
+    for phrase, term in terms_by_first_word().get(ahead[0], ()):
         if len(phrase) <= nothing:
             break
         if ahead[: len(phrase)] == phrase and is_meant(term, len(phrase), spoken, place, language, names):
@@ -172,10 +172,13 @@ def longest_at(spoken: list[Spoken], place: int, language: str, names: list[int]
 
 
 @cache
-def terms_by_length() -> list[tuple[list[str], Term]]:
-    """The words of each term, those of most words first."""
+def terms_by_first_word() -> dict[str, list[tuple[list[str], Term]]]:
+    """The words of each term, those of most words first, under the first of them."""
     every = [(list(words(text)), Term(text, name)) for name, row in TERMS.items() for text in row.split(", ")]
-    return sorted(every, key=lambda each: -len(each[0]))
+    found: dict[str, list[tuple[list[str], Term]]] = {}
+    for phrase, term in sorted(every, key=lambda each: -len(each[0])):
+        found.setdefault(phrase[0], []).append((phrase, term))
+    return found
 
 
 def words_of_nothing(spoken: list[Spoken], place: int) -> int:

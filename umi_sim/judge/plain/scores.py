@@ -4,6 +4,7 @@ Law 1. Constants stand here as numbers, not as names of the memory's: what is wr
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import isqrt
 from operator import mul
 from typing import Any, Final
@@ -71,10 +72,17 @@ def promotion_ppm(record: AccessRecord, now_ms: int) -> int:
 # Search.
 
 
+@lru_cache(maxsize=16)  # a recall asks every row for the same few queries
+def asked_of(query: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The words of a query, and those that count."""
+    asked = words(query)
+    return asked, frozenset(content_words(query) or asked)
+
+
 def shared_ppm(query: str, name: str, content: str) -> int:
     """How many of the words of a query a row has; at least 0.6 if the query has its whole name."""
-    asked, named = words(query), words(name)
-    wanted = frozenset(content_words(query) or asked)
+    asked, wanted = asked_of(query)
+    named = words(name)
     share = ONE * len(wanted.intersection(named + words(content))) // len(wanted) if wanted else 0
     is_named = named != () and all(word in asked for word in named)
     return max(share, 600_000) if is_named else share

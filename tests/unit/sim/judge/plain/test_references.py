@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row, rows, told
 from tests.unit.sim.judge.plain.drawn import ANY_TEXT, QUERIES
 from umi_core.language.pronouns import IDIOMS, LANGUAGES, read
-from umi_sim.judge.plain.references import PHRASE_WORDS, TERMS, references, terms_by_length
+from umi_sim.judge.plain.references import PHRASE_WORDS, TERMS, references, terms_by_first_word
 
 
 @pytest.mark.parametrize("row", rows("memory", "terms"), ids=lambda row: row["query"])
@@ -36,7 +36,7 @@ def test_a_term_stands_in_one_language_only() -> None:
 
 
 def test_the_memory_has_the_same_terms_and_no_others() -> None:
-    terms = terms_by_length()
+    terms = [each for row in terms_by_first_word().values() for each in row]
     assert {term.text: term.language for _, term in terms} == LANGUAGES
     assert len(terms) == len(LANGUAGES)
     assert max(len(words) for words, _ in terms) <= PHRASE_WORDS
