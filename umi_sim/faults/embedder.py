@@ -9,7 +9,7 @@ from umi_core.messages.effects import Embed
 from umi_sim.faults.arguments import among, below, whole
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, pick
-from umi_sim.faults.service import Arrival, GoesAway, RefusesForNow, Silent, TimesOut
+from umi_sim.faults.service import Arrival, GoesAway, NoAnswer, RefusesForNow, Silent, TimesOut
 from umi_sim.services.calls import Handled, Later
 
 Vectors = list[tuple[object, ...]]
@@ -45,6 +45,10 @@ class RateLimited(RefusesForNow, at="embedder.embed", is_a="before", guards=("BN
 
 class ReplyLost(Silent, at="embedder.embed", is_a="after", guards=("EXT-3", "WF-1")):
     """The vectors are lost on the way."""
+
+
+class Nonsense(NoAnswer, at="embedder.embed", is_a="shape", guards=("EXT-3", "WF-1"), explored=False):
+    """What comes is an answer to another question."""
 
 
 # Other vectors.

@@ -13,7 +13,16 @@ from umi_sim.faults import edits, words
 from umi_sim.faults.arguments import string, whole
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck
-from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway, RefusesForNow, Silent, TimesOut
+from umi_sim.faults.service import (
+    AroundTimeout,
+    Arrival,
+    Fails,
+    GoesAway,
+    NoAnswer,
+    RefusesForNow,
+    Silent,
+    TimesOut,
+)
 from umi_sim.services.calls import Handled, Later
 from umi_sim.services.model.prompts import quoted
 
@@ -55,6 +64,10 @@ class Slow(AroundTimeout, at="model.ask", is_a="quirk", guards=("DET-4",)):
 
 
 # A malformed answer.
+
+
+class Nonsense(NoAnswer, at="model.ask", is_a="shape", guards=("EXT-1", "WF-1"), explored=False):
+    """What comes is no reply: no text, or an answer to another question."""
 
 
 class Cut(edits.CutShort, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):

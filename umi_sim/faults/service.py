@@ -11,6 +11,7 @@ from umi_sim.faults.arguments import among, below, span_ms
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.services.calls import Call, Flush, Handled, Later, Services, failed
+from umi_sim.services.nonsense import nonsense
 from umi_sim.services.stores import Store
 
 E = TypeVar("E", bound=Asked)
@@ -64,6 +65,17 @@ class Silent(FaultKind):
     def strike(self, call: Arrival[Any]) -> Handled:
         call.answer()
         return None
+
+
+class NoAnswer(FaultKind):
+    """What comes is no answer: a part is of another type, or has no end; a batch is durable all the same."""
+
+    choice: int = below(2**32)
+
+    def strike(self, call: Arrival[Any]) -> Handled:
+        if isinstance(call.effect, Commit):
+            return attrs.evolve(call.begin_commit("true"), nonsense=self.choice)
+        return Later(nonsense(call.answer(), self.choice), call.now_ms)
 
 
 class TimesOut(FaultKind):

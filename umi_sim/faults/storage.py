@@ -11,13 +11,14 @@ from umi_core.rows import Address, Entity, Row, SessionRow
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, log_uniform, pick
-from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway
+from umi_sim.faults.service import AroundTimeout, Arrival, Fails, GoesAway, NoAnswer
 from umi_sim.faults.window import WINDOW_MS_MAX
 from umi_sim.kernel.prng import Keyed
 from umi_sim.services.calls import DOUBTS, Handled, Later
 from umi_sim.services.storage import SimStorage
-from umi_sim.services.stored_rows import address_order, flipped, matches, place_read
+from umi_sim.services.stored_rows import Rot, address_order, flipped, matches, place_read
 from umi_sim.services.stores import Lag, Tight
+from umi_sim.services.unfit_rows import can_be_unfit, unfit
 
 TOLD: Final = ("nothing", *map(str, DOUBTS))
 
@@ -120,6 +121,10 @@ class ReadFailed(Fails, at="storage.read", is_a="before", guards=("RET-4",)):
     failure = "unavailable"
 
 
+class Nonsense(NoAnswer, at="storage.any", is_a="shape", guards=("STO-2", "RET-4", "IDEM-1"), explored=False):
+    """What comes is no answer: rows or versions of no such type; a batch is durable all the same."""
+
+
 # Rows that are damaged, or are others.
 
 
@@ -161,13 +166,22 @@ class MayStay(FaultKind):
 
     latent: bool = flag(default=False)
 
-    def rot(self, call: Arrival[Read], row: Row, bit: tuple[int, int] | None = None) -> None:
+    def rot(self, call: Arrival[Read], row: Row, rot: Rot = None) -> None:
         """Damage that stays, if it is meant to, and the atlas still allows it."""
         where, storage, atlas = place_of(call, row), call.store.storage, call.services.atlas
         if not self.latent or where not in storage.rows or not atlas.may_rot(where):
             return
-        storage.rot(where, bit)
+        storage.rot(where, rot)
         atlas.lose(self.name, call.call.event, call.now_ms, where, store=call.effect.store)
+
+
+def one_whole(call: Arrival[Read], luck: Luck) -> tuple[int, bool] | None:
+    """The place of a row that is whole, and whether it is damaged for good: only what the atlas allows."""
+    whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
+    fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
+    is_latent = bool(fragile) and luck("latent", 2) == 1
+    found = fragile if is_latent else whole
+    return (pick(luck, "index", found)[0], is_latent) if found else None
 
 
 class Damaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6", "RET-4")):
@@ -175,17 +189,33 @@ class Damaged(MayStay, OfRow, at="storage.read", is_a="before", guards=("STO-6",
 
     @classmethod
     def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
-        """A row that is whole; for good only what the atlas allows."""
-        whole = [(n, row) for n, row in enumerate(true_rows(call)) if row.body is not None]
-        fragile = [(n, row) for n, row in whole if call.services.atlas.may_rot(place_of(call, row))]
-        is_latent = bool(fragile) and luck("latent", 2) == 1
-        found = fragile if is_latent else whole
-        return cls(index=pick(luck, "index", found)[0], latent=is_latent) if found else None
+        found = one_whole(call, luck)
+        return cls(index=found[0], latent=found[1]) if found else None
 
     def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
         self.rot(call, rows[at])
         rows[:] = true_rows(call)
         rows[at] = attrs.evolve(rows[at], body=None)
+
+
+class Unfit(MayStay, OfRow, at="storage.read", is_a="shape", guards=("STO-6", "RET-4"), explored=False):
+    """One field of a row is what nobody may have written: once, or for good if the atlas allows it."""
+
+    choice: int = below(2**32)
+
+    @classmethod
+    def draw(cls, call: Arrival[Read], luck: Luck) -> Self | None:
+        found = one_whole(call, luck)
+        if not found or not can_be_unfit(true_rows(call)[found[0]].body):
+            return None
+        return cls(index=found[0], latent=found[1], choice=luck("choice", 2**32))
+
+    def change(self, call: Arrival[Read], rows: list[Row], at: int) -> None:
+        """The rows are read once more: one of them may have rotted just now."""
+        self.rot(call, rows[at], self.choice)
+        whole = rows[at].body
+        rows[:] = true_rows(call)
+        rows[at] = attrs.evolve(rows[at], body=unfit(whole, self.choice))
 
 
 class BitFlip(MayStay, at="storage.read", is_a="shape", guards=("SER-4", "SER-2")):

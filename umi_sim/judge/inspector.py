@@ -20,13 +20,14 @@ from umi_core.invariants import (
     check_tables,
 )
 from umi_core.invariants.broken import Broken
-from umi_core.messages.answers import Answer, ModelReplied, Value
-from umi_core.messages.effects import AskModel, Commit, Effect, Reply
+from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
+from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Reply
 from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_store
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
 from umi_sim.services.storage import SimStorage
@@ -61,6 +62,9 @@ class Inspector:
     def answered(self, call: Call, answer: Answer, reading_ms: int) -> None:
         is_old = call.old_asker in self.oracle.old_lives
         self.oracle.read_clock(call.old_asker if is_old else call.agent, reading_ms)
+        if not is_due(call.effect, answer):  # a memory must take it for this, and so does whoever judges it
+            kind: FailureKind = "unknown" if isinstance(call.effect, Commit) else "unavailable"
+            answer = EffectFailed(call.effect.request_id, kind)
         if isinstance(call.effect, AskModel) and isinstance(answer, ModelReplied):
             check_reading(call.effect, answer.text, self.oracle.memory)
         self.oracle.answered(call, answer)

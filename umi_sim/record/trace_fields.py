@@ -30,6 +30,7 @@ from umi_core.messages.effects import (
 from umi_core.rows import Receipt
 from umi_sim.kernel.literals import literal
 from umi_sim.kernel.wording import cut, escaped
+from umi_sim.record.answer_shapes import is_shaped
 from umi_sim.record.items import Args
 from umi_sim.record.trace import Field, Record, Tag
 
@@ -65,6 +66,8 @@ def at_store(verb: str, effect: Read | Commit) -> str:
 
 
 def answer_fields(answer: Answer) -> tuple[Field, ...]:
+    if not is_shaped(answer):
+        return "nonsense", answer.request_id, escaped(repr(answer))
     match answer:
         case ModelReplied():
             return "model", answer.request_id, answer.text
@@ -99,6 +102,8 @@ def shown_args(args: Args) -> str:
 
 def short(value: object) -> str:
     """One line about an effect, an answer, an outcome or an argument."""
+    if not is_shaped(value):
+        return f"nonsense: {escaped(repr(value))}"[:LINE_CHARS_MAX]
     match value:
         case AskModel(task=task):
             return f"AskModel {task}"

@@ -15,6 +15,7 @@ from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded,
 from umi_core.messages.effects import MAIN, Asked, AskModel, Commit, Embed, FailureKind, Read
 from umi_sim.services.atlas import Atlas
 from umi_sim.services.embedder import embed
+from umi_sim.services.nonsense import nonsense
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.services.storage import SimStorage
 from umi_sim.services.stores import Store
@@ -74,11 +75,13 @@ DOUBTS: Final[Mapping[str | int, FailureKind]] = {"unknown": "unknown", "timeout
 class Flush(Data):
     """A batch that becomes durable one flush later.
 
-    `told`, what its sender hears: true, nothing, unknown, timeout, or the time of a slow answer.
+    `told`, what its sender hears: true, nothing, unknown, timeout, or the time of a slow answer. `nonsense`:
+    what is wrong with an answer that says that it is durable.
     """
 
     ticket: int
     told: str | int
+    nonsense: int | None = None
 
 
 Handled = Later | Flush | None
@@ -200,7 +203,8 @@ class Services:
         answer = attrs.evolve(answer, request_id=call.effect.request_id)
         if isinstance(answer, Committed) and (doubt := DOUBTS.get(flush.told)):
             answer = EffectFailed(call.effect.request_id, doubt)
-        return Later(answer, flush.told if isinstance(flush.told, int) else now_ms)
+        told: Answer = answer if flush.nonsense is None else nonsense(answer, flush.nonsense)
+        return Later(told, flush.told if isinstance(flush.told, int) else now_ms)
 
     def wipe(self, store: Store, for_ms: int) -> None:
         """A store is empty after it was away for a while, and whoever used it begins anew."""

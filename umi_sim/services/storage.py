@@ -36,16 +36,17 @@ from umi_core.rows import Address, Body, Entity, Row, Vector
 from umi_core.values import Scope
 from umi_sim.services.stored_rows import (
     Position,
+    Rot,
     address_order,
     bytes_of,
     cursor_at,
-    flipped,
     hit_order,
     is_version_of,
     matches,
     place_read,
     position,
     receipt_of,
+    rotten,
     rows_at_most,
     vector_score,
     words_score,
@@ -96,7 +97,7 @@ class SimStorage:
     pending: dict[int, Pending] = attrs.field(factory=dict, init=False)
     ticket_last: int = attrs.field(default=0, init=False)
     durable_count: int = attrs.field(default=0, init=False, eq=False)  # batches that ever became durable
-    rotten: dict[Address, tuple[int, int] | None] = attrs.field(factory=dict, init=False)  # which bit, or all
+    rotten: dict[Address, Rot] = attrs.field(factory=dict, init=False)  # how it is read
     index: "SearchIndex | None" = attrs.field(default=None, init=False, eq=False, repr=False)
     fresh_ms: dict[Address, int] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _now_ms: int = attrs.field(default=0, init=False, eq=False, repr=False)
@@ -138,10 +139,10 @@ class SimStorage:
             table.clear()
         self.index, self._used_bytes = None, None
 
-    def rot(self, address: Address, bit: tuple[int, int] | None = None) -> None:
-        """From now on this row is damaged, or one bit of its snapshot is, until it is written again."""
+    def rot(self, address: Address, rot: Rot = None) -> None:
+        """From now on this row is read so, until it is written again."""
         assert address in self.rows
-        self.rotten[address] = bit
+        self.rotten[address] = rot
 
     # Reads.
 
@@ -328,15 +329,14 @@ class SimStorage:
     # Detail of reads.
 
     def _as_it_is_read(self, query: Query, answer: ReadDone) -> ReadDone:
-        """Rows without the bodies that are known to be damaged, and with the bits that nobody knows of."""
+        """Rows without the bodies that are known to be damaged, and with the damage that nobody knows of."""
         rows = tuple([self._rotten_as(row, place_read(query, row.address)) for row in answer.rows])
         return attrs.evolve(answer, rows=rows)
 
     def _rotten_as(self, row: Row, address: Address) -> Row:
         if address not in self.rotten:
             return row
-        bit = self.rotten[address]
-        return attrs.evolve(row, body=None if bit is None else flipped(row.body, *bit))
+        return attrs.evolve(row, body=rotten(row.body, self.rotten[address]))
 
     def _by_ids(self, query: ByIds) -> tuple[Row, ...]:
         found = [self.rows.get(address) for address in query.addresses]

@@ -16,8 +16,11 @@ from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.messages.effects import ByVector, ByWords, Commit, Query
 from umi_core.policies.similarity import shared_ppm, vector_relevance_ppm
 from umi_core.rows import Address, Body, Entity, Row, SessionRow, Vector
+from umi_sim.services.unfit_rows import unfit
 
 Position = tuple[str, str]  # (kind, id): where a scan stands
+Rot = tuple[int, int] | int | None
+"""How a row is read that is damaged: with one bit turned, with a field that is unfit, or without its body."""
 
 words_of: Final = lru_cache(maxsize=8_192)(words)  # a content is searched far more often than it changes
 
@@ -74,6 +77,12 @@ def flipped(body: Body | None, byte: int, bit: int) -> Body | None:
     data = bytearray(body.snapshot)
     data[byte % len(data)] ^= 1 << bit % 8
     return attrs.evolve(body, snapshot=bytes(data))
+
+
+def rotten(body: Body | None, rot: Rot) -> Body | None:
+    if rot is None:
+        return None
+    return unfit(body, rot) if isinstance(rot, int) else flipped(body, *rot)
 
 
 # Order, cursors, bytes.

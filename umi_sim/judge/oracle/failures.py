@@ -1,7 +1,8 @@
 """Failures: an operation that fails says of what, and the world did just that to it.
 
 Law 1. What storage did is named by kind: an answer to this very operation was that failure, or it had rows
-that are no answer (another's, or damaged), or no answer came in time.
+that are no answer (another's, or damaged: without a body, or with a field that no row may have), or no
+answer came in time.
 Law 2. What may pass is tried three times, and so is a plan that meets conflicts; what is final is said at
 once.
 Law 3. That nobody knows how it ended is said of a commit alone that was answered so, or not in time.
@@ -24,6 +25,7 @@ from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read,
 from umi_core.messages.requests import ALL, WorkingRequest
 from umi_core.rows import Row
 from umi_sim.judge.oracle.model import Ending, Model
+from umi_sim.judge.plain.rows import is_fit
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
@@ -131,9 +133,11 @@ def is_foreign(query: Query, row: Row) -> bool:
 
 
 def is_damaged(row: Row) -> bool:
-    """Whether its body is gone, or that of another row."""
+    """Whether its body is gone, that of another row, or one that nobody wrote."""
     body, address = row.body, row.address
-    return body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id)
+    if body is None or body.row_kind != address.kind or body.own_id() not in (None, address.id):
+        return True
+    return not is_fit(body)
 
 
 # What an error says.

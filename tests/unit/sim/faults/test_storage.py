@@ -213,6 +213,19 @@ def test_a_vector_may_rot_without_loss_and_only_searches_by_it_see_that() -> Non
 
 
 @pytest.mark.parametrize(("loss_max", "stays"), [(0, False), (1, True)])
+def test_a_field_is_unfit_once_or_under_loss_for_good(loss_max: int, stays: bool) -> None:
+    world = told_of("Ann", loss_max=loss_max)
+    (ann,) = bodies(world.handle(LOOK, AT_MS))
+    assert isinstance(ann, Entity)
+    (unfit,) = spoilt = bodies(struck(world, LOOK, "storage_unfit", at=1))
+    assert isinstance(unfit, Entity)
+    assert unfit == attrs.evolve(ann, type=unfit.type) != ann
+    assert bodies(world.handle(LOOK, AT_MS)) == (spoilt if stays else [ann])
+    flushed(world, call(batch("Ann", "again")))
+    assert bodies(world.handle(LOOK, AT_MS)) == [ann]
+
+
+@pytest.mark.parametrize(("loss_max", "stays"), [(0, False), (1, True)])
 def test_a_bit_of_a_session_flips_once_or_under_loss_for_good(loss_max: int, stays: bool) -> None:
     world = services(loss_max)
     flushed(world, call(Commit((Write(SESSION, SAVED),), (), "k")))

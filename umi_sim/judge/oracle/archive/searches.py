@@ -24,6 +24,7 @@ from umi_sim.judge.oracle.archive.possible import Operation, Track, rule_of
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.showing import is_shown, relevance_of, shown, wants
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.failures import is_damaged
 from umi_sim.judge.plain.references import references
 from umi_sim.judge.plain.rewrites import (
     is_deep,
@@ -320,7 +321,7 @@ def certainly_found(relevances: Mapping[str, Relevances], count: int) -> dict[st
 
 
 def damaged_ids(op: Operation) -> dict[str, None]:
-    """Hits that came without a body, or with that of another, in any of its searches."""
+    """Hits that came without a body, or with one that is not theirs, in any of its searches."""
     answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
     rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
-    return {row.address.id: None for row in rows if getattr(row.body, "id", None) != row.address.id}
+    return {row.address.id: None for row in rows if is_damaged(row)}

@@ -1,0 +1,39 @@
+"""Goal: the judge's own reading of which rows fit says what the memory's domains say, of any row."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from umi_core.rows import BODIES, Body, is_sound
+from umi_sim.judge.plain.rows import FIELDS, is_fit
+from umi_sim.services.unfit_rows import WRONG, can_be_unfit, unfit
+from umi_sim.testing.random_rows import bodies_of
+
+KINDS = tuple(BODIES)
+
+
+def test_each_kind_of_row_is_read_and_can_be_unfit() -> None:
+    assert sorted(FIELDS) == sorted(WRONG) == sorted(KINDS)
+
+
+@given(st.sampled_from(KINDS).flatmap(bodies_of), st.integers(0, 2**32))
+def test_a_row_that_a_memory_may_write_fits_and_an_unfit_one_does_not(body: Body, choice: int) -> None:
+    assert is_fit(body)
+    assert can_be_unfit(body)
+    other = unfit(body, choice)
+    assert other is not None
+    assert not is_fit(other)
+    assert not is_sound(other)
+    assert (other.row_kind, other.own_id()) == (body.row_kind, body.own_id())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_every_wrong_value_that_is_listed_is_one(kind: str, data: st.DataObject) -> None:
+    body = data.draw(bodies_of(kind))
+    assert not any(is_fit(change(body)) for change in WRONG[kind])
+
+
+def test_what_is_not_there_cannot_be_unfit() -> None:
+    assert unfit(None, 3) is None
+    assert not can_be_unfit(None)

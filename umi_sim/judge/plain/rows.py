@@ -1,0 +1,145 @@
+"""Which bodies of rows a memory may believe: each field in its range, as docs/spec/memory.md gives them.
+
+Written a second time, field by field and without the domains of the memory. What does not fit is damaged.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from umi_core import limits
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS, LINK_KINDS, Block, Entry
+from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
+
+Fits = Callable[[Any], bool]
+
+
+def number(low: int, high: int = limits.I64_MAX) -> Fits:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def text(bytes_max: int) -> Fits:
+    return lambda value: is_text(value) and byte_count(value) <= bytes_max
+
+
+def word(*known: str) -> Fits:
+    return lambda value: isinstance(value, str) and value in known
+
+
+def or_none(fits: Fits) -> Fits:
+    return lambda value: value is None or fits(value)
+
+
+def each(fits: Fits) -> Fits:
+    return lambda value: type(value) is tuple and all(map(fits, value))
+
+
+def pair(first: Fits, second: Fits) -> Fits:
+    return lambda value: type(value) is tuple and len(value) == 2 and first(value[0]) and second(value[1])
+
+
+def of_type(cls: type) -> Fits:
+    return lambda value: type(value) is cls
+
+
+def is_id(value: object) -> bool:
+    return isinstance(value, str) and is_text(value) and 1 <= len(value) <= limits.SCOPE_PART_BYTES_MAX
+
+
+def is_member(value: object) -> bool:
+    good = isinstance(value, str) and is_text(value) and not has_any(value, CONTROLS)
+    return good and 1 <= byte_count(str(value)) <= limits.SCOPE_PART_BYTES_MAX
+
+
+def is_metadata(value: Any) -> bool:
+    if not METADATA_PAIRS(value):
+        return False
+    return len({key: None for key, _ in value}) == len(value) <= limits.METADATA_COUNT_MAX
+
+
+def is_label(value: Any) -> bool:
+    if not is_text(value):
+        return False
+    kept = tidy(value)
+    is_short = byte_count(kept) <= limits.BLOCK_LABEL_BYTES_MAX
+    return is_short and not has_any(kept, CONTROLS | UNWRITABLE)
+
+
+def are_blocks(value: Any) -> bool:
+    """In order, none twice, none empty; entries in order, each in one block, and under no label."""
+    if not each(lambda it: type(it) is Block and has_all(it, BLOCK) and is_filled(it))(value):
+        return False
+    places = [(BLOCK_KINDS.index(it.kind), it.label.encode()) for it in value]
+    ids = [entry.entity_id for it in value for entry in it.entries]
+    return places == sorted(set(places)) and len(ids) == len(dict.fromkeys(ids))
+
+
+def is_filled(block: Block) -> bool:
+    times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
+    if times and (block.label or block.kind == "system"):
+        return False
+    return bool(times or block.text is not None) and times == sorted(set(times))
+
+
+SHARE: Final = number(0, limits.PPM)
+TIME: Final = number(0)
+COUNT: Final = number(0)
+VERSION: Final = number(1)
+METADATA_TEXT: Final = text(limits.METADATA_BYTES_MAX)
+METADATA_PAIRS: Final = each(pair(METADATA_TEXT, METADATA_TEXT))
+NAME: Final = text(limits.ENTITY_NAME_BYTES_MAX)
+CONTENT: Final = text(limits.ENTITY_CONTENT_BYTES_MAX)
+WORD: Final = text(limits.REPLY_BYTES_MAX)
+END: Final = pair(is_id, number(0))
+BYTES: Final = of_type(bytes)
+
+ENTRY: Final[Mapping[str, Fits]] = {
+    "entity_id": is_id, "version": VERSION, "name": NAME, "text": text(limits.ENTRY_TEXT_BYTES_MAX),
+    "promoted_ms": COUNT,
+}  # fmt: skip
+BLOCK: Final[Mapping[str, Fits]] = {
+    "kind": word(*BLOCK_KINDS), "label": is_label, "text": or_none(text(limits.BLOCK_BYTES_MAX)),
+    "importance_ppm": SHARE, "entries": each(lambda it: type(it) is Entry and has_all(it, ENTRY)),
+}  # fmt: skip
+FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
+    "entity": {
+        "id": is_id, "type": word(*ENTITY_TYPES), "name": NAME, "content": CONTENT, "version": VERSION,
+        "importance_ppm": SHARE, "confidence_ppm": SHARE, "block": word(*BLOCK_KINDS[1:]),
+        "created_ms": TIME, "updated_ms": TIME, "event_time_ms": or_none(TIME), "metadata": is_metadata,
+        "source": or_none(is_id), "vector_missing": of_type(bool), "relation_count": COUNT,
+        "contradicts": each(is_text),
+    },
+    "version": {
+        "entity_id": is_id, "version": VERSION, "mention": CONTENT, "kind": or_none(word(*EVOLUTION_KINDS)),
+        "content": CONTENT, "event_time_ms": or_none(TIME), "metadata": is_metadata, "source": or_none(is_id),
+        "at_ms": TIME,
+    },
+    "relation": {
+        "id": is_id, "kind": word(*EVOLUTION_KINDS, *LINK_KINDS), "source": END, "target": END,
+        "confidence_ppm": SHARE, "reason": text(limits.RELATION_REASON_BYTES_MAX), "by": WORD, "at_ms": TIME,
+    },
+    "vector": {"entity_id": is_id, "version": VERSION, "components": each(number(-127, 127))},
+    "access": {
+        "entity_id": is_id, "type": word(*ENTITY_TYPES), "importance_ppm": SHARE, "count": COUNT,
+        "first_ms": TIME, "last_ms": TIME,
+    },
+    "epoch": {"claimed_ms": TIME},
+    "head": {"cursor": WORD},
+    "core": {"blocks": are_blocks},
+    "tombstone": {"version": VERSION},
+    "receipt": {
+        "key": WORD, "request_digest": BYTES, "plan_digest": BYTES, "at_ms": TIME, "by": pair(COUNT, COUNT),
+    },
+    "session": {
+        "id": is_id, "user": WORD, "creator": WORD, "members": each(is_member), "saved_ms": TIME,
+        "saved_by": WORD, "snapshot": BYTES,
+    },
+}  # fmt: skip
+
+
+def has_all(value: object, fields: Mapping[str, Fits]) -> bool:
+    return all(fits(getattr(value, name)) for name, fits in fields.items())
+
+
+def is_fit(body: Any) -> bool:
+    """Whether each field holds what it may; of a kind that is not ours anything may."""
+    return has_all(body, FIELDS.get(body.row_kind, {}))

@@ -1,0 +1,47 @@
+"""Shapes of answers: whether what a service sends is an answer at all, whatever it says.
+
+Law 1. Total: anything that is of a class of answers may be asked about.
+Law 2. It goes no deeper than an address and a version: bodies, vectors and texts are judged by others.
+"""
+
+from typing import Any, Final
+
+from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, Commit, Embed, Read
+from umi_core.rows import Address, Row
+
+DUE: Final[dict[type, type]] = {AskModel: ModelReplied, Embed: Embedded, Read: ReadDone, Commit: Committed}
+"""Which class of answer a question has, if it does not fail."""
+
+
+def is_due(effect: object, answer: Answer) -> bool:
+    """Whether this can be an answer to that question, or says that it failed."""
+    return type(answer) is EffectFailed or (type(answer) is DUE[type(effect)] and is_shaped(answer))
+
+
+def is_shaped(answer: Any) -> bool:
+    match answer:
+        case ModelReplied():
+            return type(answer.text) is str
+        case Embedded():
+            return type(answer.vectors) is tuple
+        case Committed():
+            return type(answer.versions) is tuple and all(map(is_version, answer.versions))
+        case ReadDone():
+            is_page = type(answer.rows) is tuple and all(map(is_row, answer.rows))
+            return is_page and is_or_none(answer.cursor, str) and is_or_none(answer.count, int)
+    return True
+
+
+def is_version(told: Any) -> bool:
+    return type(told) is tuple and len(told) == 2 and type(told[0]) is Address and type(told[1]) is int
+
+
+def is_row(row: Any) -> bool:
+    if type(row) is not Row or type(row.address) is not Address:
+        return False
+    return type(row.version) is int and is_or_none(row.score_ppm, int)
+
+
+def is_or_none(value: object, cls: type) -> bool:
+    return value is None or type(value) is cls

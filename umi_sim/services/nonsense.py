@@ -1,0 +1,64 @@
+"""Answers that are none: one part is of another type, is missing, or is a number without end.
+
+Law 1. Pure and total: any answer and any number give an answer that nobody can take for one.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core.messages.answers import Answer, Committed, Embedded, ModelReplied, ReadDone
+from umi_core.rows import Address, Row
+from umi_core.values import Scope
+
+ENDLESS: Final = float("inf")
+NOWHERE: Final = Address(Scope("u", "a"), "entity", "ent")
+Change = Callable[[Any], Answer]
+
+
+def put(name: str, *values: object) -> tuple[Change, ...]:
+    """Each value in place of this part."""
+    return tuple(lambda answer, value=value: attrs.evolve(answer, **{name: value}) for value in values)
+
+
+def first_row(**parts: Any) -> Change:
+    """With this part of its first row; of a page without rows there is one then."""
+
+    def change(answer: Any) -> Answer:
+        rows = answer.rows or (Row(NOWHERE, 1, None),)
+        other: Answer = attrs.evolve(answer, rows=(attrs.evolve(rows[0], **parts), *rows[1:]))
+        return other
+
+    return change
+
+
+def answers_of(*classes: type) -> tuple[Change, ...]:
+    """Answers to quite another question."""
+    parts: dict[type, dict[str, Any]] = {ModelReplied: {"text": "{}"}, Embedded: {"vectors": ((1,),)}}
+    return tuple(lambda answer, cls=cls: cls(answer.request_id, **parts.get(cls, {})) for cls in classes)
+
+
+WRONG: Final[Mapping[type, tuple[Change, ...]]] = {
+    ModelReplied: (
+        *answers_of(Embedded, Committed), *put("text", None, 7, b"{}", ENDLESS, ("{}",), {"entities": []}),
+    ),
+    Embedded: answers_of(ModelReplied, ReadDone, Committed),  # wrong vectors are kinds of their own
+    ReadDone: (
+        *answers_of(ModelReplied, Committed), *put("rows", None, 7, [], ENDLESS, (None,)),
+        *put("rows", ((NOWHERE, 1, None),)), *put("cursor", 7, ENDLESS, b"next"),
+        *put("count", ENDLESS, "many", True),
+        first_row(version=ENDLESS), first_row(version="1"), first_row(address=None),
+        first_row(score_ppm=ENDLESS),
+    ),
+    Committed: (
+        *answers_of(ReadDone, Embedded), *put("versions", None, 7, [], ENDLESS, (None,), ((NOWHERE,),)),
+        *put("versions", ((NOWHERE, ENDLESS),), ((None, 1),), (("entity", 1),)),
+    ),
+}  # fmt: skip
+
+
+def nonsense(answer: Answer, choice: int) -> Answer:
+    """The `choice`-th of what may come in place of this answer. That something failed is always said well."""
+    options = WRONG.get(type(answer), ())
+    return options[choice % len(options)](answer) if options else answer

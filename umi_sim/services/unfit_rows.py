@@ -1,0 +1,91 @@
+"""Rows that nobody wrote: one field of a body is of another type, out of its range, far too long or unknown.
+
+Law 1. Pure and total: any body of a known kind and any number give a body of the same kind and under the same
+id that no memory may believe; a body of a kind that is not known is as it was.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core.rows import Body
+from umi_core.values import Block, Entry
+
+LONG: Final = "x" * 10_000
+HUGE: Final = "x" * 100_001
+HALF: Final = "\ud800"  # of a character
+ENDLESS: Final = 2**70
+BILLION: Final = 10**9
+
+Change = Callable[[Any], Body]
+
+
+def put(name: str, *values: object) -> tuple[Change, ...]:
+    """Each value in place of this field."""
+    return tuple(lambda body, value=value: attrs.evolve(body, **{name: value}) for value in values)
+
+
+def blocks(*made: tuple[Block, ...]) -> tuple[Change, ...]:
+    return put("blocks", *made)
+
+
+ENTRY: Final = Entry("ent_of_nobody", 1, "Ann", "likes tea", 0)
+
+
+def shows(**fields: Any) -> tuple[Block, ...]:
+    return (Block("human", entries=(attrs.evolve(ENTRY, **fields),)),)
+
+
+WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
+    "entity": (
+        *put("type", "alien", None), *put("name", LONG, HALF, 7), *put("content", HUGE, b"tea"),
+        *put("version", 0, ENDLESS, "1"), *put("importance_ppm", BILLION, -1), *put("confidence_ppm", True),
+        *put("block", "system", "attic"), *put("created_ms", None), *put("updated_ms", -1),
+        *put("event_time_ms", "noon"), *put("metadata", (("k", "v"), ("k", "w")), {}), *put("source", ""),
+        *put("vector_missing", 1), *put("relation_count", ENDLESS), *put("contradicts", (HALF,), "x"),
+    ),
+    "version": (
+        *put("mention", HALF, None), *put("kind", "rumour"), *put("content", HUGE),
+        *put("event_time_ms", ENDLESS), *put("metadata", (("k",),)), *put("source", LONG), *put("at_ms", "0"),
+    ),
+    "relation": (
+        *put("kind", "friend", None), *put("source", ("x",), ("", 1)), *put("target", ("x", -1), None),
+        *put("confidence_ppm", BILLION), *put("reason", LONG), *put("by", 7), *put("at_ms", -1),
+    ),
+    "vector": (*put("components", (128,), ("1",), None), *put("version", 0, ENDLESS)),
+    "access": (
+        *put("type", "alien"), *put("importance_ppm", BILLION), *put("count", -1, ENDLESS),
+        *put("first_ms", None), *put("last_ms", "1"),
+    ),
+    "epoch": put("claimed_ms", None, -1, ENDLESS),
+    "head": put("cursor", 7, HALF, HUGE),
+    "core": (
+        *blocks((Block("attic", text="x"),), (Block("human", label="a\x00b", text="x"),)),
+        *blocks((Block("human", text="x", importance_ppm=BILLION),), (Block("human", text=HALF),)),
+        *blocks((Block("human", text=HUGE),), (Block("human", label=LONG, text="x"),), (Block("human"),)),
+        *blocks((Block("human", text="x"), Block("human", text="y")), (Block("human", text=7),)),  # type: ignore[arg-type]  # not a text
+        *blocks(shows(name=LONG), shows(version=ENDLESS), shows(text=HALF), shows(promoted_ms=-1)),
+        *blocks(shows(entity_id=""), (Block("system", entries=(ENTRY,)),)),
+        *put("blocks", None, (None,)),
+    ),
+    "tombstone": put("version", 0, ENDLESS, None),
+    "receipt": (
+        *put("request_digest", "text"), *put("plan_digest", None), *put("at_ms", -1),
+        *put("by", (1,), (-1, 0)),
+    ),
+    "session": (
+        *put("user", 7), *put("creator", HALF), *put("members", ("",), None), *put("saved_ms", ENDLESS),
+        *put("saved_by", None), *put("snapshot", "text"),
+    ),
+}  # fmt: skip
+
+
+def can_be_unfit(body: Body | None) -> bool:
+    return body is not None and body.row_kind in WRONG
+
+
+def unfit(body: Body | None, choice: int) -> Body | None:
+    """The body with one wrong field, the `choice`-th of those that its kind may have."""
+    options = () if body is None else WRONG.get(body.row_kind, ())
+    return options[choice % len(options)](body) if options else body
