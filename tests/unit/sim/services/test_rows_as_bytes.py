@@ -1,0 +1,63 @@
+"""Goal: a run over a storage that keeps bytes, some of them from an earlier release, is the same run."""
+
+from typing import Any
+
+import attrs
+import msgpack
+import pytest
+
+from umi_core.codec import STRICT, encode, pack
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import Query
+from umi_core.row_bytes import decode_row, encode_row
+from umi_core.rows import Body, Entity, Row, row_version
+from umi_sim.record.verdict import Verdict
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import draw, find
+from umi_sim.services.storage import SimStorage
+
+NEWEST = "contradicts"
+
+
+def lived(scenario: str, seed: int) -> Verdict:
+    return run_once(draw(find(scenario), seed))[0]
+
+
+class Bytes:
+    """What a storage of bytes does between a write and a read. `old_count`: rows of the earlier release."""
+
+    def __init__(self) -> None:
+        self.old_count = 0
+
+    def through(self, row: Row) -> Row:
+        return row if row.body is None else attrs.evolve(row, body=decode_row(self.written(row.body)))
+
+    def written(self, body: Body) -> bytes:
+        """By the earlier release, if it could have: it knew nothing of the newest field."""
+        if not isinstance(body, Entity) or body.contradicts:
+            return encode_row(body)
+        self.old_count += 1
+        fields = msgpack.unpackb(encode(body), **STRICT)
+        return pack([body.row_kind, row_version(Entity) - 1, pack(fields[:-1])])
+
+
+@pytest.mark.parametrize(("scenario", "seed"), [("contradictions", 1), ("crash_storm", 2), ("conversation", 3)])
+def test_rows_of_an_earlier_release_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, scenario: str, seed: int
+) -> None:
+    plain, kept = lived(scenario, seed), Bytes()
+    assert [field.name for field in attrs.fields(Entity)][-1] == NEWEST
+    read = SimStorage.read
+
+    def read_bytes(self: SimStorage, request_id: int, query: Query) -> ReadDone:
+        answer = read(self, request_id, query)
+        return attrs.evolve(answer, rows=tuple([kept.through(row) for row in answer.rows]))
+
+    monkeypatch.setattr(Entity, "added", (1,))
+    monkeypatch.setattr(SimStorage, "read", read_bytes)
+    assert told(lived(scenario, seed)) == told(plain)
+    assert kept.old_count > 0
+
+
+def told(verdict: Verdict) -> tuple[Any, ...]:
+    return verdict.failure, verdict.trace_hash, verdict.replies
