@@ -165,6 +165,7 @@ def unusual(config: RunConfig) -> list[str]:
         f"storage may lose {plural(config.loss_max, 'key')} for good": config.loss_max,
         f"storage holds {config.capacity_bytes} bytes": config.capacity_bytes,
         f"new workflow revisions every {config.revise_every} requests": config.revise_every,
+        f"somebody changes stored rows every {config.tamper_every} requests": config.tamper_every,
         **{f"not judged: {name}": True for name in config.off},
         f"planted bug {config.planted}": config.planted,
     }

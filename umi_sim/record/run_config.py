@@ -44,6 +44,7 @@ class RunConfig(Data):
     input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
     requests. `revise_every`: after so many ops all workflows have a new revision; 0: never.
+    `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
@@ -71,6 +72,7 @@ class RunConfig(Data):
     capacity_bytes: int | None = None
     loss_max: int = 0
     revise_every: int = 0
+    tamper_every: int = 0
     pause_ms_max: int = PAUSE_MS_MAX
     alike: bool = False
     workload: str = "generated"

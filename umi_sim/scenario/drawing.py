@@ -112,7 +112,7 @@ class Drawing(Data):
             repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),
             latency=self.latency(), policy=self.policy(), flush_ms=scenario.flush_ms,
             capacity_bytes=scenario.storage.get("capacity_bytes"), loss_max=self.loss_max(),
-            revise_every=self.revise_every(),
+            revise_every=self.revise_every(), tamper_every=self.tamper_every(),
             pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
             workload=scenario.kind, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
@@ -181,6 +181,11 @@ class Drawing(Data):
         is_drawn = self.stream("run.revise_every.is_on").chance(1, 8) and self.is_swarm
         low, high = self.scenario.revise_every or (REVISE_EVERY if is_drawn else (0, 0))
         return self.stream("run.revise_every").between(low, high)
+
+    def tamper_every(self) -> int:
+        """Never, unless the file says so: of rows that anybody may change little can be promised."""
+        low, high = self.scenario.tamper_every or (0, 0)
+        return self.stream("services.tamper_every").between(low, high)
 
     def agents(self) -> tuple[AgentConfig, ...]:
         low, high = self.ends("agents.count")

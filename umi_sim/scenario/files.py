@@ -233,6 +233,7 @@ class Scenario(Data):
     latency: Sequence[str] = key("services", names(one_of(LATENCIES, "latency")), ())
     flush_ms: int = key("services", whole(0, 60_000), 1)
     storage: Mapping[str, int] = key("services", STORAGE, {})
+    tamper_every: tuple[int, int] | None = key("services", span(0, 1_000))
     policy: Sequence[str] = key("run", names(POLICY), ())
     revise_every: tuple[int, int] | None = key("run", span(0, 1_000))
     steps_max: int | None = key("run", whole(1, 10_000_000))

@@ -128,6 +128,7 @@ SPANS: Final[Mapping[str, Callable[[RunConfig], Value]]] = {
     "workload.operations": lambda config: config.operations_max,
     "workload.keys": lambda config: config.key_count,
     "run.revise_every": lambda config: config.revise_every,
+    "services.tamper_every": lambda config: config.tamper_every,
 }
 WORDS: Final[Mapping[str, Callable[[RunConfig], Value]]] = {
     "services.latency": lambda config: config.latency,

@@ -123,6 +123,7 @@ CONFIG: Final[Mapping[str, Schema]] = {
     "key_count": COUNT, "adversarial": RATIO, "land": RATIO, "repeat": RATIO,
     "latency": one_of(("instant", "short", "spread"), "latency"),
     "policy": one_of(POLICIES, "policy"), "flush_ms": whole(0, 60_000), "revise_every": COUNT,
+    "tamper_every": COUNT,
     "capacity_bytes": maybe(whole(1, 2**40)), "loss_max": whole(0, 3),
     "workload": one_of(("generated", "transcript", "script"), "workload"),
     "planted": PLANTED, "off": listed(RULE, 100),

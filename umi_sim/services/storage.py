@@ -11,7 +11,7 @@ Law 7. A key is forgotten after RECEIPT_MS_MAX, and its receipt row with it.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -144,6 +144,15 @@ class SimStorage:
         assert address in self.rows
         self.rotten[address] = rot
 
+    def put_back(self, rows: Mapping[Address, Row | None], now_ms: int) -> None:
+        """Somebody writes into the files: these rows are so, or were never there. Only searches notice."""
+        self._now_ms = now_ms
+        for address, row in rows.items():
+            self._restore(address, row, None)
+            if row is not None and isinstance(row.body, Entity | Vector):
+                self.fresh_ms[address] = now_ms
+        self._used_bytes = None
+
     # Reads.
 
     def read(self, request_id: int, query: Query) -> ReadDone:
@@ -175,6 +184,12 @@ class SimStorage:
         """The last epoch that a life of this scope has claimed; 0 is none."""
         row = self.rows.get(Address(scope, "epoch", "epoch"))
         return row.version if row is not None else 0
+
+    def entities(self) -> Iterator[Address]:
+        """Where entities lie, or have lain."""
+        return (
+            address for table in (self.rows, self.graves) for address in table if address.kind == "entity"
+        )
 
     def used_bytes(self) -> int:
         """What all rows take, in whole blocks."""

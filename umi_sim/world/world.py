@@ -25,6 +25,7 @@ from umi_core.messages.requests import REQUESTS
 from umi_sim.faults.declaration import args_maker
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel.clock import READING_MS_MAX, SimClock
+from umi_sim.kernel.prng import Keyed, stream_key
 from umi_sim.record import rules
 from umi_sim.record.items import Args, ClockMove, Op
 from umi_sim.record.run_config import RunConfig
@@ -32,9 +33,10 @@ from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.trace_fields import answer_fields, outcome_fields, short, shown_args
 from umi_sim.record.verdict import Event
 from umi_sim.services.calls import Services
+from umi_sim.services.tampering import Tampering
 from umi_sim.target.fence import step
 from umi_sim.target.machine import Machine, Stored, Target
-from umi_sim.world import clock_moves, crashes, moments, takeovers
+from umi_sim.world import changes, clock_moves, crashes, moments, takeovers
 from umi_sim.world.agent import (
     Agent,
     Judge,
@@ -75,6 +77,7 @@ class World(Owner):
     lives: list[Agent] = attrs.field(init=False, factory=list)  # agents, and lives that were taken over
     lone: Agent = attrs.field(init=False)  # the last agent; the only one if there is one
     services: Services = attrs.field(init=False)
+    tampering: Tampering = attrs.field(init=False)
     trace: Trace = attrs.field(init=False, factory=Trace)
     network: Network = attrs.field(init=False)
     now_ms: int = attrs.field(init=False, default=0)
@@ -94,6 +97,7 @@ class World(Owner):
         self.is_fifo = is_fifo(config, self.source)
         self.services = self.target.services()
         self.services.on_wipe = self.crash_all
+        self.tampering = Tampering(config.tamper_every, Keyed(stream_key(config.seed, ("tampering",))))
         for agent in config.agents:
             clock = SimClock.start(0, config.start_ms + agent.skew_ms)
             self.agents[agent.name] = self.lone = Agent(agent.name, agent, clock)
@@ -221,7 +225,7 @@ class World(Owner):
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         else:
-            self.revise(op.id)
+            changes.before_op(self, op.id)
             self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
@@ -412,13 +416,6 @@ class World(Owner):
         wakes = (self.wake_at(other, True) for other in self.lives)
         dues = [due_ms for due_ms in (self.network.next_due(), *others, *wakes) if due_ms is not None]
         return max(0, min(dues) - self.now_ms) if dues else READING_MS_MAX
-
-    def revise(self, op_id: str) -> None:
-        """Workflows may change before an op; what is in flight ends on the revision it began with."""
-        if self.target.revise(op_id, (it.machine for it in self.lives if it.machine)):
-            self.trace.add(Tag.MARK, f"new revisions before {op_id}")
-            busy_count = sum(bool(agent.in_flight) for agent in self.lives)
-            self.tally.marks["revision: under an operation"] += busy_count
 
     # Phases.
 

@@ -24,6 +24,7 @@ from umi_sim.judge.oracle.old_lives import OldLife
 from umi_sim.judge.oracle.promises import Promises
 from umi_sim.judge.oracle.session_model import SessionModel
 from umi_sim.judge.oracle.sessions import Sessions
+from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.judge.oracle.working import WorkingModel
 from umi_sim.record.run_config import AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
@@ -99,6 +100,7 @@ class Oracle:
         self.sessions = Sessions()
         self.commit_keys = CommitKeys()
         self.old_lives: dict[str, OldLife] = {}
+        self.tampered: Tampered | None = None
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
         for name, agent in self.agents.items():
             agent.archive.context.is_elsewhere = partial(self.is_elsewhere, name)
@@ -128,6 +130,7 @@ class Oracle:
         self.surroundings.durable_keys = lambda: frozenset(services.storage.receipts)
         self.surroundings.is_durable = services.is_durable
         self.surroundings.epoch_of = services.storage.epoch_of
+        self.surroundings.entities = services.storage.entities
 
     # What happens.
 
@@ -141,6 +144,9 @@ class Oracle:
         return model.seen_ms
 
     def issued(self, agent: str, op_id: str, request: Request, reading_ms: int) -> None:
+        if self.tampered is not None:
+            self.tampered.requests[op_id] = request
+            return
         now_ms = self.read_clock(agent, reading_ms)
         if old := self.old_lives.get(agent):
             self.commit_keys.issued(old.agent, op_id, request)
@@ -153,6 +159,9 @@ class Oracle:
             model.models[at].issued(op_id, request, now_ms)
 
     def answered(self, call: Call, answer: Answer) -> None:
+        if self.tampered is not None:
+            self.tampered.answered(call, answer)
+            return
         self.commit_keys.answered(call)
         if old := self.old_lives.get(call.old_asker):
             old.answered(call, answer)
@@ -165,6 +174,10 @@ class Oracle:
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
         if isinstance(reply.outcome, Refused | Failed):
             check_sentence(op_id, reply.outcome.error)
+        if self.tampered is not None:
+            scope = self.agents[agent.partition("~")[0]].config.scope
+            self.tampered.replied(agent, scope, op_id, reply.outcome)
+            return
         if old := self.old_lives.get(agent):
             old.replied(op_id, reply, reading_ms)
             return
@@ -177,10 +190,24 @@ class Oracle:
             model.models[at].replied(ending)
 
     def crashed(self, agent: str) -> None:
-        self.agents[agent].crashed()
+        if self.tampered is not None:
+            self.tampered.life_over(agent)
+        else:
+            self.agents[agent].crashed()
+
+    def rows_tampered(self) -> None:
+        """Rows were changed behind everybody's back: most of what was promised is not certain any more."""
+        if self.tampered is None:
+            tables = [life.requests for life in self.agents.values()]
+            tables += [life.requests for life in self.old_lives.values()]
+            requests = {op_id: request for table in tables for op_id, request in table.items()}
+            self.tampered = Tampered(self.memory, self.surroundings, requests)
 
     def taken_over(self, agent: str, old: str) -> None:
         """A new life begins while the one that was there goes on, under this name."""
+        if self.tampered is not None:
+            self.crashed(agent)
+            return
         model, near = self.agents[agent], self.surroundings
         failures, working = Failures(self.memory), WorkingModel(self.memory, self.sessions)
         failures.heard = dict(model.failures.heard)
@@ -192,7 +219,8 @@ class Oracle:
 
     def old_life_woke(self, old: str) -> None:
         """Its successor has recovered."""
-        self.old_lives[old].woke()
+        if self.tampered is None:
+            self.old_lives[old].woke()
 
     def wiped(self) -> None:
         """Storage is empty and every life has ended: nothing that was promised is there, or comes back."""

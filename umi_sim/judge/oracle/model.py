@@ -9,7 +9,7 @@ Law 1. Each kind of request is judged by exactly one model. Other models may wat
 Law 2. A model knows what users and services see, and nothing of the faults behind it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
@@ -20,6 +20,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import Request
+from umi_core.rows import Address
 from umi_core.values import Scope
 from umi_sim.record import rules
 from umi_sim.services.atlas import Atlas
@@ -46,7 +47,7 @@ class Surroundings(Owner):
     `world_ms`: the world's time, by which storage keeps its receipts. `durable_count`: batches that are
     durable, whoever sent them. `lag_since`: by how many milliseconds searches have lain behind since then.
     `durable_keys`: the keys of durable batches. `is_durable`: whether an operation has one, by its op_id.
-    `epoch_of`: the last epoch that was claimed in a scope.
+    `epoch_of`: the last epoch that was claimed in a scope. `entities`: where entities lie, or have lain.
     `atlas`: what the world has destroyed.
     """
 
@@ -56,6 +57,7 @@ class Surroundings(Owner):
     durable_keys: Callable[[], frozenset[str]] = no_keys
     is_durable: Callable[[str], int] = never
     epoch_of: Callable[[Scope], int] = never
+    entities: Callable[[], Iterable[Address]] = tuple
     atlas: Atlas = attrs.field(factory=Atlas)
 
 

@@ -199,6 +199,7 @@ OPTION_BODIES = {
     "flush_ms": "[services]\nflush_ms = 99",
     "pause_ms_max": "[workload]\npause_ms_max = 99",
     "revise_every": "[run]\nrevise_every = 99",
+    "tamper_every": "[services]\ntamper_every = 99",
     "alike": "[workload]\nalike = true",
 }
 

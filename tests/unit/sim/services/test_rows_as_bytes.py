@@ -41,7 +41,9 @@ class Bytes:
         return pack([body.row_kind, row_version(Entity) - 1, pack(fields[:-1])])
 
 
-@pytest.mark.parametrize(("scenario", "seed"), [("contradictions", 1), ("crash_storm", 2), ("conversation", 3)])
+@pytest.mark.parametrize(
+    ("scenario", "seed"), [("contradictions", 1), ("crash_storm", 2), ("conversation", 3)]
+)
 def test_rows_of_an_earlier_release_change_nothing(
     monkeypatch: pytest.MonkeyPatch, scenario: str, seed: int
 ) -> None:

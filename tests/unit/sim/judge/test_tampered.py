@@ -1,0 +1,99 @@
+"""Goal: after tampering the judge demands what is certain, and sees each of it broken."""
+
+import pytest
+
+from tests.worlds import SCOPE
+from umi_core.config import Config
+from umi_core.errors import BadLimit, Deposed, StorageFailed
+from umi_core.invariants.broken import Broken
+from umi_core.messages.answers import EffectFailed
+from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused
+from umi_core.messages.requests import CoreBytes, Get, GetEntity, Recall, Request
+from umi_core.messages.results import Hit, Recalled, Resolution
+from umi_core.rows import Address, Entity
+from umi_core.values import Scope
+from umi_sim.judge.oracle.model import Surroundings
+from umi_sim.judge.oracle.tampered import Tampered
+from umi_sim.record import rules
+from umi_sim.services.calls import Call
+
+OTHER = Scope("u1", "a2")
+EPOCH = Address(SCOPE, "epoch", "epoch")
+CONFLICT = EffectFailed(1, "conflict", changed=((EPOCH, 1),))
+DEPOSED = Failed(Deposed(2))
+LOST = Failed(StorageFailed("commit", "timeout", 3))
+
+
+def judge() -> Tampered:
+    lie = (Address(SCOPE, "entity", "mine"), Address(OTHER, "entity", "theirs"))
+    return Tampered(Config(), Surroundings(entities=lambda: lie), {})
+
+
+def reply(to: Tampered, request: Request, outcome: Outcome, op_id: str = "o1") -> None:
+    to.requests[op_id] = request
+    to.replied("a", SCOPE, op_id, outcome)
+
+
+def broken(to: Tampered, request: Request, outcome: Outcome, op_id: str = "o1") -> str:
+    with pytest.raises(Broken) as caught:
+        reply(to, request, outcome, op_id)
+    return caught.value.rule
+
+
+def tell(to: Tampered, workflow: str) -> None:
+    to.answered(Call("e", "a", 1, "o9", workflow, "commit", Commit((), ()), 0), CONFLICT)
+
+
+def shown(*ids: str, score_ppm: int = 9) -> Done:
+    hits = tuple(Hit(it, 1, "note", it, it, score_ppm, score_ppm, 0) for it in ids)
+    return Done(Recalled(hits, Resolution("unchanged", "tea"), ("tea",)))
+
+
+ASK = Recall("o1", "tea", limit=2)
+
+
+def test_what_is_shown_is_of_this_scope() -> None:
+    reply(judge(), ASK, shown("mine", "nobody's"))
+    assert broken(judge(), ASK, shown("theirs")) == rules.SCOPE_APART.name
+    theirs = Entity("theirs", "note", "x", "x", 1, 0, 0, "scratch", 0, 0)
+    assert broken(judge(), GetEntity("o1", "theirs"), Done(theirs)) == rules.SCOPE_APART.name
+
+
+@pytest.mark.parametrize("ids", [("b", "a"), ("a", "a"), ("a", "b", "c")])
+def test_hits_are_in_order_once_and_no_more_than_asked_for(ids: tuple[str, ...]) -> None:
+    assert broken(judge(), ASK, shown(*ids)) == rules.HITS_ORDERED.name
+
+
+def test_core_is_within_its_bytes() -> None:
+    reply(judge(), CoreBytes("o1"), Done(32_768))
+    assert broken(judge(), CoreBytes("o1"), Done(32_769)) == rules.CORE_LIMITS.name
+
+
+def test_what_is_wrong_with_a_request_is_refused_as_ever() -> None:
+    request = GetEntity("o1", "x" * 999)
+    reply(judge(), Recall("o1", "tea", limit=0), Refused(BadLimit("0")))
+    assert broken(judge(), CoreBytes("o1"), Refused(BadLimit("0"))) == rules.REFERENCE_AGREES.name
+    reply(judge(), request, LOST)
+
+
+def test_who_was_told_of_another_epoch_is_deposed_and_nobody_else() -> None:
+    assert broken(judge(), CoreBytes("o1"), DEPOSED) == rules.OLD_LIFE_FENCED.name
+    told = judge()
+    tell(told, "remember")
+    reply(told, CoreBytes("o1"), DEPOSED)
+    reply(told, Get("o1", "k"), Done(None))
+    assert broken(told, CoreBytes("o1"), Done(0)) == rules.OLD_LIFE_FENCED.name
+    told.life_over("a")
+    reply(told, CoreBytes("o1"), Done(0))
+
+
+def test_a_life_that_was_told_while_it_recovered_may_have_claimed_the_next_epoch() -> None:
+    told = judge()
+    tell(told, "recover")
+    reply(told, CoreBytes("o1"), Done(0))
+    reply(told, CoreBytes("o1"), DEPOSED)
+
+
+def test_in_a_healed_world_all_is_answered() -> None:
+    reply(judge(), ASK, LOST)
+    assert broken(judge(), ASK, LOST, "audit:1") == rules.ACKNOWLEDGED_IS_DURABLE.name

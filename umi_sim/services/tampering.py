@@ -1,0 +1,104 @@
+"""Tampering: somebody who may write into the storage changes rows at rest, while memories run.
+
+Law 1. What is put there is well formed, under its own address and in its own scope: as it was once before, or
+forged. Nothing in the rows tells of it.
+Law 2. What is done when follows from the seed and from the numbers of ops, so it stays without the others.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.rows import Address, Body, Row
+from umi_sim.kernel.prng import Keyed
+from umi_sim.services.storage import SimStorage
+from umi_sim.services.stored_rows import address_order
+
+T = TypeVar("T")
+KEPT_COUNT_MAX: Final = 16
+LIE: Final = "was never told"
+Rows = Mapping[Address, Row]
+Change = Mapping[Address, Row | None]
+
+
+def turned_text(body: Any) -> Body:
+    blocks = tuple(
+        attrs.evolve(block, text=None if block.text is None else LIE[: len(block.text)])
+        for block in body.blocks
+    )
+    forged: Body = attrs.evolve(body, blocks=blocks)
+    return forged
+
+
+FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
+    "entity": lambda body: attrs.evolve(body, content=LIE, importance_ppm=0, version=body.version + 3),
+    "version": lambda body: attrs.evolve(body, mention=LIE, content=LIE),
+    "relation": lambda body: attrs.evolve(body, source=body.target, target=body.source),
+    "vector": lambda body: attrs.evolve(body, components=body.components[::-1]),
+    "access": lambda body: attrs.evolve(body, count=body.count + 1_000, first_ms=0),
+    "head": lambda body: attrs.evolve(body, cursor="access/zzz"),
+    "core": turned_text,
+    "tombstone": lambda body: attrs.evolve(body, version=body.version + 7),
+    "receipt": lambda body: attrs.evolve(body, plan_digest=body.plan_digest[::-1]),
+    "session": lambda body: attrs.evolve(body, members=(), saved_ms=0),
+}
+
+
+@attrs.define
+class Tampering(Owner):
+    """What is done to one store once for every so many ops; 0 is never. `kept`: rows as they were."""
+
+    every: int
+    luck: Keyed = attrs.field(repr=False)
+    kept: list[Rows] = attrs.field(factory=list)
+    done_count: int = 0
+
+    def reached(self, op_id: str, storage: SimStorage, now_ms: int) -> str:
+        """What was done before this op; nothing was, if it is empty."""
+        due_count = int(op_id[1:]) // self.every if self.every else 0
+        if self.done_count >= due_count:
+            return ""
+        self.done_count = due_count
+        before = dict(storage.rows)
+        ways = [(name, changes) for name, changes in self.ways(before) if changes]
+        name, changes = self.pick("way", ways) if ways else ("", ({},))
+        storage.put_back(self.pick("what", changes), now_ms)
+        self.kept = [*self.kept, before][-KEPT_COUNT_MAX:]
+        return name
+
+    def pick(self, label: str, options: Sequence[T]) -> T:
+        return options[self.luck.draw(f"{self.done_count}/{label}") % len(options)]
+
+    def ways(self, rows: Rows) -> Iterator[tuple[str, tuple[Change, ...]]]:
+        """Each way with all that may be done so."""
+        there = sorted(rows, key=address_order)
+        yield (
+            "a row is rolled back",
+            tuple(
+                {address: old[address]}
+                for address in there
+                for old in self.kept
+                if address in old and old[address].version != rows[address].version
+            ),
+        )
+        yield (
+            "a row is forged",
+            tuple(
+                {address: attrs.evolve(row, body=FORGED[address.kind](row.body))}
+                for address, row in ((address, rows[address]) for address in there)
+                if address.kind in FORGED
+            ),
+        )
+        scopes = dict.fromkeys(address.scope for address in there)
+        yield (
+            "a scope is rolled back",
+            tuple(change for old in self.kept for scope in scopes if (change := of_scope(rows, old, scope))),
+        )
+
+
+def of_scope(rows: Rows, old: Rows, scope: object) -> Change:
+    """All that is otherwise in a scope than it was; what was not there then is not there again."""
+    both = sorted({**rows, **old}, key=address_order)
+    return {it: old.get(it) for it in both if it.scope == scope and old.get(it) != rows.get(it)}

@@ -1,0 +1,40 @@
+"""Changes around an operation: workflows of running memories, and rows that somebody changes at rest."""
+
+from typing import Protocol
+
+from umi_sim.record.trace import Tag
+from umi_sim.services.tampering import Tampering
+from umi_sim.world import network
+from umi_sim.world.agent import Agent, Judge
+
+
+class Around(network.Around, Protocol):
+    """What a change needs of the world around."""
+
+    judge: Judge
+    lives: list[Agent]
+    tampering: Tampering
+
+
+def before_op(world: Around, op_id: str) -> None:
+    revise(world, op_id)
+    tamper(world, op_id)
+
+
+def revise(world: Around, op_id: str) -> None:
+    """Workflows may change before an op; what is in flight ends on the revision it began with."""
+    if world.target.revise(op_id, (it.machine for it in world.lives if it.machine)):
+        world.trace.add(Tag.MARK, f"new revisions before {op_id}")
+        busy_count = sum(bool(agent.in_flight) for agent in world.lives)
+        world.tally.marks["revision: under an operation"] += busy_count
+
+
+def tamper(world: Around, op_id: str) -> None:
+    """Somebody may change rows before an op; who judges is told, since nothing else can know."""
+    what = world.tampering.reached(op_id, world.services.storage, world.now_ms)
+    if what:
+        world.trace.add(Tag.MARK, f"{what} before {op_id}")
+        world.tally.marks[f"tampering: {what}"] += 1
+        if world.keep_story:
+            world.tell(op_id, what)
+        world.judge.tampered()
