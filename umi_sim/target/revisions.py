@@ -1,8 +1,8 @@
 """Revisions: all workflows change while operations run, through the public calls of the registry.
 
-Law 1. Seen from outside nothing changes: a step that does nothing is added, and removed again.
-Law 2. It is added as the first step. So a memory that wrongly continues an operation by the steps of another
-revision does one step twice, or leaves one out.
+Law 1. Seen from outside nothing changes: steps that do nothing are added, configured, replaced and removed.
+Law 2. They are the first ones. So a memory that wrongly continues an operation by the steps of another
+revision does one step twice, or leaves one out. A workflow of nobody is registered, and changes as all do.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
 Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
 four around effects, and four around steps. Two of each only observe; their calls must be nested: `before`
@@ -20,10 +20,10 @@ import attrs
 from umi_core.engine.facts import Facts, View
 from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Site, Substitute, Verdict
 from umi_core.engine.registry import Registry
-from umi_core.engine.workflow import Learned, Step
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
-from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Embed, Query
+from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query
 from umi_core.values import Scope
 from umi_sim.record import rules
 
@@ -34,7 +34,13 @@ def nothing_learned(facts: Facts, answer: Answer | None, view: View) -> Learned:
     return Learned()
 
 
-ROW: Final = Step("nothing", take=nothing_learned, otherwise={})
+def all_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned(OUTCOME(Done()))
+
+
+ROW: Final = Step("nothing", take=nothing_learned, otherwise={}, config=(("every", 1),))
+FIRST: Final = Step("first", take=nothing_learned, otherwise={})
+UNUSED: Final = Workflow("of nobody", (), (Step("alone", take=all_done, produces=(OUTCOME,)),))
 
 
 class Revisions:
@@ -69,12 +75,25 @@ class Revisions:
 
 
 def changed(registry: Registry) -> Registry:
-    """Each workflow with the row that does nothing, or without it if it is there."""
+    """Each workflow in the next of the five forms that rows which do nothing give it."""
+    if UNUSED.name not in registry.revisions:
+        registry = registry.register(UNUSED)
     for name in registry.revisions:
-        first = registry.at(name).steps[0].id
-        is_there = first == ROW.id
-        registry = registry.remove(name, first) if is_there else registry.insert_before(name, first, ROW)
+        registry = changed_one(registry, name)
     return registry
+
+
+def changed_one(registry: Registry, name: str) -> Registry:
+    """None; a row; with another option; another row; both rows; none again."""
+    steps = registry.at(name).steps
+    if steps[0].id == ROW.id:
+        is_new = steps[0].config == ROW.config
+        return registry.configure(name, ROW.id, every=2) if is_new else registry.replace(name, ROW.id, FIRST)
+    if steps[0].id != FIRST.id:
+        return registry.insert_before(name, steps[0].id, ROW)
+    if steps[1].id != ROW.id:
+        return registry.insert_after(name, FIRST.id, ROW)
+    return registry.remove(name, ROW.id).remove(name, FIRST.id)
 
 
 # Interceptors that look on.

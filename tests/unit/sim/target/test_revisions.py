@@ -2,18 +2,27 @@
 
 import attrs
 
+from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.workflows import BUILT_IN
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.revisions import CHANGE_COUNT_MAX, ROW, Revisions, changed
+from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, changed
 
 
-def test_every_workflow_gets_a_row_that_does_nothing_and_loses_it_again() -> None:
-    more, again = changed(BUILT_IN), changed(changed(BUILT_IN))
-    for name in BUILT_IN.revisions:
-        assert more.at(name).steps == (ROW, *BUILT_IN.at(name).steps)
-        assert again.at(name) == BUILT_IN.at(name)
-        assert (more.latest(name), again.latest(name)) == (2, 3)
+def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
+    registry, other = BUILT_IN, attrs.evolve(ROW, config=(("every", 2),))
+    for form in ((ROW,), (other,), (FIRST,), (FIRST, ROW), ()):
+        registry = changed(registry)
+        for name in BUILT_IN.revisions:
+            assert registry.at(name).steps == (*form, *BUILT_IN.at(name).steps)
+            assert registry.at(name).laws == BUILT_IN.at(name).laws
+    assert {registry.latest(name) for name in BUILT_IN.revisions} == {7}
+    assert registry.latest(UNUSED.name) == 7
+
+
+def test_a_workflow_of_nobody_is_registered() -> None:
+    assert UNUSED.name not in BUILT_IN.revisions
+    assert changed(BUILT_IN).at(UNUSED.name).steps == (ROW, *UNUSED.steps)
 
 
 def test_they_change_by_the_number_of_an_op_whatever_came_before() -> None:
@@ -23,11 +32,12 @@ def test_they_change_by_the_number_of_an_op_whatever_came_before() -> None:
     assert once.latest("remember") == 2
     assert every_third.reached("o5", once) is once
     assert every_third.reached("o4", once) is once
-    assert every_third.reached("o12", once).latest("remember") == 5
+    assert every_third.reached("o12", once).latest("remember") == 5  # three more
 
 
 def test_they_change_no_more_often_than_a_registry_can_keep() -> None:
-    assert Revisions(1).reached("o100000", BUILT_IN).latest("remember") == CHANGE_COUNT_MAX + 1
+    latest = Revisions(1).reached("o100000", BUILT_IN).latest("remember")
+    assert latest == 1 + CHANGE_COUNT_MAX + CHANGE_COUNT_MAX // 5 < REVISION_COUNT_MAX
 
 
 def test_without_a_number_they_never_change() -> None:
