@@ -34,7 +34,9 @@ def test_a_bug_may_take_twice_its_seeds_and_eight_in_any_case(now: int, kept: in
 
 
 def test_a_bug_that_another_rule_sees_is_lost() -> None:
-    assert "may take 8" in bugs.wrong(hunted(1, "another"), 1)
+    assert ". another sees it now: if it may, name it" in bugs.wrong(hunted(1, "another"), 1)
+    assert "sees it now" not in bugs.wrong(hunted(9), 1)
+    assert "sees it now" not in bugs.wrong(hunted(8, ""), 1)
 
 
 def test_the_guard_finds_what_it_kept_and_tells_what_is_lost(

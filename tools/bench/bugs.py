@@ -76,8 +76,12 @@ def wrong(found: Hunt, seeds: int) -> str:
     """Empty if the bug was found in time."""
     if found.is_found and found.seeds <= allowed(seeds):
         return ""
-    limit = f"it took {seeds} when it was measured, and may take {allowed(seeds)}"
-    return f"{found.name}: LOST or late, not found in {found.seeds} seeds; {limit}"
+    told = (
+        f"{found.name}: LOST or late, not found in {found.seeds} seeds; it took {seeds} when it was measured"
+    )
+    if not found.rule or found.is_found:
+        return told
+    return f"{told}. {found.rule} sees it now: if it may, name it among the rules of the bug, in mutants/"
 
 
 def write(names: list[str], known: Kept) -> int:
