@@ -13,6 +13,8 @@ from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import AgentName
 
 PAUSE_MS_MAX = 2_000
+DOORKEEPER: Final = "doorkeeper"
+"""The interceptor of a run that turns questions away, as replies name it."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 

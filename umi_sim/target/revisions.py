@@ -9,6 +9,9 @@ four around effects, and four around steps. Two of each only observe; their call
 outer first, `after` inner first. The third asks for what no interceptor may do, at every fourth question, or
 in every fourth operation: the reply must name that, and it must have no effect. The innermost gives, in every
 third operation, what came anyway in place of it.
+Law 5. Where they change after every second op, sixth, tenth and so on, an outermost one comes and goes: it
+turns away what some operations ask, before it is sent, or answers in the place of the model. Each reply names
+it, and is judged as if the world had answered so. When the world heals it has gone.
 """
 
 from collections.abc import Callable
@@ -18,14 +21,24 @@ from typing import Any, Final
 import attrs
 
 from umi_core.engine.facts import Facts, View
-from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Site, Substitute, Verdict
+from umi_core.engine.interceptors import (
+    Interceptor,
+    Pass,
+    Place,
+    Refuse,
+    Rewrite,
+    Site,
+    Substitute,
+    Verdict,
+)
 from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
 from umi_core.invariants.broken import demand
-from umi_core.messages.answers import Answer
+from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query
 from umi_core.values import Scope
 from umi_sim.record import rules
+from umi_sim.record.run_config import DOORKEEPER
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
@@ -43,6 +56,10 @@ FIRST: Final = Step("first", take=nothing_learned, otherwise={})
 UNUSED: Final = Workflow("of nobody", (), (Step("alone", take=all_done, produces=(OUTCOME,)),))
 
 
+HEALED: Final = "healed"
+"""In place of the number of an op: the world has healed."""
+
+
 class Revisions:
     """How often the workflows have changed: once for every so many ops; 0 is never."""
 
@@ -55,6 +72,8 @@ class Revisions:
         """The registry with which this op begins; the same one as before, if it brings no change."""
         if not self._every:
             return registry
+        if op_id == HEALED:
+            return without_doorkeeper(registry)
         self.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)
         while self._count < due_count:
@@ -63,6 +82,8 @@ class Revisions:
             if self._count == 1 and self._every % 2 == 0:
                 for onion in self._onions:
                     registry = onion.around(registry)
+            if self._every % 4 == 2:
+                registry = comes_or_goes(registry)
         return registry
 
     def check(self) -> None:
@@ -150,7 +171,43 @@ def echoes(place: Place, asked: object, came: object) -> Verdict:
     return Substitute(dict(came.known) if isinstance(came, Facts) else came)
 
 
-# One that does not.
+# One that turns away.
+
+TURNS_AWAY_EVERY: Final = 5
+REFUSED: Final = (
+    "extract",
+    "evolve",
+    "expand",
+    "route",
+)  # asked of the model, and not indispensable
+CLOSED: Final = ("get_entity", "remember", "forget", "write_block")  # whose reads or commits may fail
+NO_USE: Final = ModelReplied(0, "")
+
+
+def turns_away(place: Place, request: Asked) -> Verdict:
+    """Of some operations a question to the model, of others a commit, or the read of a single row."""
+    turn, rest = divmod(place.operation, TURNS_AWAY_EVERY)
+    if rest:
+        return Pass()
+    if isinstance(request, AskModel) and place.step in REFUSED:
+        return Refuse("nobody is asked") if turn % 2 else Substitute(NO_USE)
+    is_due = turn % 3 == 0 and place.workflow in CLOSED
+    may_fail = isinstance(request, Commit) or place.workflow == "get_entity"
+    return Refuse("closed") if is_due and may_fail else Pass()
+
+
+def comes_or_goes(registry: Registry) -> Registry:
+    if DOORKEEPER in registry.generations[-1].named:
+        return registry.without_interceptor(DOORKEEPER)
+    return registry.with_interceptor(Interceptor(DOORKEEPER, "effect", before=turns_away))
+
+
+def without_doorkeeper(registry: Registry) -> Registry:
+    is_there = DOORKEEPER in registry.generations[-1].named
+    return registry.without_interceptor(DOORKEEPER) if is_there else registry
+
+
+# One that asks for too much.
 
 MEDDLES_EVERY: Final = 4
 ECHOES_EVERY: Final = 3

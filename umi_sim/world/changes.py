@@ -4,6 +4,7 @@ from typing import Protocol
 
 from umi_sim.record.trace import Tag
 from umi_sim.services.tampering import Tampering
+from umi_sim.target.revisions import HEALED
 from umi_sim.world import network
 from umi_sim.world.agent import Agent, Judge
 
@@ -27,6 +28,11 @@ def revise(world: Around, op_id: str) -> None:
         world.trace.add(Tag.MARK, f"new revisions before {op_id}")
         busy_count = sum(bool(agent.in_flight) for agent in world.lives)
         world.tally.marks["revision: under an operation"] += busy_count
+
+
+def heal(world: Around) -> None:
+    """Whoever turned questions away is gone."""
+    world.target.revise(HEALED, (it.machine for it in world.lives if it.machine))
 
 
 def tamper(world: Around, op_id: str) -> None:

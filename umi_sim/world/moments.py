@@ -1,10 +1,12 @@
 """Rare moments, by name: what a world sees of a run that no reply and no step of a memory tells by itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from umi_core.limits import I64_MAX, I64_MIN
+from umi_core.messages.effects import HookNote
 from umi_core.messages.requests import CoreRead, Request
 from umi_core.messages.results import BlockSet, Rebalanced, Remembered
+from umi_sim.record.run_config import DOORKEEPER
 from umi_sim.target.machine import Machine
 
 
@@ -18,6 +20,11 @@ def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
     """When an answer comes that nobody waits for, or for which it is too late by now."""
     if machine is not None and machine.deadline_ms() == reading_ms:
         yield "an answer comes in the millisecond of a deadline"
+
+
+def of_hooks(notes: Iterable[HookNote]) -> Iterator[str]:
+    """When an interceptor has answered in place of the world."""
+    return (f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER)
 
 
 def of_value(value: object) -> Iterator[str]:

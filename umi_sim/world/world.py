@@ -342,6 +342,7 @@ class World(Owner):
         is_awaited = agent.in_flight.pop(op_id, None) is not None
         demand(is_awaited, rules.ONE_REPLY, f"{op_id} was answered twice, or never asked")
         self.tally.replied(outcome)
+        self.tally.marks.update(moments.of_hooks(reply.hooks))
         self.judge.replied(agent.name, op_id, reply, reading_ms)
 
     # Faults and lives.
@@ -422,6 +423,7 @@ class World(Owner):
     def heal(self) -> None:
         """No new faults; windows end; links are instant; agents restart or go on; clocks run, none behind."""
         self.is_healed = True
+        changes.heal(self)
         self.network.heal()
         self.services.heal(self.now_ms)
         takeovers.end_all(self)

@@ -31,7 +31,7 @@ from umi_sim.services.calls import Call
 
 STORAGE: Final = ("damaged", "timeout", "unavailable")
 KINDS: Final[dict[type[errors.Error], tuple[str, ...]]] = {
-    errors.StorageFailed: STORAGE,
+    errors.StorageFailed: (*STORAGE, "refused"),  # a read is refused by interceptors alone
     errors.StorageFull: ("full",),
     errors.StorageRefused: ("refused",),
     errors.Conflict: ("conflict",),
@@ -68,6 +68,9 @@ class Failures(Model):
 
     def answered(self, call: Call, request: object, answer: Answer, now_ms: int) -> None:
         self.heard[call.op_id].answers.append((call.step, tuple(causes(call.effect, answer))))
+
+    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
+        self.heard[op_id].answers.append((step, (came.kind,) if isinstance(came, EffectFailed) else ()))
 
     def crashed(self) -> None:
         self.heard.clear()

@@ -4,7 +4,7 @@ It is composed of models (model.py), a set of them for each agent, and hands eac
 want to hear of it. What is wrong inside a memory umi_sim.judge.invariants sees.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Owner
-from umi_core.messages.answers import Answer
+from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Failed, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_sim.judge.oracle.archive.model import ArchiveModel
@@ -26,7 +26,7 @@ from umi_sim.judge.oracle.session_model import SessionModel
 from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.judge.oracle.working import WorkingModel
-from umi_sim.record.run_config import AgentConfig, RunConfig
+from umi_sim.record.run_config import DOORKEEPER, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
 MODELS: Final[tuple[type[Model], ...]] = (
@@ -59,6 +59,15 @@ def listeners(event: str) -> Listeners:
 ISSUED: Final = listeners("issued")
 ANSWERED: Final = listeners("answered")
 REPLIED: Final = listeners("replied")
+AWAY: Final = listeners("turned_away")
+
+
+def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
+    """What an interceptor of the world's own answered in its place, by step, as the reply names it."""
+    for note in reply.hooks:
+        if note.name == DOORKEEPER:
+            is_refused = note.what == "refused"
+            yield note.step, EffectFailed(0, "refused") if is_refused else ModelReplied(0, "")
 
 
 @attrs.define
@@ -178,14 +187,20 @@ class Oracle:
             scope = self.agents[agent.partition("~")[0]].config.scope
             self.tampered.replied(agent, scope, op_id, reply.outcome)
             return
+        away = list(turned_away(reply))
         if old := self.old_lives.get(agent):
+            for step, came in away if op_id in old.failures.heard else ():
+                old.failures.turned_away(op_id, step, came)
             old.replied(op_id, reply, reading_ms)
             return
         model = self.agents[agent]
         request = model.requests.pop(op_id)
+        for step, came in away:
+            for at in AWAY[type(request)]:
+                model.models[at].turned_away(op_id, step, came)
         atlas = self.surroundings.atlas
         is_sure = not atlas.losses or not atlas.has_struck(op_id)
-        ending = Ending(op_id, request, reply.outcome, model.seen_ms, reading_ms, is_sure)
+        ending = Ending(op_id, request, reply.outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         for at in REPLIED[type(request)]:
             model.models[at].replied(ending)
 

@@ -67,6 +67,7 @@ class Ending(Data):
 
     `now_ms` is the latest time that this life has seen, `reading_ms` what its clock shows: less, if the clock
     went back. `is_sure`: a service told the truth about it; else what is done may not be durable.
+    `is_turned_away`: an interceptor refused a question of it, or answered in place of the world.
     """
 
     op_id: str
@@ -75,6 +76,7 @@ class Ending(Data):
     now_ms: int
     reading_ms: int
     is_sure: bool = True
+    is_turned_away: bool = False
 
     def value(self, shape: type[Value]) -> Value | None:
         """What it was done with; None if it is not done. Raises Broken if that is a value of another kind."""
@@ -100,6 +102,9 @@ class Model:
 
     def answered(self, call: Call, request: Any, answer: Answer, now_ms: int) -> None:
         """The world has answered an effect of a request of one of its kinds."""
+
+    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
+        """An interceptor has answered in place of the world, as the reply that follows names."""
 
     def replied(self, ending: Ending) -> None:
         """A request of one of its kinds has ended. Raises Broken if it must not end so."""

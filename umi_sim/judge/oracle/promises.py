@@ -93,7 +93,7 @@ class Promises(Model):
     def must_be_fair(self, ending: Ending) -> None:
         """In a plain world nothing fails, nothing is unknown, and only what a model passes over is less."""
         run, outcome = self.run, ending.outcome
-        if run.faults or run.mode != "plain":
+        if run.faults or run.mode != "plain" or ending.is_turned_away:
             return
         rule, where, end = rules.DEGRADATION_NAMED, "in a world without faults", type(outcome).__name__
         demand(not isinstance(outcome, Failed | Unknown), rule, f"{ending.op_id} ended as {end} {where}")

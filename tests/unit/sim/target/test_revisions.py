@@ -1,12 +1,15 @@
 """Goal: workflows change under operations in flight, at ops that a replay knows; nobody outside can tell."""
 
+from collections import Counter
+
 import attrs
 
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.workflows import BUILT_IN
+from umi_sim.record.run_config import DOORKEEPER
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import draw, find
-from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, ROW, UNUSED, Revisions, changed
+from umi_sim.target.revisions import CHANGE_COUNT_MAX, FIRST, HEALED, ROW, UNUSED, Revisions, changed
 
 
 def test_every_workflow_goes_through_all_forms_and_is_as_it_was_again() -> None:
@@ -51,3 +54,27 @@ def test_a_run_whose_workflows_change_says_the_same_as_one_whose_do_not() -> Non
     assert changing.marks["revision: under an operation"] > 0
     assert (changing.replies, changing.fired) == (steady.replies, steady.fired)
     assert changing.state_digest == steady.state_digest
+
+
+def test_the_doorkeeper_comes_and_goes_and_is_gone_in_a_healed_world() -> None:
+    revisions, registry = Revisions(2), BUILT_IN
+    there = list[bool]()
+    for number in (2, 4, 6, 8):
+        registry = revisions.reached(f"o{number}", registry)
+        there.append(DOORKEEPER in registry.generations[-1].named)
+    assert there == [True, False, True, False]
+    registry = revisions.reached("o10", registry)
+    healed = revisions.reached(HEALED, registry)
+    assert DOORKEEPER in registry.generations[-1].named
+    assert DOORKEEPER not in healed.generations[-1].named
+    assert revisions.reached(HEALED, healed) is healed
+    assert Revisions(0).reached(HEALED, registry) is registry
+
+
+def test_what_is_turned_away_is_named_in_a_reply_and_judged_as_an_answer() -> None:
+    marks, seed = Counter[str](), 0
+    while not (marks["turned away: refused"] and marks["turned away: substituted"]):
+        assert seed < 40
+        verdict, _ = run_once(draw(find("revisions"), seed, {"run.revise_every": "2"}))
+        assert verdict.failure is None
+        marks, seed = marks + Counter(verdict.marks), seed + 1

@@ -94,6 +94,9 @@ class ArchiveModel(Model):
             self.relations.hear_links(op)
             self.writes.offer(op)
 
+    def turned_away(self, op_id: str, step: str, came: Answer) -> None:
+        self.tracks.flying[op_id].answers.append((step, came))
+
     def replied(self, ending: Ending) -> None:
         self.context.tick += 1
         self.context.see(ending.now_ms)
