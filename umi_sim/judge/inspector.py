@@ -133,7 +133,8 @@ class Inspector:
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)
-        if before is not None and before.phase == "recovering" != memory.state.phase:
+        has_recovered = before is not None and before.phase == "recovering" != memory.state.phase
+        if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)

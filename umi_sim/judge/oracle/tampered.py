@@ -4,7 +4,9 @@ Law 1. What is wrong with a request alone is refused as ever, and whatever fails
 Law 2. What is shown is of this scope: an id that only another scope ever had is a leak.
 Law 3. Limits hold: as many hits as were asked for at most, in their order, each once; core within its bytes.
 Law 4. Who is told that the epoch is another one is deposed, later or earlier, and nobody else.
-Law 5. In a healed world all others are answered: no row that is well formed keeps a memory from its work.
+Law 5. In a healed world nothing of all others fails: no row that is well formed keeps a memory from its work.
+An epoch that went back is claimed twice, and so are commit keys: what storage answers then may be of an
+earlier life, which nobody can use, and it stays unknown what came of the commit.
 That no step raises, and that each request ends, the world sees by itself. Nothing else is demanded.
 """
 
@@ -75,7 +77,7 @@ class Tampered(Owner):
             return
         message = f"{op_id} {name} of a life that was never told of another epoch"
         demand(was_recovering or not is_deposed, rules.OLD_LIFE_FENCED, message, "an answer", outcome)
-        is_well = is_deposed or isinstance(outcome, Done | Refused) or not op_id.startswith(PHASES)
+        is_well = is_deposed or isinstance(outcome, Done | Refused | Unknown) or not op_id.startswith(PHASES)
         demand(is_well, rules.ACKNOWLEDGED_IS_DURABLE, f"{op_id} {name} fails in a healed world", "", outcome)
 
     def judge_hits(self, scope: Scope, request: Recall, value: Recalled) -> None:
