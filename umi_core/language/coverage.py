@@ -33,7 +33,5 @@ def telling(sentence: str) -> frozenset[str]:
 def uncovered(text: str, told: Iterable[str]) -> tuple[str, ...]:
     """The sentences of a text of which no telling word stands in what is told, each once."""
     said = {word for each in told for word in words(each)}
-    lost = (
-        sentence for sentence in sentences(text) if telling(sentence) and said.isdisjoint(telling(sentence))
-    )
-    return tuple(unique(lost).values())
+    found = ((sentence, telling(sentence)) for sentence in sentences(text))
+    return tuple(unique(sentence for sentence, tells in found if tells and said.isdisjoint(tells)).values())

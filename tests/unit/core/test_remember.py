@@ -36,9 +36,10 @@ from umi_core.messages.requests import (
     Remember,
     SetBlock,
 )
-from umi_core.messages.results import Remembered, Stored
+from umi_core.messages.results import Recalled, Remembered, Stored
 from umi_core.rows import AccessRecord, Address, Core, Entity, Receipt, Relation, Vector, Version
 from umi_core.workflows.commits import put
+from umi_sim.services.model import truth
 
 UMI = entity_id(SCOPE, "self", "Umi")
 
@@ -198,6 +199,18 @@ def test_an_unusable_reply_keeps_the_text_as_one_note(reply: str) -> None:
         "Alice likes tea",
         "scratch",
     )
+
+
+@pytest.mark.parametrize(("speaker", "kept_as"), [(None, "note"), ("Zoë", "person")])
+def test_what_somebody_says_of_themselves_is_found_again(speaker: str | None, kept_as: str) -> None:
+    pair = Pair(model=truth).run()
+    outcome = pair.ask(Remember(1, "I am allergic to nuts. Ann called.", speaker=speaker))
+    assert degraded(outcome) == [("extract:uncovered", "passed_over", 1)]
+    found = pair.ask(Recall(2, "nuts"))
+    assert isinstance(found, Done)
+    assert isinstance(found.value, Recalled)
+    assert [(hit.type, hit.content) for hit in found.value.hits] == [(kept_as, "I am allergic to nuts.")]
+    assert [hit.name for hit in found.value.hits] == [speaker or "I am allergic to nuts."]
 
 
 def test_an_absent_model_never_loses_the_text() -> None:
