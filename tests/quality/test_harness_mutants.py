@@ -147,7 +147,7 @@ def gate_of_a_run() -> str:
 def shrunk_failures() -> str:
     """ORA-3: of runs in which a bug shows in many ways."""
     try:
-        for failing in failing_runs("new-key-on-retry", 12):
+        for failing in failing_runs("unknown-is-refused", 6):
             shrink(failing)
     except AssertionError as error:
         return str(error)

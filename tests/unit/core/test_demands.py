@@ -22,6 +22,7 @@ from umi_core.invariants.steps import core_row
 from umi_core.invariants.vectors import (
     as_answered,
     check_counted,
+    check_learnt,
     check_texts,
     check_written,
     fault_of,
@@ -266,6 +267,12 @@ def test_core_of_somebody_else_in_a_search_is_nobody_s_word() -> None:
     search = ByWords(SCOPE, "Alice likes tea", (), 5, 0)
     assert core_row(ReadDone(7, (row,)), Read(search, request_id=7)) is None
     assert core_row(ReadDone(7, (row,)), Read(ByIds((row.address,)), request_id=7)) == CoreTier((), 1)
+
+
+def test_of_an_operation_that_ended_with_the_answer_nothing_more_is_asked() -> None:
+    unsound = Embedded(7, ((1,),))
+    check_learnt(1, unsound, None, 16)
+    check_learnt(1, unsound, only(asking(Embed)), 16)  # it has learnt nothing yet
 
 
 # Scans.
