@@ -319,7 +319,7 @@ def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
     """The core row that was asked for and read, or that a batch has written; a search finds none of ours."""
     found: list[tuple[object, int]] = []
     if isinstance(value, ReadDone) and reads_core(asked):
-        found = [(row.body, row.version) for row in value.rows]
+        found = [(row.body, row.version) for row in value.rows if row.address.kind == "core"]
     elif isinstance(value, Committed) and isinstance(asked, Commit):
         versions = dict(value.versions)
         found = [(write.body, versions.get(write.address, 0)) for write in asked.writes]

@@ -266,7 +266,12 @@ def test_core_of_somebody_else_in_a_search_is_nobody_s_word() -> None:
     row = Row(Address(Scope("u2", "a1"), "core", "core"), 1, Core(()))
     search = ByWords(SCOPE, "Alice likes tea", (), 5, 0)
     assert core_row(ReadDone(7, (row,)), Read(search, request_id=7)) is None
-    assert core_row(ReadDone(7, (row,)), Read(ByIds((row.address,)), request_id=7)) == CoreTier((), 1)
+    asked = Read(ByIds((row.address,)), request_id=7)
+    assert core_row(ReadDone(7, (row,)), asked) == CoreTier((), 1)
+    damaged = attrs.evolve(
+        row, address=Address(SCOPE, "entity", ALICE)
+    )  # neighbours, seed 5465806848515092865
+    assert core_row(ReadDone(7, (damaged,)), asked) is None
 
 
 def test_of_an_operation_that_ended_with_the_answer_nothing_more_is_asked() -> None:
