@@ -7,7 +7,7 @@ Law 3. Few runs prove nothing: below a number of runs nothing is demanded but th
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise, product
 from typing import Final
 
@@ -24,7 +24,7 @@ from umi_sim.scenario.drawing import possible_kinds
 from umi_sim.scenario.files import Scenario
 
 RUN_COUNT_MIN: Final = 1_000  # of a scenario, before its marks, faults and options are looked at
-PAIR_RUN_COUNT_MIN: Final = 2_000  # of all scenarios, before pairs of requests are
+PAIR_RUN_COUNT_MIN: Final = 2_000  # of the scenarios that may ask both, before a pair of requests is
 EXCUSED_MAX: Final[Ratio] = (1, 2)
 
 Value = bool | int | str
@@ -167,9 +167,7 @@ def missed(
         summary = summaries.get(name, Summary())
         lacks = list(lacking(scenario, summary)) if summary.runs >= run_count_min else []
         found += [Missed(name, what) for what in (*lacks, *too_excused(summary))]
-    if sum(summary.runs for summary in summaries.values()) >= pair_run_count_min:
-        found += [Missed("", what) for what in lacking_pairs(scenarios.values(), summaries.values())]
-    return found
+    return found + [Missed("", what) for what in lacking_pairs(scenarios, summaries, pair_run_count_min)]
 
 
 def lacking(scenario: Scenario, summary: Summary) -> Iterator[str]:
@@ -192,15 +190,16 @@ def too_excused(summary: Summary) -> Iterator[str]:
         yield f"{summary.excused} of {summary.operations} operations excused, at most {n}/{d} may be"
 
 
-def lacking_pairs(scenarios: Iterable[Scenario], summaries: Iterable[Summary]) -> Iterator[str]:
-    """Pairs that some scenario may ask one after the other, and none did."""
-    wanted: dict[tuple[str, str], None] = {}
-    for scenario in scenarios:
-        kinds = requests_of(scenario)
-        wanted.update(dict.fromkeys(product(kinds, kinds)))
+def lacking_pairs(
+    scenarios: Mapping[str, Scenario], summaries: Mapping[str, Summary], run_count_min: int
+) -> Iterator[str]:
+    """Pairs that many runs might have asked one after the other, and none did."""
+    run_counts: Counter[tuple[str, str]] = Counter()
     seen: Counter[tuple[str, str]] = Counter()
-    for summary in summaries:
+    for name, scenario in scenarios.items():
+        summary, kinds = summaries.get(name, Summary()), requests_of(scenario)
+        run_counts.update(dict.fromkeys(product(kinds, kinds), summary.runs))
         seen.update(summary.pairs)
-    for first, second in wanted:
-        if not seen[first, second]:
+    for (first, second), run_count in run_counts.items():
+        if run_count >= run_count_min and not seen[first, second]:
             yield f"requests {first}, then {second}: never"
