@@ -59,8 +59,10 @@ def lives(names: Iterable[str], seed_count: int) -> Iterator[str]:
 
 
 def characters() -> Iterator[str]:
-    """Ids and texts of each character, alone and among others, by blocks of 4096."""
+    """Ids and readings of each character, alone and among others, by blocks of 4096."""
     from umi_core.ids import entity_id, note_id
+    from umi_core.language.coverage import sentences
+    from umi_core.language.pronouns import read
     from umi_core.language.words import words
     from umi_core.text import norm, shown, tidy
     from umi_core.values import Scope
@@ -78,6 +80,8 @@ def characters() -> Iterator[str]:
                     [*words(text)],
                 )
                 digest.update(repr(made).encode("unicode_escape") + shown(text).encode())
+            said = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
+            digest.update(repr(said).encode("unicode_escape"))
         yield f"characters from {start:06x} {digest.hexdigest()}"
 
 

@@ -11,9 +11,9 @@ from typing import Final
 from umi_core.language.words import NAME_PRONOUNS, content, words
 from umi_core.text import unique
 
-SENTENCE_END: Final = (
-    r"\n|(?<=[.!?…؟।])(?<!\bMr\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\bDr\.)(?<!\bProf\.)\s+|(?<=[。！？])"
-)
+TITLES: Final = ("Mr", "Mrs", "Ms", "Dr", "Prof")
+NOT_BEHIND: Final = "".join(rf"(?<!(?a:\b{title}\.))" for title in TITLES)  # `a`: alike on every interpreter
+SENTENCE_END: Final = rf"\n|(?<=[.!?…؟।]){NOT_BEHIND}\s+|(?<=[。！？])"
 IDLE: Final = NAME_PRONOUNS | frozenset(
     """also bye evening good goodbye hello here hey hi morning night now oh ok okay please really right sorry
     sure thank thanks that there these this those too very welcome well yeah yes""".split()

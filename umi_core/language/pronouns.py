@@ -15,6 +15,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.language.idioms import DETERMINERS, HELPING, IDIOM_ROWS, INDEFINITE, OPENING, POINTING
 from umi_core.language.languages import Word, language_of, written_words
+from umi_core.text import without_later
 
 # The terms by language. Words that mostly refer to nothing are left out: German "es", Spanish "lo" and "el".
 # English is as in M13.4.
@@ -179,7 +180,8 @@ def names_in(text: str, written: tuple[Word, ...], language: str) -> frozenset[i
     That of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish, where
     `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
     """
-    has_small, in_text = any(char.islower() for char in text), [word for word in written if not word.opens]
+    has_small = any(char.islower() for char in without_later(text))
+    in_text = [word for word in written if not word.opens]
     is_title = all(word.is_capital or not word.written[0].isalpha() for word in in_text)
     found = set[int]()
     for at, word in enumerate(written):

@@ -48,4 +48,4 @@ def sentences(text: str) -> list[str]:
 def ends_with_title(text: str) -> bool:
     """Whether a title is its last word, as a word of its own."""
     last = next((it for it in TITLES if text.endswith(it)), "")
-    return last != "" and re.search(r"\w$", text.removesuffix(last)) is None
+    return last != "" and re.search(r"[A-Za-z0-9_]$", text.removesuffix(last)) is None

@@ -106,8 +106,8 @@ def without_controls(text: str) -> str:
 
 
 def has_small(text: str) -> bool:
-    """Whether some letter is a small one."""
-    return any(char.islower() for char in text)
+    """Whether some letter that is known is a small one."""
+    return any(char.islower() for char in without_later(text))
 
 
 def is_letter(char: str) -> bool:
