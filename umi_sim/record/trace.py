@@ -1,6 +1,7 @@
 """What happened in a run: numbered records, and one hash that stands for all of them.
 
 Law 1. A record is a msgpack array [seq, world_ms, tag, *fields]: integers, texts, bytes, bools, null, arrays.
+       Other values are arrays as umi_core.codec writes them.
 Law 2. The hash runs over all records, kept or not, one after the other.
 Law 3. Tags are numbered here and never reused.
 Law 4. Prefix hash k is the hash right after the STEP record number (k + 1) * every, that record included.
@@ -19,7 +20,7 @@ from typing import Final, TypeAlias
 import attrs
 import msgpack
 
-from umi_core.codec import Plain
+from umi_core.codec import ENCODERS, Plain, plain
 from umi_core.data import Data
 from umi_core.text import is_text
 
@@ -34,8 +35,6 @@ KEPT_COUNT_MAX: Final = 1_000
 PREFIX_BYTES: Final = 6
 PREFIX_COUNT_MAX: Final = 256
 STEPS_PER_PREFIX: Final = 1  # as long as a run is short, each step can be told from the next
-
-FIELDS: Final = frozenset({int, str, bytes, bool, list, tuple, type(None)})
 
 
 class Tag(IntEnum):
@@ -75,9 +74,8 @@ class Trace:
         self.every = STEPS_PER_PREFIX
         self._hash = blake2b(digest_size=HASH_BYTES, person=PERSON)
 
-    def add(self, tag: Tag, *fields: Field) -> None:
+    def add(self, tag: Tag, *fields: object) -> None:
         """Append the next record."""
-        assert FIELDS.issuperset(map(type, fields)), fields
         number = +tag  # a plain integer
         unpacked = [self.record_count, self.world_ms, number, *fields]
         try:
@@ -215,21 +213,18 @@ def write_whole(path: Path, data: bytes) -> None:
             part.unlink()
 
 
-def with_surrogates_as_bytes(field: Field) -> Field:
+def with_surrogates_as_bytes(field: object) -> object:
     """msgpack has no texts with lone surrogates."""
     if isinstance(field, str):
         return field.encode("utf-8", "surrogatepass") if not is_text(field) else field
-    if isinstance(field, list | tuple):
+    if isinstance(field, list):
         return [with_surrogates_as_bytes(inner) for inner in field]
-    return field
+    return with_surrogates_as_bytes(plain(field)) if field.__class__ in ENCODERS else field
 
 
 def packable(value: object) -> object:
-    """Strict packing knows lists, and numbers of 64 bits: a larger one, of a user, is its digits."""
-    if type(value) is int:
-        return str(value)
-    assert type(value) is tuple, value
-    return list(value)
+    """Strict packing knows no values of ours, and no numbers of more than 64 bits: those are their digits."""
+    return str(value) if type(value) is int else plain(value)
 
 
 pack: Final[Callable[[object], bytes]] = msgpack.Packer(strict_types=True, default=packable).pack

@@ -7,7 +7,7 @@ rows that a read answers are written as addresses and versions, because the comm
 from itertools import zip_longest
 from typing import Final
 
-from umi_core.codec import DECODERS, plain
+from umi_core.codec import DECODERS
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import (
     MAIN,
@@ -37,7 +37,7 @@ from umi_sim.record.trace import Field, Record, Tag
 LINE_CHARS_MAX: Final = 100
 
 
-def effect_fields(effect: Asked) -> tuple[Field, ...]:
+def effect_fields(effect: Asked) -> tuple[object, ...]:
     match effect:
         case AskModel():
             return "model", effect.request_id, effect.task, effect.prompt
@@ -46,13 +46,13 @@ def effect_fields(effect: Asked) -> tuple[Field, ...]:
         case Read(query=ByIds(addresses=addresses)):
             return at_store("read", effect), effect.request_id, [address.id for address in addresses]
         case Read():
-            return at_store("read", effect), effect.request_id, plain(effect.query)
+            return at_store("read", effect), effect.request_id, effect.query
         case Commit():
             return commit_fields(effect)
     raise AssertionError(effect)
 
 
-def commit_fields(commit: Commit) -> tuple[Field, ...]:
+def commit_fields(commit: Commit) -> tuple[object, ...]:
     receipts = (write.body for write in commit.writes if isinstance(write.body, Receipt))
     digests: list[Field] = [receipt.plan_digest for receipt in receipts]
     expects: list[Field] = [expect.version for expect in commit.expects]
@@ -65,14 +65,14 @@ def at_store(verb: str, effect: Read | Commit) -> str:
     return verb if effect.store == MAIN else f"{verb} {effect.store}"
 
 
-def answer_fields(answer: Answer) -> tuple[Field, ...]:
+def answer_fields(answer: Answer) -> tuple[object, ...]:
     if not is_shaped(answer):
         return "nonsense", answer.request_id, escaped(repr(answer))
     match answer:
         case ModelReplied():
             return "model", answer.request_id, answer.text
         case Embedded():
-            return "embed", answer.request_id, plain(answer.vectors)
+            return "embed", answer.request_id, answer.vectors
         case Committed():
             return "committed", answer.request_id, [version for _, version in answer.versions]
         case EffectFailed():
@@ -83,10 +83,10 @@ def answer_fields(answer: Answer) -> tuple[Field, ...]:
     return "rows", answer.request_id, rows, answer.cursor, answer.count
 
 
-def outcome_fields(outcome: Outcome) -> tuple[Field, ...]:
+def outcome_fields(outcome: Outcome) -> tuple[object, ...]:
     if outcome.__class__ is Done and not outcome.degraded:
-        return True, plain(outcome.value)
-    return False, plain(outcome)
+        return True, outcome.value
+    return False, outcome
 
 
 # For people.

@@ -175,7 +175,7 @@ class Tally(Owner):
                 self.degraded[item.name] += item.count
             if outcome.value is not None:
                 self.mark(moments.of_value(outcome.value))
-        elif isinstance(outcome, Refused | Failed):
+        elif not isinstance(outcome, Unknown):
             self.marks[f"{name}: {type(outcome.error).__name__}"] += 1
 
 

@@ -13,6 +13,7 @@ from umi_sim.record.items import ClockMove
 from umi_sim.world.agent import Tally
 
 MOVES: Final = ("jump", "drift", "freeze", "thaw", "land")
+CLOCK_FAULTS: Final = tuple(kind for kind in KINDS.values() if issubclass(kind, ClockFault))
 
 
 def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tally) -> bool:
@@ -34,5 +35,4 @@ def make(clock: SimClock, item: ClockMove, now_ms: int, free_ms: int, tally: Tal
 
 def kind_of(item: ClockMove) -> str:
     """The fault that a move is; the end of one is none, nor is a landing."""
-    clocks = (kind for kind in KINDS.values() if issubclass(kind, ClockFault))
-    return next((kind.name for kind in clocks if kind.is_begun_by(item.move, item.args)), "")
+    return next((kind.name for kind in CLOCK_FAULTS if kind.is_begun_by(item.move, item.args)), "")

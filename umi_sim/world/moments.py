@@ -1,6 +1,7 @@
 """Rare moments, by name: what a world sees of a run that no reply and no step of a memory tells by itself."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.messages.effects import HookNote
@@ -9,11 +10,13 @@ from umi_core.messages.results import BlockSet, Rebalanced, Remembered
 from umi_sim.record.run_config import DOORKEEPER
 from umi_sim.target.machine import Machine
 
+ENDS: Final = (I64_MIN, I64_MAX)
 
-def of_request(machine: Machine | None, request: Request) -> Iterator[str]:
+
+def of_request(machine: Machine | None, request: Request) -> Sequence[str]:
     """When it is handed over."""
-    if machine is not None and isinstance(request, CoreRead) and machine.is_committing:
-        yield "core is read: a commit is on its way"
+    is_beside = machine is not None and isinstance(request, CoreRead) and machine.is_committing
+    return ("core is read: a commit is on its way",) if is_beside else ()
 
 
 def of_unheard(machine: Machine | None, reading_ms: int) -> Iterator[str]:
@@ -27,12 +30,13 @@ def of_hooks(notes: Iterable[HookNote]) -> Iterator[str]:
     return (f"turned away: {note.what}" for note in notes if note.name == DOORKEEPER)
 
 
-def of_value(value: object) -> Iterator[str]:
+def of_value(value: object) -> Sequence[str]:
     """What a reply tells that seldom happens."""
-    if isinstance(value, BlockSet | Rebalanced) and value.evicted:
-        is_text = isinstance(value, BlockSet)
-        yield "core: an entry left for a text" if is_text else "core: an entry left for a better one"
-    elif isinstance(value, Remembered) and any(it.outcome == "moved" for it in value.routing):
-        yield "core: an entry moved to another block"
-    elif value.__class__ is int and value in (I64_MIN, I64_MAX):
-        yield "incr: the last number that there is"
+    if value.__class__ is int:
+        return ("incr: the last number that there is",) if value in ENDS else ()
+    if isinstance(value, BlockSet) and value.evicted:
+        return ("core: an entry left for a text",)
+    if isinstance(value, Rebalanced) and value.evicted:
+        return ("core: an entry left for a better one",)
+    is_move = isinstance(value, Remembered) and any(it.outcome == "moved" for it in value.routing)
+    return ("core: an entry moved to another block",) if is_move else ()

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core.codec import plain_parts
 from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Value, Wake
@@ -83,6 +82,7 @@ class World(Owner):
     now_ms: int = attrs.field(init=False, default=0)
     is_healed: bool = attrs.field(init=False, default=False)
     may_crash: bool = attrs.field(init=False, default=False)
+    may_change: bool = attrs.field(init=False, default=False)  # workflows, or rows behind everybody's back
     is_fifo: bool = attrs.field(init=False, default=False)
     item: str = attrs.field(init=False, default="")
     step_count: int = attrs.field(init=False, default=0)
@@ -94,6 +94,7 @@ class World(Owner):
     def __attrs_post_init__(self) -> None:
         config = self.config
         self.may_crash = names_group("agent", config, self.source)
+        self.may_change = bool(config.revise_every or config.tamper_every)
         self.is_fifo = is_fifo(config, self.source)
         self.services = self.target.services()
         self.services.on_wipe = self.crash_all
@@ -225,7 +226,8 @@ class World(Owner):
         elif agent.machine is None:
             self.skip(op.id, "op of an agent that is down", "down")
         else:
-            changes.before_op(self, op.id)
+            if self.may_change:
+                changes.before_op(self, op.id)
             self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
@@ -238,7 +240,7 @@ class World(Owner):
         reading_ms = agent.clock.reading(self.now_ms)
         self.tally.operations[name] += 1
         agent.in_flight[op_id] = name
-        self.trace.add(OP, op_id, agent.name, reading_ms, name, plain_parts(args.values()))
+        self.trace.add(OP, op_id, agent.name, reading_ms, name, list(args.values()))
         self.judge.issued(agent.name, op_id, request, reading_ms)
         self.tally.mark(moments.of_request(agent.machine, request))
         if self.keep_story:
@@ -342,7 +344,8 @@ class World(Owner):
         is_awaited = agent.in_flight.pop(op_id, None) is not None
         demand(is_awaited, rules.ONE_REPLY, f"{op_id} was answered twice, or never asked")
         self.tally.replied(outcome)
-        self.tally.marks.update(moments.of_hooks(reply.hooks))
+        if reply.hooks:
+            self.tally.mark(moments.of_hooks(reply.hooks))
         self.judge.replied(agent.name, op_id, reply, reading_ms)
 
     # Faults and lives.

@@ -21,7 +21,7 @@ from umi_core.data import Owner, compared
 from umi_core.invariants.broken import demand
 from umi_core.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read, Unknown
+from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read, Refused, Unknown
 from umi_core.messages.requests import ALL, WorkingRequest
 from umi_core.rows import Row
 from umi_sim.judge.oracle.model import Ending, Model
@@ -146,12 +146,24 @@ def is_damaged(row: Row) -> bool:
 # What an error says.
 
 
-def check_sentence(op_id: str, error: object) -> None:
-    """An error tells each of its values, unless a terminal cannot show it."""
-    message = f"{op_id} ended without an error"
-    demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
-    assert isinstance(error, errors.Error)
-    told = str(error) if error.sentence else ""
-    values = [str(getattr(error, name))[:TOLD_CHARS] for name in compared(type(error))]
-    missing = [it for it in values if it not in told and it.isprintable()]
-    demand(told and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {told}", "all of its values", missing)
+@attrs.define
+class Sentences(Owner):
+    """The sentence of each kind of error that a run meets. `told`: kinds that were seen to tell all of it."""
+
+    told: dict[type, None] = attrs.field(factory=dict)
+
+    def check(self, op_id: str, outcome: Refused | Failed) -> None:
+        """An error tells each of its values, unless a terminal cannot show it."""
+        error: object = outcome.error
+        if error.__class__ in self.told:
+            return
+        message = f"{op_id} ended without an error"
+        demand(isinstance(error, errors.Error), rules.ERROR_SAYS_IT, message, "an error", error)
+        assert isinstance(error, errors.Error)
+        sentence = str(error) if error.sentence else ""
+        values = [str(getattr(error, name))[:TOLD_CHARS] for name in compared(type(error))]
+        missing = [it for it in values if it not in sentence and it.isprintable()]
+        wanted = "all of its values"
+        demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
+        if all(map(str.isprintable, values)):
+            self.told[type(error)] = None

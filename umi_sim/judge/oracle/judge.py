@@ -18,7 +18,7 @@ from umi_core.messages.requests import ALL, Request
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
-from umi_sim.judge.oracle.failures import Failures, check_sentence
+from umi_sim.judge.oracle.failures import Failures, Sentences
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
 from umi_sim.judge.oracle.old_lives import OldLife
 from umi_sim.judge.oracle.promises import Promises
@@ -108,6 +108,7 @@ class Oracle:
         self.surroundings = Surroundings()
         self.sessions = Sessions()
         self.commit_keys = CommitKeys()
+        self.sentences = Sentences()
         self.old_lives: dict[str, OldLife] = {}
         self.tampered: Tampered | None = None
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
@@ -181,13 +182,14 @@ class Oracle:
             model.models[at].answered(call, request, answer, model.seen_ms)
 
     def replied(self, agent: str, op_id: str, reply: Reply, reading_ms: int) -> None:
-        if isinstance(reply.outcome, Refused | Failed):
-            check_sentence(op_id, reply.outcome.error)
+        outcome = reply.outcome
+        if outcome.__class__ is Refused or outcome.__class__ is Failed:
+            self.sentences.check(op_id, outcome)
         if self.tampered is not None:
             scope = self.agents[agent.partition("~")[0]].config.scope
-            self.tampered.replied(agent, scope, op_id, reply.outcome)
+            self.tampered.replied(agent, scope, op_id, outcome)
             return
-        away = list(turned_away(reply))
+        away = tuple(turned_away(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):
             for step, came in away if op_id in old.failures.heard else ():
                 old.failures.turned_away(op_id, step, came)
@@ -200,7 +202,7 @@ class Oracle:
                 model.models[at].turned_away(op_id, step, came)
         atlas = self.surroundings.atlas
         is_sure = not atlas.losses or not atlas.has_struck(op_id)
-        ending = Ending(op_id, request, reply.outcome, model.seen_ms, reading_ms, is_sure, bool(away))
+        ending = Ending(op_id, request, outcome, model.seen_ms, reading_ms, is_sure, bool(away))
         for at in REPLIED[type(request)]:
             model.models[at].replied(ending)
 

@@ -128,9 +128,9 @@ def explaining(
     twins: list[Twin], request: requests.WorkingRequest, outcome: Outcome, now_ms: int, reading_ms: int
 ) -> list[Twin]:
     """The twins that explain the reply. Raises Broken, naming the rule that the reply most likely breaks."""
-    got = (DONE, outcome.value) if isinstance(outcome, Done) else answer_of(outcome)
+    got = (DONE, outcome.value) if outcome.__class__ is Done else answer_of(outcome)
     expected = [twin.answer(request, now_ms) for twin in twins]
-    if len(expected) == 1 and expected[0] == got:
+    if expected == [got]:
         kept = twins
     else:
         kept = [twin for twin, answer in zip(twins, expected, strict=True) if agrees(answer, got)]
@@ -170,8 +170,8 @@ def describe(answer: Answered) -> str:
     return repr(answer[1]) if answer[0] == DONE else answer[0]
 
 
-LOOKS: Final = requests.Get | requests.Exists | requests.Delete
-PUTS: Final = requests.Set | requests.Incr | requests.Append
+LOOKS: Final = (requests.Get, requests.Exists, requests.Delete)
+PUTS: Final = (requests.Set, requests.Incr, requests.Append)
 
 
 def rule_of_death(died_ms: int, now_ms: int, reading_ms: int) -> Rule:
@@ -192,12 +192,12 @@ def rule_at_stake(
         return rules.SESSION_KEYS_TRUE
     if got[0] == "BadTtl":
         return rules.TTL_RANGE
-    if isinstance(request, PUTS) and got[0] == DONE:
+    if request.__class__ in PUTS and got[0] == DONE:
         return rules.NO_SPURIOUS_REFUSAL
-    if isinstance(request, LOOKS) and key in twin.dead and key not in twin.entries:
+    if request.__class__ in LOOKS and key in twin.dead and key not in twin.entries:
         return rule_of_death(twin.dead[key], now_ms, reading_ms)
     return (
-        rules.TTL_CONTRACT if isinstance(request, LOOKS) and key in twin.entries else rules.REFERENCE_AGREES
+        rules.TTL_CONTRACT if request.__class__ in LOOKS and key in twin.entries else rules.REFERENCE_AGREES
     )
 
 
@@ -217,7 +217,7 @@ def broken_rule(
     if got[0] in ("WorkingFull", "TooManyEntries"):
         return rules.NO_SPURIOUS_REFUSAL
     is_shown = got[0] == DONE and got[1] not in (None, False)
-    if key in twin.dead and is_shown and isinstance(request, LOOKS):
+    if key in twin.dead and is_shown and request.__class__ in LOOKS:
         return rule_of_death(twin.dead[key], now_ms, reading_ms)
     if (
         expected[0] == DONE
