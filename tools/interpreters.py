@@ -79,9 +79,9 @@ def characters() -> Iterator[str]:
                     tidy(text),
                     [*words(text)],
                 )
-                digest.update(repr(made).encode("unicode_escape") + shown(text).encode())
+                digest.update(ascii(made).encode() + shown(text).encode())
             said = sentences(f"WHO{char}Mr. {char} is IT"), sorted(read(f"WHO {char} IT").names)
-            digest.update(repr(said).encode("unicode_escape"))
+            digest.update(ascii(said).encode())
         yield f"characters from {start:06x} {digest.hexdigest()}"
 
 

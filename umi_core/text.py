@@ -69,6 +69,20 @@ def without_later(text: str) -> str:
     return text if text.isascii() or not KNOWS_LATER else later_run().sub("\ufffd", text)
 
 
+# A letter has the case that its category says: that stays with it. `islower` and `isupper` ask for properties
+# that later versions of Unicode gave to letters which had none.
+
+
+def has_small(text: str) -> bool:
+    return any(unicodedata.category(char) == "Ll" for char in without_later(text))
+
+
+def is_capital(text: str) -> bool:
+    """Whether there is a capital among its letters, and no small one and none of title case."""
+    categories = {unicodedata.category(char) for char in without_later(text)}
+    return "Lu" in categories and categories.isdisjoint(("Ll", "Lt"))
+
+
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")  # category Cc
 

@@ -13,6 +13,7 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.language.words import STOP_WORDS, word_matches
+from umi_core.text import is_capital
 
 # Words that may come and go with a phrase of that language. Those of English are stop words already.
 LIGHT_WORDS: Final = {
@@ -62,7 +63,7 @@ class Word(Data):
 
     @property
     def is_capital(self) -> bool:
-        return self.written[0].isupper()
+        return is_capital(self.written[0])
 
 
 OPENING: Final = re.compile('[.!?…:;¿¡"“”„«»()—–\n]')  # a sentence begins behind one of these

@@ -15,7 +15,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.language.idioms import DETERMINERS, HELPING, IDIOM_ROWS, INDEFINITE, OPENING, POINTING
 from umi_core.language.languages import Word, language_of, written_words
-from umi_core.text import without_later
+from umi_core.text import has_small, is_capital
 
 # The terms by language. Words that mostly refer to nothing are left out: German "es", Spanish "lo" and "el".
 # English is as in M13.4.
@@ -180,15 +180,15 @@ def names_in(text: str, written: tuple[Word, ...], language: str) -> frozenset[i
     That of a first word says nothing, unless no language is known, as of `Su called`, or in Spanish, where
     `Ella` is a name and a pronoun, another capital follows. In a title all capitals say nothing.
     """
-    has_small = any(char.islower() for char in without_later(text))
+    is_mixed = has_small(text)
     in_text = [word for word in written if not word.opens]
     is_title = all(word.is_capital or not word.written[0].isalpha() for word in in_text)
     found = set[int]()
     for at, word in enumerate(written):
-        is_acronym = has_small and len(word.text) > 1 and word.written.isupper()
+        is_acronym = is_mixed and len(word.text) > 1 and is_capital(word.written)
         is_full = language == "es" and any(it.is_capital and it.is_joined for it in written[at + 1 : at + 2])
         is_due = not language or is_full if word.opens else not is_title
-        if word.text != "i" and (is_acronym or (has_small and word.is_capital and is_due)):
+        if word.text != "i" and (is_acronym or (is_mixed and word.is_capital and is_due)):
             found.add(at)
     return frozenset(found)
 

@@ -102,3 +102,10 @@ def test_a_later_letter_is_no_small_letter_and_part_of_no_word() -> None:
     """U+1DF25 is a small letter since Unicode 15: an interpreter that knows it must read as the others do."""
     assert not read("WHO \U0001df25 IT").names
     assert sentences("a\U0001df25Mr. B") == ("a\U0001df25Mr. B",)
+
+
+def test_a_letter_of_no_case_stays_one() -> None:
+    """`islower` is true of U+10FC and U+A7F2 since Unicode 15, though their categories are as before."""
+    assert not read("WHO \u10fc IT").names
+    assert not read("WHO \ua7f2 IT").names
+    assert read("WHO A\u10fc is IT, or It").names

@@ -107,7 +107,7 @@ def without_controls(text: str) -> str:
 
 def has_small(text: str) -> bool:
     """Whether some letter that is known is a small one."""
-    return any(char.islower() for char in without_later(text))
+    return any(unicodedata.category(char) == "Ll" for char in without_later(text))
 
 
 def is_letter(char: str) -> bool:
@@ -116,7 +116,8 @@ def is_letter(char: str) -> bool:
 
 def is_capital(text: str) -> bool:
     """Whether all letters that have two forms are capitals, and there is one."""
-    return text.isupper()
+    kinds = [unicodedata.category(char) for char in without_later(text)]
+    return "Lu" in kinds and "Ll" not in kinds and "Lt" not in kinds
 
 
 # Words.
