@@ -15,7 +15,8 @@ SHOWN_CHARS_MAX: Final = 200
 ALIKE_CHARS_MAX: Final = 40  # of what two long texts share, before they differ
 LEFT_OUT: Final = "..."
 
-COUNTS: Final[list[Counter[str]]] = []  # how often each rule was judged, for whoever wants to know
+COUNTS: Final[list[Counter[str]]] = [Counter()]
+"""How often each rule was judged: the last one is counted in, the first for nobody."""
 
 
 class Broken(Exception):
@@ -40,28 +41,26 @@ def contrasted(expected: str, got: str) -> tuple[str, str]:
 
 def demand(holds: object, rule: Rule, message: str, expected: object = "", got: object = "") -> None:
     """Raises Broken unless it holds; the texts of expected and got are made only then."""
-    for counts in COUNTS:
-        counts[rule.name] += 1
+    COUNTS[-1][rule.name] += 1
     if not holds:
         raise Broken(rule, message, expected, got)
 
 
 @contextmanager
 def counted(counts: Counter[str]) -> Iterator[None]:
-    """Until the block ends, every rule that is judged is counted here, by its name."""
-    COUNTS.append(counts)
+    """Until the block ends, rules that are judged are counted here, by name; then for those around it."""
     try:
-        yield
+        with uncounted(counts):
+            yield
     finally:
-        COUNTS[:] = [each for each in COUNTS if each is not counts]
+        COUNTS[-1].update(counts)
 
 
 @contextmanager
-def uncounted() -> Iterator[None]:
-    """Until the block ends nothing is counted: who judges is not the judge of a run."""
-    kept = COUNTS[:]
-    COUNTS.clear()
+def uncounted(apart: Counter[str] | None = None) -> Iterator[None]:
+    """Until the block ends nothing is counted for others: who judges is not the judge of their run."""
+    COUNTS.append(Counter() if apart is None else apart)
     try:
         yield
     finally:
-        COUNTS[:] = kept
+        COUNTS.pop()

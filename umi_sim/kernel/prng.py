@@ -55,9 +55,15 @@ class Stream:
         """A whole number in 0 .. n-1, n at most 2^64."""
         assert 1 <= n <= WORD_COUNT, n
         product = (self._words or self._next_block()).pop() * n
-        while product & WORD_MAX < n and product & WORD_MAX < WORD_COUNT % n:  # cheap test first
-            product = self.word() * n
+        if product & WORD_MAX < n:
+            product = self._fair(product, n)
         return product >> 64
+
+    def _fair(self, product: int, n: int) -> int:
+        """Another word for one that would make some numbers likelier than others."""
+        while product & WORD_MAX < WORD_COUNT % n:
+            product = self.word() * n
+        return product
 
     def between(self, low: int, high: int) -> int:
         """A whole number in low .. high, both ends included."""
@@ -65,9 +71,11 @@ class Stream:
 
     def chance(self, n: int, d: int) -> bool:
         """True in n of d cases; draws even for 0/1 and 1/1, so a rate set to zero shifts nothing."""
-        assert 0 <= n <= d
-        assert d <= DENOMINATOR_MAX
-        return self.below(d) < n
+        assert 0 <= n <= d <= DENOMINATOR_MAX
+        product = (self._words or self._next_block()).pop() * d
+        if product & WORD_MAX < d:  # as `below`, which a call for each chance would make slower
+            product = self._fair(product, d)
+        return product < n << 64
 
     def pick(self, items: Sequence[T]) -> T:
         """One of the items, each as likely as the other."""
@@ -114,8 +122,12 @@ class Keyed:
 
     def draw(self, data: str) -> int:
         """A whole number in 0 .. 2^64-1 that belongs to this data."""
+        return self.draw_of(data.encode())
+
+    def draw_of(self, data: bytes) -> int:
+        """The same, for whoever draws with several keys from one text."""
         hashed = self._prepared.copy()
-        hashed.update(data.encode())
+        hashed.update(data)
         return int.from_bytes(hashed.digest(), "little")
 
 

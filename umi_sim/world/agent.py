@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Protocol
 import attrs
 
 from umi_core.data import Data, Owner
-from umi_core.invariants.broken import Broken
+from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.answers import Answer, Value
 from umi_core.messages.effects import Done, Effect, Failed, Outcome, Refused, Reply, Unknown
 from umi_core.messages.requests import Request
@@ -24,6 +24,8 @@ from umi_sim.services.calls import Call, Flush
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
 from umi_sim.world import moments
+
+SPIN_MAX: Final = 3
 
 
 class Judge(Protocol):
@@ -74,6 +76,12 @@ class Agent(Owner):
     def awaits(self, answer: Answer, reading_ms: int) -> bool:
         """Whether it is up and will take an answer."""
         return self.machine is not None and self.machine.awaits(answer.request_id, reading_ms)
+
+    def must_not_spin(self, idle_ms: int | None) -> None:
+        """`idle_ms`: the deadline that it was woken for, if it did nothing and wants the same once more."""
+        self.spin_count = 0 if idle_ms is None else self.spin_count + 1
+        told = f"{self.name} was woken {SPIN_MAX} times for {idle_ms}, for nothing"
+        demand(self.spin_count < SPIN_MAX, rules.PROGRESS, told)
 
     def take_items(self, items: Sequence[Op | ClockMove]) -> None:
         """In order of their times, then of the record."""

@@ -25,6 +25,7 @@ from umi_sim.world.schedule import policy_of
 AT_ONCE: Final = (1, 2)
 LANDING_MS: Final = (-1, 0, 1)
 PATIENT: Final = (1, 4)
+CLOCK_SITE: Final = "agent.clock"
 ACTIVE_SITES: Final = 4  # a kind of fault is active at one site in so many
 
 Active = tuple[str, Keyed, int, int]  # a kind of fault, its luck at a site, its rate
@@ -126,10 +127,11 @@ class Generator:
         """Moves of the clock just before the op, and the end of those that last."""
         to_ms = self._landings.pop(agent, None)
         moves: Moves = () if to_ms is None else ((0, "land", {"to_ms": to_ms}),)
-        site = "agent.clock"
-        kind = self._dice.struck(site, site, op.id)
+        kind = self._dice.struck(CLOCK_SITE, CLOCK_SITE, op.id)
+        if kind is None and to_ms is None:
+            return ()
         if kind is not None:
-            moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, site, op.id)
+            moment, luck = self._moment(agent, op.at_ms), self._dice.luck(kind, CLOCK_SITE, op.id)
             args = KINDS[kind].args_for(moment, luck, Counter())
             moves += () if args is None else KINDS[kind](**args).befall(moment)
         return tuple(
@@ -160,8 +162,9 @@ class Dice:
         kinds_here = self._at_site.get((verb, site))
         if kinds_here is None:
             kinds_here = self._at_site[(verb, site)] = tuple(self._active(verb, site))
+        told = data.encode()
         for name, keyed, n, d in kinds_here:
-            if keyed.draw(data) * d < n << 64:
+            if keyed.draw_of(told) * d < n << 64:
                 return name
         return None
 

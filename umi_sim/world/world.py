@@ -51,7 +51,6 @@ from umi_sim.world.source import At, Source, is_fifo, names_group
 
 STATE_EVERY: Final = 16
 RESTORE_EVERY: Final = 64
-SPIN_MAX: Final = 3
 STORY_COUNT_MAX: Final = 400
 
 OP, STEP, REPLY, ANSWER, STATE = Tag.OP, Tag.STEP, Tag.REPLY, Tag.ANSWER, Tag.STATE
@@ -228,7 +227,8 @@ class World(Owner):
         else:
             if self.may_change:
                 changes.before_op(self, op.id)
-            self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
+            is_lone = len(self.lives) == len(self.agents)
+            self.issue(agent if is_lone else takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
         self.tally.skipped[what] += 1
@@ -264,10 +264,7 @@ class World(Owner):
         self.trace.add(STEP, agent.name, reading_ms, "Wake", event)
         self.judge.woken(agent.name, reading_ms)
         is_idle = self.give(agent, Wake(), reading_ms) == 0 and machine.deadline_ms() == before_ms
-        is_spin = is_idle and before_ms is not None
-        agent.spin_count = agent.spin_count + 1 if is_spin else 0
-        told = f"{agent.name} was woken {SPIN_MAX} times for {before_ms}, for nothing"
-        demand(agent.spin_count < SPIN_MAX, rules.PROGRESS, told)
+        agent.must_not_spin(before_ms if is_idle else None)
 
     def deliver_message(self, message: Message) -> None:
         if message.leg == "request":

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
 
-from umi_core.data import Data, Owner
+from umi_core.data import Owner
 from umi_core.declared import Incomplete
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer
@@ -61,8 +61,8 @@ class Surroundings(Owner):
     atlas: Atlas = attrs.field(factory=Atlas)
 
 
-@attrs.frozen
-class Ending(Data):
+@attrs.define
+class Ending(Owner):
     """How a request ended.
 
     `now_ms` is the latest time that this life has seen, `reading_ms` what its clock shows: less, if the clock
