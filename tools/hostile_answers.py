@@ -36,6 +36,7 @@ from umi_sim.world.world import OutOfSteps
 
 SCENARIOS: Final = ("storm", "core", "all_faults", "languages", "sessions")
 STEPS_OF_A_WORLD: Final = 3_000
+WORLDS_AT_ONCE: Final = 50  # in one process without assertions: its start takes longer than a world
 WRONG: Final[tuple[Any, ...]] = (
     None, True, -1, 0, 1, 2**31, 2**70, 1.5, float("nan"), "", "x", "x" * 20_000, "\ud800", "a\x00", b"\xff",
     (), [], [[]], {}, {"a": 1}, object(), Scope("u", "a"), ModelReplied(1, "{}"), Embedded(1, ((0,),)),
@@ -162,11 +163,13 @@ def relive(lives: Sequence[Life]) -> None:
 
 def main(argv: Sequence[str]) -> int:
     wanted, seed = (int(argv[at]) if at < len(argv) else default for at, default in ((0, 1_000_000), (1, 0)))
-    done = 0
+    done, lives = 0, list[Life]()
     for number, scenario in enumerate(cycle(SCENARIOS)):
-        lives = lived(scenario, seed + number, STEPS_OF_A_WORLD)
-        relive(lives)
-        done += sum(len(steps) for _, _, steps, _ in lives)
+        new = lived(scenario, seed + number, STEPS_OF_A_WORLD)
+        done, lives = done + sum(len(steps) for _, _, steps, _ in new), lives + new
+        if done >= wanted or number % WORLDS_AT_ONCE == 0:
+            relive(lives)
+            lives.clear()
         if done >= wanted:
             break
     print(f"{done} steps, none raised, and the same without assertions; nothing in flight waits for ever")

@@ -15,6 +15,7 @@ import attrs
 
 from umi_core.conditions import admits
 from umi_core.data import Data
+from umi_core.domains import is_int
 from umi_core.ids import commit_key
 from umi_core.limits import PPM
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
@@ -58,9 +59,14 @@ def is_answer_of(asked: Asked, answer: Answer) -> bool:
         case Embedded():  # what is wrong with its vectors the step sees
             return isinstance(asked, Embed)
         case ReadDone(cursor=cursor):
-            is_whole = isinstance(asked, Read) and is_typed(answer)
+            is_whole = isinstance(asked, Read) and is_typed(answer) and are_counted(answer.rows)
             return is_whole and (cursor is None or is_text(cursor))
     return isinstance(asked, Commit) and is_typed(answer) and is_told(asked, answer)
+
+
+def are_counted(rows: Sequence[Row]) -> bool:
+    """True if the version of each is a number of writes."""
+    return all(row.version >= 0 for row in rows)
 
 
 def is_told(asked: Commit, answer: Committed) -> bool:
@@ -193,7 +199,10 @@ def is_typed(value: object) -> bool:
 
 
 def is_of(value: object, kind: Any) -> bool:
-    """True if a value is exactly of a declared type: no bool is a number. One only named holds anything."""
+    """True if a value is exactly of a declared type. One only named holds anything.
+
+    No bool is a number, nor is what 64 bits do not hold.
+    """
     return type_check(kind)(value)
 
 
@@ -212,7 +221,7 @@ def type_check(kind: Any) -> Check:
         return any_check(args)
     if attrs.has(kind):
         return object_check(kind)
-    return lambda value: type(value) is kind
+    return is_int if kind is int else lambda value: type(value) is kind
 
 
 def tuple_check(kinds: tuple[Any, ...]) -> Check:
@@ -245,7 +254,7 @@ def any_check(kinds: tuple[Any, ...]) -> Check:
 def object_check(cls: type) -> Check:
     """What has one class, down to the last object in it, is compared at once: a read may bring many rows."""
     kinds = dict(fields_within(cls))
-    exact = {path: kind for path, kind in kinds.items() if isinstance(kind, type)}
+    exact = {path: kind for path, kind in kinds.items() if isinstance(kind, type) and kind is not int}
     classes = [*exact.values(), type(cls)]
     parts = tuple((attrgetter(path), type_check(kind)) for path, kind in kinds.items() if path not in exact)
     values = attrgetter(*exact, "__class__") if exact else lambda _: (cls,)  # of one path no tuple is made

@@ -27,7 +27,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import CreateSession, GetBlock, GetEntity, Remember, Request, SetBlock
 from umi_core.messages.results import Remembered
-from umi_core.rows import BODIES, Address, Core, Entity, Epoch, Receipt
+from umi_core.rows import BODIES, Address, Core, Entity, Epoch, Receipt, Row
 
 FOUND = Read(None, request_id=7)  # type: ignore[arg-type]  # what is asked does not matter here
 MODEL, EMBED = AskModel("extract", "p", request_id=7), Embed(("x",), request_id=7)
@@ -66,6 +66,14 @@ def test_a_batch_whose_versions_nobody_names_may_have_happened(
     versions: tuple[tuple[Address, int], ...],
 ) -> None:
     assert held(CLAIM, Committed(7, versions)) == EffectFailed(7, "unknown")
+
+
+@pytest.mark.parametrize("number", [-1, 2**63, 2**70])
+def test_a_number_that_has_no_place_in_a_row_or_in_bytes_is_no_answer(number: int) -> None:
+    row = Row(EPOCH, number, Epoch(0))
+    assert held(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
+    assert held(FOUND, EffectFailed(7, "refused", retry_after_ms=number)) == EffectFailed(7, "unavailable")
+    assert held(CLAIM, Committed(7, ((EPOCH, number),))) == EffectFailed(7, "unknown")
 
 
 def test_what_was_deleted_needs_no_version() -> None:
