@@ -18,6 +18,8 @@ def verified(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 @pytest.mark.parametrize("scenario", ["smoke", "transcripts"])
 def test_two_unlike_processes_live_the_same_life(scenario: str) -> None:
     done = verified(scenario, "--seed", "7")

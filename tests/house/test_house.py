@@ -16,6 +16,8 @@ def found(path: str, text: str) -> list[str]:
     return house.check_files({path: text + "\n"})
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 def test_the_tree_keeps_the_house_rules() -> None:
     assert house.check_files(house.read_files(house.ROOT)) == []
 

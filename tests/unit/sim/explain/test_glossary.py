@@ -2,24 +2,24 @@
 
 import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
 from tests.unit.sim.commands import lines_of, umi
+from tests.words_told import unknown
 from umi_sim.explain import words
 from umi_sim.explain.glossary import groups, meanings
-from umi_sim.explain.words import UnknownName, page
+from umi_sim.explain.words import page
 from umi_sim.faults.declaration import CLASSES
 from umi_sim.kernel.folders import PROJECT
 from umi_sim.record.rules import RULES
 from umi_sim.record.trace import Tag
 from umi_sim.record.verdict import CODES, FailureKind
-from umi_sim.runs import runner
 from umi_sim.scenario.drawing import LATENCIES, MODES
-from umi_sim.scenario.files import draw, find, shipped
+from umi_sim.scenario.files import shipped
 from umi_sim.seedfile.fields import CONFIG_FIELDS
 from umi_sim.sweep.report import WORDS
 from umi_sim.world.schedule import POLICIES
@@ -30,19 +30,6 @@ LABELLED = ("row", "whole", "listed", "under", "Row", "labelled")
 @pytest.fixture(autouse=True)
 def _no_bites(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "bite_of", lambda rule: None)  # these run worlds, and only to show one
-
-
-def unknown(names: Iterable[str]) -> list[str]:
-    """Those that have no page."""
-
-    def is_unknown(name: str) -> bool:
-        try:
-            page(name)
-        except UnknownName:
-            return True
-        return False
-
-    return [name for name in dict.fromkeys(names) if is_unknown(name)]
 
 
 def labels() -> Iterator[str]:
@@ -73,29 +60,6 @@ def test_every_label_of_a_row_is_known() -> None:
 )  # fmt: skip
 def test_every_word_of_a_closed_set_is_known(names: list[str]) -> None:
     assert unknown(names) == []
-
-
-def counted_names(said: dict[str, Any]) -> Iterator[str]:
-    """What a run counts, by name, and the keys under which it does."""
-    for key, value in said.items():
-        yield key
-        if isinstance(value, dict) and key not in ("failure", "operations"):
-            yield from value
-
-
-@pytest.mark.parametrize("name", ["smoke", "storage_storm", "model_storm", "crash_storm", "all_faults"])
-def test_every_word_that_a_run_counts_is_known(name: str) -> None:
-    from umi_sim.explain.report import as_json
-
-    for seed in range(6):
-        said = as_json(runner.run(draw(find(name), seed)))
-        assert unknown(sorted({*counted_names(said)} - set(sentences(said)))) == []
-
-
-def sentences(said: dict[str, Any]) -> Iterator[str]:
-    """What says itself what it is: why something was skipped, and marks that are no word."""
-    yield from said["skipped"]
-    yield from (mark for mark in said["marks"] if " " in mark.partition(":")[0])
 
 
 def test_the_words_that_somebody_asked_for_in_vain_are_known() -> None:

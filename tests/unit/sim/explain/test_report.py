@@ -1,11 +1,13 @@
 """Goal: the verdict first, what to type second, under 40 lines, and nothing a terminal would obey."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 import pytest
 
+from tests.known_seeds import seeds_of
 from tests.unit.sim.commands import lines_of
 from umi_core.values import Scope, Turn
 from umi_sim.explain import report
@@ -14,6 +16,7 @@ from umi_sim.explain.records import in_lines
 from umi_sim.faults.kinds import KINDS
 from umi_sim.kernel import wording
 from umi_sim.kernel.report import Report
+from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.run_config import AgentConfig
 from umi_sim.record.trace import Record, Tag
@@ -187,15 +190,15 @@ def as_printed(told: Report) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("world", "settings"),
+    ("world", "settings", "seeds"),
     [
-        ("canary", {}),
-        ("retries", {"scenario.mutant": "new-key-on-retry"}),
-        ("smoke", {"run.steps_max": "5"}),
+        ("canary", {}, range(100)),
+        ("retries", {"scenario.mutant": "new-key-on-retry"}, seeds_of(MUTANTS["new-key-on-retry"])),
+        ("smoke", {"run.steps_max": "5"}, range(100)),
     ],
 )
-def test_a_script_fails_as_it_is_printed(world: str, settings: dict[str, str]) -> None:
-    lives = (runner.run(scenario.draw(scenario.find(world), seed, settings)) for seed in range(100))
+def test_a_script_fails_as_it_is_printed(world: str, settings: dict[str, str], seeds: Iterable[int]) -> None:
+    lives = (runner.run(scenario.draw(scenario.find(world), seed, settings)) for seed in seeds)
     verdict = next(each for each in lives if each.failure is not None)
     assert verdict.failure is not None
     told = report.Told(verdict.config, verdict.items, verdict.failure, "", "umi-sim run")

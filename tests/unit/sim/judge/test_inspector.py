@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
+from tests.known_seeds import seeds_of
 from umi_sim.mutants.registry import MUTANTS
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run_once
@@ -19,12 +20,14 @@ def rule_broken(config: RunConfig, *off: str) -> str:
 def shown(bug: str, rule: str) -> Iterator[RunConfig]:
     """Runs in which this rule sees the bug."""
     mutant = MUTANTS[bug]
-    for seed in range(mutant.seeds_max):
+    for seed in seeds_of(mutant):
         config = attrs.evolve(draw(find(mutant.scenario), seed, mutant.overrides), planted=bug)
         if rule_broken(config) == rule:
             yield config
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 @pytest.mark.parametrize(
     ("bug", "rule"),
     [
@@ -40,6 +43,8 @@ def test_a_bug_passes_where_the_rule_that_sees_it_is_off(bug: str, rule: str) ->
     assert any(rule_broken(config, rule) == "" for config in shown(bug, rule))
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 def test_what_is_broken_elsewhere_is_seen_all_the_same() -> None:
     configs = shown("ttl-zero-is-forever", "ttl-range")
     assert any(rule_broken(config, "ttl-range") == "reference-agrees" for config in configs)

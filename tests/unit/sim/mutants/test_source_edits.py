@@ -22,7 +22,7 @@ def test_edits_are_drawn_from_the_seed() -> None:
 
 
 def test_an_edit_is_found_by_its_name() -> None:
-    for edit in sampled(3, 6):
+    for edit in sampled(3, 3):
         assert named(edit.name) == edit
 
 
@@ -35,7 +35,7 @@ def test_a_name_that_no_edit_has_is_refused(name: str) -> None:
 
 
 def test_an_edit_is_python_and_another_program() -> None:
-    for edit in sampled(11, 6):
+    for edit in sampled(11, 3):
         assert ast.dump(ast.parse(edit.text)) != ast.dump(ast.parse(original(edit.file)))
 
 

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import attrs
 import pytest
 
+from tests.known_seeds import seeds_of
 from umi_core.ids import session_id
 from umi_core.memory import Memory
 from umi_core.values import Scope
@@ -125,6 +126,8 @@ def test_shrinking_what_was_shrunk_gives_the_same_file(shrunk: Shrunk, mutant: s
     assert attrs.evolve(shrink(bare), minimised=None).items == again.items
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 @pytest.mark.parametrize("name", ["after-hooks-in-order", "denial-drops-element", "cut-list-closed"])
 def test_rounds_go_on_until_one_changes_nothing(name: str) -> None:
     """These get simpler in the second round."""
@@ -133,7 +136,7 @@ def test_rounds_go_on_until_one_changes_nothing(name: str) -> None:
 
 
 def found(bug: Mutant) -> SeedFile:
-    configs = (draw(find(bug.scenario), seed, bug.overrides) for seed in range(bug.seeds_max))
+    configs = (draw(find(bug.scenario), seed, bug.overrides) for seed in seeds_of(bug))
     verdicts = (run_once(attrs.evolve(config, planted=bug.name))[0] for config in configs)
     return of_verdict(next(verdict for verdict in verdicts if verdict.failure))
 

@@ -2,13 +2,16 @@
 
 import shutil
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 import pytest
+from click.testing import Result
 
 from tests.unit.sim.commands import umi
 from umi_sim.sweep import executors
 
+SWEEP: Final = ("sweep", "own.toml", "bad.toml", "--seeds", "0..7", "--jobs", "2")
 pytestmark = pytest.mark.usefixtures("small_worlds")
 
 
@@ -61,16 +64,24 @@ def named_mine(monkeypatch: pytest.MonkeyPatch, make: object) -> None:
     monkeypatch.setattr(executors, "entry_points", lambda group: points.get(group, []))
 
 
+@cache
+def swept(*args: str) -> Result:
+    """A sweep by processes of its own, once for all executors."""
+    done = umi(*SWEEP, *args)
+    shutil.rmtree(".umi-sim")  # earlier failures are told too
+    return done
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
 @pytest.mark.parametrize("make", [Hosting, LikeDask, LikeLoky], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("args", [(), ("--stop-first",)], ids=["whole", "until the first failure"])
 def test_a_sweep_on_any_executor_tells_the_same_and_leaves_none_open(
     make: type[Hosting], args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named_mine(monkeypatch, make)
-    asked = ("sweep", "own.toml", "bad.toml", "--seeds", "0..20", "--jobs", "2", *args)
-    here = umi(*asked)
-    shutil.rmtree(".umi-sim")  # earlier failures are told too
-    there = umi(*asked, "--executor", "mine")
+    here = swept(*args)
+    there = umi(*SWEEP, *args, "--executor", "mine")
     assert here.stdout.startswith("FAIL sweep of 2 scenarios")
     assert (there.exit_code, there.stdout, there.stderr) == (here.exit_code, here.stdout, here.stderr)
     assert Hosting.open == []

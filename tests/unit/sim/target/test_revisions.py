@@ -3,6 +3,7 @@
 from collections import Counter
 
 import attrs
+import pytest
 
 from umi_core.limits import REVISION_COUNT_MAX
 from umi_core.workflows import BUILT_IN
@@ -71,6 +72,8 @@ def test_the_doorkeeper_comes_and_goes_and_is_gone_in_a_healed_world() -> None:
     assert Revisions(0).reached(HEALED, registry) is registry
 
 
+@pytest.mark.slow
+@pytest.mark.uncounted
 def test_what_is_turned_away_is_named_in_a_reply_and_judged_as_an_answer() -> None:
     marks, seed = Counter[str](), 0
     while not (marks["turned away: refused"] and marks["turned away: substituted"]):
