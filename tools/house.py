@@ -1,9 +1,9 @@
 """House rules that no linter knows, as code: `python tools/house.py` prints what it finds; status 1 if any.
 
-One parse and one walk per file of umi_core and umi_sim; every message names the replacement. To make an
+One parse and one walk per file of the packages; every message names the replacement. To make an
 exception, change the table that forbids it, with a reason on the same line.
 
-  direction   both packages import downwards through LAYERS, and umi_core nothing impure
+  direction   the packages import downwards through LAYERS, and umi_core nothing impure
   judges      who judges the memory imports nothing of it that decides
   banned      calls, modules, methods and floats that make two runs differ
   sets        nothing ordered comes from a set
@@ -52,6 +52,14 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
             "kernel formats record services faults target workload world judge mutants scenario seedfile "
             "runs explore shrink explain sweep testing cli __main__"
         ).split()
+    ),
+    "umi_live": (
+        ("errors", "services"),
+        ("claims", "conditions", "local", "schema", "search"),
+        ("sqlite",),
+        ("store",),
+        ("host",),
+        ("memory",),
     ),
 }
 # judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody
@@ -179,7 +187,12 @@ BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a regist
 LATE: Final = {  # who imports what in a function although that imports him: why
     ("umi_sim.mutants", "umi_sim.mutants.registry"): "all planted bugs, where one is planted",
 }
-TOPS: Final = {"umi_core": "umi_core/memory.py", "umi_sim": "umi_sim/cli/root.py"}
+TOPS: Final = {
+    "umi_core": "umi_core/memory.py",
+    "umi_sim": "umi_sim/cli/root.py",
+    "umi_live": "umi_live/memory.py",
+}
+NAME_OF_MODULE: Final = re.compile(r"(umi_core|umi_sim|umi_live|)(\.\w+)+(:\w+)?")
 MACHINE_PATH: Final = re.compile(r"/(work|farm)/|/tmp/[a-z]+/")
 SKIPPED_FOLDER: Final = re.compile(r"\.|(__pycache__|build|dist|htmlcov)$")
 ME: Final = "tools/house.py"
@@ -208,7 +221,7 @@ def check_files(files: Mapping[str, str]) -> list[str]:
     trees: dict[str, ast.Module] = {}
     for path, text in files.items():
         findings += check_paths(path, text)
-        if path.endswith(".py") and path.startswith(("umi_core/", "umi_sim/", "tools/")):
+        if path.endswith(".py") and path.startswith(("umi_core/", "umi_sim/", "umi_live/", "tools/")):
             try:
                 trees[path] = ast.parse(text, path, feature_version=PYTHON_OLDEST)
             except SyntaxError as error:
@@ -247,6 +260,7 @@ class Walk(ast.NodeVisitor):
     def __init__(self, path: str) -> None:
         self.path = path
         self.is_core = path.startswith("umi_core/")
+        self.is_live = path.startswith("umi_live/")  # clocks and floats are its own
         self.findings: list[str] = []
         self.sets: list[set[str]] = [set()]
         self.excused: set[ast.AST] = set()  # comprehensions whose order nobody sees
@@ -283,6 +297,8 @@ class Walk(ast.NodeVisitor):
             self.find(node, f"{top} is not shipped, move what you need into umi_core or umi_sim")
         elif self.is_core:
             self.check_core_import(node, top, source, name)
+        elif self.is_live:
+            self.check_live_import(node, top, source, name)
         elif top in LAYERS and name != "__version__":
             is_whole = source == top  # from umi_sim import record
             module = f"{source}.{name}" if name and is_whole else source
@@ -305,6 +321,12 @@ class Walk(ast.NodeVisitor):
             self.check_direction(node, f"{source}.{name}" if name and source == "umi_core" else source)
         elif top not in CORE_PACKAGES | CORE_STDLIB and not (self.is_for_types and top in FOR_TYPES):
             self.find(node, f"{top} is not on the list of pure modules, use one of CORE_STDLIB in {ME}")
+
+    def check_live_import(self, node: ast.stmt, top: str, source: str, name: str) -> None:
+        if top == "umi_sim":
+            self.find(node, "umi_live never imports umi_sim, which runs its storage on a simulated disk")
+        elif top == "umi_live" and name != "__version__":
+            self.check_direction(node, f"{source}.{name}" if name and source == top else source)
 
     def check_direction(self, node: ast.stmt, module: str) -> None:
         if self.path.count("/") == 1 and self.path.endswith("/__init__.py"):
@@ -344,7 +366,8 @@ class Walk(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        if not self.is_core and node.attr in SIM_ATTRIBUTES and self.path not in SIM_ATTRIBUTES[node.attr][1]:
+        excused = self.is_core or self.is_live or self.path in SIM_ATTRIBUTES.get(node.attr, ("", ()))[1]
+        if not excused and node.attr in SIM_ATTRIBUTES:
             self.find(node, f".{node.attr} is banned in umi_sim, use {SIM_ATTRIBUTES[node.attr][0]}")
         if node.attr in REFUSALS:
             self.check_judge(node, "umi_core.messages.requests", node.attr)
@@ -353,7 +376,7 @@ class Walk(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        if isinstance(node.value, float | complex) and self.path not in FLOAT_FILES:
+        if not self.is_live and isinstance(node.value, float | complex) and self.path not in FLOAT_FILES:
             self.find(node, f"the float {node.value} is banned, use a whole number (ppm, or a ratio of two)")
 
     def visit_operator(self, node: ast.BinOp | ast.AugAssign) -> None:
@@ -578,7 +601,7 @@ def check_exports(path: str, tree: ast.Module) -> Iterator[str]:
     bound: set[str] = set()
     for node in tree.body:
         match node:
-            case ast.ImportFrom() if absolute(path, node).startswith(("umi_core", "umi_sim")):
+            case ast.ImportFrom() if absolute(path, node).startswith(("umi_core", "umi_sim", "umi_live")):
                 bound |= {alias.asname or alias.name for alias in node.names}
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 bound.add(name)
@@ -672,7 +695,7 @@ def imported(path: str, node: ast.AST) -> Iterator[str]:
             source = absolute(path, node)
             yield source
             yield from (f"{source}.{alias.name}" for alias in names)
-        case ast.Constant(value=str(text)) if re.fullmatch(r"(umi_core|umi_sim|)(\.\w+)+(:\w+)?", text):
+        case ast.Constant(value=str(text)) if NAME_OF_MODULE.fullmatch(text):
             module = text.split(":")[0]
             yield module_of(path.rpartition("/")[0]) + module if module.startswith(".") else module
 

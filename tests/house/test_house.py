@@ -8,6 +8,7 @@ from tools import house
 
 CORE = "umi_core/state.py"
 SIM = "umi_sim/world/world.py"
+LIVE = "umi_live/sqlite.py"
 PLAIN = "umi_sim/judge/plain/extraction.py"
 ORACLE = "umi_sim/judge/oracle/archive/reads.py"
 
@@ -91,6 +92,10 @@ def test_every_exported_name_can_be_imported(package: str) -> None:
         (SIM, "import os\nx = os.urandom(8)", ".urandom is banned"),
         (SIM, "from os import urandom", "urandom is banned"),
         (SIM, "x = y.isalpha()", "frozen tables"),
+        # umi_live
+        (LIVE, "from umi_sim.services.storage import SimStorage", "umi_live never imports umi_sim"),
+        (LIVE, "from umi_live.memory import open_memory", "umi_live.memory is a layer above"),
+        (CORE, "from umi_live.memory import open_memory", "not on the list of pure modules"),
         # sets
         (SIM, "for x in {1, 2}:\n    y(x)", "for over a set has no order, use sorted(...)"),
         (SIM, "for x in set(y):\n    z(x)", "for over a set"),

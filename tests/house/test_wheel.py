@@ -9,8 +9,8 @@ from tests.house.wheel import ROOT, python, run_python
 pytestmark = pytest.mark.slow
 
 
-def test_the_wheel_carries_both_packages_with_their_types(unzipped: Path) -> None:
-    for package in ("umi_core", "umi_sim"):
+def test_the_wheel_carries_all_packages_with_their_types(unzipped: Path) -> None:
+    for package in ("umi_core", "umi_sim", "umi_live"):
         sources = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
         assert sources <= {path.relative_to(unzipped) for path in unzipped.rglob("*.py")}
         assert (unzipped / package / "py.typed").is_file()
@@ -43,7 +43,7 @@ def test_the_wheel_carries_the_canary_and_says_where_the_other_planted_bugs_are(
 
 def test_the_wheel_carries_nothing_of_the_workshop(unzipped: Path) -> None:
     names = sorted(path.name for path in unzipped.iterdir())
-    assert [name for name in names if not name.endswith(".dist-info")] == ["umi_core", "umi_sim"]
+    assert [name for name in names if not name.endswith(".dist-info")] == ["umi_core", "umi_live", "umi_sim"]
     (metadata,) = unzipped.glob("*.dist-info")
     entry_points = (metadata / "entry_points.txt").read_text()
     assert "umi-sim = umi_sim.__main__:main" in entry_points

@@ -1,0 +1,151 @@
+"""Goal: a few lines are a memory on disk: what was acknowledged is there for the next process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+import umi_live
+from tools import kill_live
+from umi_core.errors import EmptyText
+from umi_core.messages.requests import Recall
+from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_memory
+
+
+def inside(path: Path | str, use: Callable[[LiveMemory], Awaitable[Any]]) -> Any:
+    async def used() -> Any:
+        async with open_memory(path, user="ann", agent="helper") as memory:
+            return await use(memory)
+
+    return asyncio.run(used())
+
+
+def test_every_exported_name_can_be_imported() -> None:
+    assert [name for name in umi_live.__all__ if not hasattr(umi_live, name)] == []
+
+
+def test_what_was_told_is_found_after_the_memory_was_closed(tmp_path: Path) -> None:
+    told = inside(tmp_path / "agent.db", lambda memory: memory.remember("Ann likes green tea."))
+    assert [stored.change for stored in told.value.entities] == ["created"]
+    assert told.degraded == ()
+    hits = inside(tmp_path / "agent.db", lambda memory: memory.recall("What does Ann like?"))
+    assert [(hit.name, hit.content) for hit in hits] == [("Ann", "Ann likes green tea.")]
+    assert hits.degraded == ()
+
+
+def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        await memory.remember("Ann works at Acme.")
+        await memory.remember("Ann works at Globex.")
+        (ann,) = [entity async for entity in memory.entities() if entity.name == "Ann"]
+        assert ann.content == "Ann works at Globex."
+        assert [(it.version, it.mention) for it in await memory.history(ann.id)] == [
+            (1, "Ann works at Acme."),
+            (2, "Ann works at Globex."),
+        ]
+        assert await memory.count(["person"]) == 1
+        assert (await memory.forget(ann.id)).value.existed
+        assert await memory.entity(ann.id) is None
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_blocks_of_core_are_there_for_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    inside(path, lambda memory: memory.set_block("human", "Name: Ann"))
+    assert [block.text for block in inside(path, lambda memory: memory.blocks())] == ["Name: Ann"]
+    assert "Name: Ann" in inside(path, lambda memory: memory.render())
+    inside(path, lambda memory: memory.remove_block("human"))
+    assert inside(path, lambda memory: memory.blocks()) == ()
+
+
+def test_a_request_key_makes_a_request_happen_once(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        first, again = [await memory.remember("Ann likes tea.", request_key="k") for _ in range(2)]
+        assert (first.value.repeated, again.value.repeated) == (False, True)
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_a_wrong_request_raises_the_error_of_the_memory(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="text is empty") as refused:
+        inside(tmp_path / "agent.db", lambda memory: memory.remember(" "))
+    assert isinstance(refused.value.error, EmptyText)
+    nobody = open_memory(tmp_path / "agent.db", user="", agent="helper")
+    with pytest.raises(Refused, match="user"):
+        asyncio.run(nobody.__aenter__())
+
+
+def test_one_scope_has_one_live_memory_and_two_scopes_are_apart(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+
+    async def use(memory: LiveMemory) -> None:
+        await memory.remember("Ann likes tea.")
+        with pytest.raises(ScopeTaken, match="user 'ann' and agent 'helper' is open in this process"):
+            await open_memory(path, user="ann", agent="helper").__aenter__()
+        async with open_memory(path, user="bob", agent="helper") as other:
+            assert list(await other.recall("tea")) == []
+        assert len(await memory.recall("tea")) == 1
+
+    inside(path, use)
+    inside(path, use)  # whoever has closed holds nothing any more
+
+
+def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
+    memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
+    with pytest.raises(Closed, match="async with"):
+        asyncio.run(memory.ask(Recall(0, "tea"), object))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"no database, but a text that is longer than a hundred bytes " * 9, "is no database"),
+        (b"SQLi", "is no"),
+    ],
+)
+def test_a_file_of_somebody_else_is_refused_and_not_touched(
+    tmp_path: Path, content: bytes, sentence: str
+) -> None:
+    path = tmp_path / "agent.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=sentence):
+        inside(path, lambda memory: memory.count())
+    assert path.read_bytes() == content
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["agent.db"]
+
+
+def test_thirty_requests_at_once_are_all_answered_and_more_than_fit_wait(tmp_path: Path) -> None:
+    async def use(memory: LiveMemory) -> None:
+        told = [memory.remember(f"Fact {n} is told.", extract=False) for n in range(100)]
+        assert [result.degraded for result in await asyncio.gather(*told)] == [()] * 100
+        assert await memory.count() == 100
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_who_is_cancelled_leaves_before_or_after(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+
+    async def use(memory: LiveMemory) -> None:
+        tasks = [asyncio.create_task(memory.remember(f"Fact {n}.", extract=False)) for n in range(100)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        assert await asyncio.gather(*tasks, return_exceptions=True)
+
+    inside(path, use)
+    facts = inside(path, lambda memory: memory.count())
+    assert facts == 64  # those that had begun; those that waited for room had not
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_loses_nothing_and_does_nothing_twice(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert kill_live.main(3) == 0
+    assert "3 kills" in capsys.readouterr().out

@@ -1,0 +1,56 @@
+"""Goal: SqliteStorage keeps the contract of a storage, on a file and in memory."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import Commit, Query
+from umi_live.sqlite import SqliteStorage
+from umi_sim.testing.conformance import run_storage_conformance
+
+
+class TwoEnds:
+    """A storage whose commits arrive and are flushed in two steps; a crash opens the file again."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.storage = path, SqliteStorage(path)
+        self.pending: dict[int, Commit] = {}
+        self.tickets = itertools.count(1)
+
+    def arrive(self, commit: Commit, sender: str) -> int:
+        ticket = next(self.tickets)
+        self.pending[ticket] = commit
+        return ticket
+
+    def flush(self, ticket: int, now_ms: int) -> Committed | EffectFailed | None:
+        commit = self.pending.pop(ticket, None)
+        return None if commit is None else self.storage.commit(commit, now_ms)
+
+    def crash(self) -> None:
+        self.pending.clear()
+        if self.path != ":memory:":
+            self.storage.close()
+            self.storage = SqliteStorage(self.path)
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        return self.storage.read(request_id, query)
+
+
+@pytest.mark.slow
+def test_it_keeps_the_contract_in_memory() -> None:
+    run_storage_conformance(lambda: TwoEnds(":memory:"))
+
+
+@pytest.mark.slow
+def test_it_keeps_the_contract_on_a_file(tmp_path: Path) -> None:
+    run_storage_conformance(files_in(tmp_path))
+
+
+def files_in(folder: Path) -> Callable[[], TwoEnds]:
+    names = itertools.count()
+    return lambda: TwoEnds(str(folder / f"{next(names)}.db"))

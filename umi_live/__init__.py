@@ -1,0 +1,25 @@
+"""umi_live: the memory of umi_core on a real database and a real model, in asyncio.
+
+    memory.py      open_memory: what a person writes
+    host.py        performs what a memory asks of the world, wakes it when it is due
+    local.py       rules and hashes in place of a model and an embedder, without a network
+    services.py    what a model and an embedder are, and how they fail
+    store.py       one file for all memories of a process, worked on by one thread
+    claims.py      one live memory for each scope
+    sqlite.py      storage on SQLite
+    search.py      what is kept of each scope in memory, so that searches are quick
+    conditions.py  conditions as SQL
+    schema.py      the tables, and their versions
+    errors.py      what goes wrong, each in one sentence
+
+Needs the extra `live`: `pip install 'umi-sim[live]'`.
+"""
+
+from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, ScopeTaken, StoreError
+from umi_live.memory import Hits, LiveMemory, Result, open_memory
+from umi_live.services import Embedder, Model, ServiceFailed
+
+__all__ = [
+    "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone",
+    "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "open_memory",
+]  # fmt: skip

@@ -1,0 +1,58 @@
+"""Claims: one live memory for each scope of a file, in this process and in all others of this machine.
+
+Law 1. A second one is refused, not deposed in silence. Law 2. A process that ends, however it ends, leaves
+no claim behind: the system holds it.
+
+A claim is a lock on one byte of a file beside the database; which byte, the scope says.
+"""
+
+import fcntl
+import os
+from hashlib import blake2b
+from typing import Final
+
+from umi_core.values import Scope
+from umi_live.errors import ScopeTaken
+
+SUFFIX: Final = "-live"
+FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
+
+class Claims:
+    """The claims of this process on one file."""
+
+    def __init__(self, path: str | None) -> None:
+        """No path: a database in memory, which no other process sees."""
+        self.scopes: dict[Scope, int] = {}  # and the byte of each
+        self.file = None if path is None else os.open(path + SUFFIX, FLAGS, 0o644)
+
+    def take(self, scope: Scope) -> None:
+        """Raises ScopeTaken."""
+        byte = place(scope)
+        if byte in self.scopes.values():
+            raise ScopeTaken(told(scope, "this process"))
+        if self.file is not None:
+            try:
+                fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            except OSError:
+                raise ScopeTaken(told(scope, "another process")) from None
+        self.scopes[scope] = byte
+
+    def give_up(self, scope: Scope) -> None:
+        byte = self.scopes.pop(scope)
+        if self.file is not None:
+            fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
+
+    def close(self) -> None:
+        if self.file is not None:
+            os.close(self.file)
+
+
+def place(scope: Scope) -> int:
+    digest = blake2b(repr((scope.user, scope.agent)).encode(), digest_size=7).digest()
+    return int.from_bytes(digest)
+
+
+def told(scope: Scope, who: str) -> str:
+    memory = f"the memory of user {scope.user!r} and agent {scope.agent!r}"
+    return f"{memory} is open in {who}; close it there first"

@@ -1,0 +1,52 @@
+"""Conditions as SQL: which of them a table can answer, so that not every row is decoded to decide.
+
+Law 1. SQL narrows down; `umi_core.conditions.admits` decides wherever a condition has no column.
+Law 2. A condition that becomes SQL means exactly what `admits` means.
+"""
+
+from typing import Final
+
+from umi_core.conditions import Condition, Where
+from umi_core.limits import I64_MAX, I64_MIN
+from umi_core.rows import BODIES, FIELDS
+
+Binding = int | str
+Clause = tuple[str, tuple[Binding, ...]]
+
+COMPARED: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+LISTED: Final = {"in": "in", "not_in": "not in"}
+TEXTS: Final = {"type": ("entity",), "id": ("entity", "relation", "session")}
+VALUES_MAX: Final = 500  # bindings of one statement
+
+
+def clause(where: Where, kind: str) -> tuple[str, list[Binding], bool]:
+    """The conditions as ` and ...` with its bindings, and whether that is all of them."""
+    sql, bindings, is_all = "", list[Binding](), True
+    for condition in where:
+        if kind not in BODIES or condition.field not in FIELDS[BODIES[kind]]:
+            return " and false", [], True
+        found = translated(condition, kind)
+        if found is None:
+            is_all = False
+        else:
+            sql += f" and {found[0]}"
+            bindings += found[1]
+    return sql, bindings, is_all
+
+
+def translated(condition: Condition, kind: str) -> Clause | None:
+    """None if no column can say it."""
+    match condition:
+        case Condition("type" | "id" as field, "in" | "not_in" as operator, tuple(values)):
+            is_plain = kind in TEXTS[field] and len(values) <= VALUES_MAX
+            if is_plain and all(type(value) is str for value in values):
+                marks = ", ".join("?" * len(values))
+                return f"{field} {LISTED[operator]} ({marks})", tuple(map(str, values))
+        case Condition("time_ms", operator, int(value)) if kind == "entity" and operator in COMPARED:
+            if type(value) is int and I64_MIN <= value <= I64_MAX:
+                return f"time_ms {COMPARED[operator]} ?", (value,)
+        case Condition("vector_missing", "eq", bool(value)) if kind == "entity":
+            return "vector_missing = ?", (int(value),)
+        case Condition("touches", "contains", str(value)) if kind in ("version", "relation"):
+            return "(touches = ? or touches_too = ?)", (value, value)
+    return None

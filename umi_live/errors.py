@@ -1,0 +1,49 @@
+"""What goes wrong for whoever hosts a memory: each is one exception whose text is one sentence.
+
+LiveError
+|-- StoreError      the file cannot be used; nothing in it was changed
+|-- ScopeTaken      somebody has the memory of this user and agent open already
+|-- NotDone         a request was not done
+|   |-- Refused     the caller's fault; nothing changed
+|   |-- Failed      the world's fault; nothing changed
+|   `-- InDoubt     it may have happened: ask again with the same `request_key`
+`-- Closed          the memory was closed before
+"""
+
+from umi_core.errors import Error
+
+
+class LiveError(Exception):
+    """Base of all; its text is one sentence for the person who sees it."""
+
+
+class StoreError(LiveError):
+    """The file cannot be used. Nothing in it was changed."""
+
+
+class ScopeTaken(LiveError):
+    """One scope has one live memory; a second one would depose the first."""
+
+
+class Closed(LiveError):
+    """The memory is closed, or closing."""
+
+
+class NotDone(LiveError):
+    """A request that did not end as done; `error` is the value that the memory gave, if there is one."""
+
+    def __init__(self, error: Error | None, sentence: str) -> None:
+        super().__init__(sentence)
+        self.error = error
+
+
+class Refused(NotDone):
+    """The caller's fault; nothing changed."""
+
+
+class Failed(NotDone):
+    """The world's fault; nothing changed."""
+
+
+class InDoubt(NotDone):
+    """The last commit was never answered for certain: it may or may not have happened."""

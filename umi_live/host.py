@@ -1,0 +1,165 @@
+"""Host: performs what a memory asks of the world, in one loop of asyncio, and wakes it when it is due.
+
+Law 1. The memory is stepped in the loop alone, one value at a time; files and networks are waited for.
+Law 2. A request that is cancelled leaves before it began, or goes on to its end: never half of it.
+Law 3. Each question is answered once, by whatever happens; what raises is a failure of the service.
+Law 4. After `close` nothing steps the memory any more.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import attrs
+
+from umi_core.limits import OP_COUNT_MAX
+from umi_core.memory import Memory
+from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
+from umi_core.messages.effects import AskModel, Commit, Embed, Read, Reply
+from umi_core.messages.requests import Request
+from umi_live.errors import Closed
+from umi_live.services import Embedder, Model, ServiceFailed
+from umi_live.store import Store, wall_ms
+
+MODEL_CALLS_MAX: Final = 8  # at a time
+WAKE_MS_MAX: Final = 60_000  # a clock that was set back is noticed after so long
+
+LOG: Final = logging.getLogger("umi_live")
+
+Asked = AskModel | Embed | Read | Commit
+Recorder = Callable[[int, Value], None]
+
+
+class Host:
+    """One memory at work. To be made and used in one loop."""
+
+    def __init__(
+        self, memory: Memory, store: Store, model: Model, embedder: Embedder, record: Recorder | None = None
+    ) -> None:
+        self.memory, self.store, self.model, self.embedder = memory, store, model, embedder
+        self.record = record
+        self.room = asyncio.Semaphore(OP_COUNT_MAX)
+        self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
+        self.numbers = itertools.count(1)
+        self.waiting: dict[int, asyncio.Future[Reply]] = {}
+        self.tasks: dict[asyncio.Task[None], None] = {}
+        self.timer: asyncio.TimerHandle | None = None
+        self.is_closed = False
+        self.broken: BaseException | None = None
+
+    # Requests.
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply, under the label of the request. Waits while too many are in flight."""
+        await self.room.acquire()
+        if self.is_closed:
+            self.room.release()
+            raise Closed("the memory is closed") from self.broken
+        number = next(self.numbers)
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.waiting[number] = reply
+        reply.add_done_callback(lambda _: self.room.release())
+        self.step(attrs.evolve(request, op_id=number))
+        return attrs.evolve(await asyncio.shield(reply), op_id=request.op_id)
+
+    def begin(self) -> None:
+        """Begin recovery before anybody asks."""
+        self.step(Wake())
+
+    async def drain(self) -> None:
+        """Until every request that was begun has its reply, those that nobody waits for any more too."""
+        while self.waiting:
+            await asyncio.wait(list(self.waiting.values()))
+
+    async def close(self) -> None:
+        """Requests that were begun end; later ones are refused. Background work ends where it is."""
+        if not self.is_closed:
+            self.is_closed = True
+            await self.drain()
+        if self.timer is not None:
+            self.timer.cancel()
+        for task in list(self.tasks):
+            task.cancel()
+        if self.tasks:
+            await asyncio.wait(list(self.tasks))
+
+    # The one way in.
+
+    def step(self, value: Value) -> None:
+        """A memory that raises is broken: whoever waits is told, and nothing steps it again."""
+        now_ms = wall_ms()
+        if self.record is not None:
+            self.record(now_ms, value)
+        try:
+            effects = self.memory.step(now_ms, value)
+        except BaseException as error:
+            self.break_off(error)
+            raise
+        for effect in effects:
+            if isinstance(effect, Reply):
+                self.told(effect)
+            else:
+                self.start(self.perform(effect))
+        self.set_timer()
+
+    def told(self, reply: Reply) -> None:
+        assert isinstance(reply.op_id, int)
+        waiting = self.waiting.pop(reply.op_id)
+        if not waiting.done():
+            waiting.set_result(reply)
+
+    def break_off(self, error: BaseException) -> None:
+        self.is_closed, self.broken = True, error
+        for waiting in self.waiting.values():
+            if not waiting.done():
+                waiting.set_exception(error)
+        self.waiting.clear()
+
+    # The world.
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks[task] = None
+        task.add_done_callback(self.tasks.pop)
+
+    async def perform(self, effect: Asked) -> None:
+        answer: Answer
+        try:
+            if isinstance(effect, Read | Commit):
+                answer = await self.store.perform(effect)
+            else:
+                answer = await self.served(effect)
+        except Exception as error:  # a mistake of the storage: nothing can be promised any more
+            self.break_off(error)
+            raise
+        if self.broken is None:
+            self.step(answer)
+
+    async def served(self, effect: AskModel | Embed) -> Answer:
+        try:
+            async with asyncio.timeout(effect.timeout_ms / 1_000), self.calls:
+                return await self.answer(effect)
+        except ServiceFailed as failed:
+            return EffectFailed(effect.request_id, failed.kind, failed.retry_after_ms)
+        except TimeoutError:
+            return EffectFailed(effect.request_id, "timeout")
+        except Exception:
+            LOG.exception("the %s has a mistake, and counts as unavailable", effect.service)
+            return EffectFailed(effect.request_id, "unavailable")
+
+    async def answer(self, effect: AskModel | Embed) -> Answer:
+        if isinstance(effect, AskModel):
+            text = await self.model.ask(effect.task, effect.prompt, effect.timeout_ms)
+            return ModelReplied(effect.request_id, text)
+        vectors = await self.embedder.embed(effect.texts, effect.timeout_ms)
+        return Embedded(effect.request_id, vectors)
+
+    def set_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        due_ms = self.memory.deadline_ms()
+        if due_ms is not None:
+            delay_ms = min(max(0, due_ms - wall_ms()), WAKE_MS_MAX)
+            self.timer = asyncio.get_running_loop().call_later(delay_ms / 1_000, self.step, Wake())

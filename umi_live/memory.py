@@ -1,0 +1,258 @@
+"""What a person writes: one memory of one agent of one user, on a file that survives the process.
+
+    async with open_memory("agent.db", user="ann", agent="helper") as memory:
+        await memory.remember("Ann likes tea.")
+        hits = await memory.recall("What does Ann like?")
+
+Without a model and an embedder it answers by simple rules (umi_live/local.py), and needs no network.
+"""
+
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar, overload
+
+import attrs
+
+from umi_core.conditions import Condition, Where
+from umi_core.config import Config
+from umi_core.errors import Rejected
+from umi_core.limits import PAGE_ROW_COUNT_MAX
+from umi_core.memory import Memory
+from umi_core.messages import effects
+from umi_core.messages.effects import ByFilter, Degraded
+from umi_core.messages.requests import (
+    Blocks,
+    Count,
+    Forget,
+    GetEntity,
+    Recall,
+    Remember,
+    RemoveBlock,
+    Render,
+    Request,
+    SetBlock,
+)
+from umi_core.messages.results import (
+    BlockRemoved,
+    BlockSet,
+    Forgotten,
+    Hit,
+    Recalled,
+    Remembered,
+    Resolution,
+)
+from umi_core.rows import Entity, Row, Version
+from umi_core.values import Block, Scope, Turn
+from umi_live.errors import Closed, Failed, InDoubt, LiveError, Refused
+from umi_live.host import Host
+from umi_live.local import HashEmbedder, RuleModel
+from umi_live.services import Embedder, Model
+from umi_live.store import Store
+
+T = TypeVar("T")
+EXPORTED: Final = ("entity", "version", "relation", "core")
+Path = str | os.PathLike[str]
+
+
+@attrs.frozen
+class Result(Generic[T]):
+    """What came of a request. `degraded` names all that was done with less."""
+
+    value: T
+    degraded: tuple[Degraded, ...] = ()
+
+
+@attrs.frozen
+class Hits(Sequence[Hit]):
+    """What a recall found, the best first; `resolution` says what became of its pronouns."""
+
+    hits: tuple[Hit, ...]
+    resolution: Resolution
+    variants: tuple[str, ...]
+    degraded: tuple[Degraded, ...] = ()
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+
+class LiveMemory:
+    """Made by `open_memory`. Open inside `async with`; closing waits for what was begun."""
+
+    def __init__(self, path: Path, scope: Scope, config: Config, model: Model, embedder: Embedder) -> None:
+        self.path, self.scope, self.config = path, scope, config
+        self.model, self.embedder = model, embedder
+        self.store: Store | None = None
+        self.host: Host | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises StoreError, ScopeTaken."""
+        memory = made(self.scope, self.config)
+        store = Store.opened(self.path)
+        try:
+            store.claims.take(self.scope)
+        except LiveError:
+            store.close()
+            raise
+        self.store, self.host = store, Host(memory, store, self.model, self.embedder)
+        self.host.begin()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        host, store = self.host, self.store
+        if host is None or store is None:
+            return
+        try:
+            await host.close()
+        finally:
+            self.host = self.store = None
+            store.claims.give_up(self.scope)
+            store.close()
+
+    # The archive.
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        importance_ppm: int | None = None,
+        event_time_ms: int | None = None,
+        metadata: Mapping[str, str] | None = None,
+        source: str | None = None,
+        request_key: str | None = None,
+        extract: bool = True,
+        evolve: bool = True,
+        embed: bool = True,
+    ) -> Result[Remembered]:
+        """Keep what a text says. It is on disk when this returns; twice under one `request_key` is once."""
+        request = Remember(
+            0, text, extract, evolve, embed, importance_ppm, event_time_ms, tuple((metadata or {}).items()),
+            source, request_key, speaker,
+        )  # fmt: skip
+        return await self.ask(request, Remembered)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        turns: Sequence[tuple[str, str]] = (),
+        limit: int | None = None,
+        types: Sequence[str] | None = None,
+        time_range: tuple[int | None, int | None] | None = None,
+        deep: bool | None = None,
+        resolve: bool = True,
+        min_score_ppm: int | None = None,
+    ) -> Hits:
+        """What is known about a question. `turns` are (role, text), oldest first: they tell who `he` is."""
+        said = tuple(Turn(role, text) for role, text in turns)
+        wanted = None if types is None else tuple(types)
+        request = Recall(0, query, limit, deep, time_range, wanted, said, resolve, min_score_ppm)
+        result = await self.ask(request, Recalled)
+        found = result.value
+        return Hits(found.hits, found.resolution, found.variants, result.degraded)
+
+    async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
+        """Take an entity out, with all its versions and relations."""
+        return await self.ask(Forget(0, entity_id, request_key), Forgotten)
+
+    async def entity(self, entity_id: str) -> Entity | None:
+        found = (await self.ask(GetEntity(0, entity_id), object)).value
+        return found if isinstance(found, Entity) else None
+
+    async def count(self, types: Sequence[str] | None = None) -> int:
+        wanted = None if types is None else tuple(types)
+        return (await self.ask(Count(0, wanted), int)).value
+
+    async def entities(self) -> AsyncIterator[Entity]:
+        """All that is known, by id."""
+        async for row in self.rows(("entity",)):
+            if isinstance(row.body, Entity):
+                yield row.body
+
+    async def history(self, entity_id: str) -> tuple[Version, ...]:
+        """What was told of an entity, the oldest first."""
+        where = (Condition("touches", "contains", entity_id),)
+        rows = [row.body async for row in self.rows(("version",), where)]
+        return tuple(sorted((it for it in rows if isinstance(it, Version)), key=lambda it: it.version))
+
+    async def rows(self, kinds: tuple[str, ...], where: Where = ()) -> AsyncIterator[Row]:
+        """Rows as they are stored, by kind and id; a page at a time."""
+        if self.store is None:
+            raise Closed("the memory is not open")
+        cursor: str | None = None
+        while True:
+            query = ByFilter(self.scope, kinds, where, PAGE_ROW_COUNT_MAX, cursor)
+            page = await self.store.call(self.store.storage.read, 0, query)
+            for row in page.rows:
+                yield row
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    # Core: what the model always sees.
+
+    async def blocks(self) -> tuple[Block, ...]:
+        found: Any = (await self.ask(Blocks(0), object)).value
+        return tuple(found)
+
+    async def render(self, form: str = "xml") -> str:
+        """The core tier as a text for a prompt: `xml` or `markdown`."""
+        return (await self.ask(Render(0, form), str)).value
+
+    async def set_block(self, kind: str, text: str, *, label: str = "") -> Result[BlockSet]:
+        return await self.ask(SetBlock(0, kind, text, label), BlockSet)
+
+    async def remove_block(self, kind: str, *, label: str = "") -> Result[BlockRemoved]:
+        return await self.ask(RemoveBlock(0, kind, label), BlockRemoved)
+
+    # Everything else.
+
+    async def ask(self, request: Request, kind: type[T]) -> Result[T]:
+        """Any request of umi_core/messages/requests.py. Raises Refused, Failed, InDoubt, Closed."""
+        if self.host is None:
+            raise Closed("the memory is not open; use it inside `async with`")
+        outcome = (await self.host.ask(request)).outcome
+        match outcome:
+            case effects.Done(value=value, degraded=degraded):
+                assert isinstance(value, kind), value
+                return Result(value, degraded)
+            case effects.Refused(error=error):
+                raise Refused(error, str(error))
+            case effects.Failed(error=error):
+                raise Failed(error, str(error))
+        raise InDoubt(None, "nobody knows whether it was done; ask again with the same request_key")
+
+
+def open_memory(
+    path: Path,
+    *,
+    user: str,
+    agent: str,
+    model: Model | None = None,
+    embedder: Embedder | None = None,
+    config: Config | None = None,
+) -> LiveMemory:
+    """The memory of an agent about a user, in this file; `:memory:` is lost with the process."""
+    chosen = embedder or HashEmbedder()
+    settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
+    return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen)
+
+
+def made(scope: Scope, config: Config) -> Memory:
+    try:
+        return Memory(scope, config)
+    except Rejected as rejected:
+        raise Refused(rejected.errors[0], str(rejected)) from None

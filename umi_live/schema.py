@@ -1,0 +1,129 @@
+"""The file: its tables, how it is opened, checked and brought up to date.
+
+Law 1. A file that is not ours, or that a newer release wrote, is refused in a sentence, and not touched.
+Law 2. A migration is one transaction; killed in the middle, the file is as it was.
+
+Why WAL with synchronous=FULL: the log is synced at every commit, before it is acknowledged. With a rollback
+journal and synchronous=FULL the deletion of the journal is not synced, so a power cut may bring it back, and
+the last commit is undone although it was acknowledged.
+"""
+
+from typing import Final
+
+import apsw
+
+from umi_live.errors import StoreError
+
+APPLICATION: Final = 0x756D6931  # "umi1"
+BUSY_MS: Final = 5_000
+LOG_PAGES: Final = 1_000  # a longer log is written into the file
+MEMORY: Final = ":memory:"
+
+# `number` names a row for ever, a deleted one too: its version goes on. `changed` counts commits.
+# What stands behind `changed` is what conditions ask for, and null in rows of other kinds.
+FIRST: Final = """
+create table tally (commits integer not null) strict;
+insert into tally values (0);
+create table scope (
+    number integer primary key, user text not null, agent text not null, unique (user, agent)) strict;
+create table row (
+    number integer primary key, scope integer not null, kind text not null, id text not null,
+    version integer not null, body blob, changed integer not null,
+    type text, time_ms integer, vector_missing integer, name_words integer,
+    touches text, touches_too text, components blob,
+    unique (scope, kind, id)) strict;
+create index row_searched on row (scope, changed) where kind in ('entity', 'vector');
+create index row_touches on row (scope, touches) where touches is not null;
+create index row_touches_too on row (scope, touches_too) where touches_too is not null;
+create table receipt (
+    key text primary key, at_ms integer not null, versions blob not null, body blob) strict;
+create index receipt_at on receipt (at_ms);
+create virtual table word using fts5 (
+    words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+"""
+MIGRATIONS: Final = (FIRST,)  # number n makes version n + 1
+VERSION: Final = len(MIGRATIONS)
+
+
+def opened(path: str, vfs: str | None = None, *, journal: str = "wal") -> apsw.Connection:
+    """A connection to the file, which is made if it is not there. Raises StoreError."""
+    connection = None
+    try:
+        connection = apsw.Connection(path, vfs=vfs)
+        connection.set_busy_timeout(BUSY_MS)
+        prepare(connection, path, journal)
+    except apsw.Error as error:
+        if connection is not None:
+            connection.close()
+        raise StoreError(f"{path}: {sentence(error)}") from error
+    except StoreError:
+        assert connection is not None
+        connection.close()
+        raise
+    return connection
+
+
+def prepare(connection: apsw.Connection, path: str, journal: str) -> None:
+    version = version_of(connection, path)
+    connection.pragma("synchronous", "full")
+    if path != MEMORY:
+        connection.pragma("journal_mode", journal)
+    connection.wal_autocheckpoint(LOG_PAGES)
+    while version < VERSION:
+        migrate(connection)
+        version = version_of(connection, path)
+    damage = connection.pragma("quick_check", 1)
+    if damage != "ok":
+        raise StoreError(f"{path}: the file is damaged ({damage}); restore it from a copy")
+
+
+def version_of(connection: apsw.Connection, path: str) -> int:
+    """0 of an empty file. Raises StoreError for a file of somebody else, or of a newer release."""
+    owner, version = connection.pragma("application_id"), connection.pragma("user_version")
+    is_empty = connection.execute("select count(*) from sqlite_schema").fetchone() == (0,)
+    if is_empty and owner == 0:
+        return 0
+    if owner != APPLICATION:
+        raise StoreError(f"{path}: is a database, but not a memory of Umi; name another file")
+    if version > VERSION:
+        raise StoreError(
+            f"{path}: a newer release of Umi wrote it (version {version}, known here: {VERSION}); use that"
+        )
+    assert isinstance(version, int)
+    return version
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """The next version, unless another process has made it meanwhile."""
+    connection.execute("begin immediate")
+    try:
+        version = int(connection.pragma("user_version"))
+        if version < VERSION:
+            connection.execute(MIGRATIONS[version])
+            connection.pragma("application_id", APPLICATION)
+            connection.pragma("user_version", version + 1)
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+
+
+def sentence(error: apsw.Error) -> str:
+    """What went wrong, for the person who named the file."""
+    match error:
+        case apsw.NotADBError():
+            return "is no database; name another file"
+        case apsw.BusyError() | apsw.LockedError():
+            return f"another program holds it locked for more than {BUSY_MS // 1_000} seconds; try again"
+        case apsw.FullError():
+            return "the disk is full; make room and try again"
+        case apsw.CantOpenError():
+            return "cannot be opened; does the folder exist, and may you write there?"
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return "cannot be written; may you write there?"
+        case apsw.CorruptError():
+            return "the file is damaged; restore it from a copy"
+        case apsw.IOError():
+            return f"the disk failed ({error}); look at the disk, then try again"
+    return str(error)

@@ -1,0 +1,223 @@
+"""Searches of one scope: what is kept in memory of its entities, so that a search reads only what it answers.
+
+Law 1. What is kept follows the file: `follow` reads what has changed since, whoever changed it.
+Law 2. numpy narrows down and whole numbers decide: scores and their order are those of umi_core.
+Law 3. A slot belongs to one id for ever, and never to another.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from umi_core.language.words import content, words
+from umi_core.limits import PPM
+from umi_core.policies.similarity import NAME_FLOOR_PPM, Rows, exact_type, measured, nearest
+
+ROOM_MIN: Final = 64
+MARKED_COUNT_MAX: Final = 256  # words that are kept: one byte for each slot and word
+FOLLOWED_COUNT_MAX: Final = 1_000  # after more changes the kept words are read again instead
+IN_CONTENT, IN_NAME = 1, 2
+
+CHANGED: Final = """
+select number, kind, id, body is not null, name_words, components, changed from row
+where scope = ? and changed > ? and kind in ('entity', 'vector') order by changed
+"""
+FOUND: Final = "select rowid from word where word match ?"
+
+Hit = tuple[int, int]  # score_ppm, slot
+Mask = NDArray[np.bool_]
+
+
+def tokens(scope: int, name: Iterable[str], rest: Iterable[str]) -> str:
+    """The words of an entity as SQLite keeps them: plain letters, with the scope; those of names twice."""
+    in_name = dict.fromkeys(name)
+    all_words = dict.fromkeys((*in_name, *rest))
+    return " ".join(
+        [token(scope, word) for word in all_words] + [name_token(scope, word) for word in in_name]
+    )
+
+
+def token(scope: int, word: str) -> str:
+    return f"{scope}x{word.encode().hex()}"
+
+
+def name_token(scope: int, word: str) -> str:
+    return f"{token(scope, word)}n"
+
+
+class Index:
+    """The entities of one scope as columns, one slot each."""
+
+    def __init__(self, scope: int) -> None:
+        self.scope = scope
+        self.changed = 0  # the last commit that it knows
+        self.ids: list[str] = []  # by slot
+        self.slots: dict[str, int] = {}
+        self.numbers = np.zeros(0, np.int64)  # of the rows of entities; 0 if there is none
+        self.name_sizes = np.zeros(0, np.int32)  # how many words the name has
+        self.slot_of = np.zeros(0, np.int32)  # by number of the row
+        self.vectors: dict[int, Vectors] = {}  # by their length
+        self.marked: dict[str, NDArray[np.uint8]] = {}  # by word: where it stands. The longest unused first
+
+    # Following the file.
+
+    def follow(self, connection: apsw.Connection) -> None:
+        """Learn what has been committed since the last time. Call it inside the transaction of the read."""
+        fresh: list[Any] = connection.execute(CHANGED, (self.scope, self.changed)).fetchall()
+        if not fresh:
+            return
+        for number, kind, row_id, is_there, name_words, components, changed in fresh:
+            slot = self._slot(row_id)
+            if kind == "entity":
+                self._place(slot, number, name_words if is_there else None)
+            else:
+                self._embed(slot, components if is_there else b"")
+            self.changed = changed
+        for vectors in self.vectors.values():
+            vectors.measure()
+        self._mark_again([number for number, kind, *_ in fresh if kind == "entity"], connection)
+
+    def _slot(self, row_id: str) -> int:
+        slot = self.slots.setdefault(row_id, len(self.ids))
+        if slot == len(self.ids):
+            self.ids.append(row_id)
+            if slot == len(self.numbers):
+                self.numbers, self.name_sizes = grown(self.numbers, slot), grown(self.name_sizes, slot)
+                self.marked = {word: grown(marks, slot) for word, marks in self.marked.items()}
+        return slot
+
+    def _place(self, slot: int, number: int, name_words: int | None) -> None:
+        if number >= len(self.slot_of):
+            self.slot_of = grown(self.slot_of, number)
+        self.slot_of[number] = slot
+        self.numbers[slot] = 0 if name_words is None else number
+        self.name_sizes[slot] = name_words or -1  # a name without words is in no query
+
+    def _embed(self, slot: int, components: bytes) -> None:
+        for vectors in self.vectors.values():
+            vectors.put(slot, None)
+        if components:
+            dims = len(components)
+            self.vectors.setdefault(dims, Vectors(dims)).put(slot, np.frombuffer(components, np.int8))
+
+    def _mark_again(self, numbers: Sequence[int], connection: apsw.Connection) -> None:
+        """Words that are kept may stand elsewhere now. The table is asked word by word: it knows no texts."""
+        if len(numbers) * len(self.marked) > FOLLOWED_COUNT_MAX:
+            self.marked.clear()
+        for word, marks in self.marked.items():
+            for number in numbers:
+                marks[self.slot_of[number]] = self._mark_of(word, number, connection)
+
+    def _mark_of(self, word: str, number: int, connection: apsw.Connection) -> int:
+        mark = 0
+        for name, bit in ((token(self.scope, word), IN_CONTENT), (name_token(self.scope, word), IN_NAME)):
+            if connection.execute(f"{FOUND} and rowid = ?", (name, number)).fetchone():
+                mark |= bit
+        return mark
+
+    # Searches.
+
+    def by_vector(self, query: Sequence[int], limit: int, least_ppm: int, allowed: Mask | None) -> list[Hit]:
+        found = self.vectors.get(len(query))
+        if found is None or not any(query):
+            return []
+        alive = self.numbers[: found.size] > 0
+        mask = alive if allowed is None else alive & allowed[: found.size]
+        return nearest(query, found.rows(), self.ids[: found.size], limit, least_ppm, mask)
+
+    def by_words(
+        self, text: str, limit: int, least_ppm: int, allowed: Mask | None, connection: apsw.Connection
+    ) -> list[Hit]:
+        asked = tuple(dict.fromkeys(words(text)))
+        wanted = content(asked) or asked
+        if not wanted or limit <= 0:
+            return []
+        scores = self._scores(asked, frozenset(wanted), connection)
+        scores *= self.numbers[: len(self.ids)] > 0
+        if allowed is not None:
+            scores *= allowed
+        return self._leading(scores, limit, max(1, least_ppm))
+
+    def _scores(
+        self, asked: Sequence[str], wanted: frozenset[str], connection: apsw.Connection
+    ) -> NDArray[np.int64]:
+        size = len(self.ids)
+        counts, named = np.zeros(size, np.int64), np.zeros(size, np.int32)
+        for word in asked:
+            marks = self._marks(word, connection)[:size]
+            named += marks >> 1
+            if word in wanted:
+                counts += marks & IN_CONTENT
+        scores = counts * PPM // len(wanted)
+        raised = named == self.name_sizes[:size]
+        scores[raised] = np.maximum(scores[raised], NAME_FLOOR_PPM)
+        return scores
+
+    def _marks(self, word: str, connection: apsw.Connection) -> NDArray[np.uint8]:
+        marks = self.marked.pop(word, None)
+        if marks is None:
+            marks = np.zeros(len(self.numbers), np.uint8)
+            marks[self._where(token(self.scope, word), connection)] |= IN_CONTENT
+            marks[self._where(name_token(self.scope, word), connection)] |= IN_NAME
+        self.marked[word] = marks
+        if len(self.marked) > MARKED_COUNT_MAX:
+            del self.marked[next(iter(self.marked))]
+        return marks
+
+    def _where(self, name: str, connection: apsw.Connection) -> NDArray[np.int32]:
+        numbers = [number for (number,) in connection.execute(FOUND, (name,))]
+        return self.slot_of[np.array(numbers, np.int64)]
+
+    def _leading(self, scores: NDArray[np.int64], limit: int, least_ppm: int) -> list[Hit]:
+        """The best by (score descending, id)."""
+        if np.count_nonzero(scores >= least_ppm) > limit:
+            least_ppm = max(least_ppm, int(np.partition(scores, len(scores) - limit)[len(scores) - limit]))
+        found = np.flatnonzero(scores >= least_ppm).tolist()
+        return sorted(((int(scores[slot]), slot) for slot in found), key=self._order)[:limit]
+
+    def _order(self, hit: Hit) -> tuple[int, str]:
+        return -hit[0], self.ids[hit[1]]
+
+    def mask(self, numbers: Iterable[int]) -> Mask:
+        """The slots of these rows of entities."""
+        found = np.zeros(len(self.ids), np.bool_)
+        found[self.slot_of[np.fromiter(numbers, np.int64)]] = True
+        return found
+
+
+class Vectors:
+    """The vectors of one length, by slot; zeros where there is none."""
+
+    def __init__(self, dims: int) -> None:
+        self.size = 0  # slots behind have none
+        self.matrix = np.zeros((0, dims), exact_type(dims))
+        self.squares = np.zeros(0, np.int64)
+        self.scales = np.zeros(0, np.float32)
+        self.fresh: list[int] = []
+
+    def put(self, slot: int, components: NDArray[np.int8] | None) -> None:
+        if slot >= len(self.matrix):
+            if components is None:
+                return
+            self.matrix, self.squares = grown(self.matrix, slot), grown(self.squares, slot)
+            self.scales = grown(self.scales, slot)
+        self.size = max(self.size, slot + 1)
+        self.matrix[slot] = 0 if components is None else components
+        self.fresh.append(slot)
+
+    def measure(self) -> None:
+        self.squares[self.fresh], self.scales[self.fresh] = measured(self.matrix[self.fresh])
+        self.fresh.clear()
+
+    def rows(self) -> Rows:
+        return Rows(self.matrix[: self.size], self.squares[: self.size], self.scales[: self.size])
+
+
+def grown(values: NDArray[Any], place: int) -> NDArray[Any]:
+    """The array with room for this place and a quarter more; what is new is zero."""
+    wider = np.zeros((place + place // 4 + ROOM_MIN, *values.shape[1:]), values.dtype)
+    wider[: len(values)] = values
+    return wider

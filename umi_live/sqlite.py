@@ -1,0 +1,344 @@
+"""SqliteStorage: what a storage must promise (docs/storage.md), on one file of SQLite, or in memory.
+
+Law 1. A batch is one transaction with its key and its receipt, synced before it is acknowledged.
+Law 2. The version of a row goes on after a delete: what is deleted leaves its number behind.
+Law 3. A read is one transaction. Law 4. A transaction that fails leaves file and indexes as they were.
+Law 5. Whoever else writes into the file, in this process or another, is seen by the next read.
+"""
+
+from array import array
+from collections.abc import Iterator
+from typing import Any, Final
+
+import apsw
+import attrs
+import msgpack
+
+from umi_core.conditions import Where, admits
+from umi_core.errors import Rejected
+from umi_core.language.words import words
+from umi_core.limits import PAGE_ROW_COUNT_MAX, RECEIPT_MS_MAX
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone
+from umi_core.messages.effects import (
+    ByFilter,
+    ByIds,
+    ByVector,
+    ByWords,
+    Commit,
+    CountRows,
+    FailureKind,
+    Query,
+    Write,
+)
+from umi_core.row_bytes import decode_row, encode_row
+from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
+from umi_core.values import Scope
+from umi_live.conditions import clause
+from umi_live.schema import opened
+from umi_live.search import Index, tokens
+
+INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
+PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
+PLACE: Final = "scope = ? and kind = ? and id = ?"
+LIVE: Final = "scope = ? and kind = ? and body is not null"
+COLUMNS: Final = "id, version, body, components"
+IN_ROW: Final = f"select number, version, body is not null from row where {PLACE}"
+ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
+PUT: Final = """
+insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, name_words,
+    touches, touches_too, components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (scope, kind, id) do update set version = excluded.version, body = excluded.body,
+    changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
+    vector_missing = excluded.vector_missing, name_words = excluded.name_words, touches = excluded.touches,
+    touches_too = excluded.touches_too, components = excluded.components
+"""
+
+Found = tuple[str, int, bytes | None, bytes | None]  # id, version, body, components
+Versions = tuple[tuple[Address, int], ...]
+
+
+class SqliteStorage:
+    """One connection. Not for two threads at a time. Raises StoreError for a file that cannot be used."""
+
+    def __init__(self, path: str, *, vfs: str | None = None, journal: str = "wal") -> None:
+        self.path = path
+        self.connection = opened(path, vfs, journal=journal)
+        self.indexes: dict[Scope, Index] = {}  # the longest unused first
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # Commits.
+
+    def commit(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
+        """Do the batch, or say why not. Raises apsw.Error if the file fails: `failure` of that."""
+        execute = self.connection.execute
+        execute("begin immediate")
+        try:
+            answer = self._answer_to(commit, now_ms)
+            execute("commit" if isinstance(answer, Committed) else "rollback")
+        except BaseException:
+            if self.connection.in_transaction:
+                execute("rollback")
+            raise
+        return answer
+
+    def _answer_to(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
+        """The key comes first: a batch that was done already conflicts with itself."""
+        kept = self._kept(commit, now_ms)
+        if kept is not None:
+            return kept
+        found = [(it.address, self._version(it.address)) for it in commit.expects]
+        wanted = [it.version for it in commit.expects]
+        changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
+        if changed:
+            return EffectFailed(commit.request_id, "conflict", changed=changed)
+        return self._done(commit, now_ms)
+
+    def _kept(self, commit: Commit, now_ms: int) -> Committed | None:
+        """What the first batch of this key was answered, if that is less than 24 hours ago."""
+        row: Any = self.connection.execute(
+            "select versions, body from receipt where key = ? and at_ms > ?",
+            (commit.key, now_ms - RECEIPT_MS_MAX),
+        ).fetchone()
+        if row is None:
+            return None
+        body = None if row[1] is None else decode_row(row[1])
+        return Committed(commit.request_id, read_versions(row[0]), body)
+
+    def _done(self, commit: Commit, now_ms: int) -> Committed:
+        execute = self.connection.execute
+        [(number,)] = execute("update tally set commits = commits + 1 returning commits")
+        self._prune(now_ms, number)
+        scopes: dict[Scope, int] = {}
+        versions = tuple([(write.address, self._write(write, number, scopes)) for write in commit.writes])
+        body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
+        if commit.key:
+            data = None if body is None else encode_row(body)
+            execute(
+                "insert or replace into receipt values (?, ?, ?, ?)",
+                (commit.key, now_ms, written_versions(versions), data),
+            )
+        return Committed(commit.request_id, versions, body)
+
+    def _prune(self, now_ms: int, number: int) -> None:
+        """Keys of which nobody may rely any more, with their receipt rows if those are still theirs."""
+        execute, old_ms = self.connection.execute, now_ms - RECEIPT_MS_MAX
+        sql = "select key, versions from receipt where at_ms <= ? order by at_ms limit ?"
+        old: list[Any] = execute(sql, (old_ms, PRUNED_COUNT_MAX)).fetchall()
+        for key, versions in old:
+            for address, version in read_versions(versions):
+                if address.kind == "receipt" and self._version(address) == version:
+                    self._write(Write(address, None), number, {})
+            execute("delete from receipt where key = ?", (key,))
+
+    def _write(self, write: Write, number: int, scopes: dict[Scope, int]) -> int:
+        """The version after it. Deleting what is absent changes nothing."""
+        address, body, execute = write.address, write.body, self.connection.execute
+        scope = scopes.get(address.scope)
+        if scope is None:
+            scope = scopes[address.scope] = self._scope(address.scope) or self._new_scope(address.scope)
+        found = execute(IN_ROW, (scope, address.kind, address.id)).fetchone()
+        row, version, is_there = found or (None, 0, 0)
+        if body is None and not is_there:
+            return int(version)
+        execute(PUT, (scope, address.kind, address.id, version + 1, bytes_of(body), number, *columns(body)))
+        if address.kind == "entity":
+            self._write_words(scope, self.connection.last_insert_rowid() if row is None else row, body)
+        return int(version) + 1
+
+    def _write_words(self, scope: int, row: int, body: Body | None) -> None:
+        if isinstance(body, Entity):
+            told = tokens(scope, words(body.name), words(body.content))
+            self.connection.execute("insert or replace into word (rowid, words) values (?, ?)", (row, told))
+        else:
+            self.connection.execute("delete from word where rowid = ?", (row,))
+
+    def _new_scope(self, scope: Scope) -> int:
+        sql = "insert into scope (user, agent) values (?, ?) returning number"
+        [(number,)] = self.connection.execute(sql, (scope.user, scope.agent))
+        return int(number)
+
+    def _scope(self, scope: Scope) -> int:
+        """Its number; 0 if nothing was ever stored in it."""
+        sql = "select number from scope where user = ? and agent = ?"
+        found = self.connection.execute(sql, (scope.user, scope.agent)).fetchone()
+        return int(found[0]) if found else 0
+
+    def _version(self, address: Address) -> int:
+        """0 is absent."""
+        place = self._scope(address.scope), address.kind, address.id
+        found = self.connection.execute(IN_ROW, place).fetchone()
+        return int(found[1]) if found and found[2] else 0
+
+    # Reads.
+
+    def read(self, request_id: int, query: Query) -> ReadDone:
+        """One instant of the file. Raises apsw.Error if the file fails."""
+        self.connection.execute("begin")
+        try:
+            return self._read(request_id, query)
+        finally:
+            self.connection.execute("commit")
+
+    def _read(self, request_id: int, query: Query) -> ReadDone:
+        match query:
+            case ByIds():
+                return ReadDone(request_id, tuple(self._by_ids(query)))
+            case ByFilter():
+                return self._page(request_id, query)
+            case CountRows():
+                return ReadDone(request_id, count=self._count(query))
+        return ReadDone(request_id, tuple(self._ranked(query)))
+
+    def _by_ids(self, query: ByIds) -> Iterator[Row]:
+        for address in query.addresses:
+            place = self._scope(address.scope), address.kind, address.id
+            found = self.connection.execute(ONE, place).fetchone()
+            if found:
+                yield row_at(address, found)
+
+    def _page(self, request_id: int, query: ByFilter) -> ReadDone:
+        limit = min(max(0, PAGE_ROW_COUNT_MAX if query.limit is None else query.limit), PAGE_ROW_COUNT_MAX)
+        kind, _, row_id = (query.cursor or "").partition("/")
+        page, cursor = list[Row](), query.cursor or ""
+        for row in self._matching(query.scope, query.kinds, query.where, (kind, row_id)):
+            if len(page) == limit:
+                return ReadDone(request_id, tuple(page), cursor)
+            page.append(row)
+            cursor = f"{row.address.kind}/{row.address.id}"
+        return ReadDone(request_id, tuple(page))
+
+    def _matching(
+        self, scope: Scope, kinds: tuple[str, ...], where: Where, after: tuple[str, str] = ("", "")
+    ) -> Iterator[Row]:
+        """Rows of these kinds in order (kind, id) behind a place."""
+        number = self._scope(scope)
+        for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
+            behind, bindings, is_all = clause(where, kind)
+            first = after[1] if kind == after[0] else ""
+            sql = f"select {COLUMNS} from row where {LIVE} and id > ? {behind} order by id"
+            for found in self.connection.execute(sql, (number, kind, first, *bindings)):
+                row = row_at(Address(scope, kind, found[0]), found)
+                if is_all or admits(where, row.body):
+                    yield row
+
+    def _count(self, query: CountRows) -> int:
+        number, count = self._scope(query.scope), 0
+        for kind in dict.fromkeys(query.kinds):
+            behind, bindings, is_all = clause(query.where, kind)
+            if is_all:
+                sql = f"select count(*) from row where {LIVE} {behind}"
+                [(found,)] = self.connection.execute(sql, (number, kind, *bindings))
+                count += found
+            else:
+                count += sum(1 for _ in self._matching(query.scope, (kind,), query.where))
+        return count
+
+    def _ranked(self, query: ByVector | ByWords) -> Iterator[Row]:
+        """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
+        index = self._index(query.scope)
+        if index is None:
+            return
+        index.follow(self.connection)
+        allowed = index.mask(self._numbers(query)) if query.where else None
+        limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
+        if isinstance(query, ByVector):
+            hits = index.by_vector(query.vector, limit, least_ppm, allowed)
+        else:
+            hits = index.by_words(query.text, limit, least_ppm, allowed, self.connection)
+        for score_ppm, slot in hits:
+            address = Address(query.scope, "entity", index.ids[slot])
+            found: Any = self.connection.execute(ONE, (index.scope, "entity", address.id)).fetchone()
+            yield attrs.evolve(row_at(address, found), score_ppm=score_ppm)
+
+    def _numbers(self, query: ByVector | ByWords) -> Iterator[int]:
+        """The rows of entities that hold the conditions."""
+        behind, bindings, is_all = clause(query.where, "entity")
+        sql = f"select number, body from row where {LIVE} {behind}"
+        for number, body in self.connection.execute(sql, (self._scope(query.scope), "entity", *bindings)):
+            if is_all or admits(query.where, body_of(body, None)):
+                yield number
+
+    def _index(self, scope: Scope) -> Index | None:
+        index = self.indexes.pop(scope, None)
+        if index is None:
+            number = self._scope(scope)
+            if not number:
+                return None
+            index = Index(number)
+        self.indexes[scope] = index
+        if len(self.indexes) > INDEX_COUNT_MAX:
+            del self.indexes[next(iter(self.indexes))]
+        return index
+
+
+# Rows as SQLite keeps them.
+
+
+def bytes_of(body: Body | None) -> bytes | None:
+    """The components of a vector stand in a column of their own, as one byte each."""
+    if isinstance(body, Vector):
+        return encode_row(attrs.evolve(body, components=()))
+    return None if body is None else encode_row(body)
+
+
+def body_of(data: bytes, components: bytes | None) -> Body | None:
+    """None if the bytes are damaged, or of a newer release."""
+    try:
+        body = decode_row(data)
+    except Rejected:
+        return None
+    if isinstance(body, Vector):
+        return attrs.evolve(body, components=tuple(array("b", components or b"")))
+    return body
+
+
+def row_at(address: Address, found: Found) -> Row:
+    _, version, data, components = found
+    assert data is not None
+    return Row(address, version, body_of(data, components))
+
+
+def columns(body: Body | None) -> tuple[Any, ...]:
+    """type, time_ms, vector_missing, name_words, touches, touches_too, components."""
+    match body:
+        case Entity():
+            name_words = len(dict.fromkeys(words(body.name)))
+            return body.type, body.time_ms, int(body.vector_missing), name_words, None, None, None
+        case Version():
+            return None, None, None, None, body.entity_id, None, None
+        case Relation():
+            return None, None, None, None, *body.touches, None
+        case Vector():
+            return None, None, None, None, None, None, array("b", body.components).tobytes()
+    return (None,) * 7
+
+
+def written_versions(versions: Versions) -> bytes:
+    rows = [(it.scope.user, it.scope.agent, it.kind, it.id, version) for it, version in versions]
+    data: bytes = msgpack.packb(rows)
+    return data
+
+
+def read_versions(data: bytes) -> Versions:
+    rows = msgpack.unpackb(data)
+    return tuple((Address(Scope(user, agent), kind, row_id), n) for user, agent, kind, row_id, n in rows)
+
+
+# Failures.
+
+
+def failure(error: apsw.Error, commit: bool) -> FailureKind:
+    """What a failure of the file means to a memory.
+
+    A commit that fails with an I/O error may be found in the log after a restart: it is unknown.
+    """
+    match error:
+        case apsw.FullError():
+            return "full" if commit else "unavailable"
+        case apsw.BusyError() | apsw.LockedError():
+            return "unavailable"
+        case apsw.IOError():
+            return "unknown" if commit else "unavailable"
+    return "refused"
