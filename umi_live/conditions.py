@@ -16,16 +16,20 @@ Clause = tuple[str, tuple[Binding, ...]]
 COMPARED: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 LISTED: Final = {"in": "in", "not_in": "not in"}
 TEXTS: Final = {"type": ("entity",), "id": ("entity", "relation", "session")}
+RELATED: Final = """
+select number from row where kind = 'relation' and scope = ? and touches = ? union
+select number from row where kind = 'relation' and scope = ? and touches_too = ?
+"""
 VALUES_MAX: Final = 500  # bindings of one statement
 
 
-def clause(where: Where, kind: str) -> tuple[str, list[Binding], bool]:
+def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], bool]:
     """The conditions as ` and ...` with its bindings, and whether that is all of them."""
     sql, bindings, is_all = "", list[Binding](), True
     for condition in where:
         if kind not in BODIES or condition.field not in FIELDS[BODIES[kind]]:
             return " and false", [], True
-        found = translated(condition, kind)
+        found = translated(condition, kind, scope)
         if found is None:
             is_all = False
         else:
@@ -34,7 +38,7 @@ def clause(where: Where, kind: str) -> tuple[str, list[Binding], bool]:
     return sql, bindings, is_all
 
 
-def translated(condition: Condition, kind: str) -> Clause | None:
+def translated(condition: Condition, kind: str, scope: int) -> Clause | None:
     """None if no column can say it."""
     match condition:
         case Condition("type" | "id" as field, "in" | "not_in" as operator, tuple(values)):
@@ -47,6 +51,8 @@ def translated(condition: Condition, kind: str) -> Clause | None:
                 return f"time_ms {COMPARED[operator]} ?", (value,)
         case Condition("vector_missing", "eq", bool(value)) if kind == "entity":
             return "vector_missing = ?", (int(value),)
-        case Condition("touches", "contains", str(value)) if kind in ("version", "relation"):
-            return "(touches = ? or touches_too = ?)", (value, value)
+        case Condition("touches", "contains", str(value)) if kind == "relation":
+            return f"number in ({RELATED})", (scope, value, scope, value)
+        case Condition("touches", "contains", str(value)) if kind == "version":  # its id is `entity@number`
+            return "id > ? and id < ? and touches = ?", (f"{value}@", f"{value}A", value)
     return None

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from umi_core.language.words import content, words
 from umi_core.limits import PPM
 from umi_core.policies.similarity import NAME_FLOOR_PPM, Rows, exact_type, measured, nearest
+from umi_core.row_bytes import decode_row
+from umi_core.rows import Entity
 
 ROOM_MIN: Final = 64
 MARKED_COUNT_MAX: Final = 256  # words that are kept: one byte for each slot and word
-FOLLOWED_COUNT_MAX: Final = 1_000  # after more changes the kept words are read again instead
+FOLLOWED_COUNT_MAX: Final = 100  # after more changes the kept words are read again instead
 IN_CONTENT, IN_NAME = 1, 2
 
 CHANGED: Final = """
@@ -104,19 +106,21 @@ class Index:
             self.vectors.setdefault(dims, Vectors(dims)).put(slot, np.frombuffer(components, np.int8))
 
     def _mark_again(self, numbers: Sequence[int], connection: apsw.Connection) -> None:
-        """Words that are kept may stand elsewhere now. The table is asked word by word: it knows no texts."""
-        if len(numbers) * len(self.marked) > FOLLOWED_COUNT_MAX:
+        """Words that are kept may stand elsewhere now."""
+        if len(numbers) > FOLLOWED_COUNT_MAX:
             self.marked.clear()
-        for word, marks in self.marked.items():
-            for number in numbers:
-                marks[self.slot_of[number]] = self._mark_of(word, number, connection)
+        for number in numbers if self.marked else ():
+            slot, told = self.slot_of[number], self._marks_of(number, connection)
+            for word, marks in self.marked.items():
+                marks[slot] = told.get(word, 0)
 
-    def _mark_of(self, word: str, number: int, connection: apsw.Connection) -> int:
-        mark = 0
-        for name, bit in ((token(self.scope, word), IN_CONTENT), (name_token(self.scope, word), IN_NAME)):
-            if connection.execute(f"{FOUND} and rowid = ?", (name, number)).fetchone():
-                mark |= bit
-        return mark
+    def _marks_of(self, number: int, connection: apsw.Connection) -> dict[str, int]:
+        found: Any = connection.execute("select body from row where number = ?", (number,)).fetchone()
+        body = None if found[0] is None else decode_row(found[0])
+        if not isinstance(body, Entity):
+            return {}
+        name = words(body.name)
+        return dict.fromkeys(words(body.content), IN_CONTENT) | dict.fromkeys(name, IN_CONTENT | IN_NAME)
 
     # Searches.
 

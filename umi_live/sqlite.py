@@ -7,7 +7,7 @@ Law 5. Whoever else writes into the file, in this process or another, is seen by
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import apsw
@@ -44,16 +44,19 @@ LIVE: Final = "scope = ? and kind = ? and body is not null"
 COLUMNS: Final = "id, version, body, components"
 IN_ROW: Final = f"select number, version, body is not null from row where {PLACE}"
 ONE: Final = f"select {COLUMNS} from row where {PLACE} and body is not null"
+LAST: Final = "select max(changed) from row where scope = ? and kind in ('entity', 'vector')"
+ABSENT: Final = (0, 0, 0)  # number, version, is it there
 PUT: Final = """
 insert into row (scope, kind, id, version, body, changed, type, time_ms, vector_missing, name_words,
     touches, touches_too, components) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-on conflict (scope, kind, id) do update set version = excluded.version, body = excluded.body,
+on conflict (scope, id, kind) do update set version = excluded.version, body = excluded.body,
     changed = excluded.changed, type = excluded.type, time_ms = excluded.time_ms,
     vector_missing = excluded.vector_missing, name_words = excluded.name_words, touches = excluded.touches,
     touches_too = excluded.touches_too, components = excluded.components
 """
 
 Found = tuple[str, int, bytes | None, bytes | None]  # id, version, body, components
+Place = tuple[int, int]  # number of a scope, and of a commit in it
 Versions = tuple[tuple[Address, int], ...]
 
 
@@ -72,16 +75,21 @@ class SqliteStorage:
 
     def commit(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
         """Do the batch, or say why not. Raises apsw.Error if the file fails: `failure` of that."""
+        [answer] = self.commit_all([commit], now_ms)
+        return answer
+
+    def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
+        """Batches in their order, made durable together in one wait for the disk, or none of them."""
         execute = self.connection.execute
         execute("begin immediate")
         try:
-            answer = self._answer_to(commit, now_ms)
-            execute("commit" if isinstance(answer, Committed) else "rollback")
+            answers = [self._answer_to(commit, now_ms) for commit in commits]
+            execute("commit")
         except BaseException:
             if self.connection.in_transaction:
                 execute("rollback")
             raise
-        return answer
+        return answers
 
     def _answer_to(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
         """The key comes first: a batch that was done already conflicts with itself."""
@@ -91,7 +99,7 @@ class SqliteStorage:
         found = [(it.address, self._version(it.address)) for it in commit.expects]
         wanted = [it.version for it in commit.expects]
         changed = tuple(pair for pair, version in zip(found, wanted, strict=True) if pair[1] != version)
-        if changed:
+        if changed:  # nothing was written yet
             return EffectFailed(commit.request_id, "conflict", changed=changed)
         return self._done(commit, now_ms)
 
@@ -107,44 +115,42 @@ class SqliteStorage:
         return Committed(commit.request_id, read_versions(row[0]), body)
 
     def _done(self, commit: Commit, now_ms: int) -> Committed:
-        execute = self.connection.execute
-        [(number,)] = execute("update tally set commits = commits + 1 returning commits")
-        self._prune(now_ms, number)
-        scopes: dict[Scope, int] = {}
-        versions = tuple([(write.address, self._write(write, number, scopes)) for write in commit.writes])
+        self._prune(now_ms)
+        scopes: dict[Scope, Place] = {}
+        versions = tuple([(write.address, self._write(write, scopes)) for write in commit.writes])
         body = next((write.body for write in commit.writes if write.address.kind == "receipt"), None)
         if commit.key:
             data = None if body is None else encode_row(body)
-            execute(
-                "insert or replace into receipt values (?, ?, ?, ?)",
+            self.connection.execute(
+                "insert or replace into receipt (key, at_ms, versions, body) values (?, ?, ?, ?)",
                 (commit.key, now_ms, written_versions(versions), data),
             )
         return Committed(commit.request_id, versions, body)
 
-    def _prune(self, now_ms: int, number: int) -> None:
+    def _prune(self, now_ms: int) -> None:
         """Keys of which nobody may rely any more, with their receipt rows if those are still theirs."""
-        execute, old_ms = self.connection.execute, now_ms - RECEIPT_MS_MAX
-        sql = "select key, versions from receipt where at_ms <= ? order by at_ms limit ?"
-        old: list[Any] = execute(sql, (old_ms, PRUNED_COUNT_MAX)).fetchall()
-        for key, versions in old:
+        sql = "select number, at_ms, versions from receipt order by number limit ?"
+        oldest: list[Any] = self.connection.execute(sql, (PRUNED_COUNT_MAX,)).fetchall()
+        for number, at_ms, versions in oldest:
+            if at_ms > now_ms - RECEIPT_MS_MAX:
+                break
             for address, version in read_versions(versions):
                 if address.kind == "receipt" and self._version(address) == version:
-                    self._write(Write(address, None), number, {})
-            execute("delete from receipt where key = ?", (key,))
+                    self._write(Write(address, None), {})
+            self.connection.execute("delete from receipt where number = ?", (number,))
 
-    def _write(self, write: Write, number: int, scopes: dict[Scope, int]) -> int:
+    def _write(self, write: Write, scopes: dict[Scope, Place]) -> int:
         """The version after it. Deleting what is absent changes nothing."""
         address, body, execute = write.address, write.body, self.connection.execute
-        scope = scopes.get(address.scope)
-        if scope is None:
-            scope = scopes[address.scope] = self._scope(address.scope) or self._new_scope(address.scope)
-        found = execute(IN_ROW, (scope, address.kind, address.id)).fetchone()
-        row, version, is_there = found or (None, 0, 0)
+        if address.scope not in scopes:
+            scopes[address.scope] = self._place(address.scope)
+        scope, changed = scopes[address.scope]
+        row, version, is_there = execute(IN_ROW, (scope, address.kind, address.id)).fetchone() or ABSENT
         if body is None and not is_there:
             return int(version)
-        execute(PUT, (scope, address.kind, address.id, version + 1, bytes_of(body), number, *columns(body)))
+        execute(PUT, (scope, address.kind, address.id, version + 1, bytes_of(body), changed, *columns(body)))
         if address.kind == "entity":
-            self._write_words(scope, self.connection.last_insert_rowid() if row is None else row, body)
+            self._write_words(scope, row or self.connection.last_insert_rowid(), body)
         return int(version) + 1
 
     def _write_words(self, scope: int, row: int, body: Body | None) -> None:
@@ -154,10 +160,16 @@ class SqliteStorage:
         else:
             self.connection.execute("delete from word where rowid = ?", (row,))
 
-    def _new_scope(self, scope: Scope) -> int:
-        sql = "insert into scope (user, agent) values (?, ?) returning number"
-        [(number,)] = self.connection.execute(sql, (scope.user, scope.agent))
-        return int(number)
+    def _place(self, scope: Scope) -> Place:
+        """The number of the scope, and that of its next commit."""
+        number, execute = self._scope(scope), self.connection.execute
+        if not number:
+            made: Any = execute(
+                "insert into scope (user, agent) values (?, ?) returning number", (scope.user, scope.agent)
+            ).fetchone()
+            return made[0], 1
+        last: Any = execute(LAST, (number,)).fetchone()
+        return number, (last[0] or 0) + 1
 
     def _scope(self, scope: Scope) -> int:
         """Its number; 0 if nothing was ever stored in it."""
@@ -215,7 +227,7 @@ class SqliteStorage:
         """Rows of these kinds in order (kind, id) behind a place."""
         number = self._scope(scope)
         for kind in sorted(kind for kind in dict.fromkeys(kinds) if kind >= after[0]):
-            behind, bindings, is_all = clause(where, kind)
+            behind, bindings, is_all = clause(where, kind, number)
             first = after[1] if kind == after[0] else ""
             sql = f"select {COLUMNS} from row where {LIVE} and id > ? {behind} order by id"
             for found in self.connection.execute(sql, (number, kind, first, *bindings)):
@@ -226,7 +238,7 @@ class SqliteStorage:
     def _count(self, query: CountRows) -> int:
         number, count = self._scope(query.scope), 0
         for kind in dict.fromkeys(query.kinds):
-            behind, bindings, is_all = clause(query.where, kind)
+            behind, bindings, is_all = clause(query.where, kind, number)
             if is_all:
                 sql = f"select count(*) from row where {LIVE} {behind}"
                 [(found,)] = self.connection.execute(sql, (number, kind, *bindings))
@@ -254,9 +266,10 @@ class SqliteStorage:
 
     def _numbers(self, query: ByVector | ByWords) -> Iterator[int]:
         """The rows of entities that hold the conditions."""
-        behind, bindings, is_all = clause(query.where, "entity")
+        scope = self._scope(query.scope)
+        behind, bindings, is_all = clause(query.where, "entity", scope)
         sql = f"select number, body from row where {LIVE} {behind}"
-        for number, body in self.connection.execute(sql, (self._scope(query.scope), "entity", *bindings)):
+        for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):
             if is_all or admits(query.where, body_of(body, None)):
                 yield number
 

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, TypeVar
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ClassVar, Final, TypeVar
 
 import apsw
 
@@ -15,7 +16,9 @@ from umi_live.claims import Claims
 from umi_live.schema import MEMORY
 from umi_live.sqlite import SqliteStorage, failure
 
+GROUP_COUNT_MAX: Final = 64  # commits of one wait
 T = TypeVar("T")
+StoreAnswer = Committed | ReadDone | EffectFailed
 
 
 def wall_ms() -> int:
@@ -32,6 +35,7 @@ class Store:
         self.storage = SqliteStorage(path)
         self.claims = Claims(None if path == MEMORY else path)
         self.thread = ThreadPoolExecutor(1, "umi-live-store")
+        self.commits: deque[tuple[Commit, Future[StoreAnswer]]] = deque()
         self.user_count = 1
 
     @classmethod
@@ -46,16 +50,43 @@ class Store:
             cls.known[real] = cls(real)
         return cls.known[real]
 
-    async def perform(self, effect: Read | Commit) -> Committed | ReadDone | EffectFailed:
-        return await self.call(self._performed, effect)
+    async def perform(self, effect: Read | Commit) -> StoreAnswer:
+        if isinstance(effect, Read):
+            return await self.call(self._read, effect)
+        answer: Future[StoreAnswer] = Future()
+        self.commits.append((effect, answer))
+        self.thread.submit(self._flush)
+        return await asyncio.wrap_future(answer)
 
-    def _performed(self, effect: Read | Commit) -> Committed | ReadDone | EffectFailed:
+    def _read(self, read: Read) -> StoreAnswer:
         try:
-            if isinstance(effect, Commit):
-                return self.storage.commit(effect, wall_ms())
-            return self.storage.read(effect.request_id, effect.query)
+            return self.storage.read(read.request_id, read.query)
         except apsw.Error as error:
-            return EffectFailed(effect.request_id, failure(error, isinstance(effect, Commit)))
+            return EffectFailed(read.request_id, failure(error, commit=False))
+
+    def _flush(self) -> None:
+        """All commits that have come meanwhile, in one wait for the disk."""
+        taken = [self.commits.popleft() for _ in range(min(len(self.commits), GROUP_COUNT_MAX))]
+        group = [(commit, answer) for commit, answer in taken if answer.set_running_or_notify_cancel()]
+        if not group:
+            return
+        try:
+            answers = self._committed([commit for commit, _ in group])
+        except BaseException as error:
+            for _, waiting in group:
+                waiting.set_exception(error)
+            return
+        for (_, waiting), answer in zip(group, answers, strict=True):
+            waiting.set_result(answer)
+
+    def _committed(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
+        """If they fail together, each is tried alone: one that is too large does not fail the others."""
+        try:
+            return self.storage.commit_all(commits, wall_ms())
+        except apsw.Error as error:
+            if len(commits) > 1:
+                return [answer for commit in commits for answer in self._committed([commit])]
+            return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """In the thread of the store; whoever is cancelled leaves it to end there."""
