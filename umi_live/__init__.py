@@ -1,9 +1,15 @@
 """umi_live: the memory of umi_core on a real database and a real model, in asyncio.
 
     memory.py      open_memory: what a person writes
+    command.py     the command `umi-live`
+    doctor.py      a look at every row of a file
+    blocking.py    open_blocking: the same for code that is not asynchronous
+    transfer.py    a scope as a file of lines, and back
+    deletion.py    all that is kept of a user, taken out of the file
     host.py        performs what a memory asks of the world, wakes it when it is due
     local.py       rules and hashes in place of a model and an embedder, without a network
     services.py    what a model and an embedder are, and how they fail
+    openai.py      a model and an embedder at any endpoint that speaks as OpenAI does
     store.py       one file for all memories of a process, worked on by one thread
     claims.py      one live memory for each scope
     sqlite.py      storage on SQLite
@@ -15,11 +21,13 @@
 Needs the extra `live`: `pip install 'umi-sim[live]'`.
 """
 
+from umi_live.blocking import BlockingMemory, open_blocking
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, ScopeTaken, StoreError
-from umi_live.memory import Hits, LiveMemory, Result, open_memory
+from umi_live.memory import Hits, LiveMemory, Result, delete_user, open_memory
 from umi_live.services import Embedder, Model, ServiceFailed
 
 __all__ = [
-    "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model", "NotDone",
-    "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "open_memory",
+    "BlockingMemory", "Closed", "Embedder", "Failed", "Hits", "InDoubt", "LiveError", "LiveMemory", "Model",
+    "NotDone", "Refused", "Result", "ScopeTaken", "ServiceFailed", "StoreError", "delete_user",
+    "open_blocking", "open_memory",
 ]  # fmt: skip

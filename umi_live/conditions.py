@@ -50,7 +50,7 @@ def translated(condition: Condition, kind: str, scope: int) -> Clause | None:
             if type(value) is int and I64_MIN <= value <= I64_MAX:
                 return f"time_ms {COMPARED[operator]} ?", (value,)
         case Condition("vector_missing", "eq", bool(value)) if kind == "entity":
-            return "vector_missing = ?", (int(value),)
+            return f"vector_missing = {int(value)}", ()
         case Condition("touches", "contains", str(value)) if kind == "relation":
             return f"number in ({RELATED})", (scope, value, scope, value)
         case Condition("touches", "contains", str(value)) if kind == "version":  # its id is `entity@number`

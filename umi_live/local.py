@@ -42,6 +42,9 @@ class RuleModel:
         answer = ANSWERS.get(task)
         return "[]" if answer is None else answer(inputs_of(prompt))
 
+    async def close(self) -> None:
+        """There is nothing to close."""
+
 
 class HashEmbedder:
     """Texts that share words, or parts of words, have vectors that are close."""
@@ -50,6 +53,9 @@ class HashEmbedder:
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
         return tuple(hashed(text) for text in texts)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 def hashed(text: str) -> tuple[int, ...]:

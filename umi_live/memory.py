@@ -7,6 +7,7 @@
 Without a model and an embedder it answers by simple rules (umi_live/local.py), and needs no network.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -20,12 +21,13 @@ from umi_core.errors import Rejected
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages import effects
-from umi_core.messages.effects import ByFilter, Degraded
+from umi_core.messages.effects import ByFilter, CountRows, Degraded
 from umi_core.messages.requests import (
     Blocks,
     Count,
     Forget,
     GetEntity,
+    Rebalance,
     Recall,
     Remember,
     RemoveBlock,
@@ -38,20 +40,25 @@ from umi_core.messages.results import (
     BlockSet,
     Forgotten,
     Hit,
+    Rebalanced,
     Recalled,
     Remembered,
     Resolution,
 )
 from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
-from umi_live.errors import Closed, Failed, InDoubt, LiveError, Refused
+from umi_live import deletion
+from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.services import Embedder, Model
-from umi_live.store import Store
+from umi_live.store import Store, wall_ms
+from umi_live.transfer import imported
 
 T = TypeVar("T")
 EXPORTED: Final = ("entity", "version", "relation", "core")
+EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
+EMBED_AGAIN_MS_MAX: Final = 60_000
 Path = str | os.PathLike[str]
 
 
@@ -101,11 +108,17 @@ class LiveMemory:
         store = Store.opened(self.path)
         try:
             store.claims.take(self.scope)
+            try:
+                await store.adopt(self.scope, f"{self.embedder.name}:{self.embedder.dims}")
+            except LiveError:
+                store.claims.give_up(self.scope)
+                raise
         except LiveError:
             store.close()
             raise
         self.store, self.host = store, Host(memory, store, self.model, self.embedder)
         self.host.begin()
+        self.mending = asyncio.create_task(self.embed_again())
         return self
 
     async def __aexit__(
@@ -114,12 +127,28 @@ class LiveMemory:
         host, store = self.host, self.store
         if host is None or store is None:
             return
+        self.mending.cancel()
         try:
             await host.close()
+            await self.model.close()
+            await self.embedder.close()
         finally:
             self.host = self.store = None
             store.claims.give_up(self.scope)
             store.close()
+
+    async def embed_again(self) -> None:
+        """Entities without a vector get one while others work: after another embedder, or a failure of it."""
+        assert self.store is not None
+        where = (Condition("vector_missing", "eq", True),)
+        missing, wait_ms = CountRows(self.scope, ("entity",), where), EMBED_AGAIN_MS_MIN
+        while (await self.store.call(self.store.storage.read, 0, missing)).count:
+            try:
+                done = await self.ask(Rebalance(0), Rebalanced)
+            except NotDone:
+                done = Result(Rebalanced())
+            wait_ms = EMBED_AGAIN_MS_MIN if done.value.repaired else min(2 * wait_ms, EMBED_AGAIN_MS_MAX)
+            await asyncio.sleep(wait_ms / 1_000)
 
     # The archive.
 
@@ -241,14 +270,56 @@ def open_memory(
     *,
     user: str,
     agent: str,
-    model: Model | None = None,
-    embedder: Embedder | None = None,
+    model: Model | str | None = None,
+    embedder: Embedder | str | None = None,
+    key: str | None = None,
     config: Config | None = None,
 ) -> LiveMemory:
-    """The memory of an agent about a user, in this file; `:memory:` is lost with the process."""
+    """The memory of an agent about a user, in this file; `:memory:` is lost with the process.
+
+    `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
+    so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. Raises LiveError for an address
+    that is none.
+    """
+    if isinstance(model, str) or isinstance(embedder, str):
+        from umi_live import openai  # and an HTTP client with it: not for those who need none
+
+        model = openai.ChatModel(model, key) if isinstance(model, str) else model
+        embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
     settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
     return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen)
+
+
+async def taken(path: Path, scope: Scope, lines: Sequence[str]) -> int:
+    """Import a scope from the lines behind the first one of an export: how many rows. Raises LiveError."""
+    store = Store.opened(path)
+    try:
+        store.claims.take(scope)
+        try:
+            return await store.call(imported, store.storage, scope, lines, wall_ms())
+        finally:
+            store.claims.give_up(scope)
+    finally:
+        store.close()
+
+
+async def delete_user(path: Path, user: str) -> int:
+    """Take out all that any agent keeps of a user, out of the file too: how many rows it was.
+
+    Raises StoreError, and ScopeTaken while one of these memories is open.
+    """
+    store = Store.opened(path)
+    taken: list[Scope] = []
+    try:
+        for scope in await store.call(deletion.scopes_of, store.storage, user):
+            store.claims.take(scope)
+            taken.append(scope)
+        return await store.call(deletion.delete_user, store.storage, user)
+    finally:
+        for scope in taken:
+            store.claims.give_up(scope)
+        store.close()
 
 
 def made(scope: Scope, config: Config) -> Memory:

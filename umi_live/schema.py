@@ -25,7 +25,8 @@ MEMORY: Final = ":memory:"
 # The statistics are those of a large file: plans of questions do not depend on when somebody last counted.
 FIRST: Final = """
 create table scope (
-    number integer primary key, user text not null, agent text not null, unique (user, agent)) strict;
+    number integer primary key, user text not null, agent text not null, embedder text,
+    unique (user, agent)) strict;
 create table row (
     number integer primary key, scope integer not null, kind text not null, id text not null,
     version integer not null, body blob, changed integer not null,
@@ -33,6 +34,7 @@ create table row (
     touches text, touches_too text, components blob,
     unique (scope, id, kind)) strict;
 create index row_searched on row (scope, changed) where kind in ('entity', 'vector');
+create index row_missing on row (scope, id) where vector_missing = 1;
 create index row_touches on row (scope, touches) where kind = 'relation';
 create index row_touches_too on row (scope, touches_too) where kind = 'relation';
 create table receipt (
@@ -44,6 +46,7 @@ analyze;
 insert into sqlite_stat1 values
     ('row', 'sqlite_autoindex_row_1', '1000000 500000 4 1'),
     ('row', 'row_searched', '400000 200000 2'),
+    ('row', 'row_missing', '1000 500 1'),
     ('row', 'row_touches', '100000 50000 4'),
     ('row', 'row_touches_too', '100000 50000 4');
 """

@@ -14,16 +14,20 @@ class ServiceFailed(Exception):
 
 
 class Model(Protocol):
-    """Answers prompts. Raises ServiceFailed."""
+    """Answers prompts. Raises ServiceFailed. Closed with its memory, which may be opened again."""
 
     @property
     def name(self) -> str: ...
 
     async def ask(self, task: str, prompt: str, timeout_ms: int) -> str: ...
+    async def close(self) -> None: ...
 
 
 class Embedder(Protocol):
-    """Gives each text a vector of `dims` whole numbers in -127 .. 127. Raises ServiceFailed."""
+    """Gives each text a vector of `dims` whole numbers in -127 .. 127. Raises ServiceFailed.
+
+    Under another `name` or `dims` it is another embedder: what the one before embedded is embedded again.
+    """
 
     @property
     def name(self) -> str: ...
@@ -32,3 +36,4 @@ class Embedder(Protocol):
     def dims(self) -> int: ...
 
     async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]: ...
+    async def close(self) -> None: ...

@@ -171,6 +171,35 @@ class SqliteStorage:
         last: Any = execute(LAST, (number,)).fetchone()
         return number, (last[0] or 0) + 1
 
+    def adopt(self, scope: Scope, embedder: str) -> None:
+        """From now on this embedder makes the vectors of a scope; those of another one go, a page at a time.
+
+        Their entities are marked, so that a rebalance embeds them again; until then words find them. Nobody
+        else may have the scope open. It writes in any case: a file that cannot be written is noticed here.
+        """
+        execute = self.connection.execute
+        known: Any = execute("select embedder from scope where number = ?", (self._scope(scope),)).fetchone()
+        is_left = known not in (None, (None,), (embedder,))
+        while is_left:
+            execute("begin immediate")
+            is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
+            execute("commit")
+        execute("begin immediate")
+        execute("update scope set embedder = ? where number = ?", (embedder, self._place(scope)[0]))
+        execute("commit")
+
+    def _take_vectors(self, scope: Scope) -> int:
+        """How many were taken: at most a page."""
+        place = {scope: self._place(scope)}
+        page = self._page(0, ByFilter(scope, ("vector",)))
+        for row in page.rows:
+            self._write(Write(row.address, None), place)
+            at = attrs.evolve(row.address, kind="entity")
+            for found in self._by_ids(ByIds((at,))):
+                if isinstance(found.body, Entity):
+                    self._write(Write(at, attrs.evolve(found.body, vector_missing=True)), place)
+        return len(page.rows)
+
     def _scope(self, scope: Scope) -> int:
         """Its number; 0 if nothing was ever stored in it."""
         sql = "select number from scope where user = ? and agent = ?"

@@ -12,8 +12,10 @@ import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Read
+from umi_core.values import Scope
 from umi_live.claims import Claims
-from umi_live.schema import MEMORY
+from umi_live.errors import StoreError
+from umi_live.schema import MEMORY, sentence
 from umi_live.sqlite import SqliteStorage, failure
 
 GROUP_COUNT_MAX: Final = 64  # commits of one wait
@@ -87,6 +89,13 @@ class Store:
             if len(commits) > 1:
                 return [answer for commit in commits for answer in self._committed([commit])]
             return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
+
+    async def adopt(self, scope: Scope, embedder: str) -> None:
+        """From now on this embedder makes the vectors of a scope. Raises StoreError."""
+        try:
+            await self.call(self.storage.adopt, scope, embedder)
+        except apsw.Error as error:
+            raise StoreError(f"{self.path}: {sentence(error)}") from error
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
         """In the thread of the store; whoever is cancelled leaves it to end there."""

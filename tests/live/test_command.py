@@ -1,0 +1,154 @@
+"""Goal: a memory from a shell; whatever goes wrong is one clear line and status 2, and nothing changed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+import apsw
+
+from umi_live import open_blocking, schema
+from umi_live.command import KEY, main
+
+Said = tuple[int, str, str]  # status, output, errors
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(KEY, raising=False)
+    return tmp_path
+
+
+class Shell:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *words: str) -> Said:
+        self.monkeypatch.setattr(sys, "argv", ["umi-live", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = self.capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    def refused(self, *words: str) -> str:
+        """The one line of a command that changed nothing."""
+        before = contents(Path.cwd())
+        status, out, err = self(*words)
+        assert (status, out, err.count("\n")) == (2, "", 1), err
+        assert contents(Path.cwd()) == before
+        return err
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Files by name; without what SQLite keeps beside them, and claims, which hold no data."""
+    return {
+        it.name: it.read_bytes() for it in folder.iterdir() if not it.name.endswith(("-live", "-shm", "-wal"))
+    }
+
+
+@pytest.fixture
+def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(monkeypatch, capsys)
+
+
+def test_what_was_remembered_is_recalled(shell: Shell) -> None:
+    assert shell("remember", "--db", "agent.db", "Ann likes tea.") == (0, "created    Ann\n", "")
+    status, out, err = shell("recall", "--db", "agent.db", "what does Ann like?")
+    assert (status, out.split("  ")[-1], err) == (0, "Ann: Ann likes tea.\n", "")
+    assert shell("recall", "--db", "agent.db", "--user", "bob", "what does Ann like?") == (0, "", "")
+    assert shell("blocks", "--db", "agent.db") == (0, "# Core Memory\n\n", "")
+
+
+def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
+    shell("remember", "--db", "a.db", "--user", "ann", "Ann likes tea.")
+    status, out, _ = shell("export", "--db", "a.db", "--user", "ann")
+    assert status == 0
+    Path("ann.jsonl").write_text(out)
+    said = shell("import", "--db", "b.db", "ann.jsonl")
+    assert said == (0, f"{len(out.splitlines()) - 2} rows of user 'ann' and agent 'agent'\n", "")
+    assert shell("export", "--db", "b.db", "--user", "ann")[1] == out
+    assert "already" in shell.refused("import", "--db", "b.db", "ann.jsonl")
+    assert shell("delete-user", "--db", "b.db", "ann")[1].endswith("rows of user 'ann' are gone\n")
+    assert shell("recall", "--db", "b.db", "--user", "ann", "tea") == (0, "", "")
+
+
+def test_doctor_says_what_there_is_and_what_is_damaged(shell: Shell) -> None:
+    shell("remember", "--db", "agent.db", "Ann likes tea.")
+    status, out, _ = shell("doctor", "--db", "agent.db")
+    assert status == 0
+    assert (
+        "scope    user 'me', agent 'agent': 1 entity, 1 version, 1 vector, 1 access, 1 epoch, 1 receipt"
+        in out
+    )
+    connection = apsw.Connection("agent.db")
+    connection.execute("update row set body = x'00' where kind = 'entity'")
+    connection.close()
+    status, out, _ = shell("doctor", "--db", "agent.db")
+    assert status == 1
+    assert "damaged  entity ent_" in out
+
+
+def test_a_file_that_cannot_be_used_is_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell("remember", "--db", "agent.db", "Ann likes tea.")
+    Path("text.db").write_text("a text that is no database " * 99)
+    apsw.Connection("other.db").execute("create table customer (name text)")
+    for command in ("remember", "recall"):
+        assert "is no database" in shell.refused(command, "--db", "text.db", "tea")
+        assert "not a memory of Umi" in shell.refused(command, "--db", "other.db", "tea")
+        assert "does the folder exist" in shell.refused("remember", "--db", "no/agent.db", "tea")
+    assert "is not there" in shell.refused("recall", "--db", "nothing.db", "tea")
+    assert "is not there" in shell.refused("doctor", "--db", "nothing.db")
+    connection = apsw.Connection("agent.db")
+    monkeypatch.setattr(schema, "BUSY_MS", 1)
+    connection.execute("begin immediate")
+    assert "another program holds it locked" in shell.refused("remember", "--db", "agent.db", "tea")
+    connection.execute("rollback")
+    connection.execute(f"pragma user_version = {schema.VERSION + 1}")
+    connection.close()
+    assert "a newer release" in shell.refused("recall", "--db", "agent.db", "tea")
+
+
+def test_a_disk_that_is_full_is_one_line(shell: Shell) -> None:
+    """As large as the file may be: the system stops a process that writes more."""
+    shell("remember", "--db", "agent.db", "Ann likes tea.")
+    size_bytes = Path("agent.db").stat().st_size
+    limit = f"trap '' XFSZ; ulimit -f {size_bytes // 1_024 // 8}"
+    program = f"{sys.executable} -c 'from umi_live.command import main; main()'"
+    done = subprocess.run(
+        ["sh", "-c", f"{limit}; exec {program} remember --db agent.db 'Bob likes coffee.'"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert shell("recall", "--db", "agent.db", "coffee") == (0, "", "")
+
+
+def test_a_memory_that_is_open_elsewhere_is_one_line(shell: Shell) -> None:
+    with open_blocking("agent.db", user="me", agent="agent") as memory:
+        memory.remember("Ann likes tea.")
+        words = "from umi_live.command import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", words, "recall", "--db", "agent.db", "tea"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("agent 'agent' is open in another process; close it there first\n")
+
+
+def test_a_wrong_request_or_address_is_one_line(shell: Shell) -> None:
+    shell("remember", "--db", "agent.db", "Ann likes tea.")
+    assert "text is empty" in shell.refused("remember", "--db", "agent.db", " ")
+    assert "is no address of a model" in shell.refused(
+        "remember", "--db", "agent.db", "--model", "gpt", "tea"
+    )
+    wrong = "http://127.0.0.1:9/v1#m"
+    assert f"{wrong}: no connection" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
+    assert "no export of Umi" in shell.refused("import", "--db", "agent.db", __file__)

@@ -1,0 +1,154 @@
+"""Goal: a host performs what a memory asks, whatever its services do, and ends when it is told to."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+from umi_core.config import Config
+from umi_live import Closed, Failed, LiveMemory, delete_user, open_blocking, open_memory
+from umi_live.errors import LiveError, ScopeTaken
+from umi_live.local import RuleModel
+from umi_live.store import Store
+from umi_live.transfer import exported, imported, scope_of
+
+
+class Model(RuleModel):
+    """One that does as it is told, once for each question."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.asked = what, 0
+
+    async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        self.asked += 1
+        if self.what == "raises":
+            raise ZeroDivisionError
+        if self.what == "hangs":
+            await asyncio.sleep(60)
+        return await super().ask(task, prompt, timeout_ms)
+
+
+def open_with(path: Path | str, model: Model) -> LiveMemory:
+    config = Config(model_timeout_ms=50)
+    return open_memory(path, user="ann", agent="helper", model=model, config=config)
+
+
+@pytest.mark.parametrize("what", ["raises", "hangs"])
+def test_a_model_with_a_mistake_costs_no_text(what: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def live() -> None:
+        model = Model(what)
+        async with open_with(":memory:", model) as memory:
+            told = await memory.remember("Ann likes tea.")
+            assert [it.name for it in told.degraded] == ["extract:one_note"]
+            assert model.asked == 2
+            assert [hit.content for hit in await memory.recall("tea")] == ["Ann likes tea."]
+
+    with caplog.at_level(logging.CRITICAL):
+        asyncio.run(live())
+
+
+def test_a_store_with_a_mistake_ends_the_memory_and_whoever_waits_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def live() -> None:
+        async with open_with(tmp_path / "agent.db", Model("")) as memory:
+            await memory.remember("Ann likes tea.")
+            assert memory.store is not None
+            monkeypatch.setattr(memory.store.storage, "commit_all", None)
+            with pytest.raises(TypeError):
+                await memory.remember("Ann likes coffee.")
+            with pytest.raises(Closed):
+                await memory.recall("tea")
+
+    asyncio.run(live())
+    monkeypatch.undo()
+    with open_blocking(tmp_path / "agent.db", user="ann", agent="helper") as memory:
+        assert [hit.content for hit in memory.recall("tea")] == ["Ann likes tea."]
+
+
+def test_a_disk_that_fails_is_named_and_a_later_request_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import apsw
+
+    def full(*_: Any) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    async def live() -> None:
+        async with open_with(tmp_path / "agent.db", Model("")) as memory:
+            await memory.count()
+            assert memory.store is not None
+            with monkeypatch.context() as broken:
+                broken.setattr(memory.store.storage, "_done", full)
+                with pytest.raises(Failed, match="full"):
+                    await memory.remember("Ann likes tea.")
+            await memory.remember("Ann likes coffee.")
+            assert await memory.count() == 1
+
+    asyncio.run(live())
+
+
+def test_a_memory_that_was_closed_takes_no_request_and_ends_what_was_begun() -> None:
+    async def live() -> None:
+        memory = open_with(":memory:", Model(""))
+        async with memory:
+            host = memory.host
+            assert host is not None
+            begun = asyncio.create_task(memory.remember("Ann likes tea."))
+            await asyncio.sleep(0)
+        assert (await begun).value.entities
+        with pytest.raises(Closed):
+            await memory.count()
+        assert not host.tasks
+
+    asyncio.run(live())
+
+
+def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) -> None:
+    with open_blocking(tmp_path / "a.db", user="ann", agent="helper") as memory:
+        memory.remember("Ann likes tea. Ann works at Acme.")
+        memory.set_block("human", "Name: Ann")
+    source, target = Store.opened(tmp_path / "a.db"), Store.opened(tmp_path / "b.db")
+    head, *lines = exported(source.storage, memory.memory.scope)
+    scope = scope_of(head)
+    newer = lines[0].replace('"row": "', '"row": "AAAA')
+    for damaged, told in (
+        (lines[:-1], "cut off"), (lines[1:], "cut off"), (["{}", *lines[1:]], "no row"),
+        (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
+    ):  # fmt: skip
+        with pytest.raises(LiveError, match=told):
+            imported(target.storage, scope, damaged, 0)
+    assert imported(target.storage, scope, lines, 0) == len(lines) - 1
+    assert list(exported(target.storage, scope)) == [head, *lines]
+    with pytest.raises(LiveError, match="have a memory in this file already"):
+        imported(target.storage, scope, lines, 0)
+    with pytest.raises(LiveError, match="no export of Umi"):
+        scope_of(lines[0])
+    source.close()
+    target.close()
+    with open_blocking(tmp_path / "b.db", user="ann", agent="helper") as memory:
+        assert [hit.name for hit in memory.recall("Where does Ann work?")][:1] == ["Ann"]
+        assert "Name: Ann" in memory.render()
+
+
+def test_a_user_is_deleted_down_to_the_last_byte_and_nobody_else(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    for user, agent in (("ann", "helper"), ("ann", "coach"), ("bob", "helper")):
+        with open_blocking(path, user=user, agent=agent) as memory:
+            memory.remember(f"{user.title()} likes zanzibar{user}.", request_key="k")
+    with open_blocking(path, user="ann", agent="coach"), pytest.raises(ScopeTaken):
+        asyncio.run(delete_user(path, "ann"))
+    assert asyncio.run(delete_user(path, "ann")) > 6
+    data = b"".join(it.read_bytes() for it in tmp_path.iterdir())
+    assert b"zanzibarann" not in data
+    assert b"zanzibarann".hex().encode() not in data
+    assert b"zanzibarbob" in data
+    with open_blocking(path, user="ann", agent="helper") as memory:
+        assert (memory.count(), list(memory.recall("zanzibarann"))) == (0, [])
+        assert not memory.remember("Ann likes tea.", request_key="k").value.repeated
+    with open_blocking(path, user="bob", agent="helper") as memory:
+        assert [it.content for it in memory.entities()] == ["Bob likes zanzibarbob."]

@@ -1,0 +1,105 @@
+"""The same memory for code that is not asynchronous: every method waits, and any thread may call it.
+
+with open_blocking("agent.db", user="ann", agent="helper") as memory:
+    memory.remember("Ann likes tea.")
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from umi_live.memory import LiveMemory, open_memory
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def waiting(
+    method: Callable[Concatenate[LiveMemory, P], Awaitable[T]],
+) -> Callable[Concatenate["BlockingMemory", P], T]:
+    """The method, called and waited for in the loop of the memory."""
+
+    @wraps(method)
+    def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def called() -> T:
+            return await method(self.memory, *args, **kwargs)
+
+        return self.run(called())
+
+    return call
+
+
+def listing(
+    method: Callable[Concatenate[LiveMemory, P], AsyncIterator[T]],
+) -> Callable[Concatenate["BlockingMemory", P], list[T]]:
+    """All that the method gives, as a list."""
+
+    @wraps(method)
+    def call(self: "BlockingMemory", /, *args: P.args, **kwargs: P.kwargs) -> list[T]:
+        async def called() -> list[T]:
+            return [it async for it in method(self.memory, *args, **kwargs)]
+
+        return self.run(called())
+
+    return call
+
+
+class BlockingMemory:
+    """Made by `open_blocking`. Its loop runs in a thread of its own while it is open."""
+
+    def __init__(self, memory: LiveMemory) -> None:
+        self.memory = memory
+        self.loop = asyncio.new_event_loop()
+
+    def __enter__(self) -> Self:
+        self.thread = threading.Thread(target=self.loop.run_forever, name="umi-live", daemon=True)
+        self.thread.start()
+        try:
+            self.run(self.memory.__aenter__())
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.run(self.memory.__aexit__(kind, error, trace))
+        finally:
+            self.stop()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+
+    remember = waiting(LiveMemory.remember)
+    recall = waiting(LiveMemory.recall)
+    forget = waiting(LiveMemory.forget)
+    entity = waiting(LiveMemory.entity)
+    count = waiting(LiveMemory.count)
+    entities = listing(LiveMemory.entities)
+    history = waiting(LiveMemory.history)
+    blocks = waiting(LiveMemory.blocks)
+    render = waiting(LiveMemory.render)
+    set_block = waiting(LiveMemory.set_block)
+    remove_block = waiting(LiveMemory.remove_block)
+    ask = waiting(LiveMemory.ask)
+
+
+def twin(make: Callable[P, LiveMemory]) -> Callable[P, BlockingMemory]:
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> BlockingMemory:
+        return BlockingMemory(make(*args, **kwargs))
+
+    return made
+
+
+open_blocking = twin(open_memory)

@@ -1,0 +1,202 @@
+"""The command `umi-live`: a memory on disk from a shell. Whatever goes wrong is one line and status 2."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, Final, TextIO
+
+import apsw
+import attrs
+import click
+
+from umi_core.messages.effects import Degraded
+from umi_live import memory as live
+from umi_live.doctor import examined
+from umi_live.errors import LiveError, StoreError
+from umi_live.memory import LiveMemory, open_memory
+from umi_live.schema import sentence
+from umi_live.services import ServiceFailed
+from umi_live.sqlite import SqliteStorage
+from umi_live.transfer import exported, scope_of
+
+KEY: Final = "UMI_LIVE_KEY"
+PROBE_MS: Final = 30_000
+
+
+@attrs.frozen
+class Target:
+    """Which memory a command works on, as its options name it."""
+
+    db: str
+    user: str
+    agent: str
+    model: str | None
+    embedder: str | None
+
+    def must_exist(self) -> None:
+        if not os.path.exists(self.db):
+            raise StoreError(f"{self.db}: is not there; `umi-live remember` makes it")
+
+    async def work(self, use: Callable[[LiveMemory], Awaitable[None]]) -> None:
+        """With the memory open. Model and embedder must answer first: nothing changes without them."""
+        key = os.environ.get(KEY)
+        memory = open_memory(
+            self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key
+        )
+        try:
+            if self.model:
+                await memory.model.ask("probe", "Reply with the word yes.", PROBE_MS)
+            if self.embedder:
+                await memory.embedder.embed(("yes",), PROBE_MS)
+        except ServiceFailed as failed:
+            address = self.model if self.model else self.embedder
+            raise LiveError(f"{address}: {failed}; is the address right, and the key in {KEY}?") from None
+        async with memory:
+            await use(memory)
+
+
+OPTIONS: Final = (
+    click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory."),
+    click.option("--user", default="me", show_default=True, help="About whom it is."),
+    click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
+    click.option("--model", help=f"https://HOST/v1#MODEL, with its key in {KEY}. Else simple rules."),
+    click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Else a hash of words."),
+)
+
+
+def on_target(command: Callable[..., None]) -> Callable[..., None]:
+    @wraps(command)
+    def called(db: str, user: str, agent: str, model: str | None, embedder: str | None, **rest: Any) -> None:
+        command(Target(db, user, agent, model, embedder), **rest)
+
+    for option in reversed(OPTIONS):
+        called = option(called)
+    return called
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """A memory on disk, by hand.
+
+    \b
+    umi-live remember --db agent.db "Ann likes tea"
+    umi-live recall --db agent.db "what does Ann like?"
+    """
+
+
+@cli.command()
+@on_target
+@click.option("--speaker", help="Who says `I` in the text.")
+@click.argument("text")
+def remember(target: Target, text: str, speaker: str | None) -> None:
+    """Keep what a text says."""
+
+    async def use(memory: LiveMemory) -> None:
+        told = await memory.remember(text, speaker=speaker)
+        for stored in told.value.entities:
+            found = await memory.entity(stored.id)
+            click.echo(f"{stored.change:<9}  {shown(found.name if found else stored.id)}")
+        tell(told.degraded)
+
+    asyncio.run(target.work(use))
+
+
+@cli.command()
+@on_target
+@click.option("--limit", type=int, help="How many at most.")
+@click.argument("query")
+def recall(target: Target, query: str, limit: int | None) -> None:
+    """Find what is known: how well it answers, its name, what is said of it."""
+    target.must_exist()
+
+    async def use(memory: LiveMemory) -> None:
+        hits = await memory.recall(query, limit=limit)
+        for hit in hits:
+            click.echo(f"{hit.score_ppm // 10_000:>3} %  {shown(hit.name)}: {shown(hit.content)}")
+        tell(hits.degraded)
+
+    asyncio.run(target.work(use))
+
+
+@cli.command()
+@on_target
+def blocks(target: Target) -> None:
+    """Show the core tier: what the model of the agent always sees."""
+    target.must_exist()
+
+    async def use(memory: LiveMemory) -> None:
+        click.echo(await memory.render("markdown"), nl=False)
+
+    asyncio.run(target.work(use))
+
+
+@cli.command()
+@on_target
+def export(target: Target) -> None:
+    """Write everything that the memory holds, a line for each row."""
+    target.must_exist()
+
+    async def use(memory: LiveMemory) -> None:
+        assert memory.store is not None
+        storage = memory.store.storage
+        click.echo("\n".join(await memory.store.call(lambda: list(exported(storage, memory.scope)))))
+
+    asyncio.run(target.work(use))
+
+
+@cli.command("import")
+@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
+@click.argument("file", type=click.File(encoding="utf-8"))
+def import_file(db: str, file: TextIO) -> None:
+    """Take an export into a memory that is empty; its user and agent stand in it."""
+    scope = scope_of(file.readline())
+    count = asyncio.run(live.taken(db, scope, file.readlines()))
+    click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
+
+
+@cli.command("delete-user")
+@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
+@click.argument("user")
+def delete_user(db: str, user: str) -> None:
+    """Take out all that any agent keeps of a user, down to the last byte."""
+    Target(db, user, "", None, None).must_exist()
+    click.echo(f"{asyncio.run(live.delete_user(db, user))} rows of user {user!r} are gone")
+
+
+@cli.command()
+@click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
+def doctor(db: str) -> None:
+    """Read every page and every row of the file, and say what is there and what is damaged; status 1 then."""
+    Target(db, "", "", None, None).must_exist()
+    storage = SqliteStorage(db)
+    lines, damaged_count = examined(storage)
+    storage.close()
+    click.echo("\n".join(lines))
+    sys.exit(1 if damaged_count else 0)
+
+
+def tell(degraded: tuple[Degraded, ...]) -> None:
+    for it in degraded:
+        click.echo(f"umi-live: with less than asked for: {it.name} ({it.reason})", err=True)
+
+
+def shown(text: str) -> str:
+    """On one line."""
+    return " / ".join(text.splitlines())
+
+
+def main() -> None:
+    """Run the command line, and end the process with its status."""
+    try:
+        cli(prog_name="umi-live")
+    except LiveError as error:
+        click.echo(f"umi-live: {error}", err=True)
+        sys.exit(2)
+    except apsw.Error as error:
+        click.echo(f"umi-live: the file: {sentence(error)}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(2)

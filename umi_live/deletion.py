@@ -1,0 +1,42 @@
+"""All that is kept of a user, taken out of the file.
+
+Law 1. Nothing is left in it, in free pages and in the index of words neither.
+"""
+
+from typing import Any, Final
+
+import apsw
+
+from umi_core.values import Scope
+from umi_live.sqlite import SqliteStorage
+
+OF_USER: Final = "scope in (select number from scope where user = ?)"
+NUMBERS: Final = f"select number from row where kind = 'entity' and {OF_USER}"
+KEYS: Final = f"select id from row where kind = 'receipt' and {OF_USER}"
+DELETES: Final = (
+    f"delete from word where rowid in ({NUMBERS})",
+    f"delete from receipt where key in ({KEYS})",
+    f"delete from row where {OF_USER}",
+    "delete from scope where user = ?",
+)
+
+
+def scopes_of(storage: SqliteStorage, user: str) -> list[Scope]:
+    rows: Any = storage.connection.execute("select agent from scope where user = ? order by agent", (user,))
+    return [Scope(user, agent) for (agent,) in rows]
+
+
+def delete_user(storage: SqliteStorage, user: str) -> int:
+    """How many rows it was. Nobody may have a memory of this user open."""
+    execute = storage.connection.execute
+    execute("begin immediate")
+    counted = f"select count(*) from row where body is not null and {OF_USER}"
+    found: Any = execute(counted, (user,)).fetchone()
+    for statement in DELETES:
+        execute(statement, (user,))
+    execute("insert into word (word) values ('optimize')")  # deleted words stay in it until then
+    execute("commit")
+    storage.indexes.clear()
+    execute("vacuum")
+    storage.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    return int(found[0])

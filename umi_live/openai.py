@@ -1,0 +1,173 @@
+"""A model and an embedder at any endpoint that speaks as OpenAI does, over HTTP.
+
+    model = ChatModel("https://api.example.com/v1#some-model", key="...")
+    embedder = TextEmbedder("https://api.example.com/v1#some-embedding:256", key="...")
+
+Law 1. Whatever comes back is an answer in its form, or one failure of TABLE: nothing is passed on half.
+Law 2. No failure is tried again here: waiting and trying again are the memory's, within its time.
+Law 3. A vector is stretched until its largest component is 127, then rounded. A cosine does not depend on
+the stretch; what rounding does to a ranking is measured in docs/hosting.md.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+from urllib.parse import urldefrag
+
+import attrs
+import httpx
+
+from umi_core.limits import COMPONENT_MAX, RETRY_AFTER_MS_MAX
+from umi_core.messages.effects import FailureKind
+from umi_live.errors import LiveError
+from umi_live.services import ServiceFailed
+from umi_live.store import wall_ms
+
+
+@attrs.frozen
+class Case:
+    """One way in which an endpoint fails, and what the memory is told."""
+
+    what: str
+    kind: FailureKind
+
+
+TABLE: Final[Mapping[str, Case]] = {  # what is asked again, and what is not: docs/spec/engine.md, section 4
+    "no_answer": Case("nothing comes within the time that the memory gives", "timeout"),
+    "no_connection": Case("no connection, or one that breaks off", "unavailable"),
+    "gateway": Case("status 408 or 504", "timeout"),
+    "busy": Case("status 429, with or without Retry-After", "rate_limited"),
+    "broken": Case("any other status of 500 or more", "unavailable"),
+    "too_long": Case("status 413, or 400 with a code that names the length of the context", "too_long"),
+    "refused": Case("any other status that is not 200: a wrong key, address or model", "refused"),
+    "no_json": Case("a body that is empty, cut off, or no JSON", "unavailable"),
+    "no_form": Case("JSON of another form, or an empty text", "unavailable"),
+    "cut_off": Case("a text that ends where the model had to stop (finish_reason `length`)", "too_long"),
+    "declined": Case("a refusal instead of a text, or one that a filter took away", "refused"),
+    "vectors": Case("too few vectors, another length, or components that are no numbers", "unavailable"),
+}
+STATUSES: Final[Mapping[int, str]] = {408: "gateway", 504: "gateway", 429: "busy", 413: "too_long"}
+
+
+def failed(case: str, retry_after_ms: int = 0) -> ServiceFailed:
+    return ServiceFailed(TABLE[case].kind, retry_after_ms, TABLE[case].what)
+
+
+class Endpoint:
+    """`url` ends with `#` and the name of a model. Raises LiveError for an address that is none."""
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        self.url, self.name = urldefrag(url)
+        if not self.url.startswith(("http://", "https://")) or not self.name:
+            raise LiveError(f"{url}: is no address of a model; write https://HOST/v1#MODEL")
+        self.headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.client: httpx.AsyncClient | None = None
+
+    async def post(self, path: str, body: Mapping[str, object], timeout_ms: int) -> Any:
+        """The JSON of the answer. Raises ServiceFailed."""
+        if self.client is None:
+            self.client = httpx.AsyncClient(headers=self.headers)
+        try:
+            url = f"{self.url.rstrip('/')}/{path}"
+            response = await self.client.post(url, json=body, timeout=timeout_ms / 1_000)
+        except httpx.TimeoutException:
+            raise failed("no_answer") from None
+        except httpx.HTTPError:
+            raise failed("no_connection") from None
+        if response.status_code != 200:
+            raise failed(case_of(response), retry_after_ms(response.headers.get("Retry-After")))
+        return json_of(response)
+
+    async def close(self) -> None:
+        if self.client is not None:
+            await self.client.aclose()
+            self.client = None
+
+
+def json_of(response: httpx.Response) -> Any:
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        raise failed("no_json") from None
+
+
+def case_of(response: httpx.Response) -> str:
+    status = response.status_code
+    if status == 400 and b"context_length" in response.content:
+        return "too_long"
+    return STATUSES.get(status, "broken" if status >= 500 else "refused")
+
+
+def retry_after_ms(value: str | None) -> int:
+    """Seconds, or a date; nothing of what is neither."""
+    if value is None:
+        return 0
+    try:
+        wait_ms = int(float(value) * 1_000)
+    except (ValueError, OverflowError):
+        try:
+            wait_ms = int(parsedate_to_datetime(value).timestamp() * 1_000) - wall_ms()
+        except (ValueError, TypeError):
+            return 0
+    return min(max(0, wait_ms), RETRY_AFTER_MS_MAX + 1)  # one more: too long to wait for
+
+
+class ChatModel(Endpoint):
+    """Answers prompts by `chat/completions`."""
+
+    async def ask(self, task: str, prompt: str, timeout_ms: int) -> str:
+        body = {"model": self.name, "temperature": 0, "messages": [{"role": "user", "content": prompt}]}
+        return text_of(await self.post("chat/completions", body, timeout_ms))
+
+
+def text_of(answer: Any) -> str:
+    """The text of a completion. Raises ServiceFailed."""
+    try:
+        choice = answer["choices"][0]
+        message, reason = choice["message"], choice.get("finish_reason")
+        text, refusal = message.get("content"), message.get("refusal")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise failed("no_form") from None
+    if refusal or reason == "content_filter":
+        raise failed("declined")
+    if reason == "length":
+        raise failed("cut_off")
+    if not isinstance(text, str) or not text.strip():
+        raise failed("no_form")
+    return text
+
+
+class TextEmbedder(Endpoint):
+    """Gives vectors by `embeddings`. `url` ends with `#MODEL:DIMS`."""
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        address, _, dims = url.rpartition(":")
+        if not dims.isascii() or not dims.isdigit():
+            raise LiveError(f"{url}: is no address of an embedder; write https://HOST/v1#MODEL:DIMENSIONS")
+        super().__init__(address, key)
+        self.dims = int(dims)
+
+    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        body = {"model": self.name, "input": list(texts), "dimensions": self.dims, "encoding_format": "float"}
+        return vectors_of(await self.post("embeddings", body, timeout_ms), len(texts), self.dims)
+
+
+def vectors_of(answer: Any, count: int, dims: int) -> tuple[tuple[int, ...], ...]:
+    """One vector for each text, in their order. Raises ServiceFailed."""
+    try:
+        found = {int(it["index"]): rounded(it["embedding"]) for it in answer["data"]}
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise failed("vectors") from None
+    if sorted(found) != list(range(count)) or any(len(vector) != dims for vector in found.values()):
+        raise failed("vectors")
+    return tuple(found[index] for index in range(count))
+
+
+def rounded(components: Sequence[float]) -> tuple[int, ...]:
+    """Whole numbers in -127 .. 127 of nearly the same direction. Raises ValueError or TypeError."""
+    peak = max(abs(it) for it in components)
+    if not math.isfinite(peak) or peak == 0:
+        raise ValueError("no direction")
+    return tuple(round(it * COMPONENT_MAX / peak) for it in components)
