@@ -43,7 +43,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("engine",),
         ("workflows",),
         ("invariants",),
-        ("saved_state",),
+        ("recordings", "saved_state"),
         ("memory",),
     ),
     "umi_sim": tuple(
@@ -55,7 +55,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "umi_live": (
         ("errors", "services"),
-        ("claims", "conditions", "local", "schema", "search"),
+        ("claims", "conditions", "local", "recorder", "schema", "search"),
         ("sqlite",),
         ("deletion", "doctor", "store", "transfer"),
         ("openai",),

@@ -12,6 +12,7 @@
     core_reads.py     reads of the core tier that are answered at once
     state.py          everything that a memory is, as plain data
     codec.py          state and values as canonical bytes
+    recordings.py     all that went into a memory, as lines of text
     rows.py           what storage holds
     conditions.py     conditions on rows: a field, an operator and a value
     domains.py        which values a field of a request or a row may hold

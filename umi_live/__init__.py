@@ -7,6 +7,7 @@
     transfer.py    a scope as a file of lines, and back
     deletion.py    all that is kept of a user, taken out of the file
     host.py        performs what a memory asks of the world, wakes it when it is due
+    recorder.py    all that goes into a memory, as a file that `umi-sim replay` lives again
     local.py       rules and hashes in place of a model and an embedder, without a network
     services.py    what a model and an embedder are, and how they fail
     openai.py      a model and an embedder at any endpoint that speaks as OpenAI does

@@ -9,7 +9,7 @@ Law 4. After `close` nothing steps the memory any more.
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Final
 
 import attrs
@@ -20,6 +20,7 @@ from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelRepli
 from umi_core.messages.effects import AskModel, Commit, Embed, Read, Reply
 from umi_core.messages.requests import Request
 from umi_live.errors import Closed
+from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
 from umi_live.store import Store, wall_ms
 
@@ -29,17 +30,16 @@ WAKE_MS_MAX: Final = 60_000  # a clock that was set back is noticed after so lon
 LOG: Final = logging.getLogger("umi_live")
 
 Asked = AskModel | Embed | Read | Commit
-Recorder = Callable[[int, Value], None]
 
 
 class Host:
     """One memory at work. To be made and used in one loop."""
 
     def __init__(
-        self, memory: Memory, store: Store, model: Model, embedder: Embedder, record: Recorder | None = None
+        self, memory: Memory, store: Store, model: Model, embedder: Embedder, recorder: Recorder | None = None
     ) -> None:
         self.memory, self.store, self.model, self.embedder = memory, store, model, embedder
-        self.record = record
+        self.recorder = recorder
         self.room = asyncio.Semaphore(OP_COUNT_MAX)
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
         self.numbers = itertools.count(1)
@@ -90,10 +90,12 @@ class Host:
     def step(self, value: Value) -> None:
         """A memory that raises is broken: whoever waits is told, and nothing steps it again."""
         now_ms = wall_ms()
-        if self.record is not None:
-            self.record(now_ms, value)
         try:
+            if self.recorder is not None:
+                self.recorder.took(now_ms, value)
             effects = self.memory.step(now_ms, value)
+            if self.recorder is not None:
+                self.recorder.gave(effects)
         except BaseException as error:
             self.break_off(error)
             raise

@@ -51,6 +51,7 @@ from umi_live import deletion
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
+from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model
 from umi_live.store import Store, wall_ms
 from umi_live.transfer import imported
@@ -96,27 +97,37 @@ class Hits(Sequence[Hit]):
 class LiveMemory:
     """Made by `open_memory`. Open inside `async with`; closing waits for what was begun."""
 
-    def __init__(self, path: Path, scope: Scope, config: Config, model: Model, embedder: Embedder) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scope: Scope,
+        config: Config,
+        model: Model,
+        embedder: Embedder,
+        record: Path | None = None,
+    ) -> None:
         self.path, self.scope, self.config = path, scope, config
-        self.model, self.embedder = model, embedder
+        self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
         self.host: Host | None = None
+        self.recorder: Recorder | None = None
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
-        memory = made(self.scope, self.config)
-        store = Store.opened(self.path)
+        memory, store = made(self.scope, self.config), Store.opened(self.path)
         try:
             store.claims.take(self.scope)
             try:
                 await store.adopt(self.scope, f"{self.embedder.name}:{self.embedder.dims}")
+                if self.record is not None:
+                    self.recorder = Recorder(self.record, self.scope, self.config)
             except LiveError:
                 store.claims.give_up(self.scope)
                 raise
         except LiveError:
             store.close()
             raise
-        self.store, self.host = store, Host(memory, store, self.model, self.embedder)
+        self.store, self.host = store, Host(memory, store, self.model, self.embedder, self.recorder)
         self.host.begin()
         self.mending = asyncio.create_task(self.embed_again())
         return self
@@ -132,6 +143,8 @@ class LiveMemory:
             await host.close()
             await self.model.close()
             await self.embedder.close()
+            if self.recorder is not None:
+                self.recorder.close()
         finally:
             self.host = self.store = None
             store.claims.give_up(self.scope)
@@ -274,12 +287,14 @@ def open_memory(
     embedder: Embedder | str | None = None,
     key: str | None = None,
     config: Config | None = None,
+    record: Path | None = None,
 ) -> LiveMemory:
     """The memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
-    so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. Raises LiveError for an address
-    that is none.
+    so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `record`:
+    a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
+    Raises LiveError for an address that is none.
     """
     if isinstance(model, str) or isinstance(embedder, str):
         from umi_live import openai  # and an HTTP client with it: not for those who need none
@@ -288,7 +303,7 @@ def open_memory(
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
     settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
-    return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen)
+    return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record)
 
 
 async def taken(path: Path, scope: Scope, lines: Sequence[str]) -> int:

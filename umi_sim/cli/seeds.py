@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from umi_sim.cli import recordings
 from umi_sim.cli.arguments import must_take_trace, readable
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.kernel.progress import at
@@ -35,7 +36,7 @@ EPHEMERAL: Final = ".umi-sim/ephemeral"
 def replay(
     files: Sequence[str], trace: str | None, details: bool, expect: str | None, **how: Any
 ) -> Iterator[Report]:
-    """Run seed files again and compare with what they recorded.
+    """Run seed files again and compare with what they recorded; so too recordings of umi_live.
 
     Exit 0: as recorded. 1: no failure where one was recorded. 4: the hashes differ. 2: not readable.
     Else the code of the failure.
@@ -63,6 +64,8 @@ def replayed(
     from umi_sim.runs import replay as replaying
     from umi_sim.seedfile import files as seed_file
 
+    if recordings.is_recording(file):
+        return recordings.replayed(file)
     try:
         seed = seed_file.read(Path(file))
         for remark in remarks(file, seed):

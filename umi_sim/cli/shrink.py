@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import click
 
+from umi_sim.cli import recordings
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.cli.seeds import again as replay_of
@@ -33,7 +34,7 @@ SECONDS: Final = click.IntRange(1, 86_400)
 @click.option("--again", is_flag=True, help="Begin with the items that the file had before it was shrunk.")
 @shows()
 def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
-    """Make a seed file as small as it can be: the same failure, fewer and simpler items.
+    """Make a seed file, or a recording, as small as it can be: the same failure, fewer and simpler items.
 
     The file is replaced. Another failure met on the way gets a file of its own. Ctrl-C keeps the best so far.
 
@@ -44,6 +45,8 @@ def shrink(file: str, budget: int, seconds: int, again: bool) -> Report:
     from umi_sim.runs.corpus import size_of
     from umi_sim.shrink import NothingToShrink, shrink_whole
 
+    if recordings.is_recording(file):
+        return attrs.evolve(recordings.shrunk(file, budget), exit_code=0)
     seed = before_shrinking(file) if again else readable(file)
     try:
         done = shrink_whole(seed, runs_max=budget, seconds_max=seconds)

@@ -1,0 +1,103 @@
+"""Goal: what a live memory went through is lived again, and a bug that it met becomes a small file."""
+
+import asyncio
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+from umi_core.messages.requests import Append, Delete, Forget, Get, Incr, Recall, Remember, Request, Set
+from umi_core.tiers import working
+from umi_live import LiveError, LiveMemory, NotDone, open_memory
+from umi_sim.cli.recordings import is_recording, replayed, shrunk
+from umi_sim.runs import recorded
+
+
+def requests(count: int) -> list[Request]:
+    chance = random.Random(1)
+    made: list[Request] = []
+    for n in range(count):
+        key = f"k{chance.randrange(5)}"
+        made.append(
+            chance.choice((
+                Remember(0, f"Ann{n % 7} likes thing{n}. It rains."), Recall(0, f"What does Ann{n % 7} do?"),
+                Set(0, key, b"7"), Incr(0, key), Append(0, key, b"1"), Get(0, key), Delete(0, key),
+                Forget(0, "ent_" + "0" * 24),
+            ))
+        )  # fmt: skip
+    return made
+
+
+def record(path: Path, count: int) -> None:
+    async def ask(memory: LiveMemory, request: Request) -> None:
+        with suppress(NotDone):
+            await memory.ask(request, object)
+
+    async def live() -> None:
+        async with open_memory(":memory:", user="ann", agent="helper", record=path) as memory:
+            for start in range(0, count, 20):
+                await asyncio.gather(*(ask(memory, it) for it in requests(count)[start : start + 20]))
+
+    asyncio.run(live())
+
+
+@pytest.mark.slow
+def test_a_recording_of_a_thousand_requests_is_lived_twice_with_one_trace(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    record(path, 1_000)
+    assert is_recording(str(path))
+    head, steps = recorded.read(path)
+    lives = [recorded.live(head, steps) for _ in range(2)]
+    assert lives[0] == lives[1]
+    assert (lives[0].failure, lives[0].differs_at) == ("", None), lives[0].told
+    assert lives[0].request_count >= 1_000
+    assert len(lives[0].steps) == len(steps)
+    again = recorded.live(head, steps, recorded.labels_of(head, steps))
+    late = [step for step in steps if step not in again.steps]  # late answers
+    assert len(again.steps) + len(late) == len(steps)
+    assert (again.failure, again.differs_at) == ("", None)
+    report = replayed(str(path))
+    assert report.head.startswith("PASS recording ")
+    assert report.exit_code == 0
+
+
+def test_a_planted_bug_becomes_a_recording_of_two_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "live.jsonl"
+
+    def forgets_to_count(tier: working.WorkingTier, key: str) -> None:
+        del tier.entries[key]
+
+    monkeypatch.setattr(working, "drop", forgets_to_count)
+    record(path, 100)
+    report = replayed(str(path))
+    assert report.head.startswith("FAIL space-accounting of recording ")
+    assert report.exit_code == 1
+    assert "shrunk" in str(list(shrunk(str(path), 500).lines))
+    head, steps = recorded.read(path)
+    assert [type(step.value) for step in steps] == [Incr, Delete]
+    assert recorded.live(head, steps).failure == "space-accounting"
+    monkeypatch.undo()
+    assert recorded.live(head, steps).failure == ""
+
+
+def test_a_recording_of_another_release_differs(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    record(path, 20)
+    lines = path.read_text().split("\n")
+    lines[6] = '"0000000000000000"'
+    path.write_text("\n".join(lines))
+    report = replayed(str(path))
+    assert (report.head[:7], report.exit_code) == ("DIFFER ", 4)
+
+
+def test_a_recording_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    record(path, 1)
+    with pytest.raises(LiveError, match="no recording can be written there: File exists"):
+        record(path, 1)
+    assert not is_recording(str(tmp_path / "nothing"))

@@ -1,0 +1,34 @@
+"""Recorder: writes down all that goes into a memory, for `umi-sim replay`.
+
+Law 1. What goes in is in the file before the memory is stepped: a step that ends the memory is there too.
+Law 2. The file holds what users and models said. Keep it as you keep the database.
+"""
+
+import os
+
+from umi_core.config import Config
+from umi_core.messages.answers import Value
+from umi_core.messages.effects import Effect
+from umi_core.recordings import Head, Taken, digest_line
+from umi_core.values import Scope
+from umi_live.errors import LiveError
+
+
+class Recorder:
+    """A file for one life of a memory; one that is there is not written over. Raises LiveError."""
+
+    def __init__(self, path: str | os.PathLike[str], scope: Scope, config: Config) -> None:
+        try:
+            self.file = open(path, "x", encoding="utf-8", buffering=1)  # noqa: SIM115  # closed with the memory
+        except OSError as error:
+            raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
+        self.file.write(Head(scope, config).line() + "\n")
+
+    def took(self, now_ms: int, value: Value) -> None:
+        self.file.write(Taken(now_ms, value).line() + "\n")
+
+    def gave(self, effects: tuple[Effect, ...]) -> None:
+        self.file.write(digest_line(effects) + "\n")
+
+    def close(self) -> None:
+        self.file.close()

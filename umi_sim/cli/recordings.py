@@ -1,0 +1,66 @@
+"""What `replay` and `shrink` do with a recording of a live memory, and what they say of it."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from umi_sim.cli.console import complain, refuse
+from umi_sim.kernel.report import Report, Row, row, whole
+from umi_sim.kernel.wording import plural
+from umi_sim.record.verdict import HARNESS
+
+if TYPE_CHECKING:
+    from umi_sim.runs.recorded import Lived
+
+MARK: Final = b'"umi": "recording"'
+HEAD_BYTES: Final = 4_096
+
+
+def is_recording(file: str) -> bool:
+    """By its first line; anything else is for others to complain about."""
+    with suppress(OSError), Path(file).open("rb") as opened:
+        return MARK in opened.read(HEAD_BYTES).partition(b"\n")[0]
+    return False
+
+
+def replayed(file: str) -> Report:
+    from umi_sim.runs import recorded
+
+    try:
+        head, steps = recorded.read(Path(file))
+    except recorded.BadRecording as error:
+        return Report("", exit_code=complain(str(error)))
+    return told(file, recorded.live(head, steps))
+
+
+def told(file: str, done: "Lived", *more: Row) -> Report:
+    counted = f"{plural(done.request_count, 'request')}, {plural(len(done.steps), 'step')}"
+    rows = [row("trace", done.trace), *more]
+    if done.failure:
+        rows = [row("told", done.told), whole("repeat", f"umi-sim replay {file}"), *rows]
+        head, code = f"FAIL {done.failure} of recording {file} at its last step: {counted}", 1
+    elif done.differs_at is not None:
+        what = f"step {done.differs_at} gives other effects than were recorded: was it another release?"
+        rows.append(row("differs", what))
+        head, code = f"DIFFER recording {file}: {counted}", HARNESS
+    else:
+        head, code = f"PASS recording {file}: {counted}, every rule holds", 0
+    value = {
+        "file": file, "failure": done.failure, "told": done.told, "trace": done.trace,
+        "steps": len(done.steps), "requests": done.request_count, "differs_at": done.differs_at,
+    }  # fmt: skip
+    return Report(head, rows, lambda: value, code)
+
+
+def shrunk(file: str, runs_max: int) -> Report:
+    """The file is replaced by the smallest recording that fails so; no digest in it is trusted any more."""
+    from umi_sim.runs import recorded
+    from umi_sim.shrink import recorded as shrinking
+
+    try:
+        head, steps = recorded.read(Path(file))
+        done = shrinking.shrunk(head, steps, runs_max)
+    except (recorded.BadRecording, shrinking.NothingToShrink) as error:
+        refuse(f"{file}: {error}" if isinstance(error, shrinking.NothingToShrink) else error)
+    recorded.write(Path(file), head, [recorded.undigested(step) for step in done.steps])
+    return told(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))

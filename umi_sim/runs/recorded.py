@@ -1,0 +1,172 @@
+"""Recordings of a live memory, lived again: every invariant after every step, and a trace hash.
+
+Law 1. Two lives of one recording have the same trace hash, and that of the recorded effects, step by step.
+Law 2. An answer belongs to a question: the nth one of its operation. Where a request was taken out of a
+recording, answers to its questions find nobody, and those to others find them under another number.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_core.codec import encode
+from umi_core.data import Data, Owner
+from umi_core.errors import Rejected
+from umi_core.invariants import (
+    Broken,
+    before_step,
+    check_memory,
+    check_replies,
+    check_step,
+    check_tables,
+)
+from umi_core.memory import Memory
+from umi_core.messages.answers import Answer, Value, Wake
+from umi_core.messages.effects import Effect, Reply
+from umi_core.messages.requests import Request
+from umi_core.recordings import Head, Taken, digest_of, read_recording
+
+CHECK_EVERY: Final = 64
+CRASH: Final = "crash"
+
+Label = tuple[str, int]  # an operation, and which of its questions
+
+
+class BadRecording(Exception):
+    """The file cannot be read; the text is one line."""
+
+
+@attrs.frozen
+class Lived(Data):
+    """What a life came to. `failure` is the rule that was broken first, or `crash`; `told` says how.
+
+    `differs_at`: the first step whose effects are not those that were recorded. `steps` as they were taken:
+    without answers that found nobody.
+    """
+
+    steps: tuple[Taken, ...]
+    trace: str
+    request_count: int
+    failure: str = ""
+    told: str = ""
+    differs_at: int | None = None
+
+
+@attrs.define
+class Questions(Owner):
+    """Which question of which operation each number stands for, in this life."""
+
+    labels: dict[int, Label] = attrs.field(factory=dict)
+    counts: dict[str, int] = attrs.field(factory=dict)
+    names: dict[int, str] = attrs.field(factory=dict)
+
+    def learn(self, memory: Memory) -> None:
+        for request_id, operation in memory.in_flight.items():
+            if request_id not in self.labels:
+                if operation.number not in self.names:
+                    self.names[operation.number] = self.name_of(operation.op_id, operation.workflow)
+                name = self.names[operation.number]
+                self.labels[request_id] = (name, self.count(name))
+
+    def name_of(self, op_id: object, workflow: str) -> str:
+        """Of background work: the workflow, and its how manyth run."""
+        return f"{workflow} {self.count(workflow)}" if op_id is None else f"request {op_id!r}"
+
+    def count(self, name: str) -> int:
+        self.counts[name] = self.counts.get(name, 0) + 1
+        return self.counts[name]
+
+
+def read(path: Path) -> tuple[Head, tuple[Taken, ...]]:
+    """Raises BadRecording."""
+    try:
+        return read_recording(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRecording(f"{path}: cannot be read: {error}") from None
+    except Rejected as rejected:
+        raise BadRecording(f"{path}: {rejected}") from None
+
+
+def write(path: Path, head: Head, steps: Sequence[Taken]) -> None:
+    path.write_text("\n".join([head.line(), *(step.line() for step in steps), ""]), "utf-8")
+
+
+def undigested(step: Taken) -> Taken:
+    return attrs.evolve(step, digest="")
+
+
+def labels_of(head: Head, steps: Sequence[Taken]) -> list[Label | None]:
+    """For each step, which question it answers; None if it answers none, or is late."""
+    memory, questions, found = Memory(head.scope, head.config), Questions(), list[Label | None]()
+    for step in steps:
+        asked = memory.in_flight
+        late = not isinstance(step.value, Answer) or step.value.request_id not in asked
+        found.append(None if late else questions.labels[step.value.request_id])  # type: ignore[union-attr]
+        try:
+            memory.step(step.now_ms, step.value)
+        except Exception:
+            break
+        questions.learn(memory)
+    return found + [None] * (len(steps) - len(found))
+
+
+def live(head: Head, steps: Sequence[Taken], labels: Sequence[Label | None] | None = None) -> Lived:
+    """Step by step until a rule is broken; `labels` say where the answers of a reduced recording belong."""
+    memory, questions = Memory(head.scope, head.config), Questions()
+    hashed, taken, differs_at, request_count = blake2b(digest_size=16), list[Taken](), None, 0
+    failure = told = ""
+    for number, step in enumerate(steps):
+        value = step.value if labels is None else fitted(step.value, labels[number], questions, memory)
+        if value is None:
+            continue
+        taken.append(Taken(step.now_ms, value, step.digest))
+        request_count += isinstance(value, Request)
+        try:
+            effects = checked_step(memory, step.now_ms, value, is_full=len(taken) % CHECK_EVERY == 0)
+        except Broken as broken:
+            failure, told = broken.rule, f"{broken.message}: expected {broken.expected}, got {broken.got}"
+            break
+        except Exception as error:  # whatever it is, the memory has raised it
+            failure, told = CRASH, f"{type(error).__name__}: {error}"
+            break
+        questions.learn(memory)
+        hashed.update(encode(effects))
+        if step.digest and differs_at is None and digest_of(effects) != step.digest:
+            differs_at = len(taken)
+    if not failure:
+        failure, told = last_look(memory)
+    return Lived(tuple(taken), hashed.hexdigest(), request_count, failure, told, differs_at)
+
+
+def fitted(value: Value, label: Label | None, questions: Questions, memory: Memory) -> Value | None:
+    """The value as it is told in this life; None for an answer that finds nobody."""
+    if isinstance(value, Request | Wake):
+        return value
+    for request_id in memory.in_flight if label is not None else ():
+        if questions.labels[request_id] == label:
+            return attrs.evolve(value, request_id=request_id)
+    return None
+
+
+def checked_step(memory: Memory, now_ms: int, value: Value, is_full: bool) -> tuple[Effect, ...]:
+    """One step, with every rule over it. Raises Broken, and whatever the memory raises."""
+    before = before_step(memory.state)
+    effects = memory.step(now_ms, value)
+    check_step(before, value, memory.state)
+    check_replies(before, value, memory.state, [it for it in effects if isinstance(it, Reply)])
+    known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
+    check_tables(memory.state, memory.registry, known)
+    if is_full:
+        check_memory(memory.state)
+    return effects
+
+
+def last_look(memory: Memory) -> tuple[str, str]:
+    try:
+        check_memory(memory.state)
+    except Broken as broken:
+        return broken.rule, broken.message
+    return "", ""

@@ -1,0 +1,46 @@
+"""Shrinking of recordings: fewer requests and fewer answers that still break the same rule."""
+
+from collections.abc import Sequence
+
+from umi_core.recordings import Head, Taken
+from umi_sim.runs.recorded import Label, Lived, labels_of, live
+
+Items = list[tuple[Taken, Label | None]]
+
+
+class NothingToShrink(ValueError):
+    """The recording breaks no rule."""
+
+
+def shrunk(head: Head, steps: Sequence[Taken], runs_max: int) -> Lived:
+    """The smallest life that is found within so many runs: then no single step can be left out.
+
+    Raises NothingToShrink.
+    """
+    first = live(head, steps)
+    if not first.failure:
+        raise NothingToShrink("every rule holds, so there is nothing to shrink")
+    items = list(zip(steps, labels_of(head, steps), strict=True))[: len(first.steps)]
+    size, left = len(items) // 2, runs_max
+    while size and left > 0:
+        before = len(items)
+        items, left = without(head, items, size, first.failure, left)
+        if size > 1 or len(items) == before:
+            size //= 2
+    return relived(head, items)
+
+
+def without(head: Head, items: Items, size: int, failure: str, left: int) -> tuple[Items, int]:
+    """What remains without every part of this size that can be left out, from the end; and runs left."""
+    end = len(items)
+    while end > 0 and left > 0:
+        start, left = max(0, end - size), left - 1
+        rest = items[:start] + items[end:]
+        if relived(head, rest).failure == failure:
+            items = rest
+        end = start
+    return items, left
+
+
+def relived(head: Head, items: Items) -> Lived:
+    return live(head, [step for step, _ in items], [label for _, label in items])
