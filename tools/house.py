@@ -50,7 +50,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         (room,)
         for room in (
             "kernel formats record services faults target workload world judge mutants scenario seedfile "
-            "runs explore shrink explain sweep testing cli __main__"
+            "runs explore shrink explain sweep testing disk cli __main__"
         ).split()
     ),
     "umi_live": (
@@ -65,6 +65,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
 }
 # judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody
+DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
     "umi_core.characters",
@@ -306,6 +307,8 @@ class Walk(ast.NodeVisitor):
             module = f"{source}.{name}" if name and is_whole else source
             if top == "umi_sim" and module != top:
                 self.check_direction(node, module)
+            if top == "umi_live" and not self.path.startswith(DISK):
+                self.find(node, f"umi_live needs an extra, import it in {DISK} alone, and that late")
             self.check_judge(node, module, name)
         elif top in SIM_MODULES and self.path not in SIM_MODULES[top][1]:
             self.find(node, f"{top} is banned in umi_sim, use {SIM_MODULES[top][0]}")

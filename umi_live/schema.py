@@ -11,12 +11,12 @@ the last commit is undone although it was acknowledged.
 from typing import Final
 
 import apsw
+import attrs
 
 from umi_live.errors import StoreError
 
 APPLICATION: Final = 0x756D6931  # "umi1"
 BUSY_MS: Final = 5_000
-LOG_PAGES: Final = 1_000  # a longer log is written into the file
 MEMORY: Final = ":memory:"
 
 # `number` names a row for ever, a deleted one too: its version goes on. `changed` counts commits of a scope.
@@ -54,13 +54,28 @@ MIGRATIONS: Final = (FIRST,)  # number n makes version n + 1
 VERSION: Final = len(MIGRATIONS)
 
 
-def opened(path: str, vfs: str | None = None, *, journal: str = "wal") -> apsw.Connection:
+@attrs.frozen
+class Way:
+    """How a file is opened. Only a simulated disk is told another way than this one.
+
+    `is_alone`: no memory is shared with other processes; `log_pages`: a longer log is written into the file.
+    """
+
+    vfs: str | None = None
+    journal: str = "wal"
+    is_alone: bool = False
+    log_pages: int = 1_000
+
+
+def opened(path: str, way: Way = Way()) -> apsw.Connection:  # frozen
     """A connection to the file, which is made if it is not there. Raises StoreError."""
     connection = None
     try:
-        connection = apsw.Connection(path, vfs=vfs)
+        connection = apsw.Connection(path, vfs=way.vfs)
         connection.set_busy_timeout(BUSY_MS)
-        prepare(connection, path, journal)
+        if way.is_alone:
+            connection.pragma("locking_mode", "exclusive")
+        prepare(connection, path, way)
     except apsw.Error as error:
         if connection is not None:
             connection.close()
@@ -72,12 +87,12 @@ def opened(path: str, vfs: str | None = None, *, journal: str = "wal") -> apsw.C
     return connection
 
 
-def prepare(connection: apsw.Connection, path: str, journal: str) -> None:
+def prepare(connection: apsw.Connection, path: str, way: Way) -> None:
     version = version_of(connection, path)
     connection.pragma("synchronous", "full")
     if path != MEMORY:
-        connection.pragma("journal_mode", journal)
-    connection.wal_autocheckpoint(LOG_PAGES)
+        connection.pragma("journal_mode", way.journal)
+    connection.wal_autocheckpoint(0)  # the storage does it: what fails then is no failure of a commit
     while version < VERSION:
         migrate(connection)
         version = version_of(connection, path)

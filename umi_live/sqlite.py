@@ -8,6 +8,7 @@ Law 5. Whoever else writes into the file, in this process or another, is seen by
 
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import apsw
@@ -34,7 +35,7 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
 from umi_core.values import Scope
 from umi_live.conditions import clause
-from umi_live.schema import opened
+from umi_live.schema import Way, opened
 from umi_live.search import Index, tokens
 
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
@@ -63,9 +64,11 @@ Versions = tuple[tuple[Address, int], ...]
 class SqliteStorage:
     """One connection. Not for two threads at a time. Raises StoreError for a file that cannot be used."""
 
-    def __init__(self, path: str, *, vfs: str | None = None, journal: str = "wal") -> None:
+    def __init__(self, path: str, way: Way = Way()) -> None:  # noqa: B008  # frozen
         self.path = path
-        self.connection = opened(path, vfs, journal=journal)
+        self.connection = opened(path, way)
+        self.log_pages_max, self.log_pages = way.log_pages, 0
+        self.connection.set_wal_hook(self._note_log)
         self.indexes: dict[Scope, Index] = {}  # the longest unused first
 
     def close(self) -> None:
@@ -89,7 +92,18 @@ class SqliteStorage:
             if self.connection.in_transaction:
                 execute("rollback")
             raise
+        if self.log_pages > self.log_pages_max:
+            self._shorten_log()
         return answers
+
+    def _note_log(self, connection: apsw.Connection, name: str, pages: int) -> int:
+        self.log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _shorten_log(self) -> None:
+        """Write the log into the file. If that fails nothing is lost: the log stays, and is tried again."""
+        with suppress(apsw.Error):
+            self.connection.wal_checkpoint()
 
     def _answer_to(self, commit: Commit, now_ms: int) -> Committed | EffectFailed:
         """The key comes first: a batch that was done already conflicts with itself."""

@@ -1,0 +1,107 @@
+"""Goal: what the storage acknowledged survives a disk that loses power; a sync that is missing is found."""
+
+from collections.abc import Sequence
+
+import attrs
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+import apsw
+
+from umi_core.messages.answers import Committed, EffectFailed
+from umi_core.messages.effects import Commit
+from umi_live import schema
+from umi_live.sqlite import SqliteStorage
+from umi_sim.cli.disk import told
+from umi_sim.disk import case
+from umi_sim.disk.disk import Disk
+from umi_sim.disk.hunt import case_of, hunt
+from umi_sim.kernel.prng import Stream
+
+Answers = list[Committed | EffectFailed]
+
+
+@pytest.mark.slow
+def test_every_acknowledged_commit_survives() -> None:
+    found = hunt(range(60))
+    assert found.first is None, found
+    assert found.cut_count >= 200
+    assert told(found, "wal").exit_code == 0
+
+
+def test_a_case_writes_the_same_bytes_every_time() -> None:
+    for seed in (3, 4):
+        first, again = [case.run(case_of(seed, "wal")) for _ in range(2)]
+        assert first == again
+    assert case.run(case_of(5, "wal")).trace != first.trace
+
+
+@pytest.mark.slow
+def test_a_journal_whose_deletion_is_not_synced_is_found_and_made_small() -> None:
+    found = hunt(range(20), "delete")
+    assert found.first is not None
+    assert found.small is not None
+    assert found.broken.startswith("what was acknowledged is there")
+    assert len(found.small.batches) == 1
+    assert len(found.small.cuts) <= 2
+    report = told(found, "delete")
+    assert report.exit_code == 1
+
+
+def does_not_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is synced when it is written into the file, and not at every commit."""
+    sound = schema.prepare
+
+    def prepare(connection: apsw.Connection, path: str, way: schema.Way) -> None:
+        sound(connection, path, way)
+        connection.pragma("synchronous", "normal")
+
+    monkeypatch.setattr(schema, "prepare", prepare)
+
+
+def writes_words_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is two transactions."""
+    sound = SqliteStorage._write_words
+
+    def later(self: SqliteStorage, scope: int, row: int, body: object) -> None:
+        self.connection.execute("commit")
+        self.connection.execute("begin immediate")
+        sound(self, scope, row, body)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SqliteStorage, "_write_words", later)
+
+
+def forgets_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = SqliteStorage.commit_all
+
+    def commit_all(self: SqliteStorage, commits: Sequence[Commit], now_ms: int) -> Answers:
+        return sound(self, [attrs.evolve(it, key="") for it in commits], now_ms)
+
+    monkeypatch.setattr(SqliteStorage, "commit_all", commit_all)
+
+
+@pytest.mark.parametrize("plant", [does_not_sync, writes_words_later, forgets_keys])
+def test_a_planted_mistake_of_the_storage_is_found(plant: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)  # type: ignore[operator]
+    outcomes = (case.run(case_of(seed, "wal")) for seed in range(20))
+    assert any(outcome.broken for outcome in outcomes)
+
+
+def test_what_was_not_synced_may_be_lost_and_what_was_is_there() -> None:
+    lengths = set()
+    for seed in range(40):
+        disk = Disk(Stream(seed, "disk"))
+        file = disk.open("a")
+        disk.write(file, 0, b"x" * 512)
+        disk.sync(file, is_new=True)
+        disk.write(file, 512, b"y" * 1_024)
+        disk.open("b")
+        disk.delete("a", is_synced=False)
+        disk.cut_power()
+        assert disk.left is not None
+        assert disk.left.get("a", b"x" * 512)[:512] == b"x" * 512
+        lengths.add((len(disk.left.get("a", b"")), "b" in disk.left))
+    assert lengths == {
+        (512, False), (1_024, False), (1_536, False), (512, True), (1_024, True), (1_536, True), (0, True),
+    }  # fmt: skip

@@ -1,0 +1,61 @@
+"""Options and output of the command disk. The work is done in umi_sim.disk."""
+
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import click
+
+from umi_sim.cli.console import refuse, seeds_of, shows
+from umi_sim.kernel.report import Report, row, whole
+from umi_sim.kernel.wording import plural
+
+if TYPE_CHECKING:
+    from umi_sim.disk.hunt import Found
+
+
+@click.command()
+@click.option(
+    "--seeds", type=seeds_of, metavar="A..B", default="0..199", show_default=True, help="These cases."
+)
+@click.option(
+    "--journal", type=click.Choice(["wal", "delete"]), default="wal", show_default=True,
+    help="How SQLite keeps its promises. `delete` does not: a planted bug.",
+)  # fmt: skip
+@shows()
+def disk(seeds: range, journal: str) -> Report:
+    """Run the storage of umi_live on a disk that loses power, tears writes, fills up and fails.
+
+    Each case cuts the power five times, and looks then whether all that was acknowledged is there, and
+    nothing half. Exit 1: a promise is broken; the case is made as small as it can be. Needs the extra `live`.
+
+    \b
+    umi-sim disk --seeds 0..2499
+    umi-sim disk --journal delete
+    """
+    try:
+        from umi_sim.disk.hunt import hunt
+    except ModuleNotFoundError as error:
+        refuse(f"{error.name} is not installed: pip install 'umi-sim[live]'")
+    return told(hunt(seeds, journal), journal)
+
+
+def told(found: "Found", journal: str) -> Report:
+    counted = f"{plural(found.case_count, 'case')}, {plural(found.cut_count, 'power cut')}"
+    value = lambda: attrs.asdict(found)  # noqa: E731  # one line, used once
+    if found.first is None or found.small is None:
+        return Report(f"PASS disk {journal}: {counted}, every promise kept", (), value, 0)
+    what, *shown = found.broken.splitlines()
+    small = found.small
+    rows = [
+        row("promised", what),
+        *(row("", line.strip()[:400]) for line in shown),
+        whole("repeat", f"umi-sim disk --journal {journal} --seeds {small.seed}..{small.seed}"),
+        row(
+            "shrunk",
+            f"batches {small.batches}, cuts at {small.cuts}, failures at {small.fails}",
+        ),
+    ]
+    return Report(f"FAIL disk {journal}: {counted}", rows, value, 1)
+
+
+COMMANDS: Final = (disk,)

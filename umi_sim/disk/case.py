@@ -1,0 +1,194 @@
+"""One life of a store on a disk that loses power, and what must hold after each cut.
+
+Law 1. What was acknowledged is there, with its key; a batch that was not is there as a whole or not at all.
+Law 2. Searches say what a scan of the rows says: indexes lose nothing either.
+Law 3. A case is a value: the same one runs the same, down to the last byte that is written.
+"""
+
+from contextlib import suppress
+from typing import Final
+
+import apsw
+import attrs
+
+from umi_core.data import Data
+from umi_core.messages.answers import Committed, EffectFailed
+from umi_core.messages.effects import ByFilter, ByVector, ByWords, Commit, CountRows, Expect, Write
+from umi_core.rows import Address, Entity, Receipt, Vector
+from umi_core.values import Scope
+from umi_live.errors import StoreError
+from umi_live.schema import Way
+from umi_live.sqlite import SqliteStorage
+from umi_sim.disk.disk import Disk, PowerCut
+from umi_sim.disk.vfs import NAME, FileSystem, mounted
+from umi_sim.kernel.prng import Stream
+from umi_sim.testing.storage_twin import Twin, agree
+
+SCOPE: Final = Scope("ann", "helper")
+KINDS: Final = ("entity", "receipt", "vector")
+PATH: Final = "agent.db"
+LOG_PAGES: Final = 12  # so short that the log is written into the file all the time
+WORDS: Final = "green black tea coffee likes hates Ann Bob works Acme".split()
+AT_MS: Final = 1_000
+TRIES_MAX: Final = 3
+
+
+@attrs.frozen
+class Case(Data):
+    """`batches`: the number each is drawn from. `cuts`: at which event of each life the power goes; `fails`:
+    at which something fails, 0 is never. After the last cut the disk is sound."""
+
+    seed: int
+    batches: tuple[int, ...]
+    cuts: tuple[int, ...]
+    fails: tuple[int, ...]
+    journal: str = "wal"
+
+
+@attrs.frozen
+class Outcome(Data):
+    """`broken` says what does not hold; `cut_count` how often the power went; `trace` what was written."""
+
+    broken: str
+    cut_count: int
+    trace: str
+
+
+def run(case: Case) -> Outcome:
+    """Lives until all batches are acknowledged; then a last look."""
+    disk = Disk(Stream(case.seed, "disk"), fails_full=case.seed % 2 == 0)
+    with mounted(disk, Stream(case.seed, "sqlite")) as files:
+        life = Life(case, files)
+        broken = ""
+        try:
+            life.live()
+        except AssertionError as error:
+            broken = str(error)
+        life.leave()
+        return Outcome(broken, life.cut_count, files.disk.hashed.hexdigest())
+
+
+class Life:
+    """`pending`: sent and not answered. `done`: what was answered, with its answer."""
+
+    def __init__(self, case: Case, files: FileSystem) -> None:
+        self.case, self.files, self.twin = case, files, Twin()
+        self.store: SqliteStorage | None = None
+        self.pending: Commit | None = None
+        self.done: list[tuple[Commit, Committed]] = []
+        self.cut_count = 0
+
+    def live(self) -> None:
+        left = list(self.case.batches)
+        for cut_at, fail_at in (*zip(self.case.cuts, self.case.fails, strict=True), (0, 0)):
+            self.files.disk = self.files.disk.again(cut_at, fail_at)
+            try:
+                self.begin()
+                while left:
+                    self.commit(self.pending or drawn(left[0], self.twin))
+                    left.pop(0)
+            except PowerCut:
+                self.cut_count += 1
+            self.leave()
+        self.files.disk = self.files.disk.again(0, 0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Open the file again, as often as it fails, and look what is there."""
+        is_alone = self.case.journal == "wal"  # else its index would be in memory that processes share
+        way = Way(NAME, self.case.journal, is_alone, LOG_PAGES)
+        for _ in range(TRIES_MAX):
+            try:
+                self.store = SqliteStorage(PATH, way)
+                break
+            except StoreError as error:
+                told = str(error)
+            assert "damaged" not in told, f"a file that lost power is whole\n  got       {told}"
+        assert self.store is not None, "a store can be opened when the power is back"
+        self.look()
+
+    def commit(self, commit: Commit) -> None:
+        """Until it is acknowledged: a commit whose outcome is unknown is sent again."""
+        self.pending = commit
+        for _ in range(TRIES_MAX):
+            assert self.store is not None
+            try:
+                answer = self.store.commit(commit, AT_MS)
+            except apsw.FullError:  # whoever asked is told that nothing has happened
+                self.pending = None
+                return
+            except (apsw.IOError, apsw.CantOpenError):
+                continue
+            agree("a batch is answered as it should be", answer, self.expected(commit))
+            self.pending = None
+            return
+        raise AssertionError("a disk that failed once fails for ever")
+
+    def expected(self, commit: Commit) -> Committed | EffectFailed:
+        first = [answer for known, answer in self.done if known.key == commit.key]
+        if first:
+            return first[0]
+        answer = self.twin.commit(commit)
+        if isinstance(answer, Committed):
+            self.done.append((commit, answer))
+        return answer
+
+    def leave(self) -> None:
+        """The process is gone; what it still does reaches no disk."""
+        if self.store is not None:
+            if self.files.disk.left is None:
+                self.files.disk.cut_power()
+            with suppress(apsw.Error):
+                self.store.close()
+            self.store = None
+
+    # What must hold.
+
+    def look(self) -> None:
+        assert self.store is not None
+        found = self.store.read(0, ByFilter(SCOPE, KINDS)).rows
+        rows = self.twin.matching(CountRows(SCOPE, KINDS))
+        if self.pending is not None and found != rows:
+            agree("a batch is there as a whole or not at all", found, ahead(self.twin, self.pending))
+            self.expected(self.pending)  # from now on it counts, though nobody was told
+        else:
+            agree("what was acknowledged is there", found, rows)
+        for commit, answer in self.done[-2:]:
+            agree("a known key is answered as the first time", self.store.commit(commit, AT_MS), answer)
+        self.search()
+
+    def search(self) -> None:
+        assert self.store is not None
+        for word in ("green tea", "Ann", "Bob works"):
+            by_words = ByWords(SCOPE, word, (), 5, 1)
+            agree("words find what a scan finds", self.store.read(0, by_words).rows, self.twin.hits(by_words))
+        by_vector = ByVector(SCOPE, (1, 2, 3), (), 5, 1)
+        agree("vectors find what a scan finds", self.store.read(0, by_vector).rows, self.twin.hits(by_vector))
+
+
+def ahead(twin: Twin, commit: Commit) -> tuple[object, ...]:
+    later = Twin(dict(twin.rows))
+    later.commit(commit)
+    return later.matching(CountRows(SCOPE, KINDS))
+
+
+def drawn(number: int, twin: Twin) -> Commit:
+    """A batch with its receipt, as a memory makes them: planned from what is there."""
+    chance = Stream(number, "batch")
+    ids = [f"ent_{chance.below(6)}" for _ in range(chance.between(1, 3))]
+    writes = tuple(write for row_id in dict.fromkeys(ids) for write in about(row_id, chance))
+    key = f"key {number}"
+    receipt = Write(Address(SCOPE, "receipt", key), Receipt(key, b"", b"", number, AT_MS))
+    expects = tuple(Expect(it.address, twin.version(it.address)) for it in writes)
+    return Commit((*writes, receipt), expects, key)
+
+
+def about(row_id: str, chance: Stream) -> tuple[Write, ...]:
+    """An entity and its vector, or neither any more."""
+    entity, vector = Address(SCOPE, "entity", row_id), Address(SCOPE, "vector", row_id)
+    if chance.chance(1, 5):
+        return Write(entity, None), Write(vector, None)
+    content = " ".join(chance.pick(WORDS) for _ in range(chance.log_between(1, 400)))
+    body = Entity(row_id, "note", chance.pick(WORDS), content, 1, 0, 0, "facts", 1, 1)
+    components = tuple(chance.between(-127, 127) for _ in range(3))
+    return Write(entity, body), Write(vector, Vector(row_id, 1, components))

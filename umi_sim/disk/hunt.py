@@ -1,0 +1,79 @@
+"""Many lives on a disk that loses power, and the smallest one that fails.
+
+Law 1. Which cases there are follows from their numbers alone.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.disk.case import Case, Outcome, run
+from umi_sim.kernel.prng import Stream
+
+CUT_COUNT: Final = 5  # of each case
+EVENTS_MAX: Final = 400  # of a life, more or less
+BATCHES_MAX: Final = 20
+
+
+@attrs.frozen
+class Found(Data):
+    """How often the power went in all cases; the first case that fails, and as small as it gets."""
+
+    case_count: int
+    cut_count: int
+    first: Case | None = None
+    small: Case | None = None
+    broken: str = ""
+
+
+def case_of(seed: int, journal: str) -> Case:
+    chance = Stream(seed, "case")
+    batches = tuple(range(1, chance.between(3, BATCHES_MAX) + 1))
+    cuts = tuple(chance.log_between(1, EVENTS_MAX) for _ in range(CUT_COUNT))
+    fails = tuple(chance.log_between(1, EVENTS_MAX) if chance.chance(1, 3) else 0 for _ in cuts)
+    return Case(seed, tuple(seed * BATCHES_MAX + it for it in batches), cuts, fails, journal)
+
+
+def hunt(seeds: Iterable[int], journal: str = "wal") -> Found:
+    """Until the first failure."""
+    case_count = cut_count = 0
+    for seed in seeds:
+        case = case_of(seed, journal)
+        outcome = run(case)
+        case_count, cut_count = case_count + 1, cut_count + outcome.cut_count
+        if outcome.broken:
+            small = shrunk(case)
+            return Found(case_count, cut_count, case, small, run(small).broken)
+    return Found(case_count, cut_count)
+
+
+def shrunk(case: Case) -> Case:
+    """No batch and no cut can be left out, and no cut can come sooner: then another promise is broken."""
+    promise = promise_of(run(case))
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for smaller in smaller_ones(case):
+            if promise_of(run(smaller)) == promise:
+                case, is_smaller = smaller, True
+                break
+    return case
+
+
+def smaller_ones(case: Case) -> Iterator[Case]:
+    for at in range(len(case.batches)):
+        yield attrs.evolve(case, batches=case.batches[:at] + case.batches[at + 1 :])
+    for at in range(len(case.cuts)):
+        cuts, fails = case.cuts[:at] + case.cuts[at + 1 :], case.fails[:at] + case.fails[at + 1 :]
+        yield attrs.evolve(case, cuts=cuts, fails=fails)
+        if case.fails[at]:
+            yield attrs.evolve(case, fails=(*case.fails[:at], 0, *case.fails[at + 1 :]))
+        if case.cuts[at] > 1:
+            yield attrs.evolve(case, cuts=(*case.cuts[:at], case.cuts[at] - 1, *case.cuts[at + 1 :]))
+
+
+def promise_of(outcome: Outcome) -> str:
+    """The first line of what does not hold."""
+    return outcome.broken.partition("\n")[0]
