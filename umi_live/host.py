@@ -134,8 +134,9 @@ class Host:
             else:
                 answer = await self.served(effect)
         except Exception as error:  # a mistake of the storage: nothing can be promised any more
+            LOG.exception("the storage has a mistake, and the memory is closed")
             self.break_off(error)
-            raise
+            return
         if self.broken is None:
             self.step(answer)
 

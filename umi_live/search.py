@@ -6,6 +6,7 @@ Law 3. A slot belongs to one id for ever, and never to another.
 """
 
 from collections.abc import Iterable, Sequence
+from heapq import nsmallest
 from typing import Any, Final
 
 import apsw
@@ -137,7 +138,7 @@ class Index:
     ) -> list[Hit]:
         asked = tuple(dict.fromkeys(words(text)))
         wanted = content(asked) or asked
-        if not wanted or limit <= 0:
+        if not wanted or limit <= 0 or not self.ids:
             return []
         scores = self._scores(asked, frozenset(wanted), connection)
         scores *= self.numbers[: len(self.ids)] > 0
@@ -176,11 +177,13 @@ class Index:
         return self.slot_of[np.array(numbers, np.int64)]
 
     def _leading(self, scores: NDArray[np.int64], limit: int, least_ppm: int) -> list[Hit]:
-        """The best by (score descending, id)."""
-        if np.count_nonzero(scores >= least_ppm) > limit:
-            least_ppm = max(least_ppm, int(np.partition(scores, len(scores) - limit)[len(scores) - limit]))
-        found = np.flatnonzero(scores >= least_ppm).tolist()
-        return sorted(((int(scores[slot]), slot) for slot in found), key=self._order)[:limit]
+        """The best by (score descending, id). Of the lowest score, which many have, only the first by id."""
+        place = max(0, len(scores) - limit)
+        lowest = max(least_ppm, int(np.partition(scores, place)[place]))
+        above = np.flatnonzero(scores > lowest).tolist()
+        hits = sorted(((int(scores[slot]), slot) for slot in above), key=self._order)
+        ties = np.flatnonzero(scores == lowest).tolist()
+        return hits + [(lowest, slot) for slot in nsmallest(limit - len(hits), ties, self.ids.__getitem__)]
 
     def _order(self, hit: Hit) -> tuple[int, str]:
         return -hit[0], self.ids[hit[1]]

@@ -9,6 +9,7 @@ Law 5. Whoever else writes into the file, in this process or another, is seen by
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, Final
 
 import apsw
@@ -38,6 +39,8 @@ from umi_live.conditions import clause
 from umi_live.schema import Way, opened
 from umi_live.search import Index, tokens
 
+KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
+KEPT_BYTES_MAX: Final = 2_000  # longer ones are not kept
 INDEX_COUNT_MAX: Final = 32  # scopes whose entities are kept in memory
 PRUNED_COUNT_MAX: Final = 20  # old receipts that one commit deletes: more than it writes
 PLACE: Final = "scope = ? and kind = ? and id = ?"
@@ -340,7 +343,11 @@ def bytes_of(body: Body | None) -> bytes | None:
 
 
 def body_of(data: bytes, components: bytes | None) -> Body | None:
-    """None if the bytes are damaged, or of a newer release."""
+    """None if the bytes are damaged, or of a newer release. Bodies are shared: they never change."""
+    return kept_body(data, components) if len(data) <= KEPT_BYTES_MAX else read_body(data, components)
+
+
+def read_body(data: bytes, components: bytes | None) -> Body | None:
     try:
         body = decode_row(data)
     except Rejected:
@@ -348,6 +355,9 @@ def body_of(data: bytes, components: bytes | None) -> Body | None:
     if isinstance(body, Vector):
         return attrs.evolve(body, components=tuple(array("b", components or b"")))
     return body
+
+
+kept_body: Final = lru_cache(maxsize=KEPT_COUNT_MAX)(read_body)  # the same rows are found again and again
 
 
 def row_at(address: Address, found: Found) -> Row:

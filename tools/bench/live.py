@@ -1,0 +1,204 @@
+"""umi_live on a file: remembers beside bare commits of SQLite, recalls beside numpy, and memory over time.
+
+    .venv/bin/python tools/bench/live.py                everything: some minutes
+    .venv/bin/python tools/bench/live.py --quick        less of each
+
+A bare commit writes as many bytes as the rows of a remember have, in one insert, with the same way of
+syncing: the wait for the disk, and nothing else. They take turns, so that a busy disk disturbs both. A recall
+is everything from the request to the reply, vectors of 384 components; numpy alone is `matrix @ query` and
+the best twenty of it. The figures are times of the wall where a disk is waited for, else of the processor.
+"""
+
+import argparse
+import asyncio
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import Final
+
+import apsw
+import numpy as np
+
+from tools.bench.measure import Table, short
+from umi_core.messages.effects import Commit, Write
+from umi_core.rows import Address, Entity, Vector
+from umi_core.values import Scope
+from umi_live import LiveMemory, open_memory
+from umi_live.local import DIMS, HashEmbedder
+from umi_live.store import Store
+
+TURNS: Final = 20
+TOGETHER: Final = 30
+BEST: Final = 20
+PAGE: Final = 1_000
+WORDS: Final = (
+    "green black tea coffee likes hates works lives Acme Globex Paris Rome old new red blue".split()
+)
+
+
+class Wide(HashEmbedder):
+    """As long as vectors of small real embedders."""
+
+    name, dims = "wide", 384
+
+    async def embed(self, texts: tuple[str, ...], timeout_ms: int) -> tuple[tuple[int, ...], ...]:
+        return tuple((*vector, *vector[: 384 - DIMS]) for vector in await super().embed(texts, timeout_ms))
+
+
+def opened(path: Path) -> LiveMemory:
+    return open_memory(path, user="ann", agent="helper", embedder=Wide())
+
+
+async def seconds(count: int, act: Callable[[int], Awaitable[object]]) -> float:
+    start = perf_counter()
+    for number in range(count):
+        await act(number)
+    return perf_counter() - start
+
+
+# Remembers.
+
+
+async def remembers(folder: Path, count: int) -> Table:
+    """In turns: so many remembers alone, as many together, as many bare commits."""
+    bare = apsw.Connection(str(folder / "bare.db"))
+    bare.pragma("journal_mode", "wal")
+    bare.pragma("synchronous", "full")
+    bare.execute("create table t (x blob)")
+    took: dict[str, list[float]] = {"alone": [], "together": [], "bare": []}
+    async with opened(folder / "agent.db") as memory:
+        await memory.remember("Nobody likes tea.", extract=False)
+        assert memory.store is not None
+        size = memory.store.storage.connection.execute("select sum(length(body)) from row").fetchone()
+        data = os.urandom(int(size[0]))  # type: ignore[index]  # there is a row
+
+        async def commit(number: int) -> None:
+            bare.execute("begin immediate")
+            bare.execute("insert into t values (?)", (data,))
+            bare.execute("commit")
+
+        async def alone(turn: int, number: int) -> None:
+            await memory.remember(f"Fact {turn} {number} is told.", extract=False)
+
+        async def together(turn: int, _: int) -> None:
+            texts = [f"Fact {turn} {number} is told together." for number in range(TOGETHER)]
+            await asyncio.gather(*(memory.remember(text, extract=False) for text in texts))
+
+        for turn in range(TURNS):
+            took["alone"].append(await seconds(count, partial(alone, turn)) / count)
+            took["together"].append(await seconds(1, partial(together, turn)) / TOGETHER)
+            took["bare"].append(await seconds(count, commit) / count)
+    rates = {name: 1 / median(each) for name, each in took.items()}
+    rows = [
+        (what, short(rates[name]), short(rates[name] / rates["bare"]))
+        for name, what in (
+            ("alone", "remember, one after the other"),
+            ("together", f"remember, {TOGETHER} in flight"),
+            ("bare", f"bare commit of {len(data)} bytes"),
+        )
+    ]
+    note = "Without extraction: a text becomes a note with its vector, version, access record and receipt."
+    return Table("Remembers a second, on a file", ("what", "a second", "share of bare"), rows, note)
+
+
+# Recalls.
+
+
+def fill(path: Path, count: int) -> None:
+    """Entities with vectors, put into the file directly."""
+    chance = np.random.default_rng(1)
+    store, scope = Store.opened(path), Scope("ann", "helper")
+    for start in range(0, count, PAGE):
+        vectors = chance.integers(-127, 128, (PAGE, Wide.dims))
+        picked = chance.integers(0, len(WORDS), (PAGE, 8))
+        writes: list[Write] = []
+        for at in range(PAGE):
+            row_id, text = f"ent_{start + at:024x}", " ".join(WORDS[it] for it in picked[at])
+            body = Entity(row_id, "note", f"thing{start + at}", text, 1, 500_000, 500_000, "scratch", 1, 1)
+            components = tuple(vectors[at].tolist())
+            writes.append(Write(Address(scope, "entity", row_id), body))
+            writes.append(Write(Address(scope, "vector", row_id), Vector(row_id, 1, components)))
+        store.storage.commit(Commit(tuple(writes), ()), 1)
+    store.close()
+
+
+async def recalls(folder: Path, count: int, turns: int) -> tuple[str, ...]:
+    path = folder / f"{count}.db"
+    fill(path, count)
+    matrix = np.random.default_rng(1).integers(-127, 128, (count, Wide.dims)).astype(np.float32)
+    query = matrix[0].copy()
+    ours, alone = list[float](), list[float]()
+    async with opened(path) as memory:
+        memory.mending.cancel()
+        first = await timed(partial(memory.recall, "green tea in Paris"))
+        for turn in range(turns):
+            question = f"old {WORDS[turn % 9]} of thing{turn}"
+            ours.append(await timed(partial(memory.recall, question)))
+            start = process_time()
+            scores = matrix @ query
+            best = np.argpartition(-scores, BEST)[:BEST]
+            best[np.argsort(-scores[best])]
+            alone.append(process_time() - start)
+    mine, bare = median(ours) * 1_000, median(alone) * 1_000
+    return f"{count:,}", short(mine), short(bare), short(mine / bare), short(first * 1_000)
+
+
+async def timed(act: Callable[[], Awaitable[object]]) -> float:
+    start = process_time()
+    await act()
+    return process_time() - start
+
+
+# Memory of the process.
+
+
+async def sizes(folder: Path, count: int) -> Table:
+    """The same seven entities told again and again, so that the file grows and what is known does not."""
+    rows = list[tuple[str, ...]]()
+    async with opened(folder / "long.db") as memory:
+        for number in range(1, count + 1):
+            await memory.remember(f"Ann{number % 7} likes thing{number % 11}.")
+            if number * 5 % count == 0:
+                rows.append((f"{number:,}", short(used_bytes() / 2**20), short(path_bytes(folder) / 2**20)))
+    return Table("Memory over many remembers, in MiB", ("remembers", "process", "files"), rows)
+
+
+def used_bytes() -> int:
+    """Of the process as it is now; where the system does not tell, the most that it ever was."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024
+
+
+def path_bytes(folder: Path) -> int:
+    return sum(it.stat().st_size for it in folder.glob("long.db*"))
+
+
+async def run(is_quick: bool) -> None:
+    with tempfile.TemporaryDirectory(dir=os.environ.get("UMI_BENCH_FOLDER")) as name:
+        folder = Path(name)
+        (await remembers(folder, 5 if is_quick else 30)).show()
+        rows = [await recalls(folder, count, 20) for count in ((10_000,) if is_quick else (10_000, 100_000))]
+        head = ("entities", "recall, ms", "numpy alone, ms", "ratio", "first recall, ms")
+        note = "The first recall of a process reads the vectors from the file."
+        Table("Recalls beside numpy", head, rows, note).show()
+        (await sizes(folder, 500 if is_quick else 100_000)).show()
+
+
+def main(args: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="less of each")
+    asyncio.run(run(parser.parse_args(args).quick))
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main(sys.argv[1:]))
