@@ -61,7 +61,8 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("openai",),
         ("host",),
         ("memory",),
-        ("blocking", "command"),
+        ("blocking", "mcp"),
+        ("command",),
     ),
 }
 # judges: read a reply, an id, a score with the memory's own function, and a mistake in it is seen by nobody

@@ -2,6 +2,7 @@
 
     memory.py      open_memory: what a person writes
     command.py     the command `umi-live`
+    mcp.py         a server of the Model Context Protocol
     doctor.py      a look at every row of a file
     blocking.py    open_blocking: the same for code that is not asynchronous
     transfer.py    a scope as a file of lines, and back

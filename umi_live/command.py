@@ -146,6 +146,21 @@ def export(target: Target) -> None:
     asyncio.run(target.work(use))
 
 
+@cli.command("serve-mcp")
+@on_target
+def serve_mcp(target: Target) -> None:
+    """Serve the memory to an agent that speaks the Model Context Protocol, over standard input and output."""
+    try:
+        from umi_live.mcp import server_of
+    except ModuleNotFoundError as error:
+        raise LiveError(f"{error.name} is not installed: pip install 'umi-sim[mcp]'") from None
+
+    async def use(memory: LiveMemory) -> None:
+        await server_of(memory).run_stdio_async()
+
+    asyncio.run(target.work(use))
+
+
 @cli.command("import")
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 @click.argument("file", type=click.File(encoding="utf-8"))

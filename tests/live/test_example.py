@@ -1,0 +1,36 @@
+"""Goal: the chat agent to copy remembers from one process to the next."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def chat(file: Path, *said: str, **more: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "chat" / "chat.py")],
+        input="\n".join((*said, "", "")),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CHAT_FILE": str(file), **more},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[1:]
+
+
+def test_it_still_knows_in_the_next_process(tmp_path: Path) -> None:
+    assert chat(tmp_path / "chat.db", "I like green tea.") == ["I know nothing of that yet."]
+    assert chat(tmp_path / "chat.db", "What do I like?") == ["I remember:", "- Ann: I like green tea."]
+
+
+def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    nobody = "http://127.0.0.1:9/v1#m"
+    said = chat(tmp_path / "chat.db", "I like green tea.", CHAT_MODEL=nobody)
+    assert said == ["(The model did not answer: no connection, or one that breaks off.)"]
+    assert chat(tmp_path / "chat.db", "What do I like?")[1:] == ["- I like green tea.: I like green tea."]

@@ -1,0 +1,72 @@
+"""Goal: an agent that speaks the Model Context Protocol remembers and recalls here, by its real client."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+from mcp import Client, StdioServerParameters
+
+from umi_live import open_memory
+from umi_live.mcp import server_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def told(client: Client, tool: str, **arguments: Any) -> Any:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content["result"]
+
+
+async def converse(client: Client) -> None:
+    assert [tool.name for tool in (await client.list_tools()).tools] == [
+        "remember", "recall", "forget", "blocks", "set_block",
+    ]  # fmt: skip
+    (stored,) = await told(client, "remember", text="I like green tea.", speaker="Ann")
+    assert stored["change"] == "created"
+    (hit,) = await told(client, "recall", query="What does Ann like?")
+    assert (hit["name"], hit["content"], hit["id"]) == ("Ann", "I like green tea.", stored["id"])
+    assert "Name: Ann" in await told(client, "set_block", kind="human", text="Name: Ann")
+    assert "Name: Ann" in await told(client, "blocks")
+    assert await told(client, "forget", entity_id=hit["id"]) is True
+    assert await told(client, "recall", query="What does Ann like?") == []
+    wrong = await client.call_tool("remember", {"text": " "})
+    assert wrong.is_error
+    assert "text is empty" in str(wrong.content)
+
+
+def test_a_client_remembers_recalls_and_forgets(tmp_path: Path) -> None:
+    async def live() -> None:
+        memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
+        async with memory, Client(server_of(memory)) as client:
+            await converse(client)
+
+    asyncio.run(live())
+
+
+@pytest.mark.slow
+def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> None:
+    words = [
+        "-c",
+        "from umi_live.command import main; main()",
+        "serve-mcp",
+        "--db",
+        str(tmp_path / "agent.db"),
+    ]
+    server = StdioServerParameters(
+        command=sys.executable, args=words, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+
+    async def live() -> None:
+        async with Client(server) as client:
+            await converse(client)
+
+    asyncio.run(live())

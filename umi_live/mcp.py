@@ -1,0 +1,78 @@
+"""A memory as a server of the Model Context Protocol: any agent that speaks it remembers and recalls here.
+
+Needs the extra `mcp`: `pip install 'umi-sim[mcp]'`.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+import attrs
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+from umi_live.errors import LiveError
+from umi_live.memory import LiveMemory
+
+TOLD: Final = (
+    "A memory of the user that outlives this conversation. Recall before you answer, remember what the user "
+    "tells of themselves, and look at the blocks at the beginning."
+)
+P = ParamSpec("P")
+T = TypeVar("T")
+Line = dict[str, str | int]
+
+
+def server_of(memory: LiveMemory) -> MCPServer:
+    """The memory must be open as long as the server runs. What goes wrong is told as the error of a tool."""
+    server: MCPServer = MCPServer("umi", instructions=TOLD)
+    tools = Tools(memory)
+    for tool in (tools.remember, tools.recall, tools.forget, tools.blocks, tools.set_block):
+        server.add_tool(told(tool))
+    return server
+
+
+def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """What goes wrong is told in its sentence; anything else the client would only know as a crash."""
+
+    @wraps(tool)
+    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await tool(*args, **kwargs)
+        except LiveError as error:
+            raise ToolError(str(error)) from error
+
+    return called
+
+
+@attrs.frozen
+class Tools:
+    """What a client may call. A docstring here is what its model reads."""
+
+    memory: LiveMemory
+
+    async def remember(self, text: str, speaker: str | None = None) -> list[Line]:
+        """Keep what a text says, for later conversations. `speaker`: who says "I" in it."""
+        told = await self.memory.remember(text, speaker=speaker)
+        return [{"id": it.id, "version": it.version, "change": it.change} for it in told.value.entities]
+
+    async def recall(self, query: str, limit: int = 10) -> list[Line]:
+        """What is remembered about a question, the best first."""
+        hits = await self.memory.recall(query, limit=limit)
+        return [
+            {"id": it.id, "name": it.name, "content": it.content, "score_percent": it.score_ppm // 10_000}
+            for it in hits
+        ]
+
+    async def forget(self, entity_id: str) -> bool:
+        """Forget one thing for good, by the id that recall gave; False if there was none."""
+        return (await self.memory.forget(entity_id)).value.existed
+
+    async def blocks(self) -> str:
+        """The core of the memory: what should always be in your context."""
+        return await self.memory.render("markdown")
+
+    async def set_block(self, kind: str, text: str) -> str:
+        """Write a block of the core: kind is system, persona, human, facts, goals or scratch."""
+        await self.memory.set_block(kind, text)
+        return await self.memory.render("markdown")
