@@ -47,6 +47,7 @@ from umi_sim.world.world import OutOfSteps, World
 
 SCAN_PAGE_COUNT_MAX: Final = 200
 STORY_SHOWN: Final = 24
+LOOKS: Final = ("count", *dict(LASTING))  # reads that leave nothing to do
 
 
 @attrs.define
@@ -96,6 +97,7 @@ class Run(Owner):
     healed_step_max: int = sys.maxsize
     audit_rows: int = 0
     scanned: dict[str, tuple[int, int]] = attrs.field(factory=dict)  # `scans_of`, at the end of a whole scan
+    has_searched: bool = False
     drained: dict[Address, Row] = attrs.field(factory=dict)  # `lasting_rows`, at the end of a drain
 
     def progress(self) -> tuple[int, int]:
@@ -189,6 +191,7 @@ class Run(Owner):
             for name, args in self.served(LASTING + self.inspector.oracle.audit(agent.name)):
                 self.ask(agent, "audit", name, args)
                 self.audit_rows += 1
+                self.has_searched |= name not in LOOKS
             self.audit_reserved(agent)
         for agent in self.world.agents.values():
             self.audit_sessions(agent)
@@ -231,10 +234,8 @@ class Run(Owner):
         )
 
     def has_moved(self) -> bool:
-        """Whether the reads since the last drain left something to do, or a row that is another."""
-        agents = self.world.agents.values()
-        is_due = any(agent.machine and agent.machine.deadline_ms() is not None for agent in agents)
-        return is_due or lasting_rows(self.world.services.storage) != self.drained
+        """Whether the audit may have left something to do: a search counts as an access of what it finds."""
+        return self.has_searched or lasting_rows(self.world.services.storage) != self.drained
 
     def restart_all(self) -> None:
         """Two restarts in a row."""
