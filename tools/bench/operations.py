@@ -1,7 +1,6 @@
 """Operations a second of whole runs, beside bare calls of the core, Hypothesis, and other tools.
 
     .venv/bin/python tools/bench/operations.py [SCENARIO ...] [--operations N] [--turns N]
-    .venv/bin/python tools/bench/operations.py --profile [SCENARIO ...]       where the time of a replay goes
 
 `run` draws a life from its seed and judges it; `replay` takes the recorded items instead of drawing; `bare
 loop` feeds the recorded inputs of every life to bare memories, and nothing else. Faults are on, equivalences
@@ -14,10 +13,8 @@ CPU seconds, the least of some turns, in each of which all have one go.
 """
 
 import argparse
-import cProfile
-import pstats
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 from unittest import mock
 
 import attrs
@@ -43,19 +40,6 @@ OPERATIONS: Final = {"working": 10_000}
 OPERATIONS_MANY: Final = 400
 EXAMPLES: Final = 30
 STEPS: Final = 50
-PROFILED_ROWS: Final = 16
-PARTS: Final = {
-    "core: steps of memories": ("umi_core/memory.py", "step"),
-    "core: digests, and copies made from bytes": ("umi_core/memory.py", "digest restore"),
-    "services: model, embedder, storage": ("umi_sim/services/calls.py", "handle flush"),
-    "oracle": ("oracle/judge.py", "issued answered replied stepped"),
-    "answers read as parsers read them": ("invariants/readings.py", "check_reading"),
-    "invariants after each step": ("umi_core/invariants/__init__.py", "check_cheap"),
-    "invariants between two states": ("umi_core/invariants/steps.py", "before_step check_step"),
-    "invariants over everything": ("umi_sim/judge/inspector.py", "check"),
-    "trace and hash": ("umi_sim/record/trace.py", "add"),
-    "next event": ("umi_sim/world/world.py", "next_due ready"),
-}
 
 
 def main() -> None:
@@ -65,14 +49,8 @@ def main() -> None:
     parser.add_argument("--operations", type=int, help="of a run; 10,000 of working, 400 of others")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     lived = {name: life_of(name, options.operations, options.seed) for name in options.scenarios}
-    if options.profile:
-        for name, verdict in lived.items():
-            print(name)
-            profile(verdict)
-        return
     whole_runs(lived, options.turns).show()
     plain_rates(options.turns).show()
 
@@ -197,28 +175,6 @@ def bare() -> None:
     memory, request = Memory(Scope("ann", "a1"), CONFIG), Get(1, "a")
     for now_ms in range(BARE):
         memory.step(now_ms, request)
-
-
-# Where the time goes.
-
-
-def profile(verdict: Verdict) -> None:
-    """The share of each part of a replay, with all that it calls; then functions by what they cost alone.
-
-    A profiler makes many small calls seem to cost more than they do.
-    """
-    with cProfile.Profile() as found:
-        run_once(verdict.config, verdict.items)
-    stats = pstats.Stats(found)
-    rows: Any = stats.stats  # type: ignore[attr-defined]  # function: calls, calls, own, all, callers
-    total = sum(own for _, _, own, _, _ in rows.values())
-    for part, (file, names) in PARTS.items():
-        spent = sum(
-            spent for (path, _, function), (_, _, _, spent, _) in rows.items()
-            if path.endswith(file) and function in names.split()
-        )  # fmt: skip
-        print(f"  {round(100 * spent / total):>3} %  {part}")
-    stats.sort_stats("tottime").print_stats(PROFILED_ROWS)
 
 
 if __name__ == "__main__":
