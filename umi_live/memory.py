@@ -48,7 +48,7 @@ from umi_core.messages.results import (
 from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
 from umi_live import deletion
-from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused
+from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
@@ -155,12 +155,17 @@ class LiveMemory:
         assert self.store is not None
         where = (Condition("vector_missing", "eq", True),)
         missing, wait_ms = CountRows(self.scope, ("entity",), where), EMBED_AGAIN_MS_MIN
-        while (await self.store.call(self.store.storage.read, 0, missing)).count:
+        while True:
+            repaired: tuple[str, ...] = ()
             try:
-                done = await self.ask(Rebalance(0), Rebalanced)
-            except NotDone:
-                done = Result(Rebalanced())
-            wait_ms = EMBED_AGAIN_MS_MIN if done.value.repaired else min(2 * wait_ms, EMBED_AGAIN_MS_MAX)
+                if not (await self.store.read(missing)).count:
+                    return
+                repaired = (await self.ask(Rebalance(0), Rebalanced)).value.repaired
+            except Closed:
+                return
+            except (NotDone, StoreError):
+                pass  # later
+            wait_ms = EMBED_AGAIN_MS_MIN if repaired else min(2 * wait_ms, EMBED_AGAIN_MS_MAX)
             await asyncio.sleep(wait_ms / 1_000)
 
     # The archive.
@@ -237,7 +242,7 @@ class LiveMemory:
         cursor: str | None = None
         while True:
             query = ByFilter(self.scope, kinds, where, PAGE_ROW_COUNT_MAX, cursor)
-            page = await self.store.call(self.store.storage.read, 0, query)
+            page = await self.store.read(query)
             for row in page.rows:
                 yield row
             cursor = page.cursor

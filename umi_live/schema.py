@@ -25,7 +25,7 @@ MEMORY: Final = ":memory:"
 # The statistics are those of a large file: plans of questions do not depend on when somebody last counted.
 FIRST: Final = """
 create table scope (
-    number integer primary key, user text not null, agent text not null, embedder text,
+    number integer primary key autoincrement, user text not null, agent text not null, embedder text,
     unique (user, agent)) strict;
 create table row (
     number integer primary key, scope integer not null, kind text not null, id text not null,

@@ -320,11 +320,11 @@ class SqliteStorage:
                 yield number
 
     def _index(self, scope: Scope) -> Index | None:
-        index = self.indexes.pop(scope, None)
-        if index is None:
-            number = self._scope(scope)
-            if not number:
-                return None
+        """What is kept of a scope; of one that was deleted and made again, by whomever, a new one."""
+        index, number = self.indexes.pop(scope, None), self._scope(scope)
+        if not number:
+            return None
+        if index is None or index.scope != number:
             index = Index(number)
         self.indexes[scope] = index
         if len(self.indexes) > INDEX_COUNT_MAX:

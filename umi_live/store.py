@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import Commit, Read
+from umi_core.messages.effects import Commit, Query, Read
 from umi_core.values import Scope
 from umi_live.claims import Claims
 from umi_live.errors import StoreError
@@ -31,6 +32,7 @@ class Store:
     """Raises StoreError for a file that cannot be used. `close` as often as it was opened."""
 
     known: ClassVar[dict[str, "Store"]] = {}
+    turn: ClassVar[threading.Lock] = threading.Lock()  # memories of several threads may open one file
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,11 +48,12 @@ class Store:
         if path == MEMORY:
             return cls(MEMORY)
         real = os.path.realpath(path)
-        if real in cls.known:
-            cls.known[real].user_count += 1
-        else:
-            cls.known[real] = cls(real)
-        return cls.known[real]
+        with cls.turn:
+            if real in cls.known:
+                cls.known[real].user_count += 1
+            else:
+                cls.known[real] = cls(real)
+            return cls.known[real]
 
     async def perform(self, effect: Read | Commit) -> StoreAnswer:
         if isinstance(effect, Read):
@@ -90,6 +93,13 @@ class Store:
                 return [answer for commit in commits for answer in self._committed([commit])]
             return [EffectFailed(commits[0].request_id, failure(error, commit=True))]
 
+    async def read(self, query: Query) -> ReadDone:
+        """Raises StoreError if the file cannot be read."""
+        answer = await self.perform(Read(query))
+        if not isinstance(answer, ReadDone):
+            raise StoreError(f"{self.path}: cannot be read; does the disk fail, or does somebody hold it?")
+        return answer
+
     async def adopt(self, scope: Scope, embedder: str) -> None:
         """From now on this embedder makes the vectors of a scope. Raises StoreError."""
         try:
@@ -102,10 +112,11 @@ class Store:
         return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
 
     def close(self) -> None:
-        self.user_count -= 1
-        if self.user_count:
-            return
-        self.known.pop(self.path, None)
-        self.thread.shutdown()
-        self.storage.close()
-        self.claims.close()
+        with self.turn:
+            self.user_count -= 1
+            if self.user_count:
+                return
+            self.known.pop(self.path, None)
+            self.thread.shutdown()
+            self.storage.close()
+            self.claims.close()

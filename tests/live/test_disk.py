@@ -43,8 +43,7 @@ def test_a_journal_whose_deletion_is_not_synced_is_found_and_made_small() -> Non
     assert found.first is not None
     assert found.small is not None
     assert found.broken.startswith("what was acknowledged is there")
-    assert len(found.small.batches) == 1
-    assert len(found.small.cuts) <= 2
+    assert (len(found.small.batches), len(found.small.cuts)) in ((1, 0), (1, 1))
     report = told(found, "delete")
     assert report.exit_code == 1
 

@@ -9,7 +9,10 @@ import pytest
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import Commit, Query
+from umi_core.messages.effects import ByWords, Commit, Query, Write
+from umi_core.rows import Address, Entity
+from umi_core.values import Scope
+from umi_live.deletion import delete_user
 from umi_live.sqlite import SqliteStorage
 from umi_sim.testing.conformance import run_storage_conformance
 
@@ -54,3 +57,27 @@ def test_it_keeps_the_contract_on_a_file(tmp_path: Path) -> None:
 def files_in(folder: Path) -> Callable[[], TwoEnds]:
     names = itertools.count()
     return lambda: TwoEnds(str(folder / f"{next(names)}.db"))
+
+
+def test_a_scope_that_somebody_else_deletes_and_makes_again_is_searched_anew(tmp_path: Path) -> None:
+    """By another process, as it were: nothing that was kept in memory may be shown of it."""
+    path, scopes = str(tmp_path / "agent.db"), [Scope(user, "helper") for user in ("ann", "bob")]
+    ours, theirs = SqliteStorage(path), SqliteStorage(path)
+    for scope in scopes:
+        theirs.commit(told(scope, "ent_1", "green tea"), 1)
+        assert found(ours, scope) == ["ent_1"]
+    delete_user(theirs, "bob")
+    theirs.commit(told(Scope("eve", "helper"), "ent_2", "green tea"), 1)
+    theirs.commit(told(scopes[1], "ent_3", "green tea"), 1)
+    assert [found(ours, scope) for scope in scopes] == [["ent_1"], ["ent_3"]]
+    ours.close()
+    theirs.close()
+
+
+def told(scope: Scope, row_id: str, content: str) -> Commit:
+    body = Entity(row_id, "note", "note", content, 1, 0, 0, "facts", 1, 1)
+    return Commit((Write(Address(scope, "entity", row_id), body),), ())
+
+
+def found(storage: SqliteStorage, scope: Scope) -> list[str]:
+    return [row.address.id for row in storage.read(0, ByWords(scope, "tea", (), 10, 1)).rows]

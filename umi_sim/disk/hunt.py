@@ -15,6 +15,7 @@ from umi_sim.kernel.prng import Stream
 CUT_COUNT: Final = 5  # of each case
 EVENTS_MAX: Final = 400  # of a life, more or less
 BATCHES_MAX: Final = 20
+SHORT_MAX: Final = 3  # batches of a case that is tried with every cut
 
 
 @attrs.frozen
@@ -50,19 +51,28 @@ def hunt(seeds: Iterable[int], journal: str = "wal") -> Found:
 
 
 def shrunk(case: Case) -> Case:
-    """No batch and no cut can be left out, and no cut can come sooner: then another promise is broken."""
+    """The fewest batches and the earliest cut that break this promise; if more is needed, the case without
+    what can be left out.
+    """
     promise = promise_of(run(case))
-    is_smaller = True
-    while is_smaller:
-        is_smaller = False
-        for smaller in smaller_ones(case):
-            if promise_of(run(smaller)) == promise:
-                case, is_smaller = smaller, True
-                break
-    return case
+    for small in short_ones(case):
+        if promise_of(run(small)) == promise:
+            return small
+    return next((shrunk(it) for it in without_one(case) if promise_of(run(it)) == promise), case)
 
 
-def smaller_ones(case: Case) -> Iterator[Case]:
+def short_ones(case: Case) -> Iterator[Case]:
+    """The first batches, no failure, and one cut, or none."""
+    for count in range(min(SHORT_MAX, len(case.batches)) + 1):
+        few = attrs.evolve(case, batches=case.batches[:count], cuts=(), fails=())
+        yield few
+        yield from (
+            attrs.evolve(few, cuts=(at,), fails=(0,)) for at in range(1, max(case.cuts, default=0) + 1)
+        )
+
+
+def without_one(case: Case) -> Iterator[Case]:
+    """Without one batch, one failure, or one cut."""
     for at in range(len(case.batches)):
         yield attrs.evolve(case, batches=case.batches[:at] + case.batches[at + 1 :])
     for at in range(len(case.cuts)):
@@ -70,8 +80,6 @@ def smaller_ones(case: Case) -> Iterator[Case]:
         yield attrs.evolve(case, cuts=cuts, fails=fails)
         if case.fails[at]:
             yield attrs.evolve(case, fails=(*case.fails[:at], 0, *case.fails[at + 1 :]))
-        if case.cuts[at] > 1:
-            yield attrs.evolve(case, cuts=(*case.cuts[:at], case.cuts[at] - 1, *case.cuts[at + 1 :]))
 
 
 def promise_of(outcome: Outcome) -> str:
