@@ -59,8 +59,9 @@ def test_the_names_of_parsers_are_those_of_their_types() -> None:
 
 
 def test_a_run_counts_what_it_judged_and_leaves_nobody_watching() -> None:
+    watching = len(COUNTS)
     verdict, _ = run_once(draw(find("working"), 0))
     assert verdict.rules["reference-agrees"] > 0
     assert set(verdict.rules) <= set(rules({}).counts)
-    assert COUNTS == []
+    assert len(COUNTS) == watching
     assert run_once(draw(find("working"), 0))[0].rules == verdict.rules
