@@ -175,7 +175,10 @@ def once(expects: tuple[Expect, ...]) -> tuple[Expect, ...]:
 def pruned(facts: Facts, view: View) -> AccessTable:
     """Records that are stale, or whose entity is gone, leave."""
     access = view.tiers.access
-    return access.without((*facts[GONE], *access.stale(view.now_ms, entity_ids(facts[CORE]))))
+    stale = access.stale(view.now_ms, entity_ids(facts[CORE]))
+    if stale:
+        view.marks.append("rebalance: a record that nobody used for long left")
+    return access.without((*facts[GONE], *stale))
 
 
 def promotions(

@@ -16,7 +16,7 @@ import attrs
 from umi_core.config import OPTIONS, Config
 from umi_core.data import Data
 from umi_core.errors import Rejected
-from umi_core.limits import DAY_MS, OP_COUNT_MAX
+from umi_core.limits import ACCESS_PRUNE_MS, OP_COUNT_MAX
 from umi_core.messages.requests import REQUESTS
 from umi_core.text import shown
 from umi_sim.faults.kinds import KINDS
@@ -222,7 +222,7 @@ class Scenario(Data):
     weights: Mapping[str, int] | None = key("workload", WEIGHTS)
     adversarial: tuple[int, int] | None = key("workload", RATIO)
     repeat: tuple[int, int] | None = key("workload", RATIO)
-    pause_ms_max: int = key("workload", whole(1, DAY_MS), PAUSE_MS_MAX)
+    pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)
     alike: bool = key("workload", FLAG, False)
     transcript: str | None = key("workload", LINE)
     script: tuple[Table, ...] = key("workload", listed(then(OP, typed)), ())

@@ -4,6 +4,7 @@
     replays.py   the whole life again: afresh, and made anew after every step
     moments.py   one moment of a life, left in two ways: time, expiry, order
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
+    room.py      a life without room for what is stored, and one with it; at the end of every run
     table.py     which compares what; imported by runs in which one is on
 
 Law 1. Pure: a life in, what is broken out. Nothing of the world is asked, and nothing of the run is changed.

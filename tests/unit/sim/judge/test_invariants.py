@@ -90,7 +90,8 @@ FROZEN: Final = """
     record-replays ORA-2 | shrunk-same-failure ORA-3 | oracle-self-test ORA-4 | marks-reached ORA-5 |
     replay-inputs E-REPLAY | batch-or-single E-BATCH | promote-or-write E-PROMOTE |
     sweep-or-read E-EXPIRE | jump-or-steps E-JUMP | either-order E-COMMUTE |
-    second-implementation E-SECOND | entry-at-home CORE-6 | vectors-as-answered VEC-1
+    second-implementation E-SECOND | entry-at-home CORE-6 | vectors-as-answered VEC-1 |
+    room-comes-back LIVE-5
 """
 
 

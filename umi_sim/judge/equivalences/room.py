@@ -1,0 +1,127 @@
+"""A life that has no room for what is stored, and then one that has: the second finds everything (LIVE-5).
+
+Law 1. All is lived apart, over a copy of what storage holds and in a world without faults: the run does not
+       notice.
+Law 2. What must stay in core is counted here, from the stored row: authored text, and entries of self.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.config import Config
+from umi_core.engine.registry import Registry
+from umi_core.errors import BadConfig
+from umi_core.invariants.broken import demand
+from umi_core.limits import CORE_BYTES_MIN
+from umi_core.memory import Memory
+from umi_core.messages import requests
+from umi_core.messages.answers import Answer, EffectFailed, Value, Wake
+from umi_core.messages.effects import Asked, Commit, Failed, Outcome, Read, Reply
+from umi_core.rows import Address, Core
+from umi_core.values import Scope
+from umi_sim.record import rules
+from umi_sim.services.storage import SimStorage
+
+Settings = Mapping[str, bool | int]
+LEAST: Final = {"core_bytes_max": CORE_BYTES_MIN, "core_entry_count_max": 0}
+SELF: Final = "persona"
+SHOWN: Final[Sequence[requests.Request]] = (
+    requests.Blocks("blocks"), requests.Render("xml", "xml"), requests.CoreBytes("bytes"),
+)  # fmt: skip
+BARRED: Final[Sequence[requests.Request]] = (
+    *SHOWN, requests.GetBlock("get", "human"), requests.Remember("remember", "Alice likes tea"),
+    requests.Recall("recall", "tea"), requests.GetEntity("entity", "ent_x"), requests.Count("count"),
+    requests.SetBlock("set", "human", "x"), requests.Forget("forget", "ent_x"), requests.Rebalance("scan"),
+    requests.CreateSession("session"),
+)  # fmt: skip
+
+
+@attrs.frozen
+class Lives:
+    """Where lives are lived: each is a new memory of this scope, over one storage, at one instant."""
+
+    scope: Scope
+    registry: Registry
+    storage: SimStorage
+    now_ms: int
+
+    def replies(self, config: Config, asked: Sequence[requests.Request]) -> dict[object, Outcome] | None:
+        """What a life with these options answers; None if it cannot recover from what storage holds."""
+        memory = Memory(self.scope, config, self.registry)
+        self.settled(memory, Wake())
+        if memory.state.phase == "recovering":
+            return None
+        told = [reply for request in asked for reply in self.settled(memory, request)]
+        return {reply.op_id: reply.outcome for reply in told}
+
+    def settled(self, memory: Memory, value: Value) -> Iterator[Reply]:
+        replies, pending = list[Reply](), list(memory.step(self.now_ms, value))
+        while pending:
+            effect = pending.pop(0)
+            if isinstance(effect, Reply):
+                replies.append(effect)
+            else:
+                pending += memory.step(self.now_ms, self.answered(effect))
+        return iter(replies)
+
+    def answered(self, effect: Asked) -> Answer:
+        if isinstance(effect, Read):
+            return self.storage.read(effect.request_id, effect.query)
+        if isinstance(effect, Commit):
+            ticket = self.storage.arrive(effect, self.scope.agent)
+            return self.storage.flush(ticket, self.now_ms) or EffectFailed(effect.request_id, "unknown")
+        return EffectFailed(effect.request_id, "unavailable")
+
+
+def without_room(scope: Scope, memory: Settings, registry: Registry, storage: SimStorage, now_ms: int) -> int:
+    """How many lives had no room: one for each option under whose least value what must stay does not fit.
+
+    `memory`: the options of the run. Raises Broken.
+    """
+    row = storage.rows.get(Address(scope, "core", "core"))
+    needed = needs(row.body) if row is not None and isinstance(row.body, Core) else {}
+    options = {name: least for name, least in LEAST.items() if needed.get(name, 0) > least}
+    if not options:
+        return 0
+    lives = Lives(scope, registry, copied(storage, now_ms), now_ms)
+    before = lives.replies(Config.of(memory), SHOWN)
+    if before is None:
+        return 0
+    for name, least in options.items():
+        rows = kept(lives.storage)
+        must_be_barred(name, lives.replies(Config.of({**memory, name: least}), BARRED))
+        what = f"a life without room ({name})"
+        demand(kept(lives.storage) == rows, rules.ROOM_COMES_BACK, f"{what} has changed rows")
+        after = lives.replies(Config.of(memory), SHOWN)
+        demand(after == before, rules.ROOM_COMES_BACK, f"core reads otherwise after {what}", before, after)
+    return len(options)
+
+
+def must_be_barred(name: str, replies: Mapping[object, Outcome] | None) -> None:
+    for request in BARRED:
+        outcome = (replies or {}).get(request.op_id)
+        error = outcome.error if isinstance(outcome, Failed) else None
+        is_told = isinstance(error, BadConfig) and error.option == name
+        told = f"{type(request).__name__} of a life without room"
+        demand(is_told, rules.ROOM_COMES_BACK, told, f"BadConfig of {name}", outcome)
+
+
+def needs(core: Core) -> dict[str, int]:
+    """What never leaves: the bytes of authored text and of entries of self, and how many these are."""
+    own = [entry for block in core.blocks if block.kind == SELF for entry in block.entries]
+    texts = [text for block in core.blocks if block.text is not None for text in (block.label, block.text)]
+    texts += [text for entry in own for text in (entry.name, entry.text)]
+    return {"core_bytes_max": sum(len(text.encode()) for text in texts), "core_entry_count_max": len(own)}
+
+
+def kept(storage: SimStorage) -> dict[Address, object]:
+    """All rows but those of lives themselves."""
+    return {where: row for where, row in storage.rows.items() if where.kind != "epoch"}
+
+
+def copied(storage: SimStorage, now_ms: int) -> SimStorage:
+    copy = SimStorage()
+    copy.put_back({**storage.rows}, now_ms)
+    return copy
