@@ -129,7 +129,7 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
     query = asked.query
     if isinstance(query, ByIds):
         addresses = dict.fromkeys(query.addresses)
-        return tuple(row for row in rows if row.address in addresses)
+        return tuple(row for row in rows if row.address in addresses and may_have(row.score_ppm))
     scope, kinds, where = query.scope, getattr(query, "kinds", ("entity",)), query.where
     return tuple(
         row
@@ -137,8 +137,17 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
         if row.address.kind in kinds
         and row.address.scope == scope
         and (row.body is None or admits(where, row.body))
-        and (not isinstance(query, ByVector | ByWords) or is_score(row.score_ppm, query.min_score_ppm))
+        and (
+            is_score(row.score_ppm, query.min_score_ppm)
+            if isinstance(query, ByVector | ByWords)
+            else may_have(row.score_ppm)
+        )
     )
+
+
+def may_have(score_ppm: int | None) -> bool:
+    """True of a row that nobody searched for: nobody looks at its score, but it is kept."""
+    return score_ppm is None or is_score(score_ppm, 0)
 
 
 def is_score(score_ppm: int | None, min_ppm: int) -> bool:

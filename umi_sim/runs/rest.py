@@ -1,4 +1,4 @@
-"""At rest: what lasts when a world has come to rest, and when a scan says that nothing is left to do."""
+"""At rest: what lasts, also through lives without room; and when a scan says that nothing is left to do."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,8 +6,15 @@ from typing import Final
 from umi_core.messages.effects import Done, Reply
 from umi_core.messages.results import Rebalanced
 from umi_core.rows import Address, Row
+from umi_core.values import Scope
+from umi_sim.record import rules
 from umi_sim.record.items import Args
 from umi_sim.services.storage import SimStorage
+from umi_sim.target.umi import memory_of
+from umi_sim.world.world import World
+
+WITHOUT_ROOM: Final = f"equal: {rules.ROOM_COMES_BACK.id}"
+"""The mark of a run in which a life had no room for what was stored."""
 
 LASTING: Final[tuple[tuple[str, Args], ...]] = (
     ("blocks", {}), ("render", {"form": "xml"}), ("render", {"form": "markdown"}), ("core_bytes", {}),
@@ -33,3 +40,20 @@ def is_settled(pages: Iterable[Reply], *, begins_anew: bool = False) -> bool:
             return True
         is_idle = is_idle or not page.cursor
     return False
+
+
+def lived_without_room(world: World) -> int:
+    """How many lives had no room for what is stored. Raises Broken if one of them did harm (LIVE-5)."""
+    storage, memory, count = world.services.storage, world.config.memory, 0
+    for agent in world.agents.values():
+        machine, scope = memory_of(agent.machine), agent.config.scope
+        if machine is None or not has_core(storage, scope) or rules.ROOM_COMES_BACK.name in world.config.off:
+            continue
+        from umi_sim.judge.equivalences.room import without_room  # which many runs have no use for
+
+        count += without_room(scope, memory, machine.registry, storage, agent.clock.reading(world.now_ms))
+    return count
+
+
+def has_core(storage: SimStorage, scope: Scope) -> bool:
+    return Address(scope, "core", "core") in storage.rows

@@ -25,7 +25,6 @@ from umi_core.tiers.session import RESERVED
 from umi_core.workflows import BUILT_IN
 from umi_sim.judge import equivalences
 from umi_sim.judge.coverage import with_equivalences
-from umi_sim.judge.equivalences.room import without_room
 from umi_sim.judge.inspector import Inspector
 from umi_sim.kernel.clock import SimClock
 from umi_sim.kernel.progress import NOW
@@ -37,11 +36,11 @@ from umi_sim.record.run_config import RunConfig
 from umi_sim.record.trace import Tag, Trace
 from umi_sim.record.verdict import Event, Failure, Verdict
 from umi_sim.runs.blame import crash_of, failure_of
-from umi_sim.runs.rest import LASTING, is_settled, lasting_rows
+from umi_sim.runs.rest import LASTING, WITHOUT_ROOM, is_settled, lasting_rows, lived_without_room
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
-from umi_sim.target.umi import UmiTarget, memory_of
+from umi_sim.target.umi import UmiTarget
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
 from umi_sim.world.world import OutOfSteps, World
@@ -120,7 +119,7 @@ class Run(Owner):
         self.audit()
         self.must_change_nothing()
         self.must_not_be_noticed(self.restart_all)
-        self.must_come_back()
+        self.inspector.compared[WITHOUT_ROOM] += lived_without_room(self.world)
         self.compare()
         self.enter("end")
 
@@ -246,16 +245,6 @@ class Run(Owner):
                 self.world.crash(agent, 0)
                 self.world.start(agent)
                 self.world.run_until_quiet(self.step_max)
-
-    def must_come_back(self) -> None:
-        """A life that has no room for what is stored, of each agent, does no harm."""
-        storage = self.world.services.storage
-        for agent in self.world.agents.values():
-            memory = memory_of(agent.machine)
-            if memory is not None and rules.ROOM_COMES_BACK.name not in self.config.off:
-                now_ms = agent.clock.reading(self.world.now_ms)
-                count = without_room(agent.config.scope, self.config.memory, memory.registry, storage, now_ms)
-                self.inspector.compared[f"equal: {rules.ROOM_COMES_BACK.id}"] += count
 
     def must_not_be_noticed(self, done: Callable[[], None]) -> None:
         """It leaves every row as it is, and each core reads as before."""

@@ -8,7 +8,7 @@ import pytest
 from tests.spec_tables import rows
 from tests.spec_tables import told as said_in
 from tests.worlds import ALICE, BOB, SCOPE, Pair
-from umi_core.answer_checks import held, is_answer, is_body_of, is_of
+from umi_core.answer_checks import asked_for, held, is_answer, is_body_of, is_of
 from umi_core.errors import StorageFailed
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Wake
 from umi_core.messages.effects import (
@@ -74,6 +74,14 @@ def test_a_number_that_has_no_place_in_a_row_or_in_bytes_is_no_answer(number: in
     assert held(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
     assert held(FOUND, EffectFailed(7, "refused", retry_after_ms=number)) == EffectFailed(7, "unavailable")
     assert held(CLAIM, Committed(7, ((EPOCH, number),))) == EffectFailed(7, "unknown")
+
+
+@pytest.mark.parametrize("query", [ByIds((EPOCH,)), ByFilter(SCOPE, ("epoch",))])
+@pytest.mark.parametrize("score_ppm", [-1, 1_000_001])
+def test_a_score_that_none_can_be_makes_any_row_foreign(query: ByIds | ByFilter, score_ppm: int) -> None:
+    rows = (Row(EPOCH, 1, Epoch(0), score_ppm),)
+    assert asked_for(Read(query), rows) == ()
+    assert asked_for(Read(query), (attrs.evolve(rows[0], score_ppm=0),)) != ()
 
 
 def test_what_was_deleted_needs_no_version() -> None:
