@@ -76,6 +76,11 @@ def test_a_number_that_has_no_place_in_a_row_or_in_bytes_is_no_answer(number: in
     assert held(CLAIM, Committed(7, ((EPOCH, number),))) == EffectFailed(7, "unknown")
 
 
+def test_a_row_that_lies_nowhere_is_no_answer() -> None:
+    row = Row("nowhere", 1, Epoch(0))  # type: ignore[arg-type]  # that is what is wrong with it
+    assert held(FOUND, ReadDone(7, (row,))) == EffectFailed(7, "unavailable")
+
+
 @pytest.mark.parametrize("query", [ByIds((EPOCH,)), ByFilter(SCOPE, ("epoch",))])
 @pytest.mark.parametrize("score_ppm", [-1, 1_000_001])
 def test_a_score_that_none_can_be_makes_any_row_foreign(query: ByIds | ByFilter, score_ppm: int) -> None:
