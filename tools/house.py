@@ -75,7 +75,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.declared",
     "umi_core.errors",
     "umi_core.invariants.broken",  # how a judge says so
-    "umi_core.limits",
+    "umi_core.invariants.limits",  # the numbers, as judges know them
     "umi_core.messages",
     "umi_core.rows",
     "umi_core.values",
@@ -348,7 +348,7 @@ class Walk(ast.NodeVisitor):
     def check_judge(self, node: ast.expr | ast.stmt, module: str, name: str) -> None:
         if not self.path.startswith(JUDGES):
             return
-        is_known = any(f"{module}.".startswith(f"{spoken}.") for spoken in SPOKEN_OF)
+        is_known = any(f"{module}.{name}.".startswith(f"{spoken}.") for spoken in SPOKEN_OF)
         is_refusal = name in REFUSALS and not module.startswith("umi_sim.judge.plain")
         if is_refusal or not is_known:
             what = f"{module}.{name}" if is_refusal else module

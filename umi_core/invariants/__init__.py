@@ -20,8 +20,7 @@ Law 2. A rule takes no shortcut of the code that it judges: bytes, evicted entri
        again from scratch, in the simplest way.
 """
 
-from umi_core import limits
-from umi_core.invariants import rules
+from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken
 from umi_core.invariants.operations import check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from umi_core.config import Config
 from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
-from umi_core.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
+from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
 from umi_core.messages.results import Recalled, Remembered

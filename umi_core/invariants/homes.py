@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import BLOCK_BYTES_MAX
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text
-from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.rows import Entity, Row
 from umi_core.tiers.core import CoreTier
 from umi_core.values import Block, Entry, RoutingDecision

@@ -7,8 +7,7 @@ Law 2. It knows the facts that its table declares up to its row, and no others.
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, Protocol
 
-from umi_core import limits
-from umi_core.invariants import rules
+from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Asked
 from umi_core.state import Operation, State

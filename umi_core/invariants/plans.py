@@ -16,10 +16,10 @@ from umi_core.invariants import rules
 from umi_core.invariants.accesses import check_recorded, prune_fault
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.homes import check_homes
+from umi_core.invariants.limits import ACCESS_PRUNE_MS
 from umi_core.invariants.tiers import bytes_of_entry, bytes_of_text, check_core_limits, slot_of
 from umi_core.invariants.vectors import check_written
 from umi_core.invariants.walk import Seat, Walk
-from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.effects import Commit, Write
 from umi_core.messages.requests import Forget, Remember, RemoveBlock
 from umi_core.policies import promotion

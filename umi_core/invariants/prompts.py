@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import Broken, demand
+from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
-from umi_core.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.messages.effects import AskModel
 from umi_core.messages.requests import Recall, Remember
 from umi_core.messages.results import Resolution

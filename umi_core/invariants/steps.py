@@ -30,6 +30,7 @@ from umi_core.invariants.accesses import (
 )
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.calls import check_all_told, check_closed, check_opened
+from umi_core.invariants.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.invariants.plans import check_new_plan
 from umi_core.invariants.prompts import check_prompt, check_turns
 from umi_core.invariants.settling import (
@@ -54,7 +55,6 @@ from umi_core.invariants.stands import (
 from umi_core.invariants.tiers import check_equal_entries
 from umi_core.invariants.vectors import check_counted as check_vectors_counted
 from umi_core.invariants.vectors import check_learnt, check_texts, named_count
-from umi_core.limits import BACKOFF_MS_MAX, BACKOFF_MS_MIN, RETRY_AFTER_MS_MAX
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
 from umi_core.messages.requests import InCore, Recall, request_name

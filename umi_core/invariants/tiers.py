@@ -11,13 +11,12 @@ from typing import Final
 
 import attrs
 
-from umi_core import limits
 from umi_core.config import Config
 from umi_core.domains import bad_stored_key
 from umi_core.errors import Error
-from umi_core.invariants import rules
+from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken, demand
-from umi_core.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
+from umi_core.invariants.limits import BLOCK_BYTES_MAX, DAY_MS, PPM, TTL_MS_MAX
 from umi_core.policies import promotion
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import AccessRecord

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
-from umi_core.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
+from umi_core.invariants.limits import COMPONENT_MAX, EMBED_TEXT_BYTES_MAX
 from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import Embed, Write
 from umi_core.rows import Entity, Vector

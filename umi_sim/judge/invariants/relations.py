@@ -9,8 +9,8 @@ from typing import Final
 
 import attrs
 
-from umi_core import limits
 from umi_core.data import Owner
+from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
 from umi_core.rows import AccessRecord, Address, Core, Entity, Relation, Row, Tombstone, Vector, Version
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final
 from xml.etree import ElementTree
 
-from umi_core import limits
 from umi_core.errors import Error, SnapshotDoesNotFit
+from umi_core.invariants import limits
 from umi_core.invariants.broken import Broken, demand
 from umi_core.messages.effects import Commit
 from umi_core.policies.routing import SELF_BLOCK

@@ -13,7 +13,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.errors import BlockNotFound, CoreFull, Error, TooManyBlocks
 from umi_core.invariants.broken import demand
-from umi_core.limits import BLOCK_COUNT_MAX
+from umi_core.invariants.limits import BLOCK_COUNT_MAX
 from umi_core.messages.effects import Done, Outcome
 from umi_core.messages.requests import RemoveBlock, SetBlock, SetImportance
 from umi_sim.record import rules

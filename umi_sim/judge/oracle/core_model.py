@@ -14,7 +14,7 @@ from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.errors import CoreFull
 from umi_core.invariants.broken import Broken, demand
-from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.invariants.limits import BLOCK_BYTES_MAX
 from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,

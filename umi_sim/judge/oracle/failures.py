@@ -19,7 +19,7 @@ from umi_core import errors
 from umi_core.config import Config
 from umi_core.data import Owner, compared
 from umi_core.invariants.broken import demand
-from umi_core.limits import PLAN_COUNT_MAX
+from umi_core.invariants.limits import PLAN_COUNT_MAX
 from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Asked, ByIds, Commit, Failed, Query, Read, Refused, Unknown
 from umi_core.messages.requests import ALL, WorkingRequest

@@ -13,7 +13,7 @@ from typing import Final
 
 from umi_core import errors
 from umi_core.invariants.broken import demand
-from umi_core.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
+from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     ALL,

@@ -18,7 +18,7 @@ from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.errors import Deposed
 from umi_core.invariants.broken import demand
-from umi_core.limits import OP_COUNT_MAX
+from umi_core.invariants.limits import OP_COUNT_MAX
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import CoreBytes, Recall, Request, WorkingRequest

@@ -12,7 +12,13 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.declared import complete
-from umi_core.limits import I64_MAX, I64_MIN, TTL_MS_MAX, WORKING_KEY_BYTES_MAX, WORKING_VALUE_BYTES_MAX
+from umi_core.invariants.limits import (
+    I64_MAX,
+    I64_MIN,
+    TTL_MS_MAX,
+    WORKING_KEY_BYTES_MAX,
+    WORKING_VALUE_BYTES_MAX,
+)
 from umi_core.messages import requests
 
 Answered = tuple[str, object]

@@ -4,7 +4,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX
+from umi_core.invariants.limits import EXTRACT_CONTENT_BYTES_MAX
 from umi_sim.judge.plain.extraction import UNSAID_PPM, Extracted, Mention, told_by, whole_note
 from umi_sim.judge.plain.persons import ME, MY, OUR, WE
 from umi_sim.judge.plain.sentences import passed_over

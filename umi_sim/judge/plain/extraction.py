@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from umi_core.data import Data
-from umi_core.limits import (
+from umi_core.invariants.limits import (
     ENTITY_NAME_BYTES_MAX,
     EXTRACT_CONTENT_BYTES_MAX,
     EXTRACT_ENTITY_COUNT_MAX,

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 import attrs
 
 from umi_core.data import Data
-from umi_core.limits import (
+from umi_core.invariants.limits import (
     JSON_DEPTH_MAX,
     JSON_NUMBER_CHARS_MAX,
     JSON_START_COUNT_MAX,

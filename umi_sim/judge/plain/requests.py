@@ -6,9 +6,10 @@ A domain that is unknown here says so when this module is imported; a request of
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from umi_core import errors, limits
+from umi_core import errors
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
+from umi_core.invariants import limits
 from umi_core.messages.requests import ALL, Request, SetBlock, arguments_of
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Turn
 from umi_sim.judge.plain.text import (

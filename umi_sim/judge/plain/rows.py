@@ -6,7 +6,7 @@ Written a second time, field by field and without the domains of the memory. Wha
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from umi_core import limits
+from umi_core.invariants import limits
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS, LINK_KINDS, Block, Entry
 from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
 

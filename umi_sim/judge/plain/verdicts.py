@@ -6,7 +6,7 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.limits import RELATION_REASON_BYTES_MAX
+from umi_core.invariants.limits import RELATION_REASON_BYTES_MAX
 from umi_core.values import EVOLUTION_KINDS
 from umi_sim.judge.plain.replies import array_of, confidence_ppm, payload_of
 from umi_sim.judge.plain.text import cut, folded

@@ -7,7 +7,7 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.invariants.broken import demand
-from umi_core.limits import RECEIPT_MS_MAX
+from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.values import Scope
 from umi_sim.judge.oracle.model import Surroundings
 from umi_sim.record.rules import Rule

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from umi_core import limits
+from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.requests import Recall, Remember
 from umi_core.rows import Entity

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
+from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
 from umi_core.messages.requests import Recall
 from umi_sim.judge.oracle.archive.context import Part

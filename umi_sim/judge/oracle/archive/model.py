@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import attrs
 
-from umi_core import errors, limits
+from umi_core import errors
 from umi_core.config import Config
+from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember

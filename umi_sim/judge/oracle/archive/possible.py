@@ -12,8 +12,9 @@ from typing import Final
 
 import attrs
 
-from umi_core import errors, limits
+from umi_core import errors
 from umi_core.data import Owner
+from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
 from umi_core.rows import Entity, Version

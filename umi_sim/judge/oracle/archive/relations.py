@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from umi_core import limits
+from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.requests import Forget, Remember
 from umi_core.messages.results import Remembered

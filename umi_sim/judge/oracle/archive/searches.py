@@ -11,8 +11,8 @@ from typing import Final
 
 import attrs
 
-from umi_core import limits
 from umi_core.data import Data
+from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
