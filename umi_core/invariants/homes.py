@@ -2,10 +2,12 @@
 
 Law 1. Who enters core enters the block that was decided, or that is stored with its entity. Law 2. Who is in
 core moves to the block that was decided if it has room for it, in the order of the text; else it stays.
-Law 3. Nobody else moves, and of who has moved it is told.
+Law 3. Nobody else moves, and of who has moved or come it is told. Law 4. Who is said to be
+in core is there.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from umi_core.invariants import rules
 from umi_core.invariants.broken import demand
@@ -17,11 +19,13 @@ from umi_core.values import Block, Entry, RoutingDecision
 
 Homes = dict[str, tuple[str, Entry]]  # by entity: the kind of its block, and its entry
 Decisions = tuple[RoutingDecision, ...] | None
+IN_CORE: Final = ("promoted", "moved", "already_in_core")
 
 
 def check_homes(before: CoreTier, after: CoreTier, decisions: Decisions, rows: object) -> None:
     """`decisions` of a remember; `rows` of the entities that a rebalance looked at."""
     was, now = homes_of(before), homes_of(after)
+    check_told(decisions or (), was, now)
     wanted = {it.entity_id: it.block for it in decisions} if decisions is not None else stored_blocks(rows)
     if decisions is None:
         expected = {key: [was[key][0], wanted.get(key, was[key][0])] for key in was if key in now}
@@ -37,6 +41,17 @@ def check_homes(before: CoreTier, after: CoreTier, decisions: Decisions, rows: o
         told = [it.entity_id for it in decisions if it.outcome == "moved"]
         moved = [key for key in wanted if key in was and key in now and was[key][0] != now[key][0]]
         demand(told == moved, rules.ENTRY_AT_HOME, "who has moved, as it is told", moved, told)
+
+
+def check_told(decisions: Iterable[RoutingDecision], was: Homes, now: Homes) -> None:
+    """Whoever is said to be in core is there, and whoever came is said to have come."""
+    for it in decisions:
+        is_in, said_to_be = it.entity_id in now, it.outcome in IN_CORE
+        is_new = is_in and it.entity_id not in was
+        told = f"{it.entity_id}: {it.outcome}"
+        demand(is_in or not said_to_be, rules.ENTRY_AT_HOME, f"said to be in core, {told}", sorted(now), told)
+        has_come = it.outcome == "promoted"
+        demand(has_come or not is_new, rules.ENTRY_AT_HOME, "who has come, as it is told", "promoted", told)
 
 
 def homes_of(core: CoreTier) -> Homes:

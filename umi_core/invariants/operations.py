@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken, demand
+from umi_core.invariants.hooks import Hook, check_hooks
 from umi_core.messages.effects import Asked
 from umi_core.state import Operation, State
 
@@ -97,14 +98,23 @@ class Table(Protocol):
     def steps(self) -> Sequence[TableRow]: ...
 
 
+class Generation(Protocol):
+    """The interceptors of one time, outermost first."""
+
+    @property
+    def ordered(self) -> Sequence[Hook]: ...
+
+
 class Tables(Protocol):
     """A registry of workflows."""
 
     def at(self, name: str, revision: int | None = None) -> Table: ...
+    @property
+    def generations(self) -> Sequence[Generation]: ...
 
 
 def check_tables(state: State, tables: Tables, known: Container[int | None] = ()) -> None:
-    """Every operation in flight stands where its table says: facts, effect, attempts.
+    """Every operation in flight stands where its table says: facts, effect, attempts, hooks.
 
     `known`: questions of operations that were looked at before; whoever still waits for one has not moved.
     """
@@ -113,7 +123,9 @@ def check_tables(state: State, tables: Tables, known: Container[int | None] = ()
             continue
         table = tables.at(operation.workflow, operation.revision)
         check_facts(operation, table)
-        check_attempts(operation, table.steps[operation.row])
+        row = table.steps[operation.row]
+        check_attempts(operation, row)
+        check_hooks(operation, row.id, row.effect, tables.generations[operation.hooks].ordered)
 
 
 def check_facts(operation: Operation, table: Table) -> None:

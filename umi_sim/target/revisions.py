@@ -5,16 +5,17 @@ Law 2. They are the first ones. So a memory that wrongly continues an operation 
 revision does one step twice, or leaves one out. A workflow of nobody is registered, and changes as all do.
 Law 3. When they change follows from the numbers of ops, so it stays the same when other items are removed.
 Law 4. Where they change after every second op, or fourth, and so on, interceptors come with the first change:
-four around effects, and four around steps. Two of each only observe; their calls must be nested: `before`
-outer first, `after` inner first. The third asks for what no interceptor may do, at every fourth question, or
-in every fourth operation: the reply must name that, and it must have no effect. The innermost gives, in every
-third operation, what came anyway in place of it.
+some around effects, and some around steps. Two of each only observe; their calls must be nested: `before`
+outer first, `after` inner first. Those between them name the places where they want to be, so that some are
+nowhere else. Inside is one that asks for what no interceptor may do, at every fourth question, or in every
+fourth operation: the reply must name that, and it must have no effect. The innermost gives, in every third
+operation, what came anyway in place of it.
 Law 5. Where they change after every second op, sixth, tenth and so on, an outermost one comes and goes: it
 turns away what some operations ask, before it is sent, or answers in the place of the model. Each reply names
 it, and is judged as if the world had answered so. When the world heals it has gone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -136,13 +137,16 @@ class Onion:
 
     def around(self, registry: Registry) -> Registry:
         """The registry with both of them. The inner one is registered first, and has to wait all the same."""
-        for name, priority in (("inner", 2), ("outer", 1)):
+        for name, priority in (("inner", 3), ("outer", 1)):
             out, back = partial(self._called, "out", name), partial(self._called, "back", name)
             hook = Interceptor(f"{name} {self.site}", self.site, out, back, back, priority)
             registry = registry.with_interceptor(hook)
+        for at, hook in enumerate(FILTERED[self.site]):
+            named = attrs.evolve(hook, name=f"filter {at} {self.site}", site=self.site, priority=2)
+            registry = registry.with_interceptor(named)
         steps = MEDDLED if self.site == "step" else ()
-        meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=3, steps=steps)
-        echo = Interceptor(f"echo {self.site}", self.site, after=echoes, priority=4, effects=REPEATABLE)
+        meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=4, steps=steps)
+        echo = Interceptor(f"echo {self.site}", self.site, after=echoes, priority=5, effects=REPEATABLE)
         return registry.with_interceptor(meddler).with_interceptor(echo)
 
     def check(self) -> None:
@@ -161,6 +165,21 @@ class Onion:
         return Pass()
 
 
+FILTERED: Final[Mapping[Site, Sequence[Interceptor]]] = {
+    "effect": (
+        Interceptor("", workflows=("remember", "forget")),
+        Interceptor("", steps=("commit", "read", "embed")),
+        Interceptor("", effects=("model", "commit")),
+        Interceptor("", tasks=("extract", "rewrite")),
+        Interceptor("", workflows=("remember", "recall"), effects=("read", "embed")),
+    ),
+    "step": (
+        Interceptor("", workflows=("remember", "forget")),
+        Interceptor("", steps=("commit", "read", "rank")),
+        Interceptor("", effects=("model", "commit")),
+    ),
+}
+"""Those that name where they want to be; what a memory remembers of them tells whether they were."""
 REPEATABLE: Final = ("model", "embed", "read")  # nobody may say in its place what became of a commit
 
 

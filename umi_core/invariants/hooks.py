@@ -1,0 +1,53 @@
+"""Hooks: which interceptors an operation in flight must tell on the way back of what it waits for.
+
+Law 1. Those around the step, and while it asks those around the question: all whose filters name the place.
+Law 2. One that did not pass on the way out is noted instead, unless nobody waits for a reply.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from umi_core.invariants import rules
+from umi_core.invariants.broken import demand
+from umi_core.messages.effects import EFFECT_NAMES, Asked, AskModel
+from umi_core.state import Operation
+
+
+class Hook(Protocol):
+    """An interceptor, as far as it says where it wants to be; what is empty names all."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def site(self) -> str: ...
+    @property
+    def workflows(self) -> Sequence[str]: ...
+    @property
+    def steps(self) -> Sequence[str]: ...
+    @property
+    def effects(self) -> Sequence[str]: ...
+    @property
+    def tasks(self) -> Sequence[str]: ...
+
+
+def check_hooks(operation: Operation, step: str, asks: type[Asked] | None, hooks: Sequence[Hook]) -> None:
+    """`step` is its row, and `asks` what that asks; `hooks` are of its generation, outermost first."""
+    sites = ("step", "effect") if operation.waiting is not None else ("step",)
+    around = [hook for site in sites for hook in hooks if hook.site == site]
+    due = [hook.name for hook in around if is_named(hook, operation, step, asks)]
+    told = [name for name in due if name in operation.onion or not may_have_failed(name, operation, step)]
+    where = f"interceptors around {operation.workflow}.{step}"
+    demand(told == list(operation.onion), rules.HOOK_ORDER, where, told, operation.onion)
+
+
+def may_have_failed(name: str, operation: Operation, step: str) -> bool:
+    return operation.op_id is None or any((it.name, it.step) == (name, step) for it in operation.notes)
+
+
+def is_named(hook: Hook, operation: Operation, step: str, asks: type[Asked] | None) -> bool:
+    """Whether each of its filters that is not empty names this place."""
+    effect = EFFECT_NAMES[asks] if asks is not None else ""
+    task = operation.asked.task if isinstance(operation.asked, AskModel) else ""
+    here = (operation.workflow, step, effect, task)
+    filters = (hook.workflows, hook.steps, hook.effects, hook.tasks)
+    return all(each in names for each, names in zip(here, filters, strict=True) if names)
