@@ -7,10 +7,11 @@ Law 2. It knows the facts that its table declares up to its row, and no others.
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, Protocol
 
+from umi_core.config import Config
 from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.hooks import Hook, check_hooks
-from umi_core.messages.effects import Asked
+from umi_core.messages.effects import Asked, AskModel, Embed
 from umi_core.state import Operation, State
 
 BACKGROUND_COUNT_MAX: Final = 2  # recover and rebalance, which nobody asked for
@@ -125,7 +126,9 @@ def check_tables(state: State, tables: Tables, known: Container[int | None] = ()
         check_facts(operation, table)
         row = table.steps[operation.row]
         check_attempts(operation, row)
-        check_hooks(operation, row.id, row.effect, tables.generations[operation.hooks].ordered)
+        hooks = tables.generations[operation.hooks].ordered
+        check_patience(operation, state.config, bool(hooks))
+        check_hooks(operation, row.id, row.effect, hooks)
 
 
 def check_facts(operation: Operation, table: Table) -> None:
@@ -136,6 +139,17 @@ def check_facts(operation: Operation, table: Table) -> None:
     demand(holds, CONTRACT, where, sorted(declared), sorted(operation.facts))
     known, learned = operation.unit, len(operation.learned)
     demand(known == learned, CONTRACT, f"units of {operation.workflow}", known, learned)
+
+
+def check_patience(operation: Operation, config: Config, is_hooked: bool) -> None:
+    """It waits as long as is configured; only interceptors shorten that."""
+    sent = operation.sent
+    if sent is None:
+        return
+    of_model = isinstance(sent, AskModel | Embed)
+    due_ms = config.model_timeout_ms if of_model else config.store_timeout_ms
+    holds = sent.timeout_ms == due_ms or (is_hooked and sent.timeout_ms < due_ms)
+    demand(holds, rules.BACKOFF, f"time-out of a question of {operation.workflow}", due_ms, sent.timeout_ms)
 
 
 def check_attempts(operation: Operation, row: TableRow) -> None:

@@ -28,6 +28,7 @@ class Stand(NamedTuple):
     facts: Mapping[str, object]
     told_of: tuple[int, int]  # what it went without so far, and what interceptors did
     calls: tuple[ModelCall, ...]
+    yields: tuple[int, int]  # plans that gave way, and what had landed when its plan began
 
 
 def stand_of(operation: Operation) -> Stand:
@@ -35,8 +36,9 @@ def stand_of(operation: Operation) -> Stand:
     pinned, place = (at.workflow, at.revision, at.hooks), (at.row, at.unit, at.plan_number)
     facts, told_of = dict(at.facts), (total(at.degraded) if at.degraded else 0, len(at.notes))
     request = facts.get("request")
+    yields = at.yield_count, at.landed_before
     return Stand(
-        pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of, at.calls
+        pinned, place, at.attempt, at.waiting, at.due_ms, at.asked, request, facts, told_of, at.calls, yields
     )
 
 

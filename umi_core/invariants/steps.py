@@ -261,6 +261,9 @@ def check_revisions(before: Before, state: State) -> None:
             demand(
                 stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned
             )
+            gave_way = now.yields[0] > stand.yields[0]
+            has_cause = not gave_way or state.landed_count > stand.yields[1]
+            demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
             if stand.place[2] == now.place[2]:
                 others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
                 demand(

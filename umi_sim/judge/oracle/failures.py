@@ -11,6 +11,7 @@ of a scope is never deposed (older ones: old_lives.py).
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import attrs
@@ -153,8 +154,10 @@ class Sentences(Owner):
     told: dict[type, None] = attrs.field(factory=dict)
 
     def check(self, op_id: str, outcome: Refused | Failed) -> None:
-        """An error tells each of its values, unless a terminal cannot show it."""
+        """An error holds what it declares, and tells each of its values, unless a terminal cannot show it."""
         error: object = outcome.error
+        strange = [name for name, kind in scalars(type(error)) if type(getattr(error, name)) is not kind]
+        demand(not strange, rules.ERROR_SAYS_IT, f"{op_id}: what its error declares", "", strange)
         if error.__class__ in self.told:
             return
         message = f"{op_id} ended without an error"
@@ -167,3 +170,10 @@ class Sentences(Owner):
         demand(sentence and not missing, rules.ERROR_SAYS_IT, f"{op_id}: {sentence}", wanted, missing)
         if all(map(str.isprintable, values)):
             self.told[type(error)] = None
+
+
+@cache
+def scalars(cls: type) -> tuple[tuple[str, type], ...]:
+    """The fields of an error that hold a text or a number, with which of these."""
+    fields = attrs.fields(cls) if attrs.has(cls) else ()
+    return tuple((field.name, field.type) for field in fields if field.type in (str, int))

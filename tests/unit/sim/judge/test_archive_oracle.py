@@ -495,7 +495,7 @@ def test_a_failed_extraction_keeps_the_whole_text() -> None:
     key, value = note(text)
     op_id = told.ask(Remember("", text, embed=False))
     told.hear(op_id, "extract", None)
-    told.reply(op_id, value, ONE_NOTE)
+    told.reply(op_id, value, attrs.evolve(ONE_NOTE, reason="refused"))
     row = Entity(key, "note", auto_name(text), text, 1, 500_000, 500_000, "scratch", NOW_MS, NOW_MS)
     told.get(key, row)
     with broken("reference-agrees"):

@@ -30,8 +30,10 @@ LATE_MS = NOW_MS + Config().model_timeout_ms
 SOUND, UNSOUND = vector_of(ALICE, "likes tea"), (0,) * 16
 
 
-def named(name: str, reason: str = "unavailable") -> tuple[Degraded, ...]:
-    return (Degraded(name, reason),) if name else ()
+def named(told: str, reason: str = "refused") -> tuple[Degraded, ...]:
+    """A name, and behind it why, if that is another reason."""
+    name, _, other = told.partition(" ")
+    return (Degraded(name, other or reason),) if name else ()
 
 
 # What stands in for an answer, in a remember.
@@ -66,20 +68,20 @@ def route(*rows: dict[str, Any]) -> str:
 BY_MODEL = attrs.evolve(decision(ALICE), routed_by="model", confidence_ppm=900_000)
 CASES: list[tuple[Any, str]] = [
     (lambda: evolved(None), "evolve:table"),
-    (lambda: evolved("no idea"), "evolve:table"),
+    (lambda: evolved("no idea"), "evolve:table no_json"),
     (lambda: evolved("[]"), ""),
     (lambda: embedded(None), "embed:no_vectors"),
     (lambda: embedded(()), "embed:no_vectors"),
     (lambda: embedded((UNSOUND,)), "embed:no_vectors"),
     (lambda: embedded((SOUND,)), ""),
     (lambda: routed(None), "route:table"),
-    (lambda: routed("no idea"), "route:table"),
+    (lambda: routed("no idea"), "route:table no_json"),
 ]
 
 
 @pytest.mark.parametrize(("case", "due"), CASES)
-def test_a_substitute_is_named_if_and_only_if_an_answer_failed(case: Any, due: str) -> None:
-    for name in ("", "evolve:table", "embed:no_vectors", "route:table"):
+def test_a_substitute_is_named_and_why_if_and_only_if_an_answer_failed(case: Any, due: str) -> None:
+    for name in dict.fromkeys(due for _, due in CASES):
         told, op_id, value = case()
         if name == due:
             told.reply(op_id, value, *named(name))

@@ -62,7 +62,7 @@ def test_a_next_version_is_what_the_model_said_of_it(kind: str) -> None:
 def test_without_a_verdict_a_next_version_extends() -> None:
     for verdict in (None, "[]", stated("update", (ALICE, 1), (ALICE, 2), 0.2)):
         told, op_id = next_alice(verdict)
-        table = (Degraded("evolve:table", "unavailable"),) if verdict is None else ()
+        table = (Degraded("evolve:table", "refused"),) if verdict is None else ()
         told.reply(op_id, second(extending(ALICE, 2)), *table)
         told.get(ALICE, entity(ALICE, "likes tea\nnaps", 2))
 
@@ -142,7 +142,7 @@ def test_a_second_plan_may_go_by_either_answer() -> None:
     told, op_id = next_alice(UPDATE)
     told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", None)
-    told.reply(op_id, second(extending(ALICE, 2)), Degraded("evolve:table", "unavailable"))
+    told.reply(op_id, second(extending(ALICE, 2)), Degraded("evolve:table", "refused"))
     told, op_id = next_alice(UPDATE)
     told.answer(op_id, "commit", EffectFailed(0, "conflict"))
     told.hear(op_id, "evolve", stated("derive", (ALICE, 1), (ALICE, 2)))

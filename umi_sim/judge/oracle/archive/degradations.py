@@ -4,18 +4,20 @@ A remember whose model was away stores the text as one note and says `extract:on
 it is a lie; a note without those words is a loss that nobody was told.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
 
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
+from umi_core.messages.effects import Degraded
 from umi_core.messages.requests import Recall, Remember
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation
+from umi_sim.judge.plain.replies import why_unusable
 from umi_sim.judge.plain.routes import read_routes
 from umi_sim.judge.plain.verdicts import read_verdicts
 from umi_sim.record import rules
@@ -34,6 +36,8 @@ NAMES: Final = (
     "by_vector:words_only", "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
+PLAIN_REASONS: Final = ("extract", "evolve", "route", "expand")
+"""Steps that say of a useless reply what is wrong with any text that has no payload."""
 ATTEMPTS: Final = 2
 """How often a step is tried before something takes its place."""
 PASSING: Final = ("rate_limited", "timeout", "unavailable")
@@ -44,6 +48,13 @@ def may_pass(answer: Answer) -> bool:
     if not isinstance(answer, EffectFailed):
         return False  # of no use, and so it would be again
     return answer.kind in PASSING and answer.retry_after_ms <= limits.RETRY_AFTER_MS_MAX
+
+
+def reason_of(answer: Answer) -> str:
+    """Why an answer to a model's question was of no use."""
+    if isinstance(answer, EffectFailed):
+        return answer.kind
+    return why_unusable(answer.text) if isinstance(answer, ModelReplied) else ""
 
 
 @attrs.define
@@ -81,6 +92,16 @@ class Degradations(Part):
         if count and not self.evidence.vectors(op, count):
             is_named = any(name.startswith("embed:") for name in names)
             self.demand(is_named, rules.DEGRADATION_NAMED, "a failed embedding is not named")
+
+    def judge_reasons(self, op: Operation, lacks: Iterable[Degraded]) -> None:
+        """What a model failed with is told; why a rewrite or a vector is of no use has names of its own."""
+        by_model = [name for step, name in SUBSTITUTES[type(op.request)].items() if step in PLAIN_REASONS]
+        for lack in lacks:
+            step = lack.name.partition(":")[0]
+            heard = [reason_of(answer) for answer in op.answers_of(step)]
+            allowed = heard[-1:] if self.evidence.is_exact(op) else [*heard, "timeout"]
+            is_told = lack.reason in allowed if lack.name in by_model else lack.reason != ""
+            self.demand(is_told, rules.DEGRADATION_NAMED, f"why {lack.name}", allowed, lack.reason)
 
     def judge_partial(self, op: Operation, names: list[str], changed: tuple[Entity, ...]) -> None:
         """What was malformed in a reply of use is named."""

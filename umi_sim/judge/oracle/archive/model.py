@@ -186,6 +186,12 @@ class ArchiveModel(Model):
         self.degradations.judge_names(names)
         if op.error is None and is_shaped:
             self.judge_value(op, value, names)
+            if isinstance(value, Recalled) or (isinstance(value, Remembered) and self.is_its_own(op, value)):
+                self.degradations.judge_reasons(op, outcome.degraded)
+
+    def is_its_own(self, op: Operation, value: Remembered) -> bool:
+        """Whether nobody else can have done what it says."""
+        return not value.repeated and self.tracks.alike(op) == [op]
 
     def judge_value(self, op: Operation, value: Any, names: list[str]) -> None:
         match op.request:
