@@ -1,14 +1,15 @@
 """Shapes of answers: whether what a service sends is an answer at all, whatever it says.
 
 Law 1. Total: anything that is of a class of answers may be asked about.
-Law 2. It goes no deeper than an address and a version: bodies, vectors and texts are judged by others.
+Law 2. It goes no deeper than an address and a version: bodies, vectors and texts are judged by others. Of a
+receipt it knows the key, and what kind of value it has.
 """
 
 from typing import Any, Final
 
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Commit, Embed, Read
-from umi_core.rows import Address, Row
+from umi_core.rows import Address, Receipt, Row
 
 DUE: Final[dict[type, type]] = {AskModel: ModelReplied, Embed: Embedded, Read: ReadDone, Commit: Committed}
 """Which class of answer a question has, if it does not fail."""
@@ -16,7 +17,10 @@ DUE: Final[dict[type, type]] = {AskModel: ModelReplied, Embed: Embedded, Read: R
 
 def is_due(effect: object, answer: Answer) -> bool:
     """Whether this can be an answer to that question, or says that it failed."""
-    return type(answer) is EffectFailed or (type(answer) is DUE[type(effect)] and is_shaped(answer))
+    if type(answer) is EffectFailed:
+        return True
+    is_answer = type(answer) is DUE[type(effect)] and is_shaped(answer)
+    return is_answer and (not isinstance(effect, Commit) or is_of_its_key(effect, answer))
 
 
 def is_shaped(answer: Any) -> bool:
@@ -26,11 +30,22 @@ def is_shaped(answer: Any) -> bool:
         case Embedded():
             return type(answer.vectors) is tuple
         case Committed():
-            return type(answer.versions) is tuple and all(map(is_version, answer.versions))
+            is_told = type(answer.versions) is tuple and all(map(is_version, answer.versions))
+            return is_told and is_or_none(answer.receipt, Receipt)
         case ReadDone():
             is_page = type(answer.rows) is tuple and all(map(is_row, answer.rows))
             return is_page and is_or_none(answer.cursor, str) and is_or_none(answer.count, int)
     return True
+
+
+def is_of_its_key(effect: Commit, answer: Any) -> bool:
+    """Whether a receipt is under the key that was sent; of the same request its value is of the same kind."""
+    got = answer.receipt
+    sent = next((write.body for write in effect.writes if isinstance(write.body, Receipt)), None)
+    if sent is None:
+        return True
+    is_same = got is not None and got.key == sent.key
+    return is_same and (got.request_digest != sent.request_digest or type(got.value) is type(sent.value))
 
 
 def is_version(told: Any) -> bool:

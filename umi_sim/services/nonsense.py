@@ -33,6 +33,17 @@ def first_row(**parts: Any) -> Change:
     return change
 
 
+def receipt_with(**parts: Any) -> Change:
+    """With this part of its receipt; where none is due there is something that is no receipt."""
+
+    def change(answer: Any) -> Answer:
+        other = 7 if answer.receipt is None else attrs.evolve(answer.receipt, **parts)
+        changed: Answer = attrs.evolve(answer, receipt=other)
+        return changed
+
+    return change
+
+
 def answers_of(*classes: type) -> tuple[Change, ...]:
     """Answers to quite another question."""
     parts: dict[type, dict[str, Any]] = {ModelReplied: {"text": "{}"}, Embedded: {"vectors": ((1,),)}}
@@ -54,6 +65,8 @@ WRONG: Final[Mapping[type, tuple[Change, ...]]] = {
     Committed: (
         *answers_of(ReadDone, Embedded), *put("versions", None, 7, [], ENDLESS, (None,), ((NOWHERE,),)),
         *put("versions", ((NOWHERE, ENDLESS),), ((None, 1),), (("entity", 1),)),
+        *put("receipt", 7), receipt_with(value=7), receipt_with(value="done"), receipt_with(value=ENDLESS),
+        receipt_with(key="another's"),
     ),
 }  # fmt: skip
 
