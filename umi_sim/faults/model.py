@@ -138,7 +138,10 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        return [{"before": before, "after": after} for before, after in words.FRAMES]
+        """Some frames; and blanks behind it, as many as a reply may have bytes, and one more."""
+        left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode()))
+        blanks = [("", " " * count) for count in (left, left + 1)]
+        return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 
     def edited(self, reply: str) -> str:
         return self.before + reply + self.after

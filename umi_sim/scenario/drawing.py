@@ -108,6 +108,7 @@ class Drawing(Data):
             in_flight_max=self.number("agents.in_flight"),
             key_count=self.number("workload.keys"),
             adversarial=self.share("workload.adversarial", (1, 7), 8, (1, 4)),
+            edges=scenario.edges or (0, 1),
             land=self.share("clock.land", (1, 4), 8, (1, 4)),
             repeat=self.share("workload.repeat", (-3, 4), 16, (0, 1) if self.is_plain else None),
             latency=self.latency(), policy=self.policy(), flush_ms=scenario.flush_ms,

@@ -51,6 +51,11 @@ class Habit(Data):
     share: Ratio = ALWAYS
     is_late: bool = False
 
+    def bad(self, domain: str, user: User, stream: Stream) -> object:
+        """Now and then a value on a limit of this domain, or one beyond; else one of the hostile ones."""
+        edges = pools.EDGES.get(domain, ()) if user.edges[0] else ()
+        return stream.pick(edges) if edges and stream.chance(*user.edges) else self.hostile(user, stream)
+
 
 HABITS: Final[dict[str, Habit]] = {
     **dict.fromkeys(("key", "stored_key"), Habit(User.key, pools.HOSTILE_KEYS)),
@@ -110,7 +115,7 @@ def arguments(name: str, user: User, stream: Stream) -> dict[str, object]:
         if habit.is_late and struck is None and stream.chance(*user.adversarial):
             struck = argument if stream.chance(*SELDOM) else None
         if argument is struck:
-            args[argument.name] = habit.hostile(user, stream)
+            args[argument.name] = habit.bad(argument.domain, user, stream)
         elif argument.is_required or habit.share is ALWAYS or stream.chance(*habit.share):
             value = habit.plain(user, stream)
             if value is not None:

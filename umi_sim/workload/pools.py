@@ -25,9 +25,10 @@ UNITS: Final = ("x", "é", "日", "👍")  # 1, 2, 3 and 4 bytes
 
 
 def sizes(limit: int) -> tuple[str, ...]:
-    """Texts one byte under, at and over the limit; and as many characters as it has bytes."""
+    """The shortest text; one byte under, at and over the limit; and as many characters as it has bytes."""
     around = (limit - 1, limit, limit + 1)
-    return (*(filled(size, unit) for size in around for unit in UNITS), *(unit * limit for unit in UNITS[1:]))
+    by_bytes = (filled(size, unit) for size in around for unit in UNITS)
+    return (UNITS[0], *by_bytes, *(unit * limit for unit in UNITS[1:]))
 
 
 def filled(size_bytes: int, unit: str) -> str:
@@ -336,3 +337,46 @@ HOSTILE_TURNS: Final[Pool] = {
     "type": (None, "ab", ("x",), (None,), Turn("user", "x"), 7),
 }
 HOSTILE_VERSIONS: Final = numbers(1, limits.ENTITY_VERSION_COUNT_MAX)
+
+# Values on a limit, and one beyond: the shortest text that may be, the longest one, and the next.
+
+
+def edges(limit: int) -> tuple[str, ...]:
+    return (UNITS[0], UNITS[0] * limit, UNITS[0] * (limit + 1))
+
+
+def ends(low: int, high: int) -> tuple[int, ...]:
+    return (low - 1, low, high, high + 1)
+
+
+def turns_of(*counts: int) -> tuple[tuple[Turn, ...], ...]:
+    """So many different turns: it can be told which of them somebody looked at."""
+    return tuple(tuple(Turn("user", f"Alice likes tea {n}.") for n in range(count)) for count in counts)
+
+
+EDGES: Final[Pool] = {
+    **dict.fromkeys(("key", "stored_key"), edges(limits.WORKING_KEY_BYTES_MAX)),
+    "value": tuple(text.encode() for text in edges(limits.WORKING_VALUE_BYTES_MAX)),
+    "ttl": ends(limits.TTL_MS_MIN, limits.TTL_MS_MAX),
+    "delta": ends(I64_MIN, I64_MAX),
+    "block_label": edges(limits.BLOCK_LABEL_BYTES_MAX),
+    "block_text": edges(limits.BLOCK_BYTES_MAX),
+    **dict.fromkeys(("importance", "score"), ends(0, limits.PPM)),
+    **dict.fromkeys(("entity_id", "session_id", "source"), edges(limits.SCOPE_PART_BYTES_MAX)),
+    "members": (*((text,) for text in edges(limits.SCOPE_PART_BYTES_MAX)), *HOSTILE_MEMBERS["many"]),
+    "text": tuple(text for limit in SIZED_TEXTS for text in edges(limit)[1:]),
+    "metadata": (
+        *((pair,) for text in edges(limits.METADATA_BYTES_MAX) for pair in ((text, "v"), ("k", text))),
+        *(tuple((f"k{n}", "v") for n in range(limits.METADATA_COUNT_MAX + more)) for more in (0, 1)),
+    ),
+    "request_key": edges(limits.REQUEST_KEY_BYTES_MAX),
+    "speaker": edges(limits.ENTITY_NAME_BYTES_MAX),
+    "query": (*edges(limits.QUERY_BYTES_MAX), *edges(limits.SESSION_TEXT_BYTES_MAX)[1:]),
+    "limit": ends(1, limits.RECALL_LIMIT_MAX),
+    "time": ends(0, I64_MAX),
+    "version": (*ends(1, limits.ENTITY_VERSION_COUNT_MAX), I64_MAX),
+    "turns": (
+        *turns_of(limits.TURN_COUNT_MAX, limits.TURN_COUNT_MAX + 1),
+        *((Turn("user", text),) for text in edges(limits.TURN_CHARS_MAX)),
+    ),
+}  # fmt: skip

@@ -49,6 +49,7 @@ class User:
         self.known = known
         self.start_ms = config.start_ms
         self.adversarial = config.adversarial
+        self.edges = config.edges
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
         self.other_ids = ids_of_cast(config)
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)

@@ -201,6 +201,7 @@ OPTION_BODIES = {
     "revise_every": "[run]\nrevise_every = 99",
     "tamper_every": "[services]\ntamper_every = 99",
     "alike": "[workload]\nalike = true",
+    "edges": '[workload]\nedges = "1/99"',
 }
 
 
