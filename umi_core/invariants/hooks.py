@@ -32,6 +32,8 @@ class Hook(Protocol):
 
 def check_hooks(operation: Operation, step: str, asks: type[Asked] | None, hooks: Sequence[Hook]) -> None:
     """`step` is its row, and `asks` what that asks; `hooks` are of its generation, outermost first."""
+    if operation.asked is None:
+        return  # its step has not begun
     sites = ("step", "effect") if operation.waiting is not None else ("step",)
     around = [hook for site in sites for hook in hooks if hook.site == site]
     due = [hook.name for hook in around if is_named(hook, operation, step, asks)]

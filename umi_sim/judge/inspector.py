@@ -26,6 +26,7 @@ from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_store
 from umi_sim.judge.invariants.readings import check_reading
+from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.oracle.judge import Oracle
 from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.run_config import RunConfig
@@ -56,6 +57,7 @@ class Inspector:
         self._before: Before | None = None
         self._replies: list[Reply] = []
         self._count = 0
+        self._has_seen_settings = False
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
@@ -144,6 +146,9 @@ class Inspector:
         memory = memory_of(machine)
         if memory is None:
             return
+        if not self._has_seen_settings:  # the same in every life
+            self._has_seen_settings = True
+            check_settings()
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:

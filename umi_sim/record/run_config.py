@@ -45,8 +45,8 @@ class RunConfig(Data):
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
     input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
-    requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `revise_every`: after
-    so many ops all workflows have a new revision; 0: never.
+    requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `revise_every`:
+    after so many ops all workflows have a new revision; 0: never.
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.

@@ -40,6 +40,7 @@ from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embe
 from umi_core.values import Scope
 from umi_sim.record import rules
 from umi_sim.record.run_config import DOORKEEPER
+from umi_sim.target.refusals import check_refusals
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
 
@@ -80,6 +81,8 @@ class Revisions:
         while self._count < due_count:
             self._count += 1
             registry = changed(registry)
+            if self._count == 1:
+                check_refusals(registry)
             if self._count == 1 and self._every % 2 == 0:
                 for onion in self._onions:
                     registry = onion.around(registry)
@@ -230,11 +233,16 @@ def without_doorkeeper(registry: Registry) -> Registry:
 
 MEDDLES_EVERY: Final = 4
 ECHOES_EVERY: Final = 3
+HALF_A_CHARACTER: Final = "\ud800"
 MEDDLED: Final = ("extract", "resolve", "lookup", "scan", "settle", "reply")
 
 
 def meddles(place: Place, request: Asked) -> Verdict:
-    return Pass() if request.request_id % MEDDLES_EVERY else Rewrite(overdone(request))
+    turn, rest = divmod(request.request_id, MEDDLES_EVERY)
+    if rest:
+        return Pass()
+    options = overdone(request)
+    return Rewrite(options[turn % len(options)])
 
 
 def meddles_in_steps(place: Place, facts: Facts) -> Verdict:
@@ -242,13 +250,30 @@ def meddles_in_steps(place: Place, facts: Facts) -> Verdict:
     return Pass() if place.operation % MEDDLES_EVERY else Substitute({"somebody else's": True})
 
 
-def overdone(request: Asked) -> Asked:
-    """More than was asked, or another thing: wider reads, later time-outs, smaller batches."""
-    if isinstance(request, AskModel | Embed):
-        return attrs.evolve(request, timeout_ms=request.timeout_ms + 1)
+def overdone(request: Asked) -> tuple[Asked, ...]:
+    """More than was asked, or another thing: wider reads, later time-outs, other texts, smaller batches."""
+    patient = attrs.evolve(request, timeout_ms=request.timeout_ms + 1)
+    if isinstance(request, AskModel):
+        other = "evolve" if request.task == "extract" else "extract"
+        return (
+            patient,
+            attrs.evolve(request, timeout_ms=0),
+            attrs.evolve(request, prompt=HALF_A_CHARACTER),
+            attrs.evolve(request, task=other),
+            attrs.evolve(request, request_id=request.request_id + 1),
+        )
+    if isinstance(request, Embed):
+        first, *others = request.texts
+        changed = ((*others,), (" ", *others), (HALF_A_CHARACTER, *others), (first, *request.texts))
+        return (patient, *(attrs.evolve(request, texts=texts) for texts in changed))
     if isinstance(request, Commit):
-        return attrs.evolve(request, writes=request.writes[1:])
-    return attrs.evolve(request, query=widened(request.query))
+        return (
+            attrs.evolve(request, writes=request.writes[1:]),
+            attrs.evolve(request, expects=()),
+            attrs.evolve(request, key=f"{request.key} of another"),
+            attrs.evolve(request, timeout_ms=max(1, request.timeout_ms - 1)),
+        )
+    return (attrs.evolve(request, query=widened(request.query)), patient)
 
 
 def widened(query: Query) -> Query:

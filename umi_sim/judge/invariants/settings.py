@@ -1,0 +1,56 @@
+"""Settings: a memory takes those that M15 (docs/spec/memory.md) allows, to the ends of ranges, no others."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from umi_core.config import Config
+from umi_core.errors import BadConfig, Rejected
+from umi_core.invariants.broken import demand
+from umi_sim.record import rules
+
+PPM: Final = (0, 1_000_000)
+RANGES: Final = {
+    "core_bytes_max": (4_096, 32_768), "core_entry_count_max": (0, 50), "working_bytes_max": (1, 1_048_576),
+    "working_entry_count_max": (1, 10_000), "working_ttl_ms_default": (1, 604_800_000),
+    "embedding_dims": (2, 4_096), "recall_limit_default": (1, 100), "recall_min_score_ppm": PPM,
+    "promote_score_min_ppm": PPM, "displace_margin_ppm": PPM, "extract_confidence_min_ppm": PPM,
+    "route_confidence_min_ppm": PPM, "promote_confidence_min_ppm": PPM, "resolve_confidence_min_ppm": PPM,
+    "evolve_confidence_min_ppm": PPM, "rebalance_interval_ms": (1_000, 86_400_000),
+    "model_timeout_ms": (1, 600_000), "store_timeout_ms": (1, 600_000),
+}  # fmt: skip
+FLAGS: Final = ("semantic_routing", "auto_populate", "auto_rebalance", "resolve_cache")
+ROUTE, PROMOTE = "route_confidence_min_ppm", "promote_confidence_min_ppm"
+NORMAL_PPM: Final = {ROUTE: 600_000, PROMOTE: 800_000}
+
+
+def check_settings() -> None:
+    """Raises Broken at the first setting that is refused and may be, or is taken and may not be."""
+    for name, value in settings():
+        wanted = wrong_options(name, value)
+        got = refused_options({name: value})
+        demand(wanted == got, rules.REFERENCE_AGREES, f"a memory with {name} {value!r} refuses", wanted, got)
+
+
+def settings() -> Iterator[tuple[str, object]]:
+    for name, (low, high) in RANGES.items():
+        yield from ((name, value) for value in (low - 1, low, high, high + 1, True, str(low)))
+    yield from ((name, value) for name in FLAGS for value in (True, False, 1, None))
+
+
+def wrong_options(name: str, value: object) -> list[str]:
+    """One setting that is not as it mostly is; who is promoted is surer than who is routed."""
+    if name in FLAGS:
+        return [] if type(value) is bool else [name]
+    low, high = RANGES[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        return [name]
+    both = {**NORMAL_PPM, name: value}
+    return [PROMOTE] if both[PROMOTE] < both[ROUTE] else []
+
+
+def refused_options(options: dict[str, object]) -> list[str]:
+    try:
+        Config(**options)  # type: ignore[arg-type]  # wrong ones are what it is about
+    except Rejected as rejected:
+        return [error.option for error in rejected.errors if isinstance(error, BadConfig)]
+    return []

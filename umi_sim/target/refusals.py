@@ -1,0 +1,146 @@
+"""What a registry must refuse: wrong calls of every kind, each with the problem that it is refused with.
+
+Law 1. What is wrong is refused by the name of its problem in EN2 (docs/spec/engine.md). Law 2. What is just
+right is taken.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.interceptors import Interceptor
+from umi_core.engine.registry import Registry
+from umi_core.engine.workflow import OUTCOME, Degrade, Learned, OnFailure, Step, Workflow
+from umi_core.errors import BadWorkflow, Rejected, UnknownRevision
+from umi_core.invariants.broken import demand
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import AskModel, Commit, Done
+from umi_sim.record import rules
+
+INTERCEPTOR_COUNT_MAX: Final = 32
+Call = Callable[[Registry], object]
+
+
+def all_done(facts: Facts, answer: Answer | None, view: View) -> Learned:
+    return Learned(OUTCOME(Done()))
+
+
+def asks_nothing(facts: Facts, view: View) -> None:
+    return None
+
+
+def nothing(facts: Facts, reason: str) -> dict[str, object]:
+    return {}
+
+
+def always(facts: Facts) -> bool:
+    return True
+
+
+NUMBER, TEXT, MANY = Fact("thing", int), Fact("thing", str), Fact("many", tuple[int, ...])
+END: Final = Step("end", take=all_done, produces=(OUTCOME,))
+MAKES: Final = Step("makes", take=all_done, produces=(NUMBER,), otherwise={"thing": 1})
+NEEDS: Final = Step("needs", take=all_done, requires=(NUMBER,))
+WITH_OPTION: Final = attrs.evolve(END, config=(("every", 1),))
+POLICY: Final = OnFailure(1, Degrade("less", nothing))
+ASKS: Final = Step("asks", take=all_done, effect=AskModel, ask=asks_nothing, on_failure=POLICY)
+COMMITS: Final = attrs.evolve(ASKS, id="commits", effect=Commit)
+
+WRONG_TABLES: Final[tuple[tuple[str, tuple[Step, ...]], ...]] = (
+    ("BadStepId", (attrs.evolve(MAKES, id="Makes"), END)),
+    ("BadStepId", (attrs.evolve(MAKES, id="m" * 65), END)),
+    ("DuplicateStep", (MAKES, attrs.evolve(END, id="makes"))),
+    ("UnknownEffect", (attrs.evolve(ASKS, ask=None), END)),
+    ("UnknownEffect", (attrs.evolve(ASKS, effect=None), END)),
+    ("UnknownEffect", (attrs.evolve(COMMITS, each=MANY), END)),
+    ("MissingFact", (NEEDS, MAKES, END)),
+    ("MissingFact", (MAKES,)),
+    ("FactTwice", (MAKES, attrs.evolve(MAKES, id="again"), END)),
+    ("FactType", (MAKES, attrs.evolve(NEEDS, requires=(TEXT,)), END)),
+    ("FactType", (attrs.evolve(END, produces=(Fact("outcome", int),)),)),
+    ("FactType", (MAKES, attrs.evolve(ASKS, each=NUMBER), END)),
+    ("BadSkip", (attrs.evolve(MAKES, skips_to=("nowhere",)), END)),
+    ("BadSkip", (MAKES, attrs.evolve(NEEDS, skips_to=("makes",)), END)),
+    ("BadSkip", (attrs.evolve(ASKS, on_failure=OnFailure(1, replan="end")), END)),
+    ("BadSkip", (MAKES, COMMITS, attrs.evolve(ASKS, on_failure=OnFailure(1, replan="makes")), END)),
+    ("NoOtherwise", (attrs.evolve(MAKES, when=always, otherwise=None), END)),
+    ("NoOtherwise", (attrs.evolve(ASKS, skips_to=("end",)), attrs.evolve(MAKES, otherwise={}), END)),
+    ("BadOtherwise", (attrs.evolve(MAKES, when=always, otherwise={"thing": "one"}), NEEDS, END)),
+    ("BadOtherwise", (attrs.evolve(MAKES, when=always, otherwise={"thing": 1, "other": 1}), END)),
+)  # fmt: skip
+RIGHT_TABLES: Final = (
+    (MAKES, NEEDS, END),
+    (attrs.evolve(MAKES, when=always), NEEDS, END),
+    (attrs.evolve(ASKS, skips_to=("end",)), MAKES, END),
+    (MAKES, attrs.evolve(ASKS, on_failure=OnFailure(1, replan="makes")), COMMITS, END),
+    (WITH_OPTION,),
+)
+WRONG_CALLS: Final[tuple[tuple[str, Call], ...]] = (
+    ("WorkflowExists", lambda it: it.register(it.at("recall"))),
+    ("UnknownWorkflow", lambda it: it.remove("nobody's", "end")),
+    ("UnknownStep", lambda it: it.insert_after("recall", "nowhere", MAKES)),
+    ("DuplicateStep", lambda it: it.insert_before("recall", "rank", it.at("recall").steps[0])),
+    ("MissingFact", lambda it: it.remove("recall", "rank")),
+    ("UnknownConfigKey", lambda it: of(it, WITH_OPTION).configure("tried", "end", other=1)),
+    ("BadConfigValue", lambda it: of(it, WITH_OPTION).configure("tried", "end", every="two")),
+    ("BadConfigValue", lambda it: of(it, WITH_OPTION).configure("tried", "end", every=True)),
+    ("UnknownRevision", lambda it: it.at("recall", 0)),
+    ("UnknownRevision", lambda it: it.at("recall", it.latest("recall") + 1)),
+    ("UnknownRevision", lambda it: it.interceptors(len(it.generations))),
+    ("UnknownRevision", lambda it: it.interceptors(-1)),
+    ("InterceptorExists", lambda it: hooked(hooked(it, 0), 0)),
+    ("TooManyInterceptors", lambda it: hooked(full(it), INTERCEPTOR_COUNT_MAX)),
+    ("BadFilter", lambda it: Interceptor("tried", "nowhere")),  # type: ignore[arg-type]  # it must be refused
+    ("BadFilter", lambda it: Interceptor("tried", on_raise="never")),  # type: ignore[arg-type]  # as above
+    ("BadFilter", lambda it: Interceptor("tried", effects=("model", "telepathy"))),
+    ("BadFilter", lambda it: Interceptor("tried", tasks=("extract", "guess"))),
+    ("BadFilter", lambda it: Interceptor("tried", "step", tasks=("extract",))),
+)  # fmt: skip
+
+
+def of(registry: Registry, *steps: Step) -> Registry:
+    return registry.register(Workflow("tried", (), steps))
+
+
+def hooked(registry: Registry, number: int) -> Registry:
+    return registry.with_interceptor(Interceptor(f"tried {number}"))
+
+
+def full(registry: Registry) -> Registry:
+    """With as many interceptors as there may be."""
+    for number in range(INTERCEPTOR_COUNT_MAX - len(registry.generations[-1].ordered)):
+        registry = hooked(registry, number)
+    return registry
+
+
+def calls() -> Iterator[tuple[str, Call]]:
+    """Each with its problem; what is right has none."""
+    yield from WRONG_CALLS
+    yield from ((problem, lambda it, steps=steps: of(it, *steps)) for problem, steps in WRONG_TABLES)
+    yield from (("", lambda it, steps=steps: of(it, *steps)) for steps in RIGHT_TABLES)
+    yield "", full
+
+
+def check_refusals(registry: Registry) -> None:
+    """Raises Broken at the first call that ends otherwise than it should."""
+    for number, (wanted, call) in enumerate(calls()):
+        got = problems(registry, call)
+        holds = wanted in got if wanted else not got
+        demand(holds, rules.WORKFLOW_CONTRACT, f"call {number} of a registry, that is refused", wanted, got)
+
+
+def problems(registry: Registry, call: Call) -> list[Any]:
+    try:
+        call(registry)
+    except Rejected as rejected:
+        return [problem_of(error) for error in rejected.errors]
+    return []
+
+
+def problem_of(error: object) -> str:
+    if isinstance(error, BadWorkflow):
+        is_told = type(error.step) is str and type(error.names) is tuple
+        return error.problem if is_told else f"{error.problem} of nothing that has a name"
+    return "UnknownRevision" if isinstance(error, UnknownRevision) else "nothing that is known"
