@@ -138,9 +138,9 @@ class Prose(edits.WholeEdit, at="model.ask", is_a="shape", guards=("EXT-1", "EXT
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        """Some frames; and blanks behind it, as many as a reply may have bytes, and one more."""
+        """Some frames; and in a quarter blanks behind it, as many as a reply may have bytes, or one more."""
         left = max(0, limits.REPLY_BYTES_MAX - len(reply.encode()))
-        blanks = [("", " " * count) for count in (left, left + 1)]
+        blanks = [("", " " * count) for count in (left, left + 1)] * 4
         return [{"before": before, "after": after} for before, after in (*words.FRAMES, *blanks)]
 
     def edited(self, reply: str) -> str:

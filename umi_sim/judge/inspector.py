@@ -25,6 +25,7 @@ from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Rep
 from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_store
+from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.oracle.judge import Oracle
@@ -108,9 +109,12 @@ class Inspector:
         memory = memory_of(machine)
         if memory is None:
             return
+        is_new = memory.state.phase == "new"
+        if is_new:
+            check_beginning(memory)
         if self._lives is not None:
             self._reading_ms = reading_ms
-            if memory.state.phase == "new":
+            if is_new:
                 self._lives.begin(agent)
         is_lone = is_working(value) and not memory.state.operations
         self._before = None if is_lone else before_step(memory.state)
