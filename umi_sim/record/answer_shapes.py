@@ -30,8 +30,7 @@ def is_shaped(answer: Any) -> bool:
         case Embedded():
             return type(answer.vectors) is tuple
         case Committed():
-            is_told = type(answer.versions) is tuple and all(map(is_version, answer.versions))
-            return is_told and is_or_none(answer.receipt, Receipt)
+            return type(answer.versions) is tuple and all(map(is_version, answer.versions))
         case ReadDone():
             is_page = type(answer.rows) is tuple and all(map(is_row, answer.rows))
             return is_page and is_or_none(answer.cursor, str) and is_or_none(answer.count, int)
@@ -39,12 +38,12 @@ def is_shaped(answer: Any) -> bool:
 
 
 def is_of_its_key(effect: Commit, answer: Any) -> bool:
-    """Whether a receipt is under the key that was sent; of the same request its value is of the same kind."""
+    """Whether a receipt that is due is under its key; of the same request its value is of the same kind."""
     got = answer.receipt
     sent = next((write.body for write in effect.writes if isinstance(write.body, Receipt)), None)
     if sent is None:
         return True
-    is_same = got is not None and got.key == sent.key
+    is_same = type(got) is Receipt and got.key == sent.key
     return is_same and (got.request_digest != sent.request_digest or type(got.value) is type(sent.value))
 
 

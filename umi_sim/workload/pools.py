@@ -25,10 +25,9 @@ UNITS: Final = ("x", "é", "日", "👍")  # 1, 2, 3 and 4 bytes
 
 
 def sizes(limit: int) -> tuple[str, ...]:
-    """The shortest text; one byte under, at and over the limit; and as many characters as it has bytes."""
+    """Texts one byte under, at and over the limit; and as many characters as it has bytes."""
     around = (limit - 1, limit, limit + 1)
-    by_bytes = (filled(size, unit) for size in around for unit in UNITS)
-    return (UNITS[0], *by_bytes, *(unit * limit for unit in UNITS[1:]))
+    return (*(filled(size, unit) for size in around for unit in UNITS), *(unit * limit for unit in UNITS[1:]))
 
 
 def filled(size_bytes: int, unit: str) -> str:

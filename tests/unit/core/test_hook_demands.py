@@ -1,0 +1,122 @@
+"""Goal: what an operation in flight owes to interceptors, time-outs and other plans is demanded by name."""
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from tests.worlds import Pair
+from umi_core.engine.interceptors import Interceptor, Substitute
+from umi_core.invariants import Broken, before_step, check_step, check_tables
+from umi_core.invariants.homes import check_told
+from umi_core.messages.answers import Wake
+from umi_core.messages.requests import Remember
+from umi_core.state import Operation
+from umi_core.values import Entry, RoutingDecision
+
+DECISION = RoutingDecision("ent_a", "human", True, 900_000, "", "model", None)
+ENTRY = Entry("ent_a", 1, "Ann", "likes tea", 5)
+
+
+def asking(*interceptors: Interceptor) -> tuple[Pair, Operation]:
+    """A remember that waits for its model, with these interceptors around it."""
+    pair = Pair(now_ms=5).run()
+    for interceptor in interceptors:
+        pair.memory.intercept(interceptor)
+    pair.step(Remember(1, "Ann likes tea."))
+    (operation,) = pair.memory.state.operations.values()
+    check_tables(pair.memory.state, pair.memory.registry)
+    return pair, operation
+
+
+def broken(check: Callable[[], None]) -> str:
+    with pytest.raises(Broken) as caught:
+        check()
+    return caught.value.rule
+
+
+def tables_broken(pair: Pair) -> str:
+    return broken(lambda: check_tables(pair.memory.state, pair.memory.registry))
+
+
+@pytest.mark.parametrize("site", ["step", "effect"])
+@pytest.mark.parametrize(
+    ("filters", "is_there"),
+    [
+        ({}, True),
+        ({"workflows": ("remember",)}, True),
+        ({"workflows": ("recall",)}, False),
+        ({"steps": ("extract", "route")}, True),
+        ({"steps": ("route",)}, False),
+        ({"effects": ("model",)}, True),
+        ({"effects": ("embed",)}, False),
+        ({"workflows": ("remember",), "effects": ("read",)}, False),
+    ],
+)
+def test_an_interceptor_is_where_its_filters_name(
+    site: str, filters: dict[str, tuple[str, ...]], is_there: bool
+) -> None:
+    pair, operation = asking(Interceptor("h", site, **filters))  # type: ignore[arg-type]  # of a table
+    assert operation.onion == (("h",) if is_there else ())
+    operation.onion = () if is_there else ("h",)
+    assert tables_broken(pair) == "hook-order"
+
+
+def test_of_tasks_an_effect_knows_its_own() -> None:
+    pair, operation = asking(Interceptor("h", tasks=("extract",)), Interceptor("g", tasks=("route",)))
+    assert operation.onion == ("h",)
+    operation.onion = ("h", "g")
+    assert tables_broken(pair) == "hook-order"
+
+
+def test_who_failed_on_the_way_out_is_noted_and_not_told_on_the_way_back() -> None:
+    pair, operation = asking(Interceptor("h", before=lambda *_: Substitute(7)))
+    assert (operation.onion, [note.what for note in operation.notes]) == ((), ["bad_result"])
+    operation.notes = ()
+    assert tables_broken(pair) == "hook-order"
+    operation.op_id = None  # nobody waits for a reply that could tell
+    check_tables(pair.memory.state, pair.memory.registry)
+
+
+def test_a_question_waits_as_long_as_is_configured() -> None:
+    pair, operation = asking()
+    sent = operation.sent
+    assert sent is not None
+    for change in (-1, 1):
+        operation.sent = attrs.evolve(sent, timeout_ms=sent.timeout_ms + change)
+        assert tables_broken(pair) == "backoff"
+
+
+def test_interceptors_shorten_a_time_out_and_never_lengthen_it() -> None:
+    pair, operation = asking(Interceptor("h"))
+    sent = operation.sent
+    assert sent is not None
+    operation.sent = attrs.evolve(sent, timeout_ms=1)
+    check_tables(pair.memory.state, pair.memory.registry)
+    operation.sent = attrs.evolve(sent, timeout_ms=sent.timeout_ms + 1)
+    assert tables_broken(pair) == "backoff"
+
+
+def test_a_plan_gives_way_to_what_has_landed_since_it_began() -> None:
+    pair, operation = asking()
+    state, before = pair.memory.state, before_step(pair.memory.state)
+    operation.yield_count += 1
+    assert broken(lambda: check_step(before, Wake(), state)) == "backoff"
+    state.landed_count += 1
+    check_step(before, Wake(), state)
+
+
+HERE = {"ent_a": ("human", ENTRY)}
+
+
+@pytest.mark.parametrize("outcome", ["promoted", "moved", "already_in_core"])
+def test_who_is_said_to_be_in_core_is_there(outcome: str) -> None:
+    told = attrs.evolve(DECISION, outcome=outcome)
+    check_told((told,), HERE, HERE)
+    assert broken(lambda: check_told((told,), HERE, {})) == "entry-at-home"
+
+
+def test_who_has_come_is_said_to_have_come() -> None:
+    check_told((attrs.evolve(DECISION, outcome="promoted"),), {}, HERE)
+    refused = attrs.evolve(DECISION, outcome="refused_full")
+    assert broken(lambda: check_told((refused,), {}, HERE)) == "entry-at-home"
