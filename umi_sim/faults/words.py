@@ -4,7 +4,7 @@ from typing import Final
 
 OLD: Final = "<old>"  # in an argument: the JSON of what stood there
 BLOCKS: Final = ("system", " SYSTEM ", "persona", "basement", "")
-EMPTY: Final = ("", " \n\t ", "null", "{}", "[]", "```\n\n```")
+EMPTY: Final = ("", " \n\t ", "null", "{}", "[]", "```\n\n```", '""')
 REFUSALS: Final = (
     "I'm sorry, but I can't help with that.", "As an AI language model, I do not store personal information.",
     "Es tut mir leid, dabei kann ich nicht helfen.", "Lo siento, no puedo ayudar con eso.",
