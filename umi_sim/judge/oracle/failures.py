@@ -12,7 +12,7 @@ of a scope is never deposed (older ones: old_lives.py).
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -173,7 +173,7 @@ class Sentences(Owner):
 
 
 @cache
-def scalars(cls: type) -> tuple[tuple[str, type], ...]:
+def scalars(cls: Any) -> tuple[tuple[str, type], ...]:
     """The fields of an error that hold a text or a number, with which of these."""
     fields = attrs.fields(cls) if attrs.has(cls) else ()
     return tuple((field.name, field.type) for field in fields if field.type in (str, int))
