@@ -156,7 +156,8 @@ class Sentences(Owner):
     def check(self, op_id: str, outcome: Refused | Failed) -> None:
         """An error holds what it declares, and tells each of its values, unless a terminal cannot show it."""
         error: object = outcome.error
-        strange = [name for name, kind in scalars(type(error)) if type(getattr(error, name)) is not kind]
+        cls: Any = type(error)
+        strange = [name for name, kind in scalars(cls) if type(getattr(error, name)) is not kind]
         demand(not strange, rules.ERROR_SAYS_IT, f"{op_id}: what its error declares", "", strange)
         if error.__class__ in self.told:
             return
