@@ -152,7 +152,7 @@ class Inspector:
             return
         if not self._has_seen_settings:  # the same in every life
             self._has_seen_settings = True
-            check_settings()
+            check_settings(self.oracle.config.seed)
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:

@@ -17,6 +17,11 @@ from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.target.refusals import check_refusals
 
 
+def check_all() -> None:
+    for turn in range(settings.TURNS):
+        settings.check_settings(turn)
+
+
 def test_the_ranges_are_those_of_the_specification() -> None:
     table = rows("memory", "options of a memory")
     told = {plain(row["option"]): (maybe(row["least"]), maybe(row["most"])) for row in table}
@@ -25,14 +30,14 @@ def test_the_ranges_are_those_of_the_specification() -> None:
 
 
 def test_settings_are_taken_to_the_ends_of_their_ranges() -> None:
-    settings.check_settings()
+    check_all()
 
 
 @pytest.mark.parametrize("ends", [(4_095, 32_768), (4_096, 32_767), (4_097, 32_768)])
 def test_a_setting_that_is_taken_otherwise_is_seen(monkeypatch: Any, ends: tuple[int, int]) -> None:
     monkeypatch.setitem(settings.RANGES, "core_bytes_max", ends)
     with pytest.raises(Broken, match="core_bytes_max"):
-        settings.check_settings()
+        check_all()
 
 
 def test_a_registry_refuses_what_is_wrong_and_takes_what_is_right() -> None:
