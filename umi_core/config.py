@@ -32,7 +32,7 @@ class Config(Data):
     recall_limit_default: int = option(10, 1, limits.RECALL_LIMIT_MAX)
     recall_min_score_ppm: int = option(300_000, 0, limits.PPM)
     promote_score_min_ppm: int = option(700_000, 0, limits.PPM)
-    displace_margin_ppm: int = option(50_000, 0, limits.PPM)
+    displace_margin_ppm: int = option(50_000, 1, limits.PPM)  # with 0 two equals would displace each other
     extract_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
     route_confidence_min_ppm: int = option(600_000, 0, limits.PPM)
     promote_confidence_min_ppm: int = option(800_000, 0, limits.PPM)

@@ -487,12 +487,15 @@ def test_an_entry_moves_with_its_routing_if_there_is_room() -> None:
 
 
 def test_who_is_promoted_and_displaced_by_a_stronger_one_is_told_as_refused() -> None:
-    config = attrs.evolve(ROUTED, core_entry_count_max=1, displace_margin_ppm=0)
-    both = routing(Alice=("human", True, 0.9), Bob=("human", True, 0.9))
-    value = remembered(Pair(config=config, model=both).run().ask(Remember(1, "Alice likes tea. Bob snores")))
+    config = attrs.evolve(ROUTED, core_entry_count_max=1, displace_margin_ppm=1)
+    choice = {"Bob": ("human", False, 0.9)}
+    pair = Pair(config=config, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
+    pair.ask(Remember(1, "Bob snores", importance_ppm=1_000_000))
+    choice |= {"Alice": ("human", True, 0.9), "Bob": ("human", True, 0.9)}
+    value = remembered(pair.ask(Remember(2, "Alice likes tea. Bob naps", importance_ppm=1_000_000)))
     outcomes = {one.entity_id: one.outcome for one in value.routing}
-    (inside,) = value.promoted
-    assert outcomes == {inside: "promoted", ({ALICE, BOB} - {inside}).pop(): "refused_full"}
+    assert value.promoted == (BOB,)  # told of twice
+    assert outcomes == {BOB: "promoted", ALICE: "refused_full"}
     assert value.evicted == ()
 
 

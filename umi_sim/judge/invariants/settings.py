@@ -15,7 +15,7 @@ RANGES: Final = {
     "core_bytes_max": (4_096, 32_768), "core_entry_count_max": (0, 50), "working_bytes_max": (1, 1_048_576),
     "working_entry_count_max": (1, 10_000), "working_ttl_ms_default": (1, 604_800_000),
     "embedding_dims": (2, 4_096), "recall_limit_default": (1, 100), "recall_min_score_ppm": PPM,
-    "promote_score_min_ppm": PPM, "displace_margin_ppm": PPM, "extract_confidence_min_ppm": PPM,
+    "promote_score_min_ppm": PPM, "displace_margin_ppm": (1, 1_000_000), "extract_confidence_min_ppm": PPM,
     "route_confidence_min_ppm": PPM, "promote_confidence_min_ppm": PPM, "resolve_confidence_min_ppm": PPM,
     "evolve_confidence_min_ppm": PPM, "rebalance_interval_ms": (1_000, 86_400_000),
     "model_timeout_ms": (1, 600_000), "store_timeout_ms": (1, 600_000),
