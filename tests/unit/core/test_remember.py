@@ -486,17 +486,17 @@ def test_an_entry_moves_with_its_routing_if_there_is_room() -> None:
     assert entity(pair).block == "human"
 
 
-def test_who_is_promoted_and_displaced_by_a_stronger_one_is_told_as_refused() -> None:
+def test_who_moves_and_is_then_displaced_by_a_stronger_one_is_told_as_refused() -> None:
     config = attrs.evolve(ROUTED, core_entry_count_max=1, displace_margin_ppm=1)
-    choice = {"Bob": ("human", False, 0.9)}
+    choice = {"Alice": ("goals", True, 0.9), "Bob": ("human", False, 0.9)}
     pair = Pair(config=config, model=lambda task, prompt: routing(**choice)(task, prompt)).run()
-    pair.ask(Remember(1, "Bob snores", importance_ppm=1_000_000))
-    choice |= {"Alice": ("human", True, 0.9), "Bob": ("human", True, 0.9)}
-    value = remembered(pair.ask(Remember(2, "Alice likes tea. Bob naps", importance_ppm=1_000_000)))
+    pair.ask(Remember(1, "Alice likes tea", importance_ppm=0))
+    pair.ask(Remember(2, "Bob snores", importance_ppm=1_000_000))
+    choice |= {"Alice": ("facts", True, 0.9), "Bob": ("human", True, 0.9)}
+    value = remembered(pair.ask(Remember(3, "Alice likes coffee. Bob naps")))
     outcomes = {one.entity_id: one.outcome for one in value.routing}
-    assert value.promoted == (BOB,)  # told of twice
     assert outcomes == {BOB: "promoted", ALICE: "refused_full"}
-    assert value.evicted == ()
+    assert value.evicted == (ALICE,)
 
 
 def test_who_had_to_leave_for_a_stronger_one_is_told() -> None:
