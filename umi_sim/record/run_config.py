@@ -45,7 +45,8 @@ class RunConfig(Data):
     what the workload may use. `faults`: kind -> rate, only kinds that are on. `transcript`: turns to use as
     input, or none. `off`: names of rules that are not checked. `everywhere`: a kind of fault is
     active at all of its sites, not at a drawn share of them. `alike`: all agents draw the same
-    requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `revise_every`:
+    requests. `edges`: the share of hostile values that are just on a limit, or one beyond. `short_blocks`:
+    the share of texts of blocks that are a word or two. `revise_every`:
     after so many ops all workflows have a new revision; 0: never.
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
@@ -79,6 +80,7 @@ class RunConfig(Data):
     pause_ms_max: int = PAUSE_MS_MAX
     alike: bool = False
     edges: Ratio = (0, 1)
+    short_blocks: Ratio = (0, 1)
     workload: str = "generated"
     script: tuple[Mapping[str, Any], ...] = ()
     transcript: str | None = None
@@ -93,7 +95,7 @@ class RunConfig(Data):
 
 DRAWN: Final = (  # what only a generator reads: a replay has the items
     "weights", "operations_max", "in_flight_max", "key_count", "adversarial", "land", "repeat", "policy",
-    "workload", "edges",
+    "workload", "edges", "short_blocks",
 )  # fmt: skip
 
 

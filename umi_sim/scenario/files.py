@@ -222,6 +222,7 @@ class Scenario(Data):
     weights: Mapping[str, int] | None = key("workload", WEIGHTS)
     adversarial: tuple[int, int] | None = key("workload", RATIO)
     edges: tuple[int, int] | None = key("workload", RATIO)
+    short_blocks: tuple[int, int] | None = key("workload", RATIO)
     repeat: tuple[int, int] | None = key("workload", RATIO)
     pause_ms_max: int = key("workload", whole(1, ACCESS_PRUNE_MS), PAUSE_MS_MAX)
     alike: bool = key("workload", FLAG, False)

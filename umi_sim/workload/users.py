@@ -25,6 +25,7 @@ TOLD_COUNT_MAX: Final = 16
 ASKED_COUNT_MAX: Final = 4
 TURN_COUNT_MAX: Final = 12  # two more than a memory looks at
 TOLD_CHARS_MAX: Final = 1_000
+SHORT_TEXTS: Final = ("ok", "likes tea", "no nuts")  # of blocks
 PROMOTING_PPM: Final = 775_000
 WITH_TURNS: Final[Ratio] = (7, 8)  # of questions that refer to something
 WITHOUT_NEED: Final[Ratio] = (1, 4)  # of all others
@@ -49,7 +50,7 @@ class User:
         self.known = known
         self.start_ms = config.start_ms
         self.adversarial = config.adversarial
-        self.edges = config.edges
+        self.edges, self.short_blocks = config.edges, config.short_blocks
         self.keys = (*pools.KEYS, *(f"k{n}" for n in range(config.key_count)))[: config.key_count]
         self.other_ids = ids_of_cast(config)
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
@@ -148,7 +149,9 @@ class User:
         return stream.between(PROMOTING_PPM, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)
 
     def block_text(self, stream: Stream) -> object:
-        """So much of the tier that it fills; in one of four cases a sentence."""
+        """So much of the tier that it fills; in one of four cases a sentence. Short ones leave room."""
+        if self.short_blocks[0] and stream.chance(*self.short_blocks):
+            return stream.pick(SHORT_TEXTS)
         return stream.pick(self.block_texts) if stream.chance(3, 4) else filled_in(stream, pools.TEMPLATES)
 
     def bad_block_text(self, stream: Stream) -> object:

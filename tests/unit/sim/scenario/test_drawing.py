@@ -202,6 +202,7 @@ OPTION_BODIES = {
     "tamper_every": "[services]\ntamper_every = 99",
     "alike": "[workload]\nalike = true",
     "edges": '[workload]\nedges = "1/99"',
+    "short_blocks": '[workload]\nshort_blocks = "1/99"',
 }
 
 
