@@ -24,6 +24,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def surroundings() -> dict[str, str]:
+    """Of a child that is not measured: it may be unable to write what was."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    return {**kept, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+
+
 class Shell:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self.monkeypatch, self.capsys = monkeypatch, capsys
@@ -123,7 +129,7 @@ def test_a_disk_that_is_full_is_one_line(shell: Shell) -> None:
         ["sh", "-c", f"{limit}; exec {program} remember --db agent.db 'Bob likes coffee.'"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        env=surroundings(),
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert shell("recall", "--db", "agent.db", "coffee") == (0, "", "")
@@ -137,7 +143,7 @@ def test_a_memory_that_is_open_elsewhere_is_one_line(shell: Shell) -> None:
             [sys.executable, "-c", words, "recall", "--db", "agent.db", "tea"],
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+            env=surroundings(),
         )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("agent 'agent' is open in another process; close it there first\n")

@@ -8,9 +8,13 @@ import pytest
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
-from umi_core.messages.effects import ByWords, Commit, Query, Write
-from umi_core.rows import Address, Entity
+from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Query, Write
+from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
 from umi_live.deletion import delete_user
 from umi_live.sqlite import SqliteStorage
@@ -81,3 +85,41 @@ def told(scope: Scope, row_id: str, content: str) -> Commit:
 
 def found(storage: SqliteStorage, scope: Scope) -> list[str]:
     return [row.address.id for row in storage.read(0, ByWords(scope, "tea", (), 10, 1)).rows]
+
+
+def test_a_key_and_its_receipt_are_known_for_a_day_and_gone_after_it() -> None:
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    place = Address(scope, "receipt", "k")
+    keyed = Commit((Write(place, Receipt("k", b"", b"", 7, 1)),), (), "k")
+    first = storage.commit(keyed, 1)
+    assert storage.commit(keyed, RECEIPT_MS_MAX) == first
+    other = Commit((), (), "other")
+    storage.commit(other, RECEIPT_MS_MAX)
+    assert storage.read(0, ByIds((place,))).rows != ()
+    storage.commit(attrs.evolve(other, key="later"), RECEIPT_MS_MAX + 1)
+    assert storage.read(0, ByIds((place,))).rows == ()
+    again = storage.commit(keyed, RECEIPT_MS_MAX + 1)
+    assert isinstance(again, Committed)
+    assert again.versions == ((place, 3),)  # 2 was its deletion
+    assert storage.commit(keyed, RECEIPT_MS_MAX + 2) == again
+
+
+def test_a_row_that_is_damaged_is_read_without_its_body_and_the_others_whole() -> None:
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    for row_id in ("ent_1", "ent_2"):
+        storage.commit(told(scope, row_id, "green tea"), 1)
+    storage.connection.execute("update row set body = x'00' where id = 'ent_1'")
+    rows = storage.read(0, ByWords(scope, "tea", (), 10, 1)).rows
+    assert [(row.address.id, row.body is None) for row in rows] == [("ent_1", True), ("ent_2", False)]
+
+
+def test_conditions_that_no_column_answers_are_decided_row_by_row() -> None:
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    for row_id, content in (("ent_1", "green tea"), ("ent_2", "black tea")):
+        storage.commit(told(scope, row_id, content), 1)
+    where = (Condition("content", "eq", "black tea"),)
+    assert storage.read(0, CountRows(scope, ("entity",), where)).count == 1
+    for query in (ByWords(scope, "tea", where, 10, 1), ByFilter(scope, ("entity",), where)):
+        assert [row.address.id for row in storage.read(0, query).rows] == ["ent_2"]
+    nothing = (Condition("nothing", "eq", 1),)
+    assert storage.read(0, CountRows(scope, ("entity", "unheard"), nothing)).count == 0
