@@ -38,6 +38,12 @@ def clause(where: Where, kind: str, scope: int) -> tuple[str, list[Binding], boo
     return sql, bindings, is_all
 
 
+def excluded(condition: Condition) -> tuple[object, ...] | None:
+    """The ids that it leaves out; None if it is another one. An index knows ids without a look at a row."""
+    is_one = condition.field == "id" and condition.operator == "not_in"
+    return condition.value if is_one and isinstance(condition.value, tuple) else None
+
+
 def translated(condition: Condition, kind: str, scope: int) -> Clause | None:
     """None if no column can say it."""
     match condition:

@@ -194,6 +194,15 @@ class Index:
         found[self.slot_of[np.fromiter(numbers, np.int64)]] = True
         return found
 
+    def everything(self) -> Mask:
+        return np.ones(len(self.ids), np.bool_)
+
+    def exclude(self, mask: Mask, ids: Iterable[object]) -> None:
+        for row_id in ids:
+            slot = self.slots.get(row_id) if isinstance(row_id, str) else None
+            if slot is not None:
+                mask[slot] = False
+
 
 class Vectors:
     """The vectors of one length, by slot; zeros where there is none."""

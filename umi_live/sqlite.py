@@ -35,9 +35,9 @@ from umi_core.messages.effects import (
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
 from umi_core.values import Scope
-from umi_live.conditions import clause
+from umi_live.conditions import clause, excluded
 from umi_live.schema import Way, opened
-from umi_live.search import Index, tokens
+from umi_live.search import Index, Mask, tokens
 
 KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
 KEPT_BYTES_MAX: Final = 2_000  # longer ones are not kept
@@ -299,7 +299,7 @@ class SqliteStorage:
         if index is None:
             return
         index.follow(self.connection)
-        allowed = index.mask(self._numbers(query)) if query.where else None
+        allowed = self._allowed(index, query.where)
         limit, least_ppm = min(query.limit, PAGE_ROW_COUNT_MAX), max(1, query.min_score_ppm)
         if isinstance(query, ByVector):
             hits = index.by_vector(query.vector, limit, least_ppm, allowed)
@@ -310,13 +310,22 @@ class SqliteStorage:
             found: Any = self.connection.execute(ONE, (index.scope, "entity", address.id)).fetchone()
             yield attrs.evolve(row_at(address, found), score_ppm=score_ppm)
 
-    def _numbers(self, query: ByVector | ByWords) -> Iterator[int]:
+    def _allowed(self, index: Index, where: Where) -> Mask | None:
+        """The entities that hold the conditions; None if there are none. For ids alone no row is read."""
+        if not where:
+            return None
+        others = tuple(it for it in where if excluded(it) is None)
+        mask = index.mask(self._numbers(index.scope, others)) if others else index.everything()
+        for condition in where:
+            index.exclude(mask, excluded(condition) or ())
+        return mask
+
+    def _numbers(self, scope: int, where: Where) -> Iterator[int]:
         """The rows of entities that hold the conditions."""
-        scope = self._scope(query.scope)
-        behind, bindings, is_all = clause(query.where, "entity", scope)
+        behind, bindings, is_all = clause(where, "entity", scope)
         sql = f"select number, body from row where {LIVE} {behind}"
         for number, body in self.connection.execute(sql, (scope, "entity", *bindings)):
-            if is_all or admits(query.where, body_of(body, None)):
+            if is_all or admits(where, body_of(body, None)):
                 yield number
 
     def _index(self, scope: Scope) -> Index | None:
