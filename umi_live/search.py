@@ -6,7 +6,6 @@ Law 3. A slot belongs to one id for ever, and never to another.
 """
 
 from collections.abc import Iterable, Sequence
-from heapq import nsmallest
 from typing import Any, Final
 
 import apsw
@@ -59,8 +58,9 @@ class Index:
         self.changed = 0  # the last commit that it knows
         self.ids: list[str] = []  # by slot
         self.slots: dict[str, int] = {}
+        self.keys = np.zeros(0, np.uint64)  # in the order of ids, as far as eight bytes tell it
         self.numbers = np.zeros(0, np.int64)  # of the rows of entities; 0 if there is none
-        self.name_sizes = np.zeros(0, np.int32)  # how many words the name has
+        self.name_sizes = np.zeros(0, np.int16)  # how many words the name has
         self.slot_of = np.zeros(0, np.int32)  # by number of the row
         self.vectors: dict[int, Vectors] = {}  # by their length
         self.marked: dict[str, NDArray[np.uint8]] = {}  # by word: where it stands. The longest unused first
@@ -89,7 +89,9 @@ class Index:
             self.ids.append(row_id)
             if slot == len(self.numbers):
                 self.numbers, self.name_sizes = grown(self.numbers, slot), grown(self.name_sizes, slot)
+                self.keys = grown(self.keys, slot)
                 self.marked = {word: grown(marks, slot) for word, marks in self.marked.items()}
+            self.keys[slot] = int.from_bytes(row_id.encode()[:8].ljust(8, b"\0"))
         return slot
 
     def _place(self, slot: int, number: int, name_words: int | None) -> None:
@@ -148,16 +150,16 @@ class Index:
 
     def _scores(
         self, asked: Sequence[str], wanted: frozenset[str], connection: apsw.Connection
-    ) -> NDArray[np.int64]:
+    ) -> NDArray[np.int32]:
         size = len(self.ids)
-        counts, named = np.zeros(size, np.int64), np.zeros(size, np.int32)
+        counts, named = np.zeros(size, np.uint16), np.zeros(size, np.int16)
         for word in asked:
             marks = self._marks(word, connection)[:size]
             named += marks >> 1
             if word in wanted:
                 counts += marks & IN_CONTENT
-        scores = counts * PPM // len(wanted)
-        raised = named == self.name_sizes[:size]
+        scores = np.array([PPM * count // len(wanted) for count in range(len(wanted) + 1)], np.int32)[counts]
+        raised = np.flatnonzero(named == self.name_sizes[:size])
         scores[raised] = np.maximum(scores[raised], NAME_FLOOR_PPM)
         return scores
 
@@ -176,14 +178,17 @@ class Index:
         numbers = [number for (number,) in connection.execute(FOUND, (name,))]
         return self.slot_of[np.array(numbers, np.int64)]
 
-    def _leading(self, scores: NDArray[np.int64], limit: int, least_ppm: int) -> list[Hit]:
+    def _leading(self, scores: NDArray[np.int32], limit: int, least_ppm: int) -> list[Hit]:
         """The best by (score descending, id). Of the lowest score, which many have, only the first by id."""
         place = max(0, len(scores) - limit)
         lowest = max(least_ppm, int(np.partition(scores, place)[place]))
         above = np.flatnonzero(scores > lowest).tolist()
         hits = sorted(((int(scores[slot]), slot) for slot in above), key=self._order)
-        ties = np.flatnonzero(scores == lowest).tolist()
-        return hits + [(lowest, slot) for slot in nsmallest(limit - len(hits), ties, self.ids.__getitem__)]
+        rest, ties = limit - len(hits), np.flatnonzero(scores == lowest)
+        if len(ties) > rest > 0:
+            keys = self.keys[ties]
+            ties = ties[keys <= np.partition(keys, rest - 1)[rest - 1]]
+        return hits + sorted(((lowest, slot) for slot in ties.tolist()), key=self._order)[:rest]
 
     def _order(self, hit: Hit) -> tuple[int, str]:
         return -hit[0], self.ids[hit[1]]

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -119,7 +120,8 @@ def fill(path: Path, count: int) -> None:
         picked = chance.integers(0, len(WORDS), (PAGE, 8))
         writes: list[Write] = []
         for at in range(PAGE):
-            row_id, text = f"ent_{start + at:024x}", " ".join(WORDS[it] for it in picked[at])
+            row_id = f"ent_{blake2b(b'%d' % (start + at), digest_size=12).hexdigest()}"
+            text = " ".join(WORDS[it] for it in picked[at])
             body = Entity(row_id, "note", f"thing{start + at}", text, 1, 500_000, 500_000, "scratch", 1, 1)
             components = tuple(vectors[at].tolist())
             writes.append(Write(Address(scope, "entity", row_id), body))
