@@ -139,6 +139,7 @@ class LiveMemory:
         if host is None or store is None:
             return
         self.mending.cancel()
+        await asyncio.gather(self.mending, return_exceptions=True)
         try:
             await host.close()
             await self.model.close()
