@@ -106,8 +106,9 @@ def end(engine: Engine, operation: Operation, ending: Ending) -> None:
 
 
 def depose(engine: Engine, deposed: Deposed) -> None:
-    """A newer life holds the rows: everything in flight fails, and nothing more is sent."""
+    """A newer life holds the rows: all in flight fails, and from this step on nothing more is sent."""
     state = engine.state
+    engine.effects[:] = [effect for effect in engine.effects if isinstance(effect, Reply)]
     state.phase, state.epoch = "deposed", deposed.epoch
     engine.marks.append("deposed")
     for operation in list(state.operations.values()):

@@ -153,6 +153,20 @@ def test_nothing_that_an_earlier_life_sent_lands_later() -> None:
     assert first.replies[1].outcome == Failed(Deposed(1))
 
 
+def test_what_was_due_when_a_life_is_deposed_is_not_sent() -> None:
+    """One remember waits to ask again, and is due in the very step in which another one is told the epoch."""
+    first = Pair().run()
+    first.step(Remember(1, "Alice likes tea"))
+    first.fail("unavailable")
+    first.step(Remember(2, "Bob snores"))
+    while not isinstance(first.pending[0], Commit):
+        first.answer()
+    Pair(storage=first.storage).run()
+    first.now_ms = first.memory.deadline_ms() or 0
+    assert first.answer() == []
+    assert first.memory.state.phase == "deposed"
+
+
 def test_a_life_deposed_while_it_recovers_stops_instead_of_spinning() -> None:
     full = Pair(config=EASY).run()
     full.ask(Remember(1, "Alice likes tea"))
