@@ -34,7 +34,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("limits", "text"),
         ("errors", "declared"),
         ("config", "values"),
-        ("domains", "ids", "rows"),
+        ("domains", "block_domains", "ids", "rows"),
         ("conditions",),
         ("messages",),
         ("policies", "language", "tiers"),

@@ -16,6 +16,7 @@
     rows.py           what storage holds
     conditions.py     conditions on rows: a field, an operator and a value
     domains.py        which values a field of a request or a row may hold
+    block_domains.py  the same of the blocks of core
     declared.py       tables that must have an entry for each class of a kind
     values.py ids.py text.py data.py    scopes and blocks, ids, texts, how values are compared and shown
     errors.py         error values, by who caused them

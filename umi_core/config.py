@@ -39,6 +39,7 @@ class Config(Data):
     resolve_confidence_min_ppm: int = option(500_000, 0, limits.PPM)
     evolve_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
     rebalance_interval_ms: int = option(60_000, 1_000, 86_400_000)
+    segment_line_count_min: int = option(40, 2, 1_000)
     model_timeout_ms: int = option(30_000, 1, 600_000)
     store_timeout_ms: int = option(10_000, 1, 600_000)
     semantic_routing: bool = False

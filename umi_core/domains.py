@@ -10,9 +10,8 @@ Law 1. Pure: a name and a value in, an error value or None out.
 Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, reduce
-from itertools import pairwise
 from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -26,11 +25,12 @@ from umi_core.errors import Error
 from umi_core.text import has_control, has_unwritable, is_text, shown, size, tidy
 from umi_core.values import (
     BLOCK_KINDS,
+    CATEGORIES,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
     LINK_KINDS,
-    Block,
-    Entry,
+    MEMORY_TYPES,
+    MODALITIES,
     Pairs,
     Scope,
     Turn,
@@ -38,6 +38,7 @@ from umi_core.values import (
 
 ROLES: Final = ("user", "assistant", "system", "tool")
 FORMS: Final = ("xml", "markdown")
+LISTED: Final = ("entity", "resource", "category", "membership")  # kinds of rows that are listed
 
 
 @attrs.frozen
@@ -196,6 +197,18 @@ def bad_types(name: str, value: object) -> Error | None:
     return errors.BadType(name, shown(value), "none, or entity types: " + " ".join(ENTITY_TYPES))
 
 
+def bad_memory_types(name: str, value: object) -> Error | None:
+    is_tuple = isinstance(value, tuple) and bool(value)
+    if isinstance(value, tuple) and is_tuple and all(kind in MEMORY_TYPES for kind in value):
+        return None
+    return errors.BadType(name, shown(value), "none, or memory types: " + " ".join(MEMORY_TYPES))
+
+
+def bad_modality(name: str, value: object) -> Error | None:
+    good = isinstance(value, str) and value in MODALITIES
+    return None if good else errors.UnsupportedModality(name, shown(value), " ".join(MODALITIES))
+
+
 def bad_form(name: str, value: object) -> Error | None:
     good = isinstance(value, str) and value in FORMS
     return None if good else errors.BadOption(name, shown(value), " or ".join(FORMS))
@@ -314,6 +327,11 @@ def bad_end(name: str, value: object) -> Error | None:
     return None if good else errors.BadId(name, shown(value), "an id and a version")
 
 
+def bad_ends(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and not any(bad_end(name, it) for it in value)
+    return None if good else errors.BadId(name, shown(value), "ids, each with a version")
+
+
 def bad_components(name: str, value: object) -> Error | None:
     good = isinstance(value, tuple) and all(
         is_int(it, -limits.COMPONENT_MAX, limits.COMPONENT_MAX) for it in value
@@ -324,37 +342,6 @@ def bad_components(name: str, value: object) -> Error | None:
 def bad_maker(name: str, value: object) -> Error | None:
     good = isinstance(value, tuple) and len(value) == 2 and all(is_int(part, 0) for part in value)
     return None if good else errors.BadOption(name, shown(value), "an epoch and the number of an operation")
-
-
-def bad_blocks(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(
-        isinstance(it, Block) and not bad_fields(it, BLOCK) and is_filled(it) for it in value
-    )
-    return None if good and is_one_tier(value) else errors.BadOption(name, shown(value), "blocks of core")
-
-
-def is_filled(block: Block) -> bool:
-    """True if there is something in it, and entries only where they may be: in order, under no label."""
-    times = [(entry.promoted_ms, entry.entity_id) for entry in block.entries]
-    may_have = not times or (block.kind != "system" and not block.label)
-    return may_have and bool(times or block.text is not None) and is_ascending(times)
-
-
-def is_one_tier(blocks: Any) -> bool:
-    """True if no two blocks are in one slot, and no entity is in two of them."""
-    ids = [entry.entity_id for block in blocks for entry in block.entries]
-    return is_ascending([block.order for block in blocks]) and len(dict.fromkeys(ids)) == len(ids)
-
-
-def is_ascending(keys: Sequence[tuple[int, Any]]) -> bool:
-    return all(one < other for one, other in pairwise(keys))
-
-
-def bad_entries(name: str, value: object) -> Error | None:
-    good = isinstance(value, tuple) and all(
-        isinstance(it, Entry) and not bad_fields(it, ENTRY) for it in value
-    )
-    return None if good else errors.BadOption(name, shown(value), "entries of core")
 
 
 def anything(name: str, value: object) -> Error | None:
@@ -412,6 +399,10 @@ RequestKey = Annotated[str, Domain("request_key", bad_request_key)]
 Speaker = Annotated[str, Domain("speaker", bad_speaker)]
 Limit = Annotated[int, Domain("limit", bad_limit)]
 TimeRange = Annotated[tuple[int | None, int | None], Domain("time_range", bad_range)]
+Uri = Annotated[str, Domain("uri", bad_row_id)]
+Document = Annotated[str, Domain("document", bad_text)]
+Modality = Annotated[str, Domain("modality", bad_modality)]
+MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", bad_memory_types)]
 Types = Annotated[tuple[str, ...], Domain("types", bad_types)]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
 Score = Annotated[int, Domain("score", bad_score)]
@@ -420,31 +411,21 @@ Moment = Annotated[int, Domain("moment", bad_moment)]
 Count = Annotated[int, Domain("count", bad_count)]
 EntityType = Annotated[str, Domain("entity_type", one_of(*ENTITY_TYPES))]
 EntityName = Annotated[str, Domain("entity_name", text_of(limits.ENTITY_NAME_BYTES_MAX))]
+CategoryName = Annotated[str, Domain("category_name", one_of(*CATEGORIES))]
+ListedKind = Annotated[str, Domain("listed_kind", one_of(*LISTED))]
+Cursor = Annotated[str, Domain("cursor", text_of(limits.CURSOR_BYTES_MAX))]
 Content = Annotated[str, Domain("content", text_of(limits.ENTITY_CONTENT_BYTES_MAX))]
 EntityBlock = Annotated[str, Domain("entity_block", one_of(*BLOCK_KINDS[1:]))]
+MemoryType = Annotated[str, Domain("memory_type", one_of(*MEMORY_TYPES))]
+LinkMaker = Annotated[str, Domain("link_maker", one_of("model", "default"))]
 Change = Annotated[str, Domain("change", one_of(*EVOLUTION_KINDS))]
 RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS, *LINK_KINDS))]
 Reason = Annotated[str, Domain("reason", text_of(limits.RELATION_REASON_BYTES_MAX))]
 Word = Annotated[str, Domain("word", text_of(limits.REPLY_BYTES_MAX))]
 End = Annotated[tuple[str, int], Domain("end", bad_end)]
+Ends = Annotated[tuple[tuple[str, int], ...], Domain("ends", bad_ends)]
 Texts = Annotated[tuple[str, ...], Domain("texts", bad_texts)]
 Components = Annotated[tuple[int, ...], Domain("components", bad_components)]
 Digest = Annotated[bytes, Domain("digest", bad_digest)]
 Maker = Annotated[tuple[int, int], Domain("maker", bad_maker)]
-Blocks = Annotated[tuple[Block, ...], Domain("blocks", bad_blocks)]
 Anything = Annotated[object, Domain("anything", anything)]
-
-BLOCK: Final[Checks] = (
-    ("kind", False, bad_block_kind),
-    ("label", False, bad_block_label),
-    ("text", True, text_of(limits.BLOCK_BYTES_MAX)),
-    ("importance_ppm", False, bad_importance),
-    ("entries", False, bad_entries),
-)
-ENTRY: Final[Checks] = (
-    ("entity_id", False, bad_row_id),
-    ("version", False, bad_version),
-    ("name", False, text_of(limits.ENTITY_NAME_BYTES_MAX)),
-    ("text", False, text_of(limits.ENTRY_TEXT_BYTES_MAX)),
-    ("promoted_ms", False, bad_count),
-)

@@ -109,6 +109,12 @@ class BadDelta(BadOption):
     tag = 512
 
 
+class UnsupportedModality(BadOption):
+    """What a text is said to be is nothing that can be memorized."""
+
+    tag = 560
+
+
 @attrs.frozen
 class BadLimit(Error):
     tag = 513

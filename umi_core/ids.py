@@ -33,9 +33,32 @@ def content_hash(content: str, memory_type: str = "knowledge") -> str:
     return sha256(f"{memory_type}:{norm(content)}".encode()).hexdigest()[:16]
 
 
-def note_id(scope: Scope, content: str) -> str:
+def note_id(scope: Scope, content: str, memory_type: str = "knowledge") -> str:
     """The id of an entity without a name."""
-    return derived_id("ent", "entity", scope, "content", "knowledge", content_hash(content))
+    return derived_id("ent", "entity", scope, "content", memory_type, content_hash(content, memory_type))
+
+
+def text_hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def resource_id(scope: Scope, uri: str | None, text: str) -> str:
+    """Of a text that has no uri: it is what it says."""
+    parts = ("text", text_hash(text)) if uri is None else ("uri", uri)
+    return derived_id("res", "resource", scope, *parts)
+
+
+def segment_id(scope: Scope, parent_id: str, text: str, n: int) -> str:
+    """`n` counts equal segments of one text that come before."""
+    return derived_id("res", "resource", scope, "segment", parent_id, text_hash(text), n)
+
+
+def category_id(scope: Scope, name: str) -> str:
+    return derived_id("cat", "category", scope, norm(name))
+
+
+def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
+    return derived_id("mem", "membership", scope, entity_id, category_id)
 
 
 def relation_id(scope: Scope, source: tuple[str, int], target: tuple[str, int], kind: str) -> str:

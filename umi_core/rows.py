@@ -10,11 +10,11 @@ from typing import ClassVar, Final
 
 import attrs
 
+from umi_core.block_domains import Blocks
 from umi_core.data import Data
 from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
     Anything,
-    Blocks,
     Change,
     Checks,
     Components,
@@ -22,6 +22,7 @@ from umi_core.domains import (
     Count,
     Digest,
     End,
+    Ends,
     EntityBlock,
     EntityId,
     EntityName,
@@ -29,15 +30,19 @@ from umi_core.domains import (
     EventTime,
     Flag,
     Importance,
+    LinkMaker,
     Maker,
     Members,
+    MemoryType,
     Metadata,
+    Modality,
     Reason,
     RelationKind,
     Score,
     SessionId,
     Source,
     Texts,
+    Uri,
     VersionNumber,
     Word,
     bad_fields,
@@ -96,11 +101,16 @@ class Body:
 
 @attrs.frozen
 class Entity(Body, Data):
-    """The current version of one named fact (or of a note, which has no name of its own)."""
+    """The current version of one named fact (or of a note, which has no name of its own).
+
+    `memory_type`, `sources`: as what it was memorized first, and from which resources. `reinforced_count`: 1,
+    and 1 more for each later resource that told it again.
+    """
 
     tag = 5
     row_kind = "entity"
     derived = ("time_ms",)
+    added = (4,)
     id: EntityId
     type: EntityType
     name: EntityName
@@ -117,6 +127,10 @@ class Entity(Body, Data):
     vector_missing: Flag = False
     relation_count: Count = 0
     contradicts: Texts = ()  # refs of statements, as of the current version
+    memory_type: MemoryType | None = None
+    sources: Texts = ()
+    reinforced_count: Count = 1
+    last_reinforced_ms: EventTime | None = None
 
     @property
     def time_ms(self) -> int:
@@ -189,6 +203,84 @@ class Vector(Body, Data):
 
     def own_id(self) -> str:
         return self.entity_id
+
+
+@attrs.frozen
+class Resource(Body, Data):
+    """A text that was memorized, as it was given; or one segment of it, which names its parent.
+
+    `first_line` and `last_line` count the lines that its modality makes of the text. `extracted_types`: the
+    memory types for which all of it was read; `pending`: those that were asked for besides.
+    """
+
+    tag = 97
+    row_kind = "resource"
+    id: EntityId
+    modality: Modality
+    text: Content
+    text_hash: Word
+    caption: Word
+    first_line: Count
+    last_line: Count
+    created_ms: EventTime
+    updated_ms: EventTime
+    uri: Uri | None = None
+    parent_id: EntityId | None = None
+    position: Count = 0
+    extracted_types: Texts = ()
+    pending: Texts = ()
+    happened_ms: EventTime | None = None
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class Category(Body, Data):
+    """A topic; `member_count` is the number of its memberships.
+
+    `summary_sources`: the entities, with their versions, that the summary was made of. `summary_dirty`: there
+    are other members than those.
+    """
+
+    tag = 98
+    row_kind = "category"
+    added = (3,)
+    id: EntityId
+    name: EntityName
+    description: Word
+    member_count: Count
+    created_ms: EventTime
+    updated_ms: EventTime
+    summary: Content = ""
+    summary_sources: Ends = ()
+    summary_dirty: Flag = True
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class Membership(Body, Data):
+    """An entity in a category; `entity_version` is the one that was linked."""
+
+    tag = 99
+    row_kind = "membership"
+    derived = ("touches",)
+    id: EntityId
+    entity_id: EntityId
+    entity_version: VersionNumber
+    category_id: EntityId
+    assigned_by: LinkMaker
+    created_ms: EventTime
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The entities that it belongs to."""
+        return (self.entity_id,)
+
+    def own_id(self) -> str:
+        return self.id
 
 
 @attrs.frozen

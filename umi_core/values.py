@@ -15,6 +15,15 @@ ENTITY_TYPES: Final = (
     "self", "person", "organization", "project", "topic", "location", "event", "task", "preference", "note",
 )  # fmt: skip
 EVOLUTION_KINDS: Final = ("update", "extend", "derive", "contradict")
+MEMORY_TYPES: Final = ("profile", "event", "knowledge", "behavior", "skill")
+MODALITIES: Final = ("text", "message", "document", "conversation")
+CATEGORIES: Final = {  # the topics of the archive, in order, and what belongs there
+    "facts": "What is true of people, organizations, projects and places.",
+    "preferences": "What somebody likes, dislikes or usually does.",
+    "skills": "What somebody can do.",
+    "rules": "What must or must not be done.",
+    "context": "What happens or is to be done, and when.",
+}
 LINK_KINDS: Final = ("works_at", "knows", "manages", "relates_to", "prefers", "part_of", "located_in")
 
 Pairs = tuple[tuple[str, str], ...]

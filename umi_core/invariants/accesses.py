@@ -16,7 +16,7 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
-from umi_core.messages.results import Recalled, Remembered
+from umi_core.messages.results import Memorized, Recalled, Remembered
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
@@ -99,7 +99,7 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
 
 def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
     """`replies` are those of the step that was given what the operation had waited for."""
-    if heard is None or heard.pinned[0] not in ("recall", "remember"):
+    if heard is None or heard.pinned[0] not in ("recall", "remember", "memorize"):
         return
     op_id = getattr(heard.request, "op_id", None)
     outcome = next((reply.outcome for reply in replies if reply.op_id == op_id), None)
@@ -120,8 +120,8 @@ def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
         return Counter(hit.id for hit in value.hits)
-    if isinstance(value, Remembered) and isinstance(heard.asked, Commit) and not value.repeated:
-        return Counter(stored.id for stored in value.entities)
+    if isinstance(value, Remembered | Memorized) and isinstance(heard.asked, Commit):
+        return {} if getattr(value, "repeated", False) else Counter(stored.id for stored in value.entities)
     return {}
 
 

@@ -14,10 +14,11 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.messages.effects import AskModel
-from umi_core.messages.requests import Recall, Remember
+from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
+from umi_core.values import CATEGORIES
 
 RULE: Final = rules.PROMPT_INPUTS
 INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -26,6 +27,9 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "evolve": ("new", "old", "pairs"),
     "rewrite": ("turns", "query"),
     "expand": ("query",),
+    "memories": ("memory_type", "categories", "text"),
+    "segment": ("text",),
+    "summarise_category": ("category", "about", "facts"),
 }
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -33,13 +37,14 @@ as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 def check_prompt(operation: Operation) -> None:
     """The question that this operation has just asked, if a model is asked about a request."""
     asked, request = operation.asked, operation.facts.get("request")
-    if not isinstance(asked, AskModel) or not isinstance(request, Remember | Recall):
+    if not isinstance(asked, AskModel) or not isinstance(request, Remember | Recall | Memorize | Summarise):
         return
     if (due := INPUTS.get(asked.task)) is None:
         return
     lines = [line.partition(" = ") for line in asked.prompt.split("\n") if line.startswith("INPUT ")]
     names = tuple(name.removeprefix("INPUT ") for name, _, _ in lines)
     due += ("speaker",) if asked.task == "extract" and getattr(request, "speaker", None) is not None else ()
+    due = (*due[:2], "summary", *due[2:]) if "summary" in names else due
     demand(names == due, RULE, f"the inputs of a prompt to {asked.task}", due, names)
     values = {name: value for name, (_, _, value) in zip(names, lines, strict=True)}
     for name, wanted in given(asked.task, operation.facts).items():
@@ -59,6 +64,8 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
             return {"turns": turns, "query": request.query}
+        case "memories", Memorize(), _:
+            return {"categories": [{"name": name, "about": about} for name, about in CATEGORIES.items()]}
         case "expand", Recall(), Resolution(query=query):
             return {"query": query}
     return {}

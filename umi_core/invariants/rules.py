@@ -290,6 +290,21 @@ UNIQUE_ROWS: Final = Rule("unique-rows", "I-UNIQUE", "one row for each natural k
 EVERY_SETTING_COUNTS: Final = Rule(
     "every-setting-counts", "I-CONFIG-LIVE", "every setting changes some trace", TEST, NONE
 )
+EDGE_SCOPE: Final = Rule(
+    "edge-scope", "I-EDGE-SCOPE", "both ends of an edge are there, in its scope", INSIDE, FULL
+)
+REPEAT_SAME_ROWS: Final = Rule(
+    "repeat-same-rows", "I-IDEMPOTENT", "the same input again asks and writes nothing", ORACLE, CHEAP
+)
+ARCHIVE_PARSER_TOTAL: Final = Rule(
+    "archive-parser-total", "I-TOTAL-PARSER", "archive replies are always read", INSIDE, CHEAP
+)
+DERIVED_FOLLOWS_SOURCE: Final = Rule(
+    "derived-follows-source", "I-DERIVED", "derived fields follow their source", INSIDE, FULL
+)
+TEXT_COVERED: Final = Rule(
+    "text-covered", "I-TEXT-COVERAGE", "segments are the text, and all of it is read", ORACLE, CHEAP
+)
 HOOK_ORDER: Final = Rule(
     "hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, stops=True
 )

@@ -12,7 +12,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Content, EntityName, EntityType, Importance, RelationKind
+from umi_core.domains import Content, EntityName, EntityType, Importance, MemoryType, RelationKind
 from umi_core.language.coverage import uncovered
 from umi_core.language.replies import Json, ObjectWith, Unusable, confidence_ppm, find_json
 from umi_core.language.words import NAME_PRONOUNS, auto_name, clean_name, words
@@ -45,13 +45,14 @@ Dropped = tuple[tuple[int, str], ...]
 
 @attrs.frozen
 class Mention(Data):
-    """What a text says about one name. Without `named` its id comes from the content."""
+    """What a text says about one name. Without `named` its id comes from the content, and the memory type."""
 
     type: EntityType
     name: EntityName
     content: Content
     confidence_ppm: Importance
     named: bool = True
+    memory_type: MemoryType = "knowledge"
 
 
 @attrs.frozen

@@ -11,10 +11,16 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.limits import EXTRACT_CONTENT_BYTES_MAX, EXTRACT_ENTITY_COUNT_MAX, PROMPT_BYTES_MAX
+from umi_core.language.memories import EXAMPLE
+from umi_core.limits import (
+    EXTRACT_CONTENT_BYTES_MAX,
+    EXTRACT_ENTITY_COUNT_MAX,
+    PROMPT_BYTES_MAX,
+    SUMMARY_BYTES_MAX,
+)
 from umi_core.rows import Entity
 from umi_core.text import cut, size
-from umi_core.values import ENTITY_TYPES, LINK_KINDS, Turn
+from umi_core.values import CATEGORIES, ENTITY_TYPES, LINK_KINDS, Turn
 
 SHOWN_CONTENT_BYTES_MAX: Final = 200
 ROUTE_CONTEXT_BYTES_MAX: Final = 2_000
@@ -98,6 +104,48 @@ Rules:
         """Reply with one JSON array of this form and nothing else:
 [TEXT, ...]""",
     ),
+    "segment": (
+        "Divide the input text, a conversation, into parts that are each about one thing.",
+        f"""Rules:
+- A line begins with its number in brackets. A part is a run of whole lines.
+- Every line belongs to exactly one part.
+{DATA_RULE}""",
+        """Reply with one JSON object of this form and nothing else, both ends included:
+{"segments": [{"start": NUMBER, "end": NUMBER}, ...]}""",
+    ),
+    "summarise_category": (
+        "Write what the input facts say about the input category as a short text that an assistant reads.",
+        f"""Rules:
+- Say each thing once, in the words of the facts, names as they are spelt; invent nothing.
+- If there is an input summary, it stays true: keep what it says, and add what is new.
+- At most {SUMMARY_BYTES_MAX} bytes.
+{DATA_RULE}""",
+        "Reply with <summary>, the text, and </summary>, and nothing else.",
+    ),
+    "memories": (
+        "Read the input text and note the facts of the input memory_type that an assistant should remember.",
+        f"""Memory types:
+- profile: who somebody is: what they are, do, have, where they live and work.
+- event: what happened, happens or is to be done, and when.
+- knowledge: what is true of organizations, projects, topics and places.
+- behavior: what somebody likes, dislikes or usually does.
+- skill: what somebody can do, and how.
+
+Rules:
+- content: one fact in a sentence that stands alone, in the words of the text; at most
+  {EXTRACT_CONTENT_BYTES_MAX} bytes, at most {EXTRACT_ENTITY_COUNT_MAX} facts.
+- name: the one name that the fact is about, spelt as in the text; left out if there is none.
+- category: names of the input categories that the fact belongs to.
+{DATA_RULE}""",
+        f"""Reply with XML of this form and nothing else; with <item></item> if there is nothing to remember:
+<item>
+  <memory>
+    <name>NAME</name>
+    <content>{EXAMPLE}</content>
+    <categories><category>CATEGORY</category></categories>
+  </memory>
+</item>""",
+    ),
 }
 
 assert not any("\nINPUT " in "\n" + block for blocks in FIXED.values() for block in blocks)
@@ -145,6 +193,23 @@ def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
 
 def ask_expand(query: str) -> str:
     return prompt("expand", (("query", query),))
+
+
+def ask_memories(memory_type: str, text: str) -> str:
+    categories: Input = tuple({"name": name, "about": about} for name, about in CATEGORIES.items())
+    return prompt("memories", (("memory_type", memory_type), ("categories", categories), ("text", text)))
+
+
+def ask_summary(category: str, about: str, old: str | None, facts: tuple[Statement, ...]) -> str:
+    """`old`: the summary that the facts are added to, if there is one that is still true."""
+    summary: tuple[tuple[str, Input], ...] = () if old is None else (("summary", old),)
+    told: tuple[tuple[str, Input], ...] = (("category", category), ("about", about))
+    return prompt("summarise_category", (*told, *summary, ("facts", shown(facts))))
+
+
+def ask_segment(text: str) -> str:
+    """`text` has its lines numbered, as a conversation has."""
+    return prompt("segment", (("text", text),))
 
 
 def shown_entity(entity: Entity) -> Input:

@@ -57,11 +57,25 @@ class ArrayOf(Data):
         return isinstance(value, list) and (not value or any(isinstance(part, self.kind) for part in value))
 
 
+@attrs.frozen
+class ArrayWith(Data):
+    """Wanted: an array that holds an object with all these keys."""
+
+    keys: tuple[str, ...]
+
+    def suits(self, value: Json) -> bool:
+        return isinstance(value, list) and any(has_keys(part, self.keys) for part in value)
+
+
+def has_keys(value: Json, keys: tuple[str, ...]) -> bool:
+    return isinstance(value, dict) and all(key in value for key in keys)
+
+
 @overload
 def find_json(reply: str, wanted: ObjectWith) -> dict[str, Json] | Unusable: ...
 @overload
-def find_json(reply: str, wanted: ArrayOf) -> list[Json] | Unusable: ...
-def find_json(reply: str, wanted: ObjectWith | ArrayOf) -> Json | Unusable:
+def find_json(reply: str, wanted: ArrayOf | ArrayWith) -> list[Json] | Unusable: ...
+def find_json(reply: str, wanted: ObjectWith | ArrayOf | ArrayWith) -> Json | Unusable:
     """The first value of the wanted shape; what stands before and after it is ignored."""
     text = whole(reply)
     if not text.strip():
@@ -77,6 +91,38 @@ def find_json(reply: str, wanted: ObjectWith | ArrayOf) -> Json | Unusable:
         if wanted.suits(value):
             return cleaned(value)
     return Unusable("no_json")
+
+
+def find_objects(reply: str, keys: tuple[str, ...]) -> list[Json]:
+    """All objects with these keys, each searched for behind the one before."""
+    text, start, found = whole(reply), -1, list[Json]()
+    for _ in range(JSON_START_COUNT_MAX):
+        start = text.find("{", start + 1)
+        if start < 0:
+            break
+        value = decoded(text, start)
+        if has_keys(value, keys):
+            found.append(cleaned(value))
+            start = DECODER.raw_decode(text, start)[1] - 1
+    return found
+
+
+def whole_json(text: str) -> Json:
+    """The JSON value that a text is, with blanks around it; None if it is none, or one beyond the limits."""
+    bare = text.strip(" \t\r\n")
+    value = decoded(bare, 0)
+    return value if value is not None and DECODER.raw_decode(bare, 0)[1] == len(bare) else None
+
+
+def written(value: Json) -> str:
+    """A value as JSON."""
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, list):
+        return f"[{','.join(map(written, value))}]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{written(key)}:{written(part)}" for key, part in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def whole(text: str) -> str:

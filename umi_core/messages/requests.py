@@ -21,9 +21,12 @@ from umi_core.domains import (
     BlockKind,
     BlockLabel,
     BlockText,
+    CategoryName,
     Checks,
+    Cursor,
     Deep,
     Delta,
+    Document,
     EntityId,
     EventTime,
     Flag,
@@ -31,8 +34,11 @@ from umi_core.domains import (
     Importance,
     Key,
     Limit,
+    ListedKind,
     Members,
+    MemoryTypes,
     Metadata,
+    Modality,
     OpLabel,
     Query,
     RequestKey,
@@ -46,6 +52,7 @@ from umi_core.domains import (
     Ttl,
     Turns,
     Types,
+    Uri,
     Value,
     VersionNumber,
     bad_fields,
@@ -313,6 +320,42 @@ class Count(WorkflowRequest):
 class Rebalance(WorkflowRequest):
     tag = 68
     workflow = "rebalance"
+
+
+@attrs.frozen
+class Memorize(WorkflowRequest):
+    """`memory_types`: what to look for; as a memory does by itself if it is left out."""
+
+    tag = 100
+    workflow = "memorize"
+    stores = True
+    text: Document
+    modality: Modality = "text"
+    uri: Uri | None = None
+    memory_types: MemoryTypes | None = None
+    happened_ms: EventTime | None = None
+
+
+@attrs.frozen
+class List(WorkflowRequest):
+    """The rows of a kind by ascending id, behind the cursor that the page before gave."""
+
+    tag = 101
+    workflow = "list"
+    shows = True
+    kind: ListedKind
+    limit: Limit | None = None
+    cursor: Cursor | None = None
+
+
+@attrs.frozen
+class Summarise(WorkflowRequest):
+    """The summary of a category anew, if it is not made of its members as they are."""
+
+    tag = 104
+    workflow = "summarise"
+    stores = True
+    category: CategoryName
 
 
 # What follows from the classes.

@@ -5,7 +5,7 @@ from typing import Literal
 import attrs
 
 from umi_core.data import Data
-from umi_core.rows import Relation
+from umi_core.rows import Category, Entity, Membership, Relation, Resource
 from umi_core.values import Block, RoutingDecision
 
 
@@ -101,6 +101,41 @@ def as_repeated(value: object) -> Remembered | Forgotten:
 
 
 @attrs.frozen
+class Memorized(Data):
+    """`change` of the resource is created, updated or unchanged; `entities` in the order in which they were
+    found. `pending`: memory types of which some part of the text could not be read."""
+
+    tag = 102
+    resource_id: str
+    change: str
+    segment_count: int = 0
+    entities: tuple[Stored, ...] = ()
+    pending: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Summarised(Data):
+    """The summary as it is now, the entities with the versions that it was made of, and whether there are
+    others."""
+
+    tag = 105
+    summary: str
+    sources: tuple[tuple[str, int], ...] = ()
+    is_dirty: bool = False
+
+
+@attrs.frozen
+class Listed(Data):
+    """`cursor`: where the next page begins; None behind the last one. `damaged`: ids of rows that are there,
+    and cannot be read."""
+
+    tag = 103
+    rows: tuple[Entity | Resource | Category | Membership, ...]
+    cursor: str | None = None
+    damaged: tuple[str, ...] = ()
+
+
+@attrs.frozen
 class BlockSet(Data):
     """Entities that left core to make room for authored text."""
 
@@ -152,6 +187,7 @@ class Rebalanced(Data):
 
 
 __all__ = [
-    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Rebalanced", "Recalled", "Remembered",
-    "Resolution", "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
+    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Listed", "Memorized", "Rebalanced",
+    "Recalled", "Remembered", "Resolution", "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
+    "Summarised",
 ]  # fmt: skip

@@ -15,9 +15,10 @@ from typing import Final, Literal
 import attrs
 
 from umi_core import limits
+from umi_core.block_domains import Blocks
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.domains import Blocks, Count
+from umi_core.domains import Count
 from umi_core.errors import (
     BlockNotFound,
     CoreFull,

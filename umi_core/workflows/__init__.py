@@ -9,23 +9,29 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import Workflow
 from umi_core.language.evolution import Verdict
 from umi_core.language.extraction import Link, Mention
+from umi_core.language.memories import Memory
+from umi_core.language.segments import Segment
 from umi_core.messages.requests import ALL, Request, WorkflowRequest
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.forget import FORGET
+from umi_core.workflows.listing import LIST
+from umi_core.workflows.memorize import MEMORIZE, Found, Told
+from umi_core.workflows.reading import Unit
 from umi_core.workflows.reads import COUNT, GET_ENTITY
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL
 from umi_core.workflows.recover import RECOVER
 from umi_core.workflows.remember import REMEMBER
 from umi_core.workflows.sessions import CREATE_SESSION, LOAD_SESSION, SAVE_SESSION
+from umi_core.workflows.summarise import SUMMARISE
 
 __all__ = ["BUILT_IN", "WORKFLOWS"]
 
 WORKFLOWS: Final[tuple[Workflow, ...]] = (
     REMEMBER, RECALL, FORGET, GET_ENTITY, COUNT, WRITE_BLOCK, CREATE_SESSION, SAVE_SESSION, LOAD_SESSION,
-    REBALANCE, RECOVER,
+    MEMORIZE, SUMMARISE, LIST, REBALANCE, RECOVER,
 )  # fmt: skip
 
 
@@ -50,6 +56,9 @@ def check_served(requests: Iterable[type[Request]], registry: Registry) -> None:
 check_served(ALL, BUILT_IN)
 
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
-FACT_TAGS: Final = {1000: Plan, 1001: Drafted, 1002: Mention, 1003: Link, 1004: Verdict}
+FACT_TAGS: Final = {
+    1000: Plan, 1001: Drafted, 1002: Mention, 1003: Link, 1004: Verdict, 1005: Segment, 1006: Memory,
+    1007: Unit, 1008: Found, 1009: Told,
+}  # fmt: skip
 for tag, cls in FACT_TAGS.items():
     codec.register(cls, tag)

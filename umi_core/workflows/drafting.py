@@ -6,7 +6,7 @@ Law 3. What a request does not give explicitly stays as it was.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 
 import attrs
 
@@ -19,11 +19,10 @@ from umi_core.language.evolution import BY_TABLE, Verdict
 from umi_core.language.extraction import Mention
 from umi_core.language.prompts import Statement
 from umi_core.limits import EMBED_TEXT_BYTES_MAX, ENTITY_FACTS_BYTES_MAX
-from umi_core.messages.requests import Remember
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Entity, Row, Tombstone, is_sound
 from umi_core.text import cut, norm, shown, size, unique
-from umi_core.values import Scope
+from umi_core.values import Pairs, Scope
 from umi_core.workflows.commits import address
 
 APPENDING = ("extend", "derive")
@@ -73,15 +72,30 @@ class Drafted(Data):
         return self.is_changed and self.old is not None
 
 
+class Options(Protocol):
+    """What a request says of all entities of its text; nothing of it need be given."""
+
+    @property
+    def importance_ppm(self) -> int | None: ...
+    @property
+    def event_time_ms(self) -> int | None: ...
+    @property
+    def metadata(self) -> Pairs: ...
+    @property
+    def source(self) -> str | None: ...
+
+
 DRAFTS: Final = Fact("drafts", tuple[Drafted, ...])  # as looked up
 EVOLVED: Final = Fact("evolved", tuple[Drafted, ...])  # under the verdicts
 
 
 def id_of(mention: Mention, scope: Scope) -> str:
-    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
+    if mention.named:
+        return entity_id(scope, mention.type, mention.name)
+    return note_id(scope, mention.content, mention.memory_type)
 
 
-def drafted(mention: Mention, request: Remember, rows: Mapping[Address, Row], view: View) -> Drafted:
+def drafted(mention: Mention, request: Options, rows: Mapping[Address, Row], view: View) -> Drafted:
     key = id_of(mention, view.scope)
     row = rows.get(address(view.scope, "entity", key))
     grave = rows.get(address(view.scope, "tombstone", key))
@@ -97,7 +111,7 @@ def drafted(mention: Mention, request: Remember, rows: Mapping[Address, Row], vi
     return evolved(draft, BY_TABLE)
 
 
-def created(mention: Mention, request: Remember, key: str, grave: Row | None, view: View) -> Drafted:
+def created(mention: Mention, request: Options, key: str, grave: Row | None, view: View) -> Drafted:
     """A name that is new, or was forgotten: then its versions go on where they ended."""
     version = grave.body.version + 1 if grave and isinstance(grave.body, Tombstone) else 1
     entity = Entity(
@@ -109,7 +123,7 @@ def created(mention: Mention, request: Remember, key: str, grave: Row | None, vi
     return Drafted(fresh, "created", mention.content, True, tombstone_version=grave_version)
 
 
-def with_options(entity: Entity, request: Remember) -> Entity:
+def with_options(entity: Entity, request: Options) -> Entity:
     """Explicit values only; what is not given stays."""
     importance_ppm, event_time_ms = request.importance_ppm, request.event_time_ms
     return attrs.evolve(

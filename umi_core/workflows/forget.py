@@ -1,7 +1,8 @@
-"""forget: an entity leaves with everything that is its own: versions, relations, vector, access, core entry.
+"""forget: an entity leaves with everything that is its own: versions, relations, memberships, vector, access,
+core entry.
 
-Entities at the other ends of its relations are written again. A tombstone stays, so that a later
-mention continues the versions instead of repeating them.
+Entities at the other ends of its relations, and its categories, are written again. A tombstone stays, so
+that a later mention continues the versions instead of repeating them.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
 from umi_core.messages.requests import Forget
 from umi_core.messages.results import Forgotten
-from umi_core.rows import Entity, Relation, Row, Tombstone
+from umi_core.rows import Entity, Membership, Relation, Row, Tombstone
 from umi_core.tiers.core import forget
 from umi_core.workflows.commits import (
     CORE,
@@ -34,12 +35,13 @@ from umi_core.workflows.commits import (
     found,
     put,
 )
+from umi_core.workflows.linking import unlinked
 from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
 
 REQUEST: Final = Fact("request", Forget)
 ROW: Final = Fact("row", Row | None)
-TOUCHING: Final = Fact("touching", tuple[Row, ...])  # its versions, and the relations from and to it
-ENDS: Final = Fact("ends", tuple[Row, ...])  # the entities at the other ends
+TOUCHING: Final = Fact("touching", tuple[Row, ...])  # versions, memberships, relations from and to it
+ENDS: Final = Fact("ends", tuple[Row, ...])  # the entities at the other ends, and its categories
 
 
 def id_of(facts: Facts) -> str:
@@ -64,9 +66,8 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def ask_touching(facts: Facts, view: View) -> Read | None:
     if facts[ROW] is None:
         return None
-    return Read(
-        ByFilter(view.scope, ("version", "relation"), (Condition("touches", "contains", id_of(facts)),))
-    )
+    kinds = ("version", "relation", "membership")
+    return Read(ByFilter(view.scope, kinds, (Condition("touches", "contains", id_of(facts)),)))
 
 
 def take_touching(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
@@ -81,8 +82,13 @@ def lost_counts(facts: Facts) -> dict[str, int]:
 
 
 def ask_ends(facts: Facts, view: View) -> Read | None:
-    keys = lost_counts(facts) if facts[ROW] is not None else {}
-    return Read(ByIds(tuple(address(view.scope, "entity", key) for key in keys))) if keys else None
+    if facts[ROW] is None:
+        return None
+    bodies = [row.body for row in facts[TOUCHING]]
+    homes = sorted(body.category_id for body in bodies if isinstance(body, Membership))
+    ends = [address(view.scope, "entity", key) for key in lost_counts(facts)]
+    ends += [address(view.scope, "category", key) for key in homes]
+    return Read(ByIds(tuple(ends))) if ends else None
 
 
 def take_ends(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
@@ -106,7 +112,10 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     grave = put(view.scope, "tombstone", key, Tombstone(row.body.version))
     access = view.tiers.access.writes(view.scope)
     rides = tuple(write for write in access if write.address.id != key)
-    kept = tuple(put(view.scope, "entity", end.address.id, bereft(end, facts)) for end in facts[ENDS])
+    touching, ends = facts[TOUCHING], facts[ENDS]
+    others = [end for end in ends if isinstance(end.body, Entity)]
+    kept = tuple(put(view.scope, "entity", end.address.id, bereft(end, facts)) for end in others)
+    kept += unlinked(touching, ends, view)
     plan = Plan(
         view.now_ms,
         writes=(*deletions(facts, view), *kept, grave, *rides),

@@ -9,6 +9,7 @@ A kind says which options there are, each as the arguments that it stands for: `
 reply; or, where a family has a `path`, `options(key, old)` for one value of it, whose path ends in `key`.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -78,7 +79,8 @@ class Edit(FaultKind):
 class WholeEdit(Edit):
     @classmethod
     def drawn(cls, reply: str, luck: Luck, call: Arrival[AskModel]) -> Drawn:
-        return one_of_all(luck, "option", cls.options(reply))
+        options = cls.options(reply)
+        return one_of_all(luck, "option", options) if options else {}
 
     @classmethod
     @abstractmethod
@@ -122,6 +124,24 @@ class CutShort(Edit):
 
     def edited(self, reply: str) -> str:
         return reply[: self.at]
+
+
+class Splice(WholeEdit):
+    """`text` in place of `length` characters from `at` on."""
+
+    at: int = whole()
+    length: int = whole()
+    text: str = string(default="")
+
+    def edited(self, reply: str) -> str:
+        return reply[: self.at] + self.text + reply[self.at + self.length :]
+
+
+def splices(reply: str, mark: str, news: Sequence[str], is_kept: bool) -> Options:
+    """Each of these texts at each place where a mark stands: behind it, or in its place."""
+    places = [match.span() for match in re.finditer(re.escape(mark), reply)]
+    spans = [(end, 0) if is_kept else (start, end - start) for start, end in places]
+    return [{"at": at, "length": length, "text": new} for at, length in spans for new in news]
 
 
 # Of one value. A path is a JSON pointer; the whole reply is "".

@@ -156,6 +156,23 @@ class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "
         return [{"at": at, "text": text, "times": times} for at in spots for text, times in words.DAMAGES]
 
 
+class StrayBracket(edits.Splice, at="model.ask", is_a="shape", guards=("I-TOTAL-PARSER",)):
+    """A character of markup inside a content of XML that nobody has escaped."""
+
+    @classmethod
+    def options(cls, reply: str) -> edits.Options:
+        return edits.splices(reply, "<content>", words.STRAYS, is_kept=True)
+
+
+class UnclosedTag(edits.Splice, at="model.ask", is_a="shape", guards=("I-TOTAL-PARSER",)):
+    """An element of XML is not closed, and the next one begins."""
+
+    @classmethod
+    def options(cls, reply: str) -> edits.Options:
+        ends = ("</content>", "</category>", "</name>", "</memory>")
+        return [it for end in ends for it in edits.splices(reply, end, ("",), is_kept=False)]
+
+
 class WrongLanguage(edits.Rekey, at="model.ask", is_a="shape", guards=("EXT-1", "EXT-2")):
     """A value in another language."""
 

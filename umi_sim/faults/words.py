@@ -50,6 +50,7 @@ SYNONYMS: Final = (
     ("arbeitet bei", "ist angestellt bei"), ("travaille chez", "est employé par"),
     ("работает в", "трудится в"), ("住在", "居住在"), ("に住んで", "に暮らして"),
 )  # fmt: skip
+STRAYS: Final = ("< ", "a <b, ", "<", "R&D: ", "&x; ", "<3 ", "List<int> ", "&lt;")
 FORMS: Final = (  # other case, spacing, width: code point to text
     {code: chr(code - 32) for code in range(ord("a"), ord("z") + 1)},
     {ord(" "): "  "},

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from umi_core.data import Owner
+from umi_core.limits import I64_MAX
 from umi_core.rows import Address, Body, Row
 from umi_sim.kernel.prng import Keyed
 from umi_sim.services.storage import SimStorage
@@ -43,6 +44,9 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "tombstone": lambda body: attrs.evolve(body, version=body.version + 7),
     "receipt": lambda body: attrs.evolve(body, plan_digest=body.plan_digest[::-1]),
     "session": lambda body: attrs.evolve(body, members=(), saved_ms=0),
+    "resource": lambda body: attrs.evolve(body, text=LIE, extracted_types=(), first_line=7),
+    "category": lambda body: attrs.evolve(body, member_count=I64_MAX, summary=LIE),
+    "membership": lambda body: attrs.evolve(body, entity_version=body.entity_version + 3),
 }
 
 

@@ -45,6 +45,20 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("event_time_ms", "noon"), *put("metadata", (("k", "v"), ("k", "w")), {}), *put("source", ""),
         *put("vector_missing", 1), *put("relation_count", ENDLESS), *put("contradicts", (HALF,), "x"),
     ),
+    "resource": (
+        *put("modality", "smell", None), *put("text", HUGE, 7), *put("text_hash", None),
+        *put("caption", HALF), *put("first_line", -1), *put("last_line", ENDLESS), *put("created_ms", "0"),
+        *put("uri", ""), *put("parent_id", LONG), *put("extracted_types", (7,)), *put("pending", "x"),
+    ),
+    "category": (
+        *put("name", LONG, None), *put("description", 7), *put("member_count", -1, ENDLESS, "1"),
+        *put("updated_ms", -1), *put("summary", HALF, None), *put("summary_sources", (("", 1),), ("x",)),
+        *put("summary_dirty", 1),
+    ),
+    "membership": (
+        *put("entity_id", "", None), *put("entity_version", 0), *put("category_id", LONG),
+        *put("assigned_by", "chance"), *put("created_ms", None),
+    ),
     "version": (
         *put("mention", HALF, None), *put("kind", "rumour"), *put("content", HUGE),
         *put("event_time_ms", ENDLESS), *put("metadata", (("k",),)), *put("source", LONG), *put("at_ms", "0"),

@@ -12,6 +12,7 @@ from hypothesis.stateful import Bundle
 
 from umi_core.data import Data
 from umi_core.declared import Incomplete
+from umi_core.domains import LISTED
 from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import pools
@@ -57,6 +58,7 @@ FACTS: Final = (
     "Alice works at Acme.", "Alice likes tea.", "Alice now works at Northwind Trading.", "I am Umi.",
     "Bob met Alice in Paris.", "東京は大きい。", "no names here",
 )  # fmt: skip
+TALK: Final = '[{"role":"user","content":"Alice works at Acme."},{"content":"Bob likes tea."}]'
 QUERIES: Final = ("Where does Alice work?", "tea", "東京", "anything similar to tea")
 SMALL_KEYS: Final[pools.Pool] = {name: group for name, group in pools.HOSTILE_KEYS.items() if name != "size"}
 PPM: Final = Mostly(st.sampled_from((0, 500_000, 950_000)), pools.HOSTILE_PPM)
@@ -75,13 +77,20 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "session_id": Mostly(SESSIONS, pools.HOSTILE_IDS),
     "members": Mostly(st.just(()), {"look-alike": pools.HOSTILE_MEMBERS["look-alike"]}),
     "text": Mostly(st.sampled_from(FACTS), pools.NASTY),
+    "document": Mostly(st.sampled_from((*FACTS, " ".join(FACTS), TALK)), pools.NASTY),
+    "modality": st.sampled_from(("text", "conversation")),
+    "uri": st.sampled_from(("chat/1", "chat/2")),
+    "memory_types": st.sampled_from((("profile",), ("behavior", "profile"))),
+    "category_name": st.sampled_from(("facts", "preferences")),
+    "listed_kind": st.sampled_from(LISTED),
     "request_key": st.sampled_from(("r1", "r2")),
     "speaker": st.sampled_from(("Alice", "Ann")),
     "query": Mostly(st.sampled_from(QUERIES), pools.NASTY),
     "limit": st.sampled_from((1, 3)),
     "version": st.sampled_from((1, 2)),
     **dict.fromkeys(
-        ("flag", "time", "metadata", "source", "deep", "time_range", "types", "turns", "score"), None
+        ("flag", "time", "metadata", "source", "deep", "time_range", "types", "turns", "score", "cursor"),
+        None,
     ),
 }
 

@@ -14,7 +14,17 @@ from umi_core.domains import domain_of
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
 from umi_core.messages.effects import Write
 from umi_core.rows import BODIES, Address, Body, is_sound
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS, LINK_KINDS, Block, Entry, Scope
+from umi_core.values import (
+    BLOCK_KINDS,
+    ENTITY_TYPES,
+    EVOLUTION_KINDS,
+    LINK_KINDS,
+    MEMORY_TYPES,
+    MODALITIES,
+    Block,
+    Entry,
+    Scope,
+)
 
 Values = st.SearchStrategy[Any]
 IDS: Final = ("e1", "e10", "e2")  # one begins with another
@@ -41,6 +51,9 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "relation_kind": st.sampled_from(EVOLUTION_KINDS + LINK_KINDS),
     **dict.fromkeys(("entity_name", "content", "reason"), WORDS),
     "end": st.tuples(st.sampled_from(IDS), st.integers(0, 3)), "maker": st.tuples(WHOLE, WHOLE),
+    "ends": st.lists(st.tuples(st.sampled_from(IDS), st.integers(0, 3)), max_size=2).map(tuple),
+    "uri": st.sampled_from(("chat/1", "日本", "x y")), "modality": st.sampled_from(MODALITIES),
+    "memory_type": st.sampled_from(MEMORY_TYPES), "link_maker": st.sampled_from(("model", "default")),
     "components": st.lists(st.integers(-COMPONENT_MAX, COMPONENT_MAX), max_size=4).map(tuple),
     "digest": st.sampled_from((b"", b"x", b"\x00\xff")),
     "blocks": st.lists(BLOCKS, max_size=2).map(lambda blocks: tuple(sorted(blocks, key=lambda it: it.order))),

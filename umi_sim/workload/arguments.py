@@ -12,9 +12,10 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.declared import Incomplete
+from umi_core.domains import LISTED
 from umi_core.limits import PPM
 from umi_core.messages.requests import ALL, REQUESTS, Argument, arguments_of
-from umi_core.values import BLOCK_KINDS
+from umi_core.values import BLOCK_KINDS, CATEGORIES
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.workload import pools
 from umi_sim.workload.pools import Pool
@@ -71,6 +72,13 @@ HABITS: Final[dict[str, Habit]] = {
     "session_id": Habit(User.session, pools.HOSTILE_IDS),
     "members": Habit(User.members, pools.HOSTILE_MEMBERS, OFTEN),
     "text": Habit(User.text, User.bad_text),
+    "document": Habit(User.document, User.bad_text),
+    "modality": Habit(User.modality, pools.HOSTILE_MODALITIES, OFTEN),
+    "uri": Habit(pools.URIS, pools.HOSTILE_IDS, OFTEN),
+    "memory_types": Habit(pools.MEMORY_TYPES, pools.HOSTILE_MEMORY_TYPES, SOMETIMES),
+    "category_name": Habit(tuple(CATEGORIES), pools.HOSTILE_KINDS),
+    "listed_kind": Habit(LISTED, pools.HOSTILE_KINDS),
+    "cursor": Habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
     "flag": Habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
     "time": Habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
     "metadata": Habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),

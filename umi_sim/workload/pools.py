@@ -13,6 +13,7 @@ from umi_core import limits
 from umi_core.language.pronouns import LANGUAGES
 from umi_core.limits import I64_MAX, I64_MIN
 from umi_core.values import ENTITY_TYPES, Turn
+from umi_core.values import MEMORY_TYPES as ALL_MEMORY_TYPES
 from umi_sim.kernel.prng import Stream
 
 Pool = Mapping[str, Sequence[object]]
@@ -323,6 +324,28 @@ HOSTILE_RANGES: Final[Pool] = {
     "bounds": ((-1, None), (None, -1), (I64_MAX + 1, None), (None, I64_MAX + 1), (None, None)),
     "type": ((True, None), ("0", None), (1,), (1, 2, 3), (), "ab", 7),
 }
+HOSTILE_MODALITIES: Final[Pool] = {
+    "unknown": ("image", "audio", "Text", "text ", ""), "type": (7, None, True, ("text",))
+}  # fmt: skip
+MEMORY_TYPES: Final = (
+    ("profile",),
+    ("behavior",),
+    ("event", "profile"),
+    ("knowledge", "skill"),
+    ALL_MEMORY_TYPES,
+)
+HOSTILE_MEMORY_TYPES: Final[Pool] = {
+    "unknown": (("Profile",), ("person",), ("profile", "mood"), ("",)),
+    "shape": ((), "profile", ("event", "event")),
+    "type": (7, True, (None,), (7,)),
+}
+URIS: Final = ("chat/1", "chat/1", "chat/2", "mail/3", "日/4")
+CURSORS: Final = ("", "entity/", "membership/mem_8", "resource/res_8")
+HOSTILE_CURSORS: Final[Pool] = {
+    "size": sizes(limits.CURSOR_BYTES_MAX), "strange": ("/", "a/b/c", "\x00", "category"),
+    "type": (7, True, b"x"), "surrogate": SURROGATES,
+}  # fmt: skip
+DOCUMENT_KINDS: Final = ("text",) * 4 + ("conversation",) * 3 + ("document",)
 ROLES: Final = ("user", "assistant", "system", "tool")
 TURN_COUNTS: Final = (1, 2, 3, 3, 12)
 STRANGE_TURNS: Final = ("", " \n\t", prose(limits.TURN_CHARS_MAX + 1), "日本" * limits.TURN_CHARS_MAX)

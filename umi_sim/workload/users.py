@@ -4,8 +4,9 @@ Law 1. A user knows ids, sessions and live keys as the oracle knows them, and wh
 looks into a memory.
 """
 
+import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from umi_core.config import Config
@@ -13,7 +14,7 @@ from umi_core.ids import entity_id
 from umi_core.language.pronouns import read
 from umi_core.limits import PPM, WORKING_VALUE_BYTES_MAX
 from umi_core.text import is_text
-from umi_core.values import Turn
+from umi_core.values import MODALITIES, Turn
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import pools
@@ -21,14 +22,22 @@ from umi_sim.workload.pools import altered, filled_in, prose, some_words
 
 Question = tuple[str, tuple[Turn, ...]]  # a query, and the turns it was asked after
 
+ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
 TOLD_COUNT_MAX: Final = 16
 ASKED_COUNT_MAX: Final = 4
+DOCUMENT_COUNT_MAX: Final = 4
+LINE_COUNTS: Final = (1, 1, 2, 3, 5, 8, 50)
+LENGTHS: Final = (1, 1, 1, 20)
 TURN_COUNT_MAX: Final = 12  # two more than a memory looks at
 TOLD_CHARS_MAX: Final = 1_000
 SHORT_TEXTS: Final = ("ok", "likes tea", "no nuts")  # of blocks
 PROMOTING_PPM: Final = 775_000
 WITH_TURNS: Final[Ratio] = (7, 8)  # of questions that refer to something
 WITHOUT_NEED: Final[Ratio] = (1, 4)  # of all others
+DOCUMENT_FORMS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = {
+    "text": " ".join, "document": lambda lines: "\r\n".join((*lines, "")),
+    "conversation": lambda lines: f"[{','.join(lines)}]",
+}  # fmt: skip
 BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
@@ -55,6 +64,8 @@ class User:
         self.other_ids = ids_of_cast(config)
         self.told: deque[str] = deque(maxlen=TOLD_COUNT_MAX)
         self.asked: deque[Question] = deque(maxlen=ASKED_COUNT_MAX)
+        self.documents: deque[tuple[str, str]] = deque(maxlen=DOCUMENT_COUNT_MAX)
+        self.document_kind = "text"  # of this request
         self.question: Question = ("", ())  # of this request, as far as it is drawn
 
         working, core = min(memory.working_bytes_max, WORKING_VALUE_BYTES_MAX), memory.core_bytes_max
@@ -99,6 +110,25 @@ class User:
         if isinstance(text, str) and is_text(text) and 0 < len(text.strip()) <= TOLD_CHARS_MAX:
             self.told.append(text)
         return text
+
+    def document(self, stream: Stream) -> object:
+        """A text, a conversation or a longer document; in one of four cases one that was given before."""
+        if stream.chance(1, 4) and self.documents:
+            self.document_kind, text = stream.pick(self.documents)
+            return text
+        self.document_kind = stream.pick(pools.DOCUMENT_KINDS)
+        line_count = stream.pick(LINE_COUNTS)
+        lines = [filled_in(stream, pools.TEMPLATES) for _ in range(line_count)]
+        if self.document_kind == "conversation":
+            lines = [said(line, stream.pick(pools.ROLES)) for line in lines]
+        text = DOCUMENT_FORMS[self.document_kind](lines)
+        text = text * stream.pick(LENGTHS) if self.document_kind == "document" else text
+        self.documents.append((self.document_kind, text))
+        return text
+
+    def modality(self, stream: Stream) -> object:
+        """Mostly what the text is."""
+        return stream.pick(MODALITIES) if stream.chance(1, 8) else self.document_kind
 
     def query(self, stream: Stream) -> object:
         """An earlier one, words of something told, or a question; half of these refer to what was said."""
@@ -170,6 +200,11 @@ class User:
 
     def request_key(self, stream: Stream) -> object:
         return f"r{stream.below(16)}"
+
+
+def said(text: str, role: str) -> str:
+    """A message as JSON."""
+    return ENCODER.encode({"role": role, "content": text})
 
 
 def ids_of_cast(config: RunConfig) -> tuple[str, ...]:

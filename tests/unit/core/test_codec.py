@@ -37,7 +37,8 @@ TAGS = {
         Rebalance ModelReplied Embedded ReadDone Committed EffectFailed Wake Stored Remembered Hit
         Forgotten BlockSet BlockRemoved SessionCreated SessionSaved SessionLoaded Rebalanced Config
         CoreTier WorkingTier SessionInfo AccessTable Tiers Operation State Recalled Resolution Rewrite
-        RewriteCache
+        RewriteCache Resource Category Membership Memorize List Memorized Listed
+        Summarise Summarised
     """,
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
@@ -47,9 +48,9 @@ TAGS = {
         TooManyBlocks CoreFull BlockNotFound SnapshotTooBig SnapshotDamaged SnapshotVersion
         SnapshotDoesNotFit NoSession SessionNotFound SessionConflict TooManyMembers TooBusy
         StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Deposed
-        WorkflowBroken BadWorkflow UnknownRevision StateDamaged Full Damaged
+        WorkflowBroken BadWorkflow UnknownRevision StateDamaged Full Damaged UnsupportedModality
     """,
-    1000: "Plan Drafted Mention Link Verdict",
+    1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told",
 }
 
 

@@ -28,6 +28,15 @@ from umi_core.values import Block, Entry, RoutingDecision
 FIELDS: Final = {
     ("entity", 1): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
                       event_time_ms metadata source vector_missing relation_count contradicts""",
+    ("entity", 2): """id type name content version importance_ppm confidence_ppm block created_ms updated_ms
+                      event_time_ms metadata source vector_missing relation_count contradicts
+                      memory_type sources reinforced_count last_reinforced_ms""",
+    ("resource", 1): """id modality text text_hash caption first_line last_line created_ms updated_ms uri
+                        parent_id position extracted_types pending happened_ms""",
+    ("category", 1): "id name description member_count created_ms updated_ms",
+    ("category", 2): """id name description member_count created_ms updated_ms summary summary_sources
+                        summary_dirty""",
+    ("membership", 1): "id entity_id entity_version category_id assigned_by created_ms",
     ("version", 1): "entity_id version mention kind content event_time_ms metadata source at_ms",
     ("relation", 1): "id kind source target confidence_ppm reason by at_ms",
     ("vector", 1): "entity_id version components",
@@ -51,6 +60,8 @@ HELD: Final = {
     results.Remembered: """entities relations needs_resolution routing promoted evicted dropped
                            relation_dropped_count repeated""",
     results.Forgotten: "existed repeated",
+    results.Summarised: "summary sources is_dirty",
+    results.Memorized: "resource_id change segment_count entities pending",
     results.BlockSet: "evicted",
     results.BlockRemoved: "text evicted",
     results.SessionCreated: "session_id started_ms dropped_count",

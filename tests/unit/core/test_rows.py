@@ -5,10 +5,11 @@ from typing import Final
 import attrs
 import pytest
 
-from tests.worlds import Pair
+from tests.worlds import Pair, saying
 from umi_core.messages.requests import (
     CreateSession,
     GetBlock,
+    Memorize,
     Remember,
     SaveSession,
     SetBlock,
@@ -35,10 +36,10 @@ ANYTHING: Final = {"value"}
 
 def stored() -> dict[str, Body]:
     """A body of each kind that a memory writes, by its kind."""
-    pair = Pair().run()
+    pair = Pair(model=saying(memories="<memory><content>Alice naps</content></memory>")).run()
     for request in (
         Remember(1, "Alice likes tea. Bob snores", request_key="k"), Remember(2, "Alice naps"),
-        SetBlock(3, "human", "Alice"), CreateSession(4), SaveSession(5),
+        SetBlock(3, "human", "Alice"), CreateSession(4), SaveSession(5), Memorize(6, "Alice naps"),
     ):  # fmt: skip
         pair.ask(request)
     return {address.kind: row.body for address, row in pair.storage.rows.items() if row.body}

@@ -17,6 +17,7 @@ from umi_core.messages.requests import (
     Get,
     GetEntity,
     InCore,
+    Memorize,
     Rebalance,
     Recall,
     Remember,
@@ -44,6 +45,7 @@ STORY: tuple[Request, ...] = (
     Recall(11, "What did he say about that?", turns=TURNS, deep=False),
     Recall(12, "What did he say about that?", turns=TURNS, deep=False),
     Get(13, "__interaction_count"),
+    Memorize(16, '[{"content": "Ann likes tea."}, {"content": "Bob likes tea."}]', "conversation"),
 )
 CHANGED: Mapping[str, int | bool] = {
     "core_bytes_max": 4_096, "core_entry_count_max": 0, "working_bytes_max": 100,
@@ -53,7 +55,7 @@ CHANGED: Mapping[str, int | bool] = {
     "auto_populate": False, "auto_rebalance": False, "rebalance_interval_ms": 1_000, "resolve_cache": False,
     "extract_confidence_min_ppm": 1_000_000, "route_confidence_min_ppm": 800_000,
     "promote_confidence_min_ppm": 700_000, "resolve_confidence_min_ppm": 500_001,
-    "evolve_confidence_min_ppm": 1_000_000, "store_timeout_ms": 1,
+    "evolve_confidence_min_ppm": 1_000_000, "store_timeout_ms": 1, "segment_line_count_min": 2,
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.spec_tables import rows
+from tests.spec_tables import Row, marked, rows
 from tools.tables import policy
 from umi_core.engine.workflow import Step, Workflow
 from umi_core.messages.effects import EFFECT_NAMES
@@ -13,9 +13,15 @@ def as_told(step: Step) -> tuple[str, str, str]:
     return step.id, EFFECT_NAMES[step.effect] if step.effect else "", policy(step.on_failure)
 
 
+def table_of(name: str) -> list[Row]:
+    """On the page that owns the operation."""
+    page = "hierarchy" if ("table", f"workflow {name}") in marked("hierarchy") else "memory"
+    return rows(page, f"workflow {name}")
+
+
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
 def test_the_rows_are_those_of_the_table(workflow: Workflow) -> None:
-    told = rows("memory", f"workflow {workflow.name}")
+    told = table_of(workflow.name)
     promised = [(row["row"], row["asks"], row["on failure"]) for row in told]
     assert [as_told(step) for step in workflow.steps] == promised
 

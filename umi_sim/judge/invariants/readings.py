@@ -14,15 +14,18 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.invariants.broken import Broken, demand
-from umi_core.language import evolution, extraction, rewriting, routing
+from umi_core.language import evolution, extraction, memories, rewriting, routing, segments, summaries
 from umi_core.language.replies import Unusable
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.values import Turn
 from umi_sim.judge.plain.extraction import Extracted, Link, Mention, read_extraction
+from umi_sim.judge.plain.memories import Told, read_memories
+from umi_sim.judge.plain.parts import read_starts
 from umi_sim.judge.plain.replies import why_unusable
 from umi_sim.judge.plain.rewrites import read_rewrite, read_variants
 from umi_sim.judge.plain.routes import Asked, Routes, read_routes
+from umi_sim.judge.plain.summaries import read_summary
 from umi_sim.judge.plain.verdicts import Pair, Verdict, Verdicts, read_verdicts
 from umi_sim.record import rules
 from umi_sim.services.model.prompts import Inputs, inputs
@@ -52,6 +55,9 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
     "rewrite": lambda reply, asked, config: rewriting.judged(
         reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
     ),
+    "memories": lambda reply, asked, config: memories.parse_memories(reply),
+    "segment": lambda reply, asked, config: segments.parse_segments(reply, line_count(asked)),
+    "summarise_category": lambda reply, asked, config: summaries.parse_summary(reply),
 }
 PLAINLY: Final[Mapping[str, Reader]] = {
     "extract": lambda reply, asked, config: read_extraction(
@@ -65,19 +71,27 @@ PLAINLY: Final[Mapping[str, Reader]] = {
     "rewrite": lambda reply, asked, config: read_rewrite(
         reply, asked.query, asked.turns, config.resolve_confidence_min_ppm
     ),
+    "memories": lambda reply, asked, config: read_memories(reply),
+    "segment": lambda reply, asked, config: read_starts(reply, line_count(asked)),
+    "summarise_category": lambda reply, asked, config: read_summary(reply),
 }
+
+
+OF_ARCHIVE: Final = ("memories", "segment", "summarise_category")
 
 
 def check_reading(effect: AskModel, reply: str, config: Config) -> None:
     """Raises Broken if a parser fails on this reply, or reads in it what does not stand there."""
     task, asked = effect.task, question(inputs(effect.prompt))
+    total = rules.ARCHIVE_PARSER_TOTAL if task in OF_ARCHIVE else rules.PARSER_TOTAL
     try:
         got = as_plain(BY_MEMORY[task](reply, asked, config))
     except Exception as error:
-        raise Broken(
-            rules.PARSER_TOTAL, f"the answer to {task} cannot be read: {error!r}", "", reply
-        ) from None
+        raise Broken(total, f"the answer to {task} cannot be read: {error!r}", "", reply) from None
     wanted = PLAINLY[task](reply, asked, config)
+    if task in OF_ARCHIVE:
+        demand(wanted == got, total, f"the answer to {task} is read otherwise", wanted, got)
+        return
     wanted = why_unusable(reply) if wanted is None else wanted
     is_seen = isinstance(wanted, str) == isinstance(got, str)
     demand(is_seen, rules.PARSER_KEEPS_THE_GOOD, f"the payload of {task}", wanted, got)
@@ -104,6 +118,12 @@ def as_plain(read: object) -> object:
             return Verdicts(tuple((pair, verdict_of(it)) for pair, it in verdicts), dropped_rows)
         case rewriting.Variants(texts):
             return texts
+        case memories.Unread() | segments.Useless() | summaries.Unwritten():
+            return None
+        case memories.Memories(found):
+            return tuple(Told(it.name, it.content, it.categories) for it in found)
+        case segments.Partition(spans):
+            return [start for start, _ in spans]
     return read
 
 
@@ -114,6 +134,10 @@ def verdict_of(it: evolution.Verdict) -> Verdict:
 def entity_of(entity_id: str, entity_type: str) -> Entity:
     """An entity that was asked about; no more of it counts."""
     return Entity(entity_id, entity_type, "", "", 1, 0, 0, "scratch", 0, 0)
+
+
+def line_count(asked: Question) -> int:
+    return len(asked.text.split("\n"))
 
 
 # What was asked.

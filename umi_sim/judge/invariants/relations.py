@@ -12,7 +12,20 @@ import attrs
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
-from umi_core.rows import AccessRecord, Address, Core, Entity, Relation, Row, Tombstone, Vector, Version
+from umi_core.rows import (
+    AccessRecord,
+    Address,
+    Category,
+    Core,
+    Entity,
+    Membership,
+    Relation,
+    Resource,
+    Row,
+    Tombstone,
+    Vector,
+    Version,
+)
 from umi_core.values import EVOLUTION_KINDS, LINK_KINDS, Scope
 from umi_sim.judge.plain.ids import relation_id
 from umi_sim.record import rules
@@ -36,6 +49,9 @@ class Rows(Owner):
     vectors: dict[str, Vector] = attrs.field(factory=dict)
     access: dict[str, AccessRecord] = attrs.field(factory=dict)
     tombstones: dict[str, Tombstone] = attrs.field(factory=dict)
+    resources: dict[str, Resource] = attrs.field(factory=dict)
+    categories: dict[str, Category] = attrs.field(factory=dict)
+    memberships: dict[str, Membership] = attrs.field(factory=dict)
     core: Row | None = None
 
     def put(self, row: Row) -> None:
@@ -56,6 +72,12 @@ class Rows(Owner):
                 self.access[row_id] = body
             case Tombstone():
                 self.tombstones[row_id] = body
+            case Resource():
+                self.resources[row_id] = body
+            case Category():
+                self.categories[row_id] = body
+            case Membership():
+                self.memberships[row_id] = body
             case Core():
                 self.core = row
 

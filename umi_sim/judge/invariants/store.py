@@ -17,12 +17,15 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import (
     AccessRecord,
     Address,
+    Category,
     Core,
     Entity,
     Epoch,
     Head,
+    Membership,
     Receipt,
     Relation,
+    Resource,
     Row,
     SessionRow,
     Vector,
@@ -34,6 +37,7 @@ from umi_core.tiers import session
 from umi_core.tiers.core import CUT_MARK, ENTRY_KINDS, CoreTier
 from umi_core.tiers.rendering import render_markdown, render_xml
 from umi_core.values import Block, Entry, Scope
+from umi_sim.judge.invariants.hierarchy import check_hierarchy
 from umi_sim.judge.invariants.relations import Rows, check_chain, check_relations
 from umi_sim.judge.invariants.scores import check_scores
 from umi_sim.judge.plain.blocks import ShownBlock, ShownEntry, read_markdown, read_xml, shown_block
@@ -60,6 +64,7 @@ def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> No
         check_entity(entity, rows)
         check_chain(entity, rows, storage)
     check_relations(rows)
+    check_hierarchy(rows)
     check_vectors(rows, state.config.embedding_dims)
     check_core_rows(rows, state.tiers.core)
     check_xml(state.tiers.core)
@@ -71,7 +76,9 @@ def check_store(storage: SimStorage, state: State, has_lied: bool = False) -> No
 def key_of(row: Row) -> str:
     """The id under which a body must lie."""
     match row.body:
-        case Entity(id=own_id) | Relation(id=own_id) | SessionRow(id=own_id):
+        case Entity(id=own_id) | Relation(id=own_id) | SessionRow(id=own_id) | Category(id=own_id):
+            return own_id
+        case Resource(id=own_id) | Membership(id=own_id):
             return own_id
         case Version(entity_id=entity_id, version=version):
             return f"{entity_id}@{version}"
@@ -139,7 +146,8 @@ def check_owned(rows: Rows, kind: str, rule: Rule, owner_ids: Iterable[str]) -> 
 
 def check_entity(entity: Entity, rows: Rows) -> None:
     mentions = [version.mention for version in rows.versions.get(entity.id, {}).values()]
-    ids = [note_id(rows.scope, mention) for mention in mentions]
+    memory_type = entity.memory_type or "knowledge"
+    ids = [note_id(rows.scope, mention, kind) for mention in mentions for kind in (memory_type, "knowledge")]
     ids.append(entity_id(rows.scope, entity.type, entity.name))
     demand(entity.id in ids, rules.EQUAL_NAMES_APART, f"the id of {entity.name!r}", ids[-1], entity.id)
     has_block = entity.block in ENTRY_KINDS and (entity.block == SELF_BLOCK) == (entity.type == "self")

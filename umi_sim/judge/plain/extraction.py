@@ -28,13 +28,18 @@ FAULTS: Final = ("not_object", "no_name", "too_many")  # what a model does wrong
 
 @attrs.frozen
 class Mention(Data):
-    """What a text says of one name; a note that stands for the whole text has no name of its own."""
+    """What a text says of one name; a note that stands for the whole text has no name of its own.
+
+    Of what was memorized: as what, and in which categories it belongs.
+    """
 
     name: str
     type: str
     content: str
     confidence_ppm: int
     named: bool = True
+    memory_type: str = "knowledge"
+    categories: tuple[str, ...] = ()
 
 
 @attrs.frozen

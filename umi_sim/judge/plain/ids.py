@@ -9,7 +9,10 @@ import msgpack
 from umi_core.values import Scope
 from umi_sim.judge.plain.text import folded
 
-PREFIXES: Final = {"entity": "ent_", "relation": "rel_", "session": "ses_"}
+PREFIXES: Final = {
+    "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
+    "membership": "mem_",
+}  # fmt: skip
 KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
 End = tuple[str, int]  # of a relation: an id and a version
 
@@ -31,13 +34,36 @@ def entity_id(scope: Scope, entity_type: str, name: str) -> str:
 
 
 @lru_cache(maxsize=KEPT)
-def note_id(scope: Scope, content: str) -> str:
-    """Of a note that has no name: it is what it says."""
-    return derived(scope, "entity", "content", "knowledge", content_hash(content))
+def note_id(scope: Scope, content: str, memory_type: str = "knowledge") -> str:
+    """Of what has no name: it is what it says, and as what it was memorized."""
+    return derived(scope, "entity", "content", memory_type, content_hash(content, memory_type))
 
 
-def content_hash(content: str) -> str:
-    return sha256(f"knowledge:{folded(content)}".encode()).hexdigest()[:16]
+def content_hash(content: str, memory_type: str = "knowledge") -> str:
+    return sha256(f"{memory_type}:{folded(content)}".encode()).hexdigest()[:16]
+
+
+def text_hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def resource_id(scope: Scope, uri: str | None, text: str) -> str:
+    named = ("text", text_hash(text)) if uri is None else ("uri", uri)
+    return derived(scope, "resource", *named)
+
+
+def segment_id(scope: Scope, parent_id: str, text: str, n: int) -> str:
+    """`n` counts the parts before it that say the same."""
+    return derived(scope, "resource", "segment", parent_id, text_hash(text), n)
+
+
+def category_id(scope: Scope, name: str) -> str:
+    return derived(scope, "category", folded(name))
+
+
+@lru_cache(maxsize=KEPT)
+def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
+    return derived(scope, "membership", entity_id, category_id)
 
 
 @lru_cache(maxsize=KEPT)

@@ -11,7 +11,7 @@ from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.invariants import limits
 from umi_core.messages.requests import ALL, Request, SetBlock, arguments_of
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, Turn
+from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain.text import (
     CONTROLS,
     UNWRITABLE,
@@ -150,6 +150,31 @@ def speaker(name: str, value: object) -> Error | None:
     return None if is_writable else errors.BadOption(name, shown(value), "")
 
 
+def memory_types(name: str, value: object) -> Error | None:
+    good = isinstance(value, tuple) and len(value) > 0 and all(each in MEMORY_TYPES for each in value)
+    return None if good else errors.BadType(name, shown(value), "")
+
+
+def modality(name: str, value: object) -> Error | None:
+    good = type(value) is str and value in MODALITIES
+    return None if good else errors.UnsupportedModality(name, shown(value), "")
+
+
+def listed_kind(name: str, value: object) -> Error | None:
+    good = value in ("entity", "resource", "category", "membership")
+    return None if good else errors.BadOption(name, shown(value), "")
+
+
+def category_name(name: str, value: object) -> Error | None:
+    good = value in ("facts", "preferences", "skills", "rules", "context")
+    return None if good else errors.BadOption(name, shown(value), "")
+
+
+def cursor(name: str, value: object) -> Error | None:
+    good = is_text(value) and byte_count(str(value)) <= limits.CURSOR_BYTES_MAX
+    return None if good else errors.BadText(name, shown(value), "")
+
+
 def form(name: str, value: object) -> Error | None:
     return None if value in ("xml", "markdown") else errors.BadOption(name, shown(value), "")
 
@@ -171,9 +196,14 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "block_text": block_text,
     "importance": number(lambda name, value: errors.BadImportance(value), 0, 1_000_000),
     "form": form,
-    **dict.fromkeys(("entity_id", "session_id", "source"), short_text(errors.BadId, PARTS, len)),
+    **dict.fromkeys(("entity_id", "session_id", "source", "uri"), short_text(errors.BadId, PARTS, len)),
     "members": members,
-    "text": body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong),
+    **dict.fromkeys(("text", "document"), body(limits.TEXT_BYTES_MAX, errors.EmptyText, errors.TextTooLong)),
+    "modality": modality,
+    "memory_types": memory_types,
+    "listed_kind": listed_kind,
+    "category_name": category_name,
+    "cursor": cursor,
     **dict.fromkeys(("flag", "deep"), flag),
     "time": number(option(errors.BadTime), 0),
     "metadata": metadata,

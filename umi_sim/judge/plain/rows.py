@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core.invariants import limits
-from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, EVOLUTION_KINDS, LINK_KINDS, Block, Entry
+from umi_core.values import (
+    BLOCK_KINDS,
+    ENTITY_TYPES,
+    EVOLUTION_KINDS,
+    LINK_KINDS,
+    MEMORY_TYPES,
+    MODALITIES,
+    Block,
+    Entry,
+)
 from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
 
 Fits = Callable[[Any], bool]
@@ -106,7 +115,23 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "importance_ppm": SHARE, "confidence_ppm": SHARE, "block": word(*BLOCK_KINDS[1:]),
         "created_ms": TIME, "updated_ms": TIME, "event_time_ms": or_none(TIME), "metadata": is_metadata,
         "source": or_none(is_id), "vector_missing": of_type(bool), "relation_count": COUNT,
-        "contradicts": each(is_text),
+        "contradicts": each(is_text), "memory_type": or_none(word(*MEMORY_TYPES)), "sources": each(is_text),
+        "reinforced_count": COUNT, "last_reinforced_ms": or_none(TIME),
+    },
+    "resource": {
+        "id": is_id, "modality": word(*MODALITIES), "text": CONTENT, "text_hash": WORD, "caption": WORD,
+        "first_line": COUNT, "last_line": COUNT, "created_ms": TIME, "updated_ms": TIME,
+        "uri": or_none(is_id), "parent_id": or_none(is_id), "position": COUNT,
+        "extracted_types": each(is_text), "pending": each(is_text), "happened_ms": or_none(TIME),
+    },
+    "category": {
+        "id": is_id, "name": NAME, "description": WORD, "member_count": COUNT, "created_ms": TIME,
+        "updated_ms": TIME, "summary": CONTENT, "summary_sources": each(END),
+        "summary_dirty": of_type(bool),
+    },
+    "membership": {
+        "id": is_id, "entity_id": is_id, "entity_version": VERSION, "category_id": is_id,
+        "assigned_by": word("model", "default"), "created_ms": TIME,
     },
     "version": {
         "entity_id": is_id, "version": VERSION, "mention": CONTENT, "kind": or_none(word(*EVOLUTION_KINDS)),

@@ -8,7 +8,7 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
   prompts    prompts read, answers written
   cast, cues, languages    frozen tables: names and nouns that are known, what phrases tell, small words
   names, nouns, mentions, references    what a text names, and what a query refers to
-  extraction, routing, evolution, expansion, rewriting    one file per task
+  extraction, routing, evolution, expansion, rewriting, memories, segmentation, summaries    one file per task
 
 The workload knows its own cast, so what it tells about is looked up, in any language, and not parsed. Of
 another text only looks are known: quotes, capitals inside a sentence, a few cues; else nothing is told.
@@ -43,6 +43,12 @@ def answer_of(task: str) -> Callable[[Inputs], str] | None:
             from umi_sim.services.model.expansion import expand as answer
         case "rewrite":
             from umi_sim.services.model.rewriting import rewrite as answer
+        case "memories":
+            from umi_sim.services.model.memories import memories as answer
+        case "summarise_category":
+            from umi_sim.services.model.summaries import summarise_category as answer
+        case "segment":
+            from umi_sim.services.model.segmentation import segment as answer
         case _:
             return None
     return answer

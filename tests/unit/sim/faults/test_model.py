@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from umi_core.language.prompts import ask_extract, ask_route
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
+from umi_sim.faults import words
 from umi_sim.faults.edits import GROWN_BYTES_MAX, Edit
 from umi_sim.faults.kinds import KINDS
 from umi_sim.faults.luck import Luck
@@ -42,7 +43,7 @@ REPLY = (
 )
 VALUES: Final[dict[str, st.SearchStrategy[object]]] = {
     "path": PATHS | ANY_TEXT, "other": PATHS, "key": st.sampled_from(["name", "entities", "a/b"]) | ANY_TEXT,
-    **dict.fromkeys(("at", "keep", "times"), st.integers(0, 10**6)),
+    **dict.fromkeys(("at", "keep", "times", "length"), st.integers(0, 10**6)),
     **dict.fromkeys(("text", "json", "members", "before", "after"), ANY_TEXT | st.just("<old>")),
 }  # fmt: skip
 EDITS: Final = [name for name, kind in KINDS.items() if issubclass(kind, Edit)]
@@ -83,6 +84,8 @@ def spoiled(kind: str, reply: str, count: int = 60) -> list[str]:
 WITHOUT_EFFECT: Final = (  # what the fault needs is not there: a block, a forgotten id, a word of a table
     ("model_bad_block", "extract"), ("model_stale_id", "extract"), ("model_stale_id", "route"),
     ("model_contradiction", "route"), ("model_wrong_date", "extract"), ("model_wrong_date", "route"),
+    ("model_stray_bracket", "extract"), ("model_stray_bracket", "route"),
+    ("model_unclosed_tag", "extract"), ("model_unclosed_tag", "route"),
 )  # fmt: skip
 
 
@@ -92,6 +95,24 @@ def test_every_kind_spoils_most_truthful_replies(kind: str, task: str) -> None:
     reply = REPLIES[task]
     changed = sum(edit(kind, reply, draw_args(kind, reply, draws(n))) != reply for n in range(60))
     assert changed >= 50 or (kind, task) in WITHOUT_EFFECT
+
+
+REMEMBERED: Final = (
+    "<item><memory><name>Ann</name><content>Ann naps.</content>"
+    "<categories><category>facts</category></categories></memory></item>"
+)
+
+
+def test_a_stray_bracket_stands_inside_a_content() -> None:
+    strayed = spoiled("model_stray_bracket", REMEMBERED)
+    inside = [it.partition("<content>")[2].partition("Ann naps.</content>")[0] for it in strayed]
+    assert sorted(inside) == sorted(words.STRAYS)
+
+
+def test_of_one_element_the_end_is_missing() -> None:
+    ends = ("</content>", "</category>", "</name>", "</memory>")
+    lost = [REMEMBERED.replace(end, "") for end in ends]
+    assert sorted(spoiled("model_unclosed_tag", REMEMBERED)) == sorted(lost)
 
 
 @pytest.mark.parametrize("kind", EDITS)

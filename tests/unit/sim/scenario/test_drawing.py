@@ -71,7 +71,7 @@ def test_a_plain_run_takes_no_chances() -> None:
         equivalences=("E-RESTORE",),
     )  # fmt: skip
     assert list(config.weights) == list(REQUESTS)
-    assert sum(config.weights.values()) == 64
+    assert sum(config.weights.values()) == 67
 
 
 def test_a_plain_run_stays_within_what_the_file_says() -> None:

@@ -85,6 +85,9 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("recall", "time_range"): pools.HOSTILE_RANGES,
     ("recall", "turns"): pools.HOSTILE_TURNS,
     ("get_entity", "version"): pools.HOSTILE_VERSIONS,
+    ("memorize", "modality"): pools.HOSTILE_MODALITIES,
+    ("memorize", "memory_types"): pools.HOSTILE_MEMORY_TYPES,
+    ("list", "cursor"): pools.HOSTILE_CURSORS,
 }
 
 

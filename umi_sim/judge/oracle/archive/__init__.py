@@ -8,6 +8,9 @@ writes.py     judges remember and forget
 relations.py  judges what a remember says about relations, and what reads show of them
 reads.py      judges get_entity and count
 searches.py   judges recall
+documents.py  judges memorize
+summaries.py  judges summarise
+lists.py      judges list
 showing.py    what a reply may show of an id in one state
 model.py      the model, composed of these
 """

@@ -12,7 +12,7 @@ import attrs
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Degraded
-from umi_core.messages.requests import Recall, Remember
+from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
@@ -28,12 +28,14 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "extract": "extract:one_note", "evolve": "evolve:table", "embed": "embed:no_vectors",
         "route": "route:table",
     },
+    Memorize: {"segment": "segment:windows", "embed": "embed:no_vectors"},
+    Summarise: {"ask": "ask:old_summary"},
     Recall: {"resolve": "resolve:original", "expand": "expand:single", "embed": "embed:words_only"},
 }  # fmt: skip
 NAMES: Final = (
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
-    "by_vector:words_only", "settle:core_unread", *STORAGE_MADE,
+    "extract:unit_missing", "contents:partial", "by_vector:words_only", "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
 PLAIN_REASONS: Final = ("extract", "evolve", "route", "expand")

@@ -10,13 +10,15 @@ import attrs
 
 from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
-from umi_core.messages.requests import Recall
+from umi_core.messages.requests import Memorize, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
 from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.plain.parts import lines_of, read_starts
 from umi_sim.judge.plain.rewrites import read_rewrite, read_variants, shown_turns
 from umi_sim.judge.plain.routes import read_routes
 from umi_sim.judge.plain.scores import sound_vectors
+from umi_sim.judge.plain.summaries import read_summary
 from umi_sim.judge.plain.verdicts import read_verdicts
 
 EXTEND: Final = "extend"
@@ -53,6 +55,11 @@ class Evidence(Part):
         if not isinstance(answer, ModelReplied):
             return False
         text, request = answer.text, op.request
+        if isinstance(request, Summarise):
+            return read_summary(text) is not None
+        if isinstance(request, Memorize):
+            lines = lines_of(request.text, request.modality)
+            return read_starts(text, len(lines)) is not None
         if step == "extract":
             return read_extraction(text, "", 0) is not None
         if step == "resolve" and isinstance(request, Recall):

@@ -15,17 +15,29 @@ from umi_core.config import Config
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
-from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
-from umi_core.messages.results import Forgotten, Recalled, Remembered
+from umi_core.messages.requests import (
+    Count,
+    Forget,
+    GetEntity,
+    List,
+    Memorize,
+    Recall,
+    Remember,
+    Summarise,
+)
+from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Summarised
 from umi_core.rows import Entity, Version
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.lists import LISTED, Lists
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
 from umi_sim.judge.oracle.archive.reads import Reads
 from umi_sim.judge.oracle.archive.relations import Relations
 from umi_sim.judge.oracle.archive.searches import Searches
+from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.oracle.archive.writes import Writes
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
@@ -38,7 +50,8 @@ from umi_sim.services.calls import Call
 AUDIT_VERSION_COUNT_MAX: Final = 8
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
-    GetEntity: (Entity, Version, type(None)), Count: (int,),
+    GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
+    Summarise: (Summarised,),
 }  # fmt: skip
 
 
@@ -48,7 +61,7 @@ class ArchiveModel(Model):
     `restless`: ids that may have changed since the last life ended.
     """
 
-    judges = (Remember, Recall, Forget, GetEntity, Count)
+    judges = (Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise)
 
     def __init__(
         self, scope: Scope, config: Config, surroundings: Surroundings, off: Container[str] = ()
@@ -61,6 +74,9 @@ class ArchiveModel(Model):
         self.writes = Writes(context, evidence, degradations, tracks, relations)
         self.searches = Searches(context, evidence, degradations, tracks, relations)
         self.reads = Reads(context, tracks, relations)
+        self.documents = Documents(context, evidence, degradations, tracks, self.writes)
+        self.summaries = Summaries(context, evidence, degradations, tracks)
+        self.lists = Lists(context, tracks, self.documents, self.summaries)
         self.restless: dict[Track, None] = {}
 
     # What happens.
@@ -69,18 +85,23 @@ class ArchiveModel(Model):
         context = self.context
         context.tick += 1
         context.see(now_ms)
-        op = Operation(request, wrong(request), context.tick, now_ms, context.now_ms)
+        op = Operation(request, wrong(request), context.tick, now_ms, context.now_ms, scope=context.scope)
         self.tracks.flying[op_id] = op
         if op.error is None and isinstance(op.key, str):
             self.tracks.by_key.setdefault(op.key, []).append(op)
         if isinstance(request, Forget):
             self.relations.hear_forget(request)
         self.writes.offer(op)
+        self.documents.begin(op)
 
     def answered(self, call: Call, request: ArchiveRequest, answer: Answer, now_ms: int) -> None:
         self.context.see(now_ms)  # a row may be made at this step, and its reply lost
         op = self.tracks.flying[call.op_id]
         op.answers.append((call.step, answer))
+        if isinstance(request, Memorize):
+            self.documents.answered(op, call.step, call.effect, answer)
+        elif isinstance(request, Summarise):
+            self.summaries.answered(op, call.step, call.effect, answer)
         if call.step == "embed":
             op.text_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
         elif call.step == "resolve":
@@ -96,7 +117,9 @@ class ArchiveModel(Model):
             self.writes.offer(op)
 
     def turned_away(self, op_id: str, step: str, came: Answer) -> None:
-        self.tracks.flying[op_id].answers.append((step, came))
+        op = self.tracks.flying[op_id]
+        op.is_turned_away = True
+        op.answers.append((step, came))
 
     def replied(self, ending: Ending) -> None:
         self.context.tick += 1
@@ -112,9 +135,12 @@ class ArchiveModel(Model):
         elif isinstance(outcome, Done):
             self.judge_done(op, outcome)
         else:
-            is_write = isinstance(op.request, Remember | Forget)
+            is_write = isinstance(op.request, Remember | Forget | Memorize | Summarise)
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
             self.doubt(op)
+        told = outcome.value if isinstance(outcome, Done) and isinstance(outcome.value, Memorized) else None
+        self.summaries.ended(op)
+        self.documents.ended(op, told, is_unsure=isinstance(outcome, Unknown))
 
     def crashed(self) -> None:
         """Nothing in flight will reply; what has not taken effect before the next life never will."""
@@ -122,6 +148,7 @@ class ArchiveModel(Model):
         for op in self.tracks.flying.values():
             self.end(op)
             self.doubt(op)
+            self.documents.ended(op, None, is_unsure=True)
             if isinstance(op.request, Remember) and not self.context.world_ms:
                 self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.tracks.flying.clear()
@@ -137,12 +164,16 @@ class ArchiveModel(Model):
         """Nothing is there any more; what was known is asked about all the same."""
         for table in (self.tracks.tracks, self.tracks.by_key, self.writes.replies_by_key, self.restless):
             table.clear()
+        self.documents.resources.clear()
+        self.summaries.told.clear()
+        self.summaries.made.clear()
         self.relations.wiped()
 
     def end(self, op: Operation) -> None:
         """It has ended, in whatever way."""
         op.ended = self.context.tick
-        self.tracks.known |= dict.fromkeys(op.mentions) if isinstance(op.request, Remember) else {}
+        is_telling = isinstance(op.request, Remember | Memorize)
+        self.tracks.known |= dict.fromkeys(op.mentions) if is_telling else {}
         for track in [] if self.context.keeps_receipt(op.asked_ms) else self.tracks.tracks_of(op):
             self.tracks.release(track)  # its own key may have been forgotten between two attempts
 
@@ -160,7 +191,8 @@ class ArchiveModel(Model):
         """Nothing changed, and for a good reason."""
         error, demand = outcome.error, self.context.demand
         if isinstance(error, errors.ModelFailed | errors.EmbedFailed):
-            rule = rules.TEXT_NEVER_LOST if isinstance(op.request, Remember) else rules.DEGRADATION_NAMED
+            is_telling = isinstance(op.request, Remember | Memorize)
+            rule = rules.TEXT_NEVER_LOST if is_telling else rules.DEGRADATION_NAMED
             demand(False, rule, f"a failing model or embedder made it fail: {error}")
         elif isinstance(error, errors.KeyReused) and op.error is None:
             is_fair = any(not it.is_like(op) for it in self.may_hold_key(op))
@@ -205,6 +237,12 @@ class ArchiveModel(Model):
                 self.reads.judge_entity(op, value)
             case Count():
                 self.reads.judge_count(op, value)
+            case Memorize():
+                self.documents.judge_memorize(op, value, names)
+            case Summarise():
+                self.summaries.judge_summarise(op, value, names)
+            case List():
+                self.lists.judge_list(op, value)
 
     # For the workload and the audit.
 
@@ -215,6 +253,8 @@ class ArchiveModel(Model):
     def audit(self) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """The requests whose replies settle everything."""
         reads: list[tuple[str, Mapping[str, object]]] = [("count", {})]
+        kinds = LISTED if self.documents.resources else ()
+        reads += [("list", {"kind": kind, "limit": limits.RECALL_LIMIT_MAX}) for kind in kinds]
         names: dict[str, None] = {}
         for key in self.tracks.known:
             states = self.tracks.states_of(self.tracks.track(key))

@@ -16,11 +16,20 @@ from umi_core import errors
 from umi_core.data import Owner
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
-from umi_core.messages.requests import Count, Forget, GetEntity, Recall, Remember
+from umi_core.messages.requests import (
+    Count,
+    Forget,
+    GetEntity,
+    List,
+    Memorize,
+    Recall,
+    Remember,
+    Summarise,
+)
 from umi_core.rows import Entity, Version
 from umi_core.values import Scope
 from umi_sim.judge.plain.extraction import Extracted, Mention
-from umi_sim.judge.plain.ids import entity_id, note_id
+from umi_sim.judge.plain.ids import entity_id, note_id, resource_id
 from umi_sim.judge.plain.routes import BLOCK_OF
 from umi_sim.judge.plain.text import byte_count, said_once
 from umi_sim.record import rules
@@ -29,7 +38,7 @@ from umi_sim.record.rules import Rule
 CHANGES: Final = ("created", "updated", "forgot")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
 
-ArchiveRequest = Remember | Recall | Forget | GetEntity | Count
+ArchiveRequest = Remember | Recall | Forget | GetEntity | Count | Memorize | List | Summarise
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 
@@ -48,6 +57,7 @@ class Operation(Owner):
     began: int
     began_ms: int
     asked_ms: int
+    scope: Scope = attrs.field(default=Scope("", ""), kw_only=True)
     mentions: Mapping[str, Mention | None] = {}
     extraction: Extracted | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
@@ -55,6 +65,7 @@ class Operation(Owner):
     ended: int | None = None
     is_closed: bool = False
     is_refuted: bool = False
+    is_turned_away: bool = False
     did: dict[str, tuple[Claim, ...]] = attrs.field(factory=dict)
     before: dict["Track", dict["PossibleState", None]] = attrs.field(factory=dict)
 
@@ -95,7 +106,8 @@ class PossibleState:
     """A state of one id that storage may hold, with the unsettled operations that led to it.
 
     `rows`: the versions that are kept of it, the oldest first. `unsure`: fields of the entity that nobody has
-    told yet; times then hold their earliest value. `deeds`: what each unsettled operation did.
+    told yet; times then hold their earliest value. `deeds`: what each unsettled operation did. `links`: the
+    categories that it is a member of.
     """
 
     version: int = 0
@@ -104,6 +116,7 @@ class PossibleState:
     vector: tuple[int, ...] | None = None
     unsure: tuple[str, ...] = ()
     deeds: tuple[tuple[Operation, Claim], ...] = ()
+    links: tuple[str, ...] = ()
 
     def claims(self, op: Operation) -> list[Claim]:
         return [claim for doer, claim in self.deeds if doer is op]
@@ -142,6 +155,8 @@ def after(
         later, change = after_remember(state, key, mention, request, op.began_ms, kind)
         if is_routed_by_model and change != "unchanged":
             later = attrs.evolve(later, unsure=(*later.unsure, "block"))
+    elif isinstance(request, Memorize) and mention is not None:
+        later, change = after_memorize(state, key, mention, op, kind)
     else:
         later, change = PossibleState(state.version), "forgot" if state.entity else "absent"
     deeds = sorted((*state.deeds, (op, (later.version, change))), key=lambda deed: deed[0].began)
@@ -164,8 +179,28 @@ def after_remember(
     row = version_of(entity, mention, kind if old else None)
     rows = (*(state.rows if old else ()), row)[-limits.ENTITY_VERSION_COUNT_MAX :]
     vector = UNKNOWN_VECTOR if request.embed else None
-    later = PossibleState(entity.version, entity, rows, vector, unsure, state.deeds)
+    later = PossibleState(entity.version, entity, rows, vector, unsure, state.deeds, state.links)
     return later, "updated" if old else "created"
+
+
+def after_memorize(
+    state: PossibleState, key: str, mention: Mention, op: Operation, kind: str
+) -> tuple[PossibleState, str]:
+    """What a remember does, and besides a source more, and its categories; told again, it is reinforced."""
+    request, old = op.request, state.entity
+    assert isinstance(request, Memorize)
+    same = Remember(0, request.text, event_time_ms=request.happened_ms)
+    later, change = after_remember(state, key, mention, same, op.began_ms, kind)
+    entity = later.entity
+    assert entity is not None
+    source = resource_id(op.scope, request.uri, request.text)
+    if source not in entity.sources and len(entity.sources) < limits.SOURCE_COUNT_MAX:
+        sources, count = tuple(sorted((*entity.sources, source))), entity.reinforced_count + bool(old)
+        entity = attrs.evolve(entity, sources=sources, reinforced_count=count)
+    block = old.block if old else entity.block
+    entity = attrs.evolve(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
+    links = tuple(sorted(dict.fromkeys((*state.links, *mention.categories))))
+    return attrs.evolve(later, entity=entity, links=links), change
 
 
 def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
@@ -247,4 +282,6 @@ def rule_of(track: Track, states: Sequence[PossibleState], versions: list[int], 
 
 
 def id_of(mention: Mention, scope: Scope) -> str:
-    return entity_id(scope, mention.type, mention.name) if mention.named else note_id(scope, mention.content)
+    if mention.named:
+        return entity_id(scope, mention.type, mention.name)
+    return note_id(scope, mention.content, mention.memory_type)

@@ -223,7 +223,7 @@ class Searches(Part):
         if "by_vector:words_only" in names and count > 1:
             return  # some variants have vectors and some have not
         ways = self.ways(op, count, names) or [(None,) * count]
-        damaged = damaged_ids(op) if DAMAGED in names else {}
+        damaged = damaged_ids(op, "by_vector", "by_words") if DAMAGED in names else {}
         if FOREIGN in names or len(ways) > 1 or len(damaged) > limit:
             return  # of two times the limit that storage is asked for, no more than the limit is missing
         relevances = self.relevances(op, request, value.variants, ways[0])
@@ -320,8 +320,8 @@ def certainly_found(relevances: Mapping[str, Relevances], count: int) -> dict[st
     return found
 
 
-def damaged_ids(op: Operation) -> dict[str, None]:
-    """Hits that came without a body, or with one that is not theirs, in any of its searches."""
-    answers = (*op.answers_of("by_vector"), *op.answers_of("by_words"))
+def damaged_ids(op: Operation, *steps: str) -> dict[str, None]:
+    """Rows that came without a body, or with one that is not theirs, in any of its reads."""
+    answers = [answer for step in steps for answer in op.answers_of(step)]
     rows = (row for answer in answers if isinstance(answer, ReadDone) for row in answer.rows)
     return {row.address.id: None for row in rows if is_damaged(row)}

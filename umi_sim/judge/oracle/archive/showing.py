@@ -18,6 +18,7 @@ FREE: Final = (
     "relation_count",
     "contradicts",
     "vector_missing",
+    "last_reinforced_ms",
 )  # nothing here settles them
 
 
@@ -35,7 +36,7 @@ def fits(state: PossibleState, number: int | None, got: object, latest_ms: int) 
     loose = (*FREE, *state.unsure) if number is None else ("at_ms",)
     if want is None or type(got) is not type(want):
         return want is got
-    times = [name for name in loose if name.endswith("_ms")]
+    times = [name for name in loose if name.endswith("_ms") and name not in FREE]
     is_in_time = all(getattr(want, name) <= getattr(got, name) <= latest_ms for name in times)
     return is_in_time and attrs.evolve(want, **{name: getattr(got, name) for name in loose}) == got
 

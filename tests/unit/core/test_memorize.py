@@ -1,0 +1,258 @@
+"""Goal: a text is memorized whole, once, and with what it says; nothing that fails loses it (H3)."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
+from umi_core.config import Config
+from umi_core.errors import BadType, EmptyText, UnsupportedModality
+from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id, segment_id
+from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
+from umi_core.messages.requests import Forget, GetEntity, List, Memorize
+from umi_core.messages.results import Listed, Memorized, Stored
+from umi_core.rows import Category, Entity, Membership, Relation, Resource
+
+TEA = note_id(SCOPE, "Likes tea", "profile")
+ANN = entity_id(SCOPE, "person", "Ann")
+CHAT = resource_id(SCOPE, "chat/1", "")
+NOTHING = "<item></item>"
+
+
+def xml(content: str, *categories: str, name: str = "") -> str:
+    named = f"<name>{name}</name>" if name else ""
+    listed = "".join(f"<category>{it}</category>" for it in categories)
+    return f"<memory>{named}<content>{content}</content><categories>{listed}</categories></memory>"
+
+
+def told(**by_type: str) -> Callable[[str], str]:
+    """What is found for each memory type, whatever the text says."""
+    return lambda prompt: by_type.get(input_of(prompt, "memory_type"), NOTHING)
+
+
+def pair_of(memories: str | Callable[[str], str], segment: str = "none", config: Config = QUIET) -> Pair:
+    return Pair(model=saying(memories=memories, segment=segment), config=config).run()
+
+
+def likes_tea() -> Pair:
+    return pair_of(told(profile=xml("Likes tea", "preferences")))
+
+
+def memorized(pair: Pair, request: Memorize, *absent: type[AskModel | Embed | Read | Commit]) -> Memorized:
+    outcome = pair.ask(request, *absent)
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Memorized)
+    return outcome.value
+
+
+def entity(pair: Pair, key: str) -> Entity:
+    row = pair.row("entity", key)
+    assert row is not None
+    assert isinstance(row.body, Entity)
+    return row.body
+
+
+def count_of(pair: Pair, name: str) -> int:
+    row = pair.row("category", category_id(SCOPE, name))
+    return row.body.member_count if row is not None and isinstance(row.body, Category) else -1
+
+
+def test_a_text_is_stored_with_what_it_says_in_one_commit() -> None:
+    pair = likes_tea()
+    value = memorized(pair, Memorize(1, "I like tea", uri="chat/1", happened_ms=7))
+    assert value == Memorized(CHAT, "created", 1, (Stored(TEA, 1, "created"),))
+    row = pair.row("resource", CHAT)
+    assert row is not None
+    assert isinstance(row.body, Resource)
+    assert (row.body.text, row.body.extracted_types, row.body.pending) == (
+        "I like tea",
+        ("profile", "event"),
+        (),
+    )
+    fact = entity(pair, TEA)
+    assert (fact.type, fact.name, fact.memory_type, fact.sources) == (
+        "person",
+        "Likes tea",
+        "profile",
+        (CHAT,),
+    )
+    assert (fact.reinforced_count, fact.event_time_ms, fact.vector_missing) == (1, 7, False)
+    home = category_id(SCOPE, "preferences")
+    link = pair.row("membership", membership_id(SCOPE, TEA, home))
+    assert link is not None
+    assert link.body == Membership(link.address.id, TEA, 1, home, "model", pair.now_ms)
+    assert count_of(pair, "preferences") == 1
+
+
+def test_the_questions_are_those_of_the_example() -> None:
+    pair = likes_tea()
+    pair.step(Memorize(1, "I like tea"))
+    kinds = []
+    while pair.pending:
+        kinds.append(type(pair.pending[0]))
+        pair.answer()
+    assert kinds == [Read, AskModel, AskModel, Read, Embed, Commit]
+
+
+def test_memorized_again_nothing_is_asked_and_nothing_changes() -> None:
+    pair = likes_tea()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    before = pair.storage.digest()
+    pair.step(Memorize(2, "I like tea", uri="chat/1"))
+    assert [type(it) for it in pair.pending] == [Read]
+    pair.run()
+    assert pair.replies[2].outcome == Done(Memorized(CHAT, "unchanged"))
+    assert pair.storage.digest() == before
+
+
+def test_another_resource_with_the_same_fact_reinforces_it() -> None:
+    pair = likes_tea()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    value = memorized(pair, Memorize(2, "I like tea", uri="chat/2"))
+    assert (value.change, value.entities) == ("created", (Stored(TEA, 1, "unchanged"),))
+    fact = entity(pair, TEA)
+    assert (len(fact.sources), fact.reinforced_count) == (2, 2)
+    assert count_of(pair, "preferences") == 1
+
+
+def test_a_unit_that_fails_costs_only_that_unit_and_is_asked_for_again() -> None:
+    answers = {"profile": xml("Likes tea", "preferences"), "event": "sorry"}
+    pair = pair_of(lambda prompt: answers[input_of(prompt, "memory_type")])
+    outcome = pair.ask(Memorize(1, "I like tea", uri="chat/1"))
+    assert isinstance(outcome, Done)
+    assert [it.name for it in outcome.degraded] == ["extract:unit_missing"]
+    assert outcome.value == Memorized(CHAT, "created", 1, (Stored(TEA, 1, "created"),), ("event",))
+    answers["event"] = xml("Tea at noon", "context")
+    value = memorized(pair, Memorize(2, "I like tea", uri="chat/1"))
+    noon = note_id(SCOPE, "Tea at noon", "event")
+    assert value == Memorized(CHAT, "updated", 1, (Stored(noon, 1, "created"),))
+    assert entity(pair, TEA).reinforced_count == 1
+
+
+def test_without_model_and_embedder_the_text_is_kept() -> None:
+    pair = likes_tea()
+    value = memorized(pair, Memorize(1, "I like tea", uri="chat/1"), AskModel, Embed)
+    assert value == Memorized(CHAT, "created", 1, (), ("profile", "event"))
+
+
+def test_another_text_under_the_same_uri_takes_its_place() -> None:
+    pair = likes_tea()
+    memorized(pair, Memorize(1, "I like tea", uri="chat/1"))
+    value = memorized(pair, Memorize(2, "I like tea a lot", uri="chat/1"))
+    assert (value.change, value.entities) == ("updated", (Stored(TEA, 1, "unchanged"),))
+    assert entity(pair, TEA).reinforced_count == 1
+    assert [row.body.text for row in pair.rows("resource") if isinstance(row.body, Resource)] == [
+        "I like tea a lot"
+    ]
+
+
+def test_a_named_fact_is_the_next_version_of_what_is_known_of_the_name() -> None:
+    pair = pair_of(told(profile=xml("Ann snores", "facts", name="Ann") + xml("Ann naps", name="ann")))
+    memorized(pair, Memorize(1, "about Ann"))
+    assert (entity(pair, ANN).version, entity(pair, ANN).content) == (1, "Ann snores\nAnn naps")
+    pair.model = saying(memories=told(profile=xml("Ann hums", name="Ann")))
+    value = memorized(pair, Memorize(2, "more about Ann"))
+    assert value.entities == (Stored(ANN, 2, "updated"),)
+    assert entity(pair, ANN).content == "Ann snores\nAnn naps\nAnn hums"
+    assert [row.body.kind for row in pair.rows("relation") if isinstance(row.body, Relation)] == ["extend"]
+
+
+def test_what_is_forgotten_leaves_its_categories() -> None:
+    pair = likes_tea()
+    memorized(pair, Memorize(1, "I like tea"))
+    pair.ask(Forget(2, TEA))
+    assert (count_of(pair, "preferences"), pair.rows("membership")) == (0, [])
+    memorized(pair, Memorize(3, "Tea is what I like"))
+    assert count_of(pair, "preferences") == 1
+
+
+def test_an_unknown_category_leaves_the_default() -> None:
+    pair = pair_of(told(profile=xml("Likes tea", "Drinks", "facts "), event=xml("Tea at noon")))
+    memorized(pair, Memorize(1, "I like tea at noon"))
+    assert (count_of(pair, "facts"), count_of(pair, "context")) == (1, 1)
+
+
+TALK = json.dumps([{"role": "user", "content": f"{n} cups"} for n in range(4)])
+
+
+def test_a_conversation_is_read_in_the_parts_that_a_model_gives() -> None:
+    config = Config(auto_rebalance=False, segment_line_count_min=4)
+    cut = '{"segments":[{"start":0,"end":0},{"start":2,"end":2}]}'
+    asked: list[str] = []
+
+    def heard(prompt: str) -> str:
+        asked.append(input_of(prompt, "text"))
+        return NOTHING
+
+    pair = pair_of(heard, cut, config)
+    request = Memorize(1, TALK, "conversation", "chat/1", memory_types=("profile",))
+    assert memorized(pair, request).segment_count == 2
+    assert asked == ["[0] [user]: 0 cups\n[1] [user]: 1 cups", "[2] [user]: 2 cups\n[3] [user]: 3 cups"]
+    ids = [segment_id(SCOPE, CHAT, text, 0) for text in asked]
+    parts = [row.body for row in pair.rows("resource") if row.address.id in ids]
+    assert sorted((it.position, it.first_line, it.last_line) for it in parts if isinstance(it, Resource)) == [
+        (0, 0, 1), (1, 2, 3)
+    ]  # fmt: skip
+    again = memorized(
+        pair, Memorize(2, TALK.replace("3 cups", "9 cups"), "conversation", "chat/1", ("profile",))
+    )
+    assert (again.change, asked[2:]) == ("updated", ["[2] [user]: 2 cups\n[3] [user]: 9 cups"])
+    assert len(pair.rows("resource")) == 3
+
+
+def test_a_long_text_is_read_in_parts() -> None:
+    pair = likes_tea()
+    value = memorized(pair, Memorize(1, "tea " * 5_000, memory_types=("profile",)))
+    assert value.segment_count == 3
+
+
+def test_a_conflict_plans_again_and_asks_no_model() -> None:
+    pair = likes_tea()
+    pair.step(Memorize(1, "I like tea", uri="chat/1"))
+    pair.hold(Commit)
+    assert isinstance(pair.ask(Memorize(2, "Tea I like", uri="chat/2")), Done)
+    pair.release()
+    outcome = pair.replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert (count_of(pair, "preferences"), entity(pair, TEA).reinforced_count) == (1, 2)
+
+
+def test_a_commit_that_nobody_answers_is_unknown() -> None:
+    pair = likes_tea()
+    pair.step(Memorize(1, "I like tea"))
+    pair.until(Commit)
+    for _ in range(3):
+        pair.pending.clear()
+        pair.wake()
+        pair.wake()
+    assert pair.replies[1].outcome == Unknown()
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (Memorize(1, " "), EmptyText()),
+        (Memorize(1, "x", "smell"), UnsupportedModality),
+        (Memorize(1, "x", memory_types=("mood",)), BadType),
+    ],
+)
+def test_what_cannot_be_memorized_is_refused(request_: Memorize, error: object) -> None:
+    outcome = likes_tea().ask(request_)
+    assert isinstance(outcome, Refused)
+    assert outcome.error == error or type(outcome.error) is error
+
+
+def test_lists_go_from_page_to_page() -> None:
+    pair = pair_of(told(profile="".join(xml(f"fact {n}") for n in range(5))))
+    memorized(pair, Memorize(1, "many facts"))
+    seen: list[str] = []
+    cursor = None
+    for number in range(3):
+        outcome = pair.ask(List(2 + number, "entity", 2, cursor))
+        assert isinstance(outcome, Done)
+        assert isinstance(outcome.value, Listed)
+        seen += [row.id for row in outcome.value.rows]
+        cursor = outcome.value.cursor
+    assert (cursor, seen) == (None, sorted(row.address.id for row in pair.rows("entity")))
+    assert isinstance(pair.ask(GetEntity(9, seen[0])), Done)

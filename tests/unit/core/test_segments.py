@@ -1,0 +1,71 @@
+"""Goal: a text is divided without gaps and overlaps, whatever a model says; conversations become lines."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row, rows, told
+from umi_core.language.conversations import conversation, document, first_sentence
+from umi_core.language.segments import Partition, Useless, parse_segments, partition, segments_of, windows
+from umi_core.limits import SEGMENT_BYTES_MAX
+from umi_core.text import size
+
+PAIRS = st.lists(st.tuples(st.integers(-3, 14), st.integers(-3, 14)), max_size=6)
+LINES = st.lists(st.sampled_from(("", "a", "bc " * 40, "é" * 5_000, "日" * 9_000)), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize("row", rows("hierarchy", "partitions"), ids=lambda row: row["partition"])
+def test_pairs_become_the_partition_of_the_table(row: Row) -> None:
+    pairs = [{"start": start, "end": end} for start, end in told(row["segments of 10 lines"])]
+    read = parse_segments(str({"segments": pairs}).replace("'", '"'), 10)
+    assert (spans(read) if isinstance(read, Partition) else None) == told(row["partition"])
+
+
+def spans(read: Partition) -> list[list[int]]:
+    return [list(span) for span in read.spans]
+
+
+@pytest.mark.parametrize("row", rows("hierarchy", "segment_replies"), ids=lambda row: row["case"])
+def test_replies_are_read_as_the_table_says(row: Row) -> None:
+    read = parse_segments(told(row["reply, with 10 lines"]), 10)
+    if isinstance(read, Useless):
+        assert told(row["segments"]) is None
+    else:
+        assert (spans(read), list(read.mended)) == (told(row["segments"]), told(row["diagnostics"]))
+
+
+@given(PAIRS, st.integers(1, 12))
+def test_every_line_is_in_one_span(pairs: list[tuple[int, int]], line_count: int) -> None:
+    found = partition(pairs, line_count, [])
+    if found is not None:
+        assert [at for start, end in found for at in range(start, end + 1)] == list(range(line_count))
+
+
+@given(LINES, st.integers(1, 5))
+def test_segments_are_the_text_and_none_is_too_long(lines: list[str], window: int) -> None:
+    found = segments_of(lines, windows(len(lines), window))
+    assert all(size(it.text) <= SEGMENT_BYTES_MAX for it in found)
+    text, last = found[0].text, found[0].last_line
+    for it in found[1:]:
+        text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
+    assert text == "\n".join(lines)
+
+
+@pytest.mark.parametrize("row", rows("hierarchy", "conversations"), ids=lambda row: row["lines"])
+def test_messages_become_the_lines_of_the_table(row: Row) -> None:
+    assert conversation(told(row["input"])) == told(row["lines"])
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_some_conversation(text: str) -> None:
+    assert isinstance(conversation(text), str)
+
+
+def test_all_ends_of_lines_are_one() -> None:
+    assert document("a\r\nb\rc\fd\ne") == "a\nb\nc\nd\ne"
+
+
+def test_a_caption_is_the_first_sentence() -> None:
+    assert first_sentence("\n \n Ann naps. Bob snores.\n", 200) == "Ann naps"
+    assert first_sentence("...", 200) == "..."
+    assert first_sentence("é" * 10, 5) == "éé"

@@ -1,0 +1,326 @@
+"""Memories: the XML reply to `memories`, read as facts with the categories that they belong to.
+
+    <item><memory><name/>?<content/><categories><category/></categories></memory></item>
+
+Law 1. Total: any string gives memories and diagnostics, or an `Unread`, in one pass over its tags.
+Law 2. A block that is complete is kept, whatever stands around it; what is unclear costs that block alone.
+Law 3. A tag is markup only where it is paired: a stray `<` is text.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, get_args
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.domains import Content, EntityName, Texts
+from umi_core.language.words import clean_name
+from umi_core.limits import (
+    ENTITY_NAME_BYTES_MAX,
+    EXTRACT_CONTENT_BYTES_MAX,
+    EXTRACT_ENTITY_COUNT_MAX,
+    REPLY_BYTES_MAX,
+)
+from umi_core.text import SURROGATE, cut, norm, size
+
+Diagnostic = Literal[
+    "control", "declaration", "no_content", "truncated", "restarted", "unclosed_content", "second_content",
+    "unclosed_memory", "truncated_category", "blank_category", "empty_content", "template_echo", "duplicate",
+    "cut", "too_many", "content_outside_memory",
+]  # fmt: skip
+DIAGNOSTICS: Final[tuple[str, ...]] = get_args(Diagnostic)
+EXAMPLE: Final = "ONE FACT, AS A SENTENCE"  # stands for a content in the prompt
+USUAL: Final = frozenset(
+    """memory memories item items profile profiles behavior behaviors event events knowledge skill skills
+    tool tools""".split()
+)  # H4.10: a reply with one of these tags is an answer
+
+
+@attrs.frozen
+class Memory(Data):
+    """One fact as a model gave it; `name` is empty if it is about no name. Categories are as written."""
+
+    name: EntityName
+    content: Content
+    categories: Texts
+
+
+@attrs.frozen
+class Memories(Data):
+    memories: tuple[Memory, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@attrs.frozen
+class Unread(Data):
+    """A reply that says nothing."""
+
+    reason: Literal["empty", "too_long", "no_tag"]
+
+
+def parse_memories(reply: str) -> Memories | Unread:
+    """What a reply tells, each content once."""
+    text, diagnostics = cleaned(reply)
+    if not text.strip():
+        return Unread("empty")
+    if size(text) > REPLY_BYTES_MAX:
+        return Unread("too_long")
+    reading = Reading(text, list(scanned(text, diagnostics)), diagnostics)
+    memories = kept(reading.blocks(), diagnostics)
+    if not any(mark.name in USUAL for mark in reading.marks):
+        return Unread("no_tag")
+    return Memories(memories, tuple(diagnostics))
+
+
+# Characters and marks.
+
+CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+MARKUP: Final = re.compile(
+    r"<!--|<!\[CDATA\["
+    r"|(?P<declaration><![A-Za-z][^<>\[]*(?:\[[^\]]{0,1000}\])?[^<>\[]*>)"
+    r"|<(?P<slash>/?)(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\s[^<>]*?)?(?P<alone>/?)>"
+)
+LITERAL: Final = "<![CDATA["
+ENDS: Final = {"<!--": "-->", LITERAL: "]]>"}
+
+
+@attrs.frozen
+class Mark(Data):
+    """A tag, or with an empty `name` what vanishes and leaves its `literal`, and where it stands."""
+
+    start: int
+    end: int
+    name: str = ""
+    is_end: bool = False
+    is_alone: bool = False
+    literal: str = ""
+
+    def opens(self, *names: str) -> bool:
+        return self.name in names and not self.is_end and not self.is_alone
+
+    def is_part(self, *names: str) -> bool:
+        """Whether it opens or closes one of these elements; a tag that stands alone is a blank."""
+        return self.name in names and not self.is_alone
+
+    def closes(self, name: str) -> bool:
+        return self.name == name and self.is_end
+
+
+def cleaned(reply: str) -> tuple[str, list[Diagnostic]]:
+    """Without characters that no text should hold."""
+    text = reply.replace("\r\n", "\n")
+    whole = CONTROL.sub("", SURROGATE.sub("\ufffd", text))
+    return whole, ["control"] if whole != text else []
+
+
+def scanned(text: str, diagnostics: list[Diagnostic]) -> Iterator[Mark]:
+    """All markup in order; a `<` that begins none is text, as is the begin of what is never closed."""
+    at, last = 0, {begin: text.rfind(end) for begin, end in ENDS.items()}
+    while match := MARKUP.search(text, at):
+        begin, at = match[0], match.end()
+        if begin not in ENDS:
+            diagnostics += ["declaration"] if match["declaration"] else []
+            yield tag_of(match)
+        elif last[begin] >= at:
+            inside, at = at, text.index(ENDS[begin], at) + len(ENDS[begin])
+            literal = text[inside : at - len(ENDS[begin])] if begin == LITERAL else ""
+            yield Mark(match.start(), at, literal=literal)
+
+
+def tag_of(match: re.Match[str]) -> Mark:
+    name, is_end = (match["name"] or "").lower(), bool(match["slash"])
+    return Mark(match.start(), match.end(), name, is_end, bool(match["alone"]) and not is_end)
+
+
+# Blocks.
+
+STRUCTURE: Final = ("memory", "content", "categories", "category")
+
+
+@attrs.define
+class Reading(Owner):
+    """A text with its marks. Positions are numbers of marks; what was wrong is noted on the way."""
+
+    text: str
+    marks: list[Mark]
+    noted: list[Diagnostic]
+
+    def blocks(self) -> Iterator[Memory]:
+        """Each memory with a content, in order."""
+        at = 0
+        while at < len(self.marks):
+            mark = self.marks[at]
+            at += 1
+            if mark.opens("content"):
+                self.noted.append("content_outside_memory")
+            if mark.opens("memory"):
+                memory, at = self.block(at)
+                if memory is not None:
+                    yield memory
+
+    def block(self, at: int) -> tuple[Memory | None, int]:
+        """What the block that begins here holds, and where to go on."""
+        name, content, categories = "", None, Categories()
+        while at < len(self.marks) and not self.marks[at].opens("memory"):
+            mark = self.marks[at]
+            at += 1
+            if mark.closes("memory"):
+                return self.ended(name, content, categories), at
+            if mark.opens("content"):
+                told, at = self.content(at)
+                if told is None:
+                    return None, at
+                if content is not None:
+                    self.noted.append("second_content")
+                content = told if content is None else content
+            elif mark.opens("name") and not name:
+                name, at = self.closed("name", at) or ("", at)
+            elif mark.opens("categories"):
+                categories.listed = (self.inside("categories", at) or "").strip()
+            elif mark.opens("category"):
+                at = self.category(at, categories)
+        if content is not None:
+            self.noted.append("unclosed_memory")
+        return self.ended(name, content, categories), at
+
+    def ended(self, name: str, content: str | None, categories: "Categories") -> Memory | None:
+        if not content:
+            self.noted.append("no_content" if content is None else "empty_content")
+            return None
+        kept_name = cut(clean_name(name), ENTITY_NAME_BYTES_MAX).rstrip()
+        return Memory(kept_name, content, categories.told(self.noted))
+
+    def content(self, at: int) -> tuple[str | None, int]:
+        """The content that begins here, None if it is lost with its block; and where to go on."""
+        again = self.next_of(at, lambda mark: mark.opens("content"))
+        end = self.next_of(at, lambda mark: mark.closes("content"), again)
+        if end < again:
+            return self.plain(at, end), end + 1
+        edge = self.next_of(
+            at, lambda mark: mark.closes("memory") or mark.opens("categories", "category"), again
+        )
+        if edge < again:
+            self.noted.append("unclosed_content")
+            return self.plain(at, edge), edge
+        self.noted.append("truncated" if again == len(self.marks) else "restarted")
+        return None, at
+
+    def category(self, at: int, categories: "Categories") -> int:
+        categories.is_tagged = True
+        found = self.closed("category", at)
+        if found is None:
+            self.noted.append("truncated_category")
+            return at
+        categories.texts.append(found[0])
+        return found[1]
+
+    def closed(self, name: str, at: int) -> tuple[str, int] | None:
+        """The text up to the end of this element, unless another part comes first; and where to go on."""
+        end = self.next_of(at, lambda mark: mark.is_part(name, *STRUCTURE))
+        if end == len(self.marks) or not self.marks[end].closes(name):
+            return None
+        return self.plain(at, end), end + 1
+
+    def inside(self, name: str, at: int) -> str | None:
+        """The text up to the end of this element, if the block has one."""
+        end = self.next_of(at, lambda mark: mark.is_part(name, "memory", "content"))
+        is_there = end < len(self.marks) and self.marks[end].closes(name)
+        return self.plain(at, end) if is_there else None
+
+    def next_of(self, at: int, wanted: Callable[[Mark], bool], before: int | None = None) -> int:
+        """The number of the next mark that is wanted; if there is none, that behind the last one."""
+        end = len(self.marks) if before is None else before
+        return next((n for n in range(at, end) if wanted(self.marks[n])), end)
+
+    def plain(self, first: int, end: int) -> str:
+        """The text between two marks: pairs of tags go, what stands alone is a blank, all others stay."""
+        gone = paired(self.marks[first:end])
+        parts, start = list[str](), self.marks[first - 1].end
+        for at, mark in enumerate(self.marks[first:end]):
+            parts.append(decoded(self.text[start : mark.start]))
+            start = mark.end
+            if not mark.name:
+                parts.append(mark.literal)
+            elif mark.is_alone:
+                parts.append(" ")
+            elif at not in gone:
+                parts.append(self.text[mark.start : mark.end])
+        last = self.marks[end].start if end < len(self.marks) else len(self.text)
+        return "".join((*parts, decoded(self.text[start:last]))).strip()
+
+
+def paired(marks: Sequence[Mark]) -> frozenset[int]:
+    """The numbers of the tags that are opened and closed among these."""
+    opened: dict[str, list[int]] = {}
+    found: list[int] = []
+    for at, mark in enumerate(marks):
+        if mark.is_end and opened.get(mark.name):
+            found += (opened[mark.name].pop(), at)
+        elif mark.name and not mark.is_end and not mark.is_alone:
+            opened.setdefault(mark.name, []).append(at)
+    return frozenset(found)
+
+
+REFERENCE: Final = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6}));")
+NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+
+
+def decoded(text: str) -> str:
+    """References once; one to a character that no text should hold stays as it is."""
+    return REFERENCE.sub(referred, text) if "&" in text else text
+
+
+def referred(match: re.Match[str]) -> str:
+    named, decimal, hexadecimal = match.groups()
+    if named:
+        return NAMED[named]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    char = chr(code) if code <= 0x10FFFF else "\x00"
+    return match[0] if CONTROL.search(char) or SURROGATE.search(char) else char
+
+
+@attrs.define
+class Categories:
+    """The categories of one block: those in tags of their own, else what is listed."""
+
+    texts: list[str] = attrs.field(factory=list)
+    listed: str = ""
+    is_tagged: bool = False
+
+    def told(self, noted: list[Diagnostic]) -> tuple[str, ...]:
+        texts = self.texts if self.is_tagged else re.split("[,;\n]", self.listed) if self.listed else []
+        noted += ["blank_category"] * sum(not text.strip() for text in texts)
+        return each_once(text.strip() for text in texts if text.strip())
+
+
+def each_once(texts: Iterable[str]) -> tuple[str, ...]:
+    once: dict[str, str] = {}
+    for text in texts:
+        once.setdefault(norm(text), text)
+    return tuple(once.values())
+
+
+# What is kept.
+
+
+def kept(memories: Iterable[Memory], noted: list[Diagnostic]) -> tuple[Memory, ...]:
+    """Equal ones are one, with the categories of all; the prompt's own example is none."""
+    once: dict[tuple[str, str], Memory] = {}
+    for memory in memories:
+        if norm(memory.content) == norm(EXAMPLE):
+            noted.append("template_echo")
+            continue
+        if size(memory.content) > EXTRACT_CONTENT_BYTES_MAX:
+            noted.append("cut")
+            memory = attrs.evolve(memory, content=cut(memory.content, EXTRACT_CONTENT_BYTES_MAX))
+        key = norm(memory.name), norm(memory.content)
+        if key in once:
+            noted.append("duplicate")
+            united = each_once((*once[key].categories, *memory.categories))
+            once[key] = attrs.evolve(once[key], categories=united)
+        elif len(once) == EXTRACT_ENTITY_COUNT_MAX:
+            noted.append("too_many")
+        else:
+            once[key] = memory
+    return tuple(once.values())

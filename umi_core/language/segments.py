@@ -1,0 +1,165 @@
+"""Segments: a text of many lines in parts that are read one by one, without gaps and without overlaps.
+
+Law 1. Total: any reply gives a partition of the lines, or an `Unusable`.
+Law 2. Every line is in exactly one segment; put together again, segments are the text.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, get_args
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.domains import Content, Count
+from umi_core.language.replies import (
+    ArrayWith,
+    Json,
+    Number,
+    ObjectWith,
+    Unread,
+    Unusable,
+    find_json,
+    find_objects,
+)
+from umi_core.limits import SEGMENT_BYTES_MAX
+from umi_core.text import cut, size
+
+ENDS: Final = ("start", "end")
+Mend = Literal["salvaged", "bad_element", "inverted", "outside", "covered", "overlap", "gap"]
+MENDS: Final[tuple[str, ...]] = get_args(Mend)
+Span = tuple[int, int]  # the first and the last line, both included
+
+
+@attrs.frozen
+class Segment(Data):
+    """Lines of a text, or a part of one line that is too long; both ends are included."""
+
+    first_line: Count
+    last_line: Count
+    text: Content
+
+
+@attrs.frozen
+class Partition(Data):
+    spans: tuple[Span, ...]
+    mended: tuple[Mend, ...]
+
+
+@attrs.frozen
+class Useless(Data):
+    """A reply from which nothing is left."""
+
+    reason: Unread | Literal["no_segment"]
+
+
+def parse_segments(reply: str, line_count: int) -> Partition | Useless:
+    elements, mended = found(reply)
+    if isinstance(elements, Unusable):
+        return Useless(elements.reason)
+    spans = partition([pair_of(element) for element in elements], line_count, mended)
+    return Useless("no_segment") if spans is None else Partition(spans, tuple(mended))
+
+
+def found(reply: str) -> tuple[list[Json] | Unusable, list[Mend]]:
+    """The elements of the list that was asked for, or whatever looks like them."""
+    payload = find_json(reply, ObjectWith("segments"))
+    if isinstance(payload, dict) and isinstance(elements := payload["segments"], list):
+        return elements, []
+    listed = find_json(reply, ArrayWith(ENDS))
+    if isinstance(listed, list):
+        return listed, []
+    objects = find_objects(reply, ENDS) if listed.reason == "no_json" else []
+    return (objects, ["salvaged"]) if objects else (listed, [])
+
+
+NUMBER: Final = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
+
+
+def pair_of(element: Json) -> Span | None:
+    """Both ends as numbers."""
+    ends = [end_of(element.get(name)) for name in ENDS] if isinstance(element, dict) else [None, None]
+    start, end = ends
+    return None if start is None or end is None else (start, end)
+
+
+def end_of(value: Json) -> int | None:
+    text = value.text if isinstance(value, Number) else value
+    match = NUMBER.fullmatch(text) if isinstance(text, str) else None
+    return int(match[1]) if match else None
+
+
+# H3.22, in its order.
+
+
+def partition(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> tuple[Span, ...] | None:
+    """The lines, each in one span; None if no pair is left."""
+    spans = list(ordered(sorted(inside(pairs, line_count, mended)), mended))
+    if not spans:
+        return None
+    begins = [0, *(start for start, _ in spans[1:])]
+    filled = tuple(zip(begins, (*(start - 1 for start in begins[1:]), line_count - 1), strict=True))
+    if filled != tuple(spans):
+        mended.append("gap")
+    return filled
+
+
+def inside(pairs: Iterable[Span | None], line_count: int, mended: list[Mend]) -> Iterator[Span]:
+    """Those that are about lines that there are."""
+    for pair in pairs:
+        if pair is None:
+            mended.append("bad_element")
+        elif pair[0] > pair[1]:
+            mended.append("inverted")
+        elif pair[1] < 0 or pair[0] >= line_count:
+            mended.append("outside")
+        else:
+            yield max(0, pair[0]), min(line_count - 1, pair[1])
+
+
+def ordered(pairs: Iterable[Span], mended: list[Mend]) -> Iterator[Span]:
+    """Without what an earlier one has."""
+    covered = -1
+    for start, end in pairs:
+        if end <= covered:
+            mended.append("covered")
+            continue
+        if start <= covered:
+            mended.append("overlap")
+        yield max(start, covered + 1), end
+        covered = end
+
+
+# Texts.
+
+
+def segments_of(lines: list[str], spans: Iterable[Span]) -> tuple[Segment, ...]:
+    """The texts of these spans, in parts where they are too long."""
+    return tuple(part for span in spans for part in short_parts(lines, span))
+
+
+def windows(line_count: int, window_lines: int) -> tuple[Span, ...]:
+    return tuple(
+        (start, min(start + window_lines, line_count) - 1) for start in range(0, line_count, window_lines)
+    )
+
+
+def short_parts(lines: list[str], span: Span) -> Iterator[Segment]:
+    """As many lines as fit, again and again; a line that does not fit alone is cut."""
+    first, used_bytes = span[0], 0
+    for at in range(span[0], span[1] + 1):
+        size_bytes = size(lines[at]) + 1
+        if at > first and used_bytes + size_bytes > SEGMENT_BYTES_MAX + 1:
+            yield from segment(lines, first, at - 1)
+            first, used_bytes = at, 0
+        used_bytes += size_bytes
+    yield from segment(lines, first, span[1])
+
+
+def segment(lines: list[str], first: int, last: int) -> Iterator[Segment]:
+    text = "\n".join(lines[first : last + 1])
+    while size(text) > SEGMENT_BYTES_MAX:
+        head = cut(text, SEGMENT_BYTES_MAX)
+        yield Segment(first, last, head)
+        text = text[len(head) :]
+    yield Segment(first, last, text)

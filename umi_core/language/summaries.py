@@ -1,0 +1,45 @@
+"""Summaries: the reply to `summarise_category`, as the text that a category shows.
+
+Law 1. Total: any string gives a text or an `Unwritten`. Law 2. Nothing is added, and a fence inside stays.
+"""
+
+import re
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.language.replies import whole
+from umi_core.limits import REPLY_BYTES_MAX, SUMMARY_BYTES_MAX
+from umi_core.text import cut, size
+
+TAGGED: Final = re.compile(r"<summary>(.*?)</summary>", re.DOTALL | re.IGNORECASE)
+FENCED: Final = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.DOTALL)
+
+
+@attrs.frozen
+class Unwritten(Data):
+    """A reply without a summary."""
+
+    reason: Literal["empty", "too_long"]
+
+
+def parse_summary(reply: str) -> str | Unwritten:
+    """What stands between the first pair of tags, else all of it; without the fence around it."""
+    text = whole(reply)
+    if size(text) > REPLY_BYTES_MAX:
+        return Unwritten("too_long")
+    tagged = TAGGED.search(text)
+    bare = (tagged[1] if tagged else text).strip()
+    fenced = FENCED.fullmatch(bare)
+    bare = (fenced[1] if fenced and "```" not in fenced[1] else bare).strip()
+    return shortened(bare) if bare else Unwritten("empty")
+
+
+def shortened(text: str) -> str:
+    """As many lines as fit; a first one that does not is cut."""
+    if size(text) <= SUMMARY_BYTES_MAX:
+        return text
+    head = cut(text, SUMMARY_BYTES_MAX)
+    lines = head.rpartition("\n")[0].rstrip()
+    return lines or head.rstrip()

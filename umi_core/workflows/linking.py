@@ -1,0 +1,126 @@
+"""Linking: entities and the categories that they are members of.
+
+Law 1. A membership, and the count of it in its category, change in one commit. Law 2. A category has a row as
+soon as it has a member, and keeps it. Law 3. What is planned expects each of these rows as it was read.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.engine.facts import View
+from umi_core.ids import category_id, membership_id
+from umi_core.limits import CATEGORY_LINK_COUNT_MAX, I64_MAX
+from umi_core.messages.effects import Expect, Write
+from umi_core.rows import Address, Category, Membership, Row
+from umi_core.text import norm
+from umi_core.values import CATEGORIES, Scope
+from umi_core.workflows.commits import address, put
+
+DEFAULT: Final = {
+    "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
+    "skill": "skills",
+}  # fmt: skip
+"""Where a memory of each type belongs if nobody says."""
+
+
+@attrs.frozen
+class Choice(Data):
+    """The categories that a model named, of those that there are; else the default of its memory type."""
+
+    names: tuple[str, ...]
+    by: str
+    unknown_count: int = 0
+
+
+def chosen(told: Iterable[str], memory_type: str) -> Choice:
+    """The first few known ones, each once."""
+    keys = [norm(name) for name in told]
+    known = tuple(dict.fromkeys(name for key in keys for name in CATEGORIES if norm(name) == key))
+    unknown_count = sum(all(norm(name) != key for name in CATEGORIES) for key in keys)
+    if known:
+        return Choice(known[:CATEGORY_LINK_COUNT_MAX], "model", unknown_count)
+    return Choice((DEFAULT[memory_type],), "default", unknown_count)
+
+
+@attrs.frozen
+class Link(Data):
+    """An entity, in the version that is linked, and the name of a category."""
+
+    entity_id: str
+    entity_version: int
+    category: str
+    by: str
+
+
+def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Address]:
+    """The rows of these categories and of the memberships in them."""
+    for name in names:
+        yield address(scope, "category", category_id(scope, name))
+        yield address(scope, "membership", link_id(scope, entity_id, name))
+
+
+def link_id(scope: Scope, entity_id: str, name: str) -> str:
+    return membership_id(scope, entity_id, category_id(scope, name))
+
+
+Batch = tuple[tuple[Write, ...], tuple[Expect, ...]]
+
+
+def linked(links: Iterable[Link], rows: Mapping[Address, Row], view: View) -> Batch:
+    """The memberships that are lacking, or of an older version; and their categories, which tell of them."""
+    scope = view.scope
+    wanted = {address(scope, "membership", link_id(scope, it.entity_id, it.category)): it for it in links}
+    news = {where: link for where, link in wanted.items() if is_news(link, rows.get(where))}
+    writes = [Write(where, membership(where.id, link, rows.get(where), view)) for where, link in news.items()]
+    touched = {category_id(scope, link.category): link.category for link in news.values()}
+    counts = Counter(link.category for where, link in news.items() if where not in rows)
+    for key, name in touched.items():
+        row = rows.get(address(scope, "category", key))
+        writes.append(put(scope, "category", key, grown(row, key, name, counts[name], view)))
+    versions = {where: row.version for where, row in rows.items()}
+    return tuple(writes), tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
+
+
+def is_news(link: Link, row: Row | None) -> bool:
+    old = row.body if row is not None else None
+    return not isinstance(old, Membership) or old.entity_version < link.entity_version
+
+
+def membership(key: str, link: Link, row: Row | None, view: View) -> Membership:
+    if row is not None and isinstance(row.body, Membership):
+        return attrs.evolve(row.body, entity_version=link.entity_version)
+    parent = category_id(view.scope, link.category)
+    return Membership(key, link.entity_id, link.entity_version, parent, link.by, view.now_ms)
+
+
+def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Category:
+    """With so many more members; its summary does not tell of them yet."""
+    if row is None or not isinstance(row.body, Category):
+        return Category(key, name, CATEGORIES[name], count, view.now_ms, view.now_ms)
+    count = min(row.body.member_count + count, I64_MAX)
+    return attrs.evolve(row.body, member_count=count, summary_dirty=True, updated_ms=view.now_ms)
+
+
+def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
+    """The categories without these members; what is gone besides is not their business."""
+    bodies = [row.body for row in memberships]
+    lost = [it for it in bodies if isinstance(it, Membership)]
+    return tuple(
+        put(view.scope, "category", row.address.id, shrunk(row.body, lost, view))
+        for row in categories
+        if isinstance(row.body, Category)
+    )
+
+
+def shrunk(category: Category, lost: Iterable[Membership], view: View) -> Category:
+    """There may be fewer than are taken away, if somebody changed rows. A summary forgets whom it names."""
+    gone = [it.entity_id for it in lost if it.category_id == category.id]
+    left_count = max(0, category.member_count - len(gone))
+    after = attrs.evolve(category, member_count=left_count, updated_ms=view.now_ms)
+    if left_count and not any(key in gone for key, _ in category.summary_sources):
+        return after
+    return attrs.evolve(after, summary="", summary_sources=(), summary_dirty=left_count > 0)

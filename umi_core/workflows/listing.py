@@ -1,0 +1,39 @@
+"""list: the rows of one kind, page by page. A failed read is an error, never an empty page; of a row that is
+damaged the id is told."""
+
+from typing import Final
+
+from umi_core.domains import LISTED
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.effects import ByFilter, Done, Read
+from umi_core.messages.requests import List
+from umi_core.messages.results import Listed
+from umi_core.rows import Category, Entity, Membership, Resource
+
+WANTED: Final = Fact("request", List)
+
+
+def ask_page(facts: Facts, view: View) -> Read:
+    request = facts[WANTED]
+    limit = view.config.recall_limit_default if request.limit is None else request.limit
+    return Read(ByFilter(view.scope, (request.kind,), (), limit, request.cursor))
+
+
+def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    shown = (row.body for row in answer.rows)
+    rows = tuple(it for it in shown if isinstance(it, Entity | Resource | Category | Membership))
+    damaged = tuple(row.address.id for row in answer.rows if row.body is None)
+    return Learned(OUTCOME(Done(Listed(rows, answer.cursor, damaged))))
+
+
+LIST: Final = Workflow(
+    "list",
+    given=(WANTED,),
+    steps=(
+        Step("read", requires=(WANTED,), produces=(OUTCOME,), spares=LISTED,
+             **asks(Read, ask_page, take_page, retry(3))),
+    ),
+)  # fmt: skip

@@ -1,0 +1,404 @@
+"""memorize: a text becomes a resource, and what it says becomes entities in categories, in one commit.
+
+Law 1. No failure of model or embedder loses the text; a unit that fails costs only that unit.
+Law 2. All of it is stored, or nothing is. Law 3. Memorizing again what was memorized changes nothing; a fact
+that another resource tells as well is reinforced, not stored twice.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.domains import LinkMaker, Texts
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import (
+    OUTCOME,
+    Degrade,
+    Law,
+    Learned,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    nothing,
+    retry,
+)
+from umi_core.ids import text_hash
+from umi_core.language.conversations import first_sentence
+from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
+from umi_core.language.memories import Memory
+from umi_core.language.words import auto_name
+from umi_core.limits import CAPTION_BYTES_MAX, EXTRACT_CONTENT_BYTES_MAX, I64_MAX, SOURCE_COUNT_MAX
+from umi_core.messages.answers import Embedded, ReadDone
+from umi_core.messages.effects import ByIds, Done, Embed, Expect, Read, Write
+from umi_core.messages.results import Memorized, Stored
+from umi_core.policies.routing import BLOCK_OF_TYPE, table_decision
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.rows import Address, Entity, Resource, Row
+from umi_core.text import cut, unique
+from umi_core.values import MEMORY_TYPES, RoutingDecision, Scope
+from umi_core.workflows.commits import (
+    CORE,
+    PLAN,
+    SETTLE,
+    STORED,
+    Plan,
+    address,
+    adopt,
+    ask_if_any,
+    commit_row,
+    core_of,
+    entity_ids,
+    found,
+    put,
+)
+from umi_core.workflows.drafting import EVOLVED, Drafted, drafted, embedded_text, id_of
+from umi_core.workflows.linking import Link, addresses, chosen, linked
+from umi_core.workflows.placing import place
+from umi_core.workflows.reading import (
+    EXTRACT,
+    FOUND,
+    INGEST,
+    KNOWN,
+    LIST_UNITS,
+    PARTS,
+    READ_PARTS,
+    REQUEST,
+    RESOURCE,
+    SEGMENT,
+    SEGMENTS,
+    UNITS,
+    Found,
+    Unit,
+    bodies,
+    extracted_before,
+    is_same_text,
+    own_id,
+    segment_ids,
+    wanted_types,
+)
+from umi_core.workflows.relating import version_relation
+from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, rows_of
+
+TYPE_OF: Final = {
+    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
+}  # fmt: skip
+
+
+@attrs.frozen
+class Told(Data):
+    """One fact of the text, and the categories in which it belongs."""
+
+    mention: Mention
+    categories: Texts
+    by: LinkMaker
+
+
+TOLD: Final = Fact("told", tuple[Told, ...])
+SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships and resources as they are now
+
+
+# gather: what the units found, each entity once.
+
+
+def take_told(facts: Facts, answer: None, view: View) -> Learned:
+    groups: dict[str, list[Told]] = {}
+    shapes: list[str] = []
+    units, found_in = facts[UNITS], facts[FOUND]
+    for unit, found_in_it in zip(units, found_in, strict=True):
+        for memory in found_in_it.memories:
+            told, shape = read(memory, unit)
+            groups.setdefault(id_of(told.mention, view.scope), []).append(told)
+            shapes += shape
+    return Learned(TOLD(tuple(map(united, groups.values()))), shapes=tuple(dict.fromkeys(shapes)))
+
+
+def read(memory: Memory, unit: Unit) -> tuple[Told, list[str]]:
+    """A memory as a mention: of the name it is about, if that is a name."""
+    choice, is_named = chosen(memory.categories, unit.memory_type), bool(memory.name)
+    is_named = is_named and not is_pronoun(memory.name)
+    name = memory.name if is_named else auto_name(memory.content)
+    mention = Mention(
+        TYPE_OF[unit.memory_type], name, memory.content, CONFIDENCE_PPM, is_named, unit.memory_type
+    )
+    shapes = ["category_unknown"] if choice.unknown_count else []
+    shapes += ["category_defaulted"] if choice.by == "default" else []
+    return Told(mention, choice.names, choice.by), shapes
+
+
+def united(group: list[Told]) -> Told:
+    """What was told of one entity: every different line, all categories."""
+    first = group[0]
+    if len(group) == 1:
+        return first
+    lines = unique(line for told in group for line in told.mention.content.split("\n"))
+    content = cut("\n".join(lines.values()), EXTRACT_CONTENT_BYTES_MAX)
+    categories = tuple(dict.fromkeys(name for told in group for name in told.categories))
+    return Told(attrs.evolve(first.mention, content=content), categories, first.by)
+
+
+# lookup: what is known about these entities, their categories and the text itself.
+
+
+def ids_of(facts: Facts, scope: Scope) -> list[str]:
+    return [id_of(told.mention, scope) for told in facts[TOLD]]
+
+
+def ask_lookup(facts: Facts, view: View) -> Read:
+    scope, ids = view.scope, ids_of(facts, view.scope)
+    wanted = [address(scope, kind, key) for key in ids for kind in ("entity", "tombstone")]
+    facts_told = facts[TOLD]
+    wanted += [
+        where
+        for key, told in zip(ids, facts_told, strict=True)
+        for where in addresses(key, told.categories, scope)
+    ]
+    resources = (own_id(facts, scope), *segment_ids(facts[SEGMENTS], facts, scope), *bodies(facts[PARTS]))
+    wanted += [address(scope, "resource", key) for key in resources]
+    return Read(ByIds(tuple(dict.fromkeys((*wanted, address(scope, "core"))))))
+
+
+def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    rows = found(answer)
+    core = core_of(rows, view.scope)
+    adopt(view, core)
+    drafts = tuple(draft_of(told, rows, facts, view) for told in facts[TOLD])
+    shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership", "resource"))
+    return Learned(EVOLVED(drafts) | SHELF(shelf) | CORE(core))
+
+
+@attrs.frozen
+class Given(Data):
+    """What a memorize says of all its entities."""
+
+    event_time_ms: int | None
+    importance_ppm: int | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    source: str | None = None
+
+
+def draft_of(told: Told, rows: Mapping[Address, Row], facts: Facts, view: View) -> Drafted:
+    """The entity as the text leaves it; a fact of no other resource than before is not reinforced."""
+    draft = drafted(told.mention, Given(facts[REQUEST].happened_ms), rows, view)
+    entity, source = draft.entity, own_id(facts, view.scope)
+    if source not in entity.sources and len(entity.sources) < SOURCE_COUNT_MAX:
+        entity = attrs.evolve(entity, sources=tuple(sorted((*entity.sources, source))))
+        entity = entity if draft.old is None else reinforced(entity, view.now_ms)
+    entity = attrs.evolve(entity, memory_type=entity.memory_type or told.mention.memory_type)
+    block = entity.block if draft.old is not None else BLOCK_OF_TYPE[entity.type]
+    return with_entity(draft, attrs.evolve(entity, block=block))
+
+
+def reinforced(entity: Entity, now_ms: int) -> Entity:
+    count = min(entity.reinforced_count + 1, I64_MAX)
+    return attrs.evolve(entity, reinforced_count=count, last_reinforced_ms=now_ms)
+
+
+def with_entity(draft: Drafted, entity: Entity) -> Drafted:
+    return attrs.evolve(draft, entity=entity, is_row_changed=draft.is_row_changed or entity != draft.entity)
+
+
+# embed.
+
+
+def ask_vectors(facts: Facts, view: View) -> Embed | None:
+    texts = tuple(embedded_text(draft.entity.name, draft.entity.content) for draft in changed(facts))
+    return Embed(texts) if texts else None
+
+
+def take_vectors(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(no_vectors(facts))
+    vectors = sound_vectors(answer.vectors, len(changed(facts)), view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
+    return Learned(VECTORS(vectors), degraded=lacking)
+
+
+# plan: all rows of it.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    core, drafts = facts[CORE], settled(facts)
+    entities = tuple(draft.entity for draft in drafts)
+    access = view.tiers.access.touched(entities, view.now_ms, entity_ids(core))
+    placed = place(entities, tuple(map(stays, entities)), core, access, view)
+    is_moved = placed.core.blocks != core.blocks
+    relations = (version_relation(draft, view) for draft in drafts if draft.is_next)
+    rows = [write for draft in drafts for write in rows_of(draft, facts, view)]
+    rows += [put(view.scope, "relation", relation.id, relation) for relation in relations]
+    shelf = {row.address: row for row in facts[SHELF]}
+    links, link_expects = linked(links_of(facts, drafts), shelf, view)
+    resources, resource_expects = resources_of(facts, shelf, view)
+    pending = pending_of(facts, shelf, view)
+    change = "unchanged" if not resources else "updated" if own_address(facts, view) in shelf else "created"
+    stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
+    plan = Plan(
+        view.now_ms,
+        writes=(*rows, *links, *resources, *access.writes(view.scope)),
+        expects=(
+            *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects
+        ),
+        core=placed.core if is_moved else None,
+        value=Memorized(own_id(facts, view.scope), change, len(facts[SEGMENTS]), stored, pending),
+        accessed=entities,
+    )  # fmt: skip
+    return Learned(PLAN(plan))
+
+
+def stays(entity: Entity) -> RoutingDecision:
+    """It is shown anew where it is in core, and enters nowhere: that is for scans."""
+    return attrs.evolve(table_decision(entity), block=entity.block, promote=False)
+
+
+def settled(facts: Facts) -> tuple[Drafted, ...]:
+    """The drafts with the mark of those that lack a vector."""
+    vectors = facts[VECTORS]
+    todo = iter(vectors)
+    return tuple(
+        attrs.evolve(draft, entity=attrs.evolve(draft.entity, vector_missing=next(todo) is None))
+        if draft.is_changed
+        else draft
+        for draft in facts[EVOLVED]
+    )
+
+
+def links_of(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Link]:
+    facts_told = facts[TOLD]
+    for told, draft in zip(facts_told, drafts, strict=True):
+        for name in told.categories:
+            yield Link(draft.entity.id, draft.entity.version, name, told.by)
+
+
+# The resource and its segments.
+
+
+def own_address(facts: Facts, view: View) -> Address:
+    return address(view.scope, "resource", own_id(facts, view.scope))
+
+
+def missing(facts: Facts) -> frozenset[Unit]:
+    units, found_in = facts[UNITS], facts[FOUND]
+    return frozenset(unit for unit, it in zip(units, found_in, strict=True) if it.is_missing)
+
+
+def types_read(facts: Facts, scope: Scope) -> list[tuple[str, ...]]:
+    """Of each segment the memory types for which it has been read by now."""
+    lost, before, segments = missing(facts), bodies(facts[PARTS]), facts[SEGMENTS]
+    return [
+        tuple(
+            kind
+            for kind in MEMORY_TYPES
+            if kind in extracted_before(key, before, facts)
+            or (kind in wanted_types(facts[REQUEST]) and Unit(kind, segment.text) not in lost)
+        )
+        for key, segment in zip(segment_ids(segments, facts, scope), segments, strict=True)
+    ]
+
+
+def pending_of(facts: Facts, shelf: Mapping[Address, Row], view: View) -> tuple[str, ...]:
+    """The types that were asked for, now or before, and that some segment lacks."""
+    row = shelf.get(own_address(facts, view))
+    body = row.body if row is not None else None
+    is_same = isinstance(body, Resource) and is_same_text(body, facts[REQUEST])
+    asked = {*wanted_types(facts[REQUEST]), *(body.pending if isinstance(body, Resource) and is_same else ())}
+    done = types_read(facts, view.scope)
+    return tuple(kind for kind in MEMORY_TYPES if kind in asked and any(kind not in types for types in done))
+
+
+def resources_of(
+    facts: Facts, shelf: Mapping[Address, Row], view: View
+) -> tuple[tuple[Write, ...], tuple[Expect, ...]]:
+    """What differs from what is stored, segments that are no more among it."""
+    wanted = {address(view.scope, "resource", it.id): it for it in as_resources(facts, shelf, view)}
+    gone = [where for where in shelf if where.kind == "resource" and where not in wanted]
+    writes = [Write(where, it) for where, it in wanted.items() if is_news(it, shelf.get(where))]
+    writes += [Write(where, None) for where in gone]
+    versions = {where: row.version for where, row in shelf.items()}
+    return tuple(writes), tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
+
+
+def is_news(resource: Resource, row: Row | None) -> bool:
+    old = row.body if row is not None else None
+    return not isinstance(old, Resource) or attrs.evolve(old, updated_ms=resource.updated_ms) != resource
+
+
+def as_resources(facts: Facts, shelf: Mapping[Address, Row], view: View) -> Iterator[Resource]:
+    """The rows as they are to be; segments have rows of their own if there are several."""
+    request, segments, done = facts[REQUEST], facts[SEGMENTS], types_read(facts, view.scope)
+    parent, ids = own_id(facts, view.scope), segment_ids(facts[SEGMENTS], facts, view.scope)
+    whole = Resource(
+        parent, request.modality, request.text, text_hash(request.text), caption(segments[0].text), 0,
+        max(segment.last_line for segment in segments), since(parent, shelf, view), view.now_ms, request.uri,
+        extracted_types=tuple(kind for kind in MEMORY_TYPES if all(kind in types for types in done)),
+        pending=pending_of(facts, shelf, view), happened_ms=request.happened_ms,
+    )  # fmt: skip
+    yield whole
+    for at, (key, it) in enumerate(zip(ids, segments, strict=True) if len(ids) > 1 else ()):
+        yield attrs.evolve(
+            whole, id=key, text=it.text, text_hash=text_hash(it.text), caption=caption(it.text),
+            first_line=it.first_line, last_line=it.last_line, created_ms=since(key, shelf, view), uri=None,
+            parent_id=parent, position=at, extracted_types=done[at], pending=(),
+        )  # fmt: skip
+
+
+def caption(text: str) -> str:
+    return first_sentence(text, CAPTION_BYTES_MAX)
+
+
+def since(key: str, shelf: Mapping[Address, Row], view: View) -> int:
+    """When this row was made: now, if it is new."""
+    row = shelf.get(address(view.scope, "resource", key))
+    return row.body.created_ms if row and isinstance(row.body, Resource) else view.now_ms
+
+
+# reply.
+
+
+def take_reply(facts: Facts, answer: None, view: View) -> Learned:
+    known = facts[KNOWN]
+    return Learned(OUTCOME(Done(facts[STORED] if known is None else known)))
+
+
+# What holds of these facts together.
+
+
+def are_of_told(facts: Facts, scope: Scope) -> bool:
+    return [draft.entity.id for draft in facts[EVOLVED]] == ids_of(facts, scope)
+
+
+MEMORIZE: Final = Workflow(
+    "memorize",
+    given=(REQUEST,),
+    steps=(
+        INGEST,
+        READ_PARTS,
+        SEGMENT,
+        LIST_UNITS,
+        EXTRACT,
+        Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
+        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, TOLD), produces=(EVOLVED, SHELF, CORE),
+             otherwise=nothing(EVOLVED, SHELF, CORE), **asks(Read, ask_lookup, take_lookup, retry(3))),
+        Step("embed", requires=(EVOLVED,), produces=(VECTORS,), otherwise=nothing(VECTORS),
+             config=(("profile", "default"),),
+             **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        Step("plan",
+             requires=(REQUEST, RESOURCE, PARTS, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED, SHELF, CORE, VECTORS),
+             produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
+        commit_row(replan="lookup", ask=ask_if_any),
+        SETTLE,
+        Step("reply", requires=(KNOWN, STORED), produces=(OUTCOME,), take=take_reply),
+    ),
+    laws=(
+        Law("a draft for each entity", (TOLD, EVOLVED), are_of_told),
+        Law("a vector or none for each change", (EVOLVED, VECTORS),
+            lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+        Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),
+    ),
+)  # fmt: skip
+
+__all__ = ["MEMORIZE", "TOLD", "Found", "Told"]

@@ -1,0 +1,238 @@
+"""Reading a text to be memorized: the resource that it is, its segments, and what a model finds in each.
+
+    unit        one segment, read for one memory type; asked about by itself, and missing by itself
+
+Law 1. The segments together are the text: no line is lost, and none is read twice for one memory type.
+Law 2. What was read before is not asked about again. Law 3. Whatever a model does the text is kept.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.data import Data
+from umi_core.domains import Document, Flag, MemoryType
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, degrade, nothing, retry
+from umi_core.ids import resource_id, segment_id, text_hash
+from umi_core.language.conversations import NORMALISERS
+from umi_core.language.memories import Memory, Unread, parse_memories
+from umi_core.language.prompts import ask_memories, ask_segment
+from umi_core.language.segments import Segment, Span, Useless, parse_segments, segments_of, windows
+from umi_core.limits import SEGMENTED_BYTES_MAX
+from umi_core.messages.answers import ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Read
+from umi_core.messages.requests import Memorize
+from umi_core.messages.results import Memorized
+from umi_core.rows import Resource, Row
+from umi_core.text import size
+from umi_core.values import MEMORY_TYPES, Scope
+from umi_core.workflows.commits import address, found
+
+TYPES_DEFAULT: Final = ("profile", "event")
+WINDOW_LINE_COUNT: Final = 40  # where no model says what belongs together
+
+
+@attrs.frozen
+class Unit(Data):
+    memory_type: MemoryType
+    text: Document
+
+
+@attrs.frozen
+class Found(Data):
+    """What a unit came to; nothing, if it could not be read."""
+
+    memories: tuple[Memory, ...]
+    is_missing: Flag
+
+
+REQUEST: Final = Fact("request", Memorize)
+KNOWN: Final = Fact("known", Memorized | None)  # the reply, if there is nothing to do
+RESOURCE: Final = Fact("resource", Row | None)  # as it was when the operation began
+PARTS: Final = Fact("parts", tuple[Row, ...])  # its segments then
+SPANS: Final = Fact("spans", tuple[Span, ...])
+SEGMENTS: Final = Fact("segments", tuple[Segment, ...])
+UNITS: Final = Fact("units", tuple[Unit, ...])
+FOUND: Final = Fact("found", tuple[Found, ...])
+
+
+def wanted_types(request: Memorize) -> tuple[str, ...]:
+    wanted = request.memory_types or TYPES_DEFAULT
+    return tuple(kind for kind in MEMORY_TYPES if kind in wanted)
+
+
+def own_id(facts: Facts, scope: Scope) -> str:
+    return resource_id(scope, facts[REQUEST].uri, facts[REQUEST].text)
+
+
+def is_same_text(resource: Resource, request: Memorize) -> bool:
+    return resource.text_hash == text_hash(request.text) and resource.modality == request.modality
+
+
+# ingest and parts: what is known of this text.
+
+
+def claim_resource(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view.scope),)
+
+
+def ask_resource(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "resource", own_id(facts, view.scope)),)))
+
+
+def take_resource(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    row = next(iter(found(answer).values()), None)
+    body = row.body if row else None
+    if not isinstance(body, Resource) or not is_read(body, facts[REQUEST]):
+        return Learned(RESOURCE(row) | KNOWN(None))
+    view.marks.append("memorize: unchanged")
+    return Learned(RESOURCE(row) | KNOWN(Memorized(body.id, "unchanged")), skip_to="reply")
+
+
+def is_read(resource: Resource, request: Memorize) -> bool:
+    """Whether nothing is left to do: the same text, read for all that is asked for."""
+    return is_same_text(resource, request) and set(wanted_types(request)) <= set(resource.extracted_types)
+
+
+def ask_parts(facts: Facts, view: View) -> Read | None:
+    row = facts[RESOURCE]
+    if row is None:
+        return None
+    where = (Condition("parent_id", "eq", row.address.id),)
+    return Read(ByFilter(view.scope, ("resource",), where))
+
+
+def take_parts(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(PARTS(answer.rows if answer is not None else ()))
+
+
+INGEST: Final = Step(
+    "ingest", requires=(REQUEST,), produces=(RESOURCE, KNOWN), skips_to=("reply",), claims=claim_resource,
+    **asks(Read, ask_resource, take_resource, retry(3)),
+)  # fmt: skip
+
+READ_PARTS: Final = Step(
+    "parts", requires=(RESOURCE,), produces=(PARTS,), otherwise=nothing(PARTS),
+    **asks(Read, ask_parts, take_parts, retry(3)),
+)  # fmt: skip
+
+
+# segment: which lines belong together.
+
+
+def lines_of(request: Memorize) -> list[str]:
+    return NORMALISERS[request.modality](request.text).split("\n")
+
+
+def known_segments(facts: Facts) -> tuple[Segment, ...]:
+    """Of a text that was read before, as it was read then; else none."""
+    row = facts[RESOURCE]
+    if row is None or not isinstance(row.body, Resource) or not is_same_text(row.body, facts[REQUEST]):
+        return ()
+    parts = sorted(bodies(facts[PARTS]).values(), key=lambda it: (it.position, it.id))
+    return tuple(Segment(it.first_line, it.last_line, it.text) for it in parts)
+
+
+def bodies(rows: tuple[Row, ...]) -> dict[str, Resource]:
+    return {row.address.id: row.body for row in rows if isinstance(row.body, Resource)}
+
+
+def ask_segments(facts: Facts, view: View) -> AskModel | None:
+    request, lines = facts[REQUEST], lines_of(facts[REQUEST])
+    is_long = request.modality == "conversation" and len(lines) >= view.config.segment_line_count_min
+    text = "\n".join(lines)
+    if not is_long or size(text) > SEGMENTED_BYTES_MAX or known_segments(facts):
+        return None
+    return AskModel("segment", ask_segment(text))
+
+
+def take_segments(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(SPANS(whole(facts)))
+    partition = parse_segments(answer.text, len(lines_of(facts[REQUEST])))
+    if isinstance(partition, Useless):
+        return Unusable(partition.reason)
+    return Learned(SPANS(partition.spans), shapes=partition.mended)
+
+
+def whole(facts: Facts) -> tuple[Span, ...]:
+    return ((0, len(lines_of(facts[REQUEST])) - 1),)
+
+
+def by_windows(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return SPANS(windows(len(lines_of(facts[REQUEST])), WINDOW_LINE_COUNT))
+
+
+SEGMENT: Final = Step(
+    "segment", requires=(REQUEST, RESOURCE, PARTS), produces=(SPANS,), otherwise=nothing(SPANS),
+    config=(("profile", "default"),),
+    **asks(AskModel, ask_segments, take_segments, retry(2, then=Degrade("windows", by_windows))),
+)  # fmt: skip
+
+
+# units: what is to be read of the segments.
+
+
+def take_units(facts: Facts, answer: None, view: View) -> Learned:
+    """What was not read before, segment by segment."""
+    spans = facts[SPANS]
+    segments = known_segments(facts) or segments_of(lines_of(facts[REQUEST]), spans)
+    ids, known = segment_ids(segments, facts, view.scope), bodies(facts[PARTS])
+    units = [
+        Unit(kind, segment.text)
+        for key, segment in zip(ids, segments, strict=True)
+        for kind in wanted_types(facts[REQUEST])
+        if segment.text.strip() and kind not in extracted_before(key, known, facts)
+    ]
+    return Learned(SEGMENTS(segments) | UNITS(tuple(dict.fromkeys(units))))
+
+
+def segment_ids(segments: tuple[Segment, ...], facts: Facts, scope: Scope) -> list[str]:
+    """Their rows; a single one has none of its own."""
+    parent, counts, ids = own_id(facts, scope), Counter[str](), list[str]()
+    for segment in segments:
+        ids.append(segment_id(scope, parent, segment.text, counts[segment.text]))
+        counts[segment.text] += 1
+    return ids if len(ids) > 1 else [parent]
+
+
+def extracted_before(key: str, known: Mapping[str, Resource], facts: Facts) -> tuple[str, ...]:
+    """The memory types for which a segment was read; a single one is the resource itself."""
+    row = facts[RESOURCE]
+    whole = row.body if row is not None else None
+    if isinstance(whole, Resource) and whole.id == key:
+        return whole.extracted_types if is_same_text(whole, facts[REQUEST]) else ()
+    return known[key].extracted_types if key in known else ()
+
+
+LIST_UNITS: Final = Step(
+    "units", requires=(REQUEST, RESOURCE, PARTS, SPANS), produces=(SEGMENTS, UNITS),
+    otherwise=nothing(SEGMENTS, UNITS), take=take_units,
+)  # fmt: skip
+
+
+# extract: each unit by itself.
+
+
+def ask_unit(facts: Facts, view: View) -> AskModel:
+    unit = facts.unit(UNITS)
+    return AskModel("memories", ask_memories(unit.memory_type, unit.text))
+
+
+def take_unit(facts: Facts, answer: ModelReplied, view: View) -> Taken:
+    memories = parse_memories(answer.text)
+    if isinstance(memories, Unread):
+        return Unusable(memories.reason)
+    return Learned(FOUND.unit(Found(memories.memories, is_missing=False)), shapes=memories.diagnostics)
+
+
+EXTRACT: Final = Step(
+    "extract", each=UNITS, produces=(FOUND,), otherwise=nothing(FOUND), config=(("profile", "default"),),
+    **asks(AskModel, ask_unit, take_unit,
+           retry(2, then=degrade("unit_missing", FOUND.unit(Found((), is_missing=True))))),
+)  # fmt: skip

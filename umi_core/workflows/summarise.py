@@ -1,0 +1,161 @@
+"""summarise: what the members of a category say, as a text that names what it was made of.
+
+Law 1. `summary_sources` are the entities, with the versions, that the model was shown: no more, no less.
+Law 2. While members are only added the old summary is shown beside them; once one has changed or gone it is
+not, so that nothing of it is left. Law 3. If the model fails the old summary stays, and stays dirty.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.conditions import Condition
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, retry
+from umi_core.ids import category_id
+from umi_core.language.prompts import Statement, ask_summary
+from umi_core.language.summaries import Unwritten, parse_summary
+from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
+from umi_core.messages.answers import ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Expect, Read
+from umi_core.messages.requests import Summarise
+from umi_core.messages.results import Summarised
+from umi_core.rows import Category, Entity, Membership, Row
+from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
+from umi_core.workflows.drafting import ref
+
+REQUEST: Final = Fact("request", Summarise)
+HOME: Final = Fact("home", Row | None)  # the category
+MEMBERS: Final = Fact("members", tuple[Row, ...])
+SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
+TEXT: Final = Fact("text", str | None)  # the new summary; None if the old one stays
+
+End = tuple[str, int]
+
+
+def own_id(facts: Facts, view: View) -> str:
+    return category_id(view.scope, facts[REQUEST].category)
+
+
+def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view),)
+
+
+def ask_home(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
+
+
+def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(HOME(next(iter(found(answer).values()), None)))
+
+
+def ask_members(facts: Facts, view: View) -> Read | None:
+    if facts[HOME] is None:
+        return None
+    where = (Condition("category_id", "eq", own_id(facts, view)),)
+    return Read(ByFilter(view.scope, ("membership",), where))
+
+
+def take_members(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(MEMBERS(answer.rows if answer is not None else ()))
+
+
+def ask_contents(facts: Facts, view: View) -> Read | None:
+    ids = [row.body.entity_id for row in facts[MEMBERS] if isinstance(row.body, Membership)]
+    return Read(ByIds(tuple(address(view.scope, "entity", key) for key in ids))) if ids else None
+
+
+def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    rows = [row for row in (answer.rows if answer else ()) if isinstance(row.body, Entity)]
+    rows.sort(key=lambda row: (-updated_ms(row), row.address.id))
+    left_out = max(0, len(rows) - SUMMARY_MEMBER_COUNT_MAX)
+    partial = (("partial", "too_many", left_out),) if left_out else ()
+    return Learned(SHOWN(tuple(rows[:SUMMARY_MEMBER_COUNT_MAX])), degraded=partial)
+
+
+def updated_ms(row: Row) -> int:
+    return row.body.updated_ms if isinstance(row.body, Entity) else 0
+
+
+# ask: with the old summary, if all that it was made of is still so.
+
+
+def sources_of(facts: Facts) -> dict[End, Entity]:
+    bodies = [row.body for row in facts[SHOWN]]
+    return {(it.id, it.version): it for it in bodies if isinstance(it, Entity)}
+
+
+def category_of(facts: Facts) -> Category | None:
+    row = facts[HOME]
+    return row.body if row is not None and isinstance(row.body, Category) else None
+
+
+def ask_text(facts: Facts, view: View) -> AskModel | None:
+    category, current = category_of(facts), sources_of(facts)
+    if category is None or not current or current.keys() == dict.fromkeys(category.summary_sources).keys():
+        return None
+    is_added_to = bool(category.summary) and all(end in current for end in category.summary_sources)
+    known = category.summary_sources if is_added_to else ()
+    new = tuple(Statement(ref(it), it.name, it.content) for end, it in current.items() if end not in known)
+    old = category.summary if is_added_to else None
+    return AskModel("summarise_category", ask_summary(category.name, category.description, old, new))
+
+
+def take_text(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    if answer is None:
+        category = category_of(facts)
+        return Learned(TEXT(category.summary if category is not None and sources_of(facts) else ""))
+    text = parse_summary(answer.text)
+    if isinstance(text, Unwritten):
+        return Unusable(text.reason)
+    return Learned(TEXT(text))
+
+
+def as_it_was(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return TEXT(None)
+
+
+# plan.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    row, category, text = facts[HOME], category_of(facts), facts[TEXT]
+    if row is None or category is None or text is None:
+        return Learned(PLAN(Plan(view.now_ms, value=told(category))))
+    after = attrs.evolve(
+        category, summary=text, summary_sources=tuple(sorted(sources_of(facts))), summary_dirty=False
+    )
+    if after == category:
+        return Learned(PLAN(Plan(view.now_ms, value=told(category))))
+    after = attrs.evolve(after, updated_ms=view.now_ms)
+    write = put(view.scope, "category", after.id, after)
+    plan = Plan(view.now_ms, (write,), (Expect(row.address, row.version),), value=told(after))
+    return Learned(PLAN(plan))
+
+
+def told(category: Category | None) -> Summarised:
+    if category is None:
+        return Summarised("", (), False)
+    return Summarised(category.summary, category.summary_sources, category.summary_dirty)
+
+
+SUMMARISE: Final = Workflow(
+    "summarise",
+    given=(REQUEST,),
+    steps=(
+        Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
+             **asks(Read, ask_home, take_home, retry(3))),
+        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,),
+             **asks(Read, ask_members, take_members, retry(3))),
+        Step("contents", requires=(MEMBERS,), produces=(SHOWN,),
+             **asks(Read, ask_contents, take_contents, retry(3))),
+        Step("ask", requires=(HOME, SHOWN), produces=(TEXT,), config=(("profile", "default"),),
+             **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("old_summary", as_it_was)))),
+        Step("plan", requires=(HOME, SHOWN, TEXT), produces=(PLAN,), take=take_plan),
+        commit_row(replan="home", ask=ask_if_any),
+        SETTLE,
+        REPLY,
+    ),
+)  # fmt: skip

@@ -1,0 +1,114 @@
+"""The levels of the archive: resources with segments, entities from them, categories with their members.
+
+Law 1. An edge has two ends that are there. Law 2. What can be counted or worked out from other rows is what
+that gives. Law 3. The segments of a text, one behind the other, are what is read of it, without gap or doubt.
+"""
+
+from collections import Counter
+
+from umi_core.invariants import limits
+from umi_core.invariants.broken import demand
+from umi_core.rows import Category, Entity, Resource
+from umi_core.values import CATEGORIES
+from umi_sim.judge.invariants.relations import Rows
+from umi_sim.judge.plain.ids import category_id, membership_id, resource_id, segment_id, text_hash
+from umi_sim.judge.plain.parts import lines_of
+from umi_sim.record import rules
+
+
+def check_hierarchy(rows: Rows) -> None:
+    """Nothing of it is checked while there is nothing of it."""
+    if rows.resources or rows.memberships or rows.categories:
+        check_memberships(rows)
+        check_categories(rows)
+        check_resources(rows)
+        for entity in rows.entities.values():
+            check_sources(entity, rows)
+
+
+def check_memberships(rows: Rows) -> None:
+    for key, it in rows.memberships.items():
+        gone = rules.DELETED_STAYS_DELETED if it.entity_id in rows.tombstones else rules.EDGE_SCOPE
+        entity = rows.entities.get(it.entity_id)
+        demand(entity is not None, gone, f"a membership of {it.entity_id}, which is not there")
+        is_there = it.category_id in rows.categories
+        demand(is_there, rules.EDGE_SCOPE, f"a membership in {it.category_id}, which is not there")
+        own = membership_id(rows.scope, it.entity_id, it.category_id)
+        demand(key == own, rules.UNIQUE_ROWS, "a membership under another id than its ends give", own, key)
+        now = entity.version if entity else 0
+        is_past = 0 < it.entity_version <= now
+        demand(is_past, rules.DERIVED_FOLLOWS_SOURCE, f"the version that {key} links", now, it.entity_version)
+
+
+def check_categories(rows: Rows) -> None:
+    counts = Counter(it.category_id for it in rows.memberships.values())
+    for key, it in rows.categories.items():
+        own = category_id(rows.scope, it.name)
+        demand(key == own, rules.UNIQUE_ROWS, "a category under another id than its name gives", own, key)
+        due = counts[key]
+        demand(it.member_count == due, rules.DERIVED_FOLLOWS_SOURCE, f"members of {it.name}", due, it)
+        about = CATEGORIES.get(it.name)
+        demand(it.description == about, rules.DERIVED_FOLLOWS_SOURCE, f"what {it.name} is", about, it)
+        check_summary(it, [each.entity_id for each in rows.memberships.values() if each.category_id == key])
+
+
+def check_summary(category: Category, member_ids: list[str]) -> None:
+    """It is made of members, of all of them if it is clean; without members there is none."""
+    named, told = [key for key, _ in category.summary_sources], f"the summary of {category.name}"
+    gone = [key for key in named if key not in member_ids]
+    demand(not gone, rules.DERIVED_FOLLOWS_SOURCE, f"{told} names who is no member", (), gone)
+    is_made = bool(named) == bool(category.summary)
+    demand(is_made, rules.DERIVED_FOLLOWS_SOURCE, f"{told} and its sources", category.summary, named)
+    left_out = [key for key in member_ids if key not in named]
+    is_partial = len(named) >= limits.SUMMARY_MEMBER_COUNT_MAX
+    is_true = category.summary_dirty or not left_out or is_partial
+    demand(is_true, rules.DERIVED_FOLLOWS_SOURCE, f"{told} is called clean and lacks members", (), left_out)
+
+
+def check_resources(rows: Rows) -> None:
+    parts: dict[str, list[Resource]] = {}
+    for key, it in rows.resources.items():
+        due = text_hash(it.text)
+        demand(it.text_hash == due, rules.DERIVED_FOLLOWS_SOURCE, f"the hash of {key}", due, it.text_hash)
+        if it.parent_id is None:
+            own = resource_id(rows.scope, it.uri, it.text)
+            demand(key == own, rules.UNIQUE_ROWS, "a resource under another id than its own", own, key)
+        else:
+            is_there = it.parent_id in rows.resources
+            demand(is_there, rules.EDGE_SCOPE, f"{key} is a segment of {it.parent_id}, which is not there")
+            parts.setdefault(it.parent_id, []).append(it)
+    for key, segments in parts.items():
+        check_segments(rows.resources[key], sorted(segments, key=lambda it: it.position), rows)
+
+
+def check_segments(whole: Resource, segments: list[Resource], rows: Rows) -> None:
+    """They are the lines, in their order; a line that is too long is in several."""
+    told = f"segments of {whole.id}"
+    places = [it.position for it in segments]
+    demand(places == [*range(len(places))], rules.TEXT_COVERED, f"places of {told}", "", places)
+    text, last = segments[0].text, segments[0].last_line
+    for it in segments[1:]:
+        is_next = it.first_line in (last, last + 1) and it.first_line <= it.last_line
+        demand(is_next, rules.TEXT_COVERED, f"where {it.id} begins", last + 1, it.first_line)
+        text, last = text + ("\n" if it.first_line > last else "") + it.text, it.last_line
+    lines = lines_of(whole.text, whole.modality)
+    demand(text == "\n".join(lines), rules.TEXT_COVERED, told, lines, text)
+    demand(last == len(lines) - 1, rules.TEXT_COVERED, f"the end of the {told}", len(lines) - 1, last)
+    before: Counter[str] = Counter()
+    for it in segments:
+        own = segment_id(rows.scope, whole.id, it.text, before[it.text])
+        demand(it.id == own, rules.UNIQUE_ROWS, "a segment under another id than its own", own, it.id)
+        before[it.text] += 1
+
+
+def check_sources(entity: Entity, rows: Rows) -> None:
+    """Each is there, once; it was reinforced no more often than other resources told it."""
+    sources, count = entity.sources, entity.reinforced_count
+    lost = [key for key in sources if key not in rows.resources]
+    demand(not lost, rules.EDGE_SCOPE, f"sources of {entity.id} that are not there", (), lost)
+    in_order = sources == tuple(sorted(set(sources))) and len(sources) <= limits.SOURCE_COUNT_MAX
+    demand(in_order, rules.DERIVED_FOLLOWS_SOURCE, f"sources of {entity.id}", sorted(set(sources)), sources)
+    most = max(1, len(sources)) + (len(sources) > 0)  # one more if it was told of before it was memorized
+    is_marked = (count > 1) == (entity.last_reinforced_ms is not None)
+    is_fair = max(1, len(sources)) <= count <= most and is_marked
+    demand(is_fair, rules.DERIVED_FOLLOWS_SOURCE, f"how often {entity.id} was reinforced", most, entity)

@@ -1,0 +1,235 @@
+"""Documents: what a memorize says that it did, and what lists show of resources, categories and memberships.
+
+Law 1. What was asked about is the text, all of it, in the parts that an answer gives; and nothing twice.
+Law 2. A unit counts by the last answer to its question; if that is of no use it is missing, and said to be.
+Law 3. A text that was read for all that is asked is not read again. Law 4. Of an operation that took so long
+that an answer may have come too late, nobody knows which facts it stored: nothing is demanded of their ids.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.effects import Asked, AskModel
+from umi_core.messages.requests import Memorize
+from umi_core.messages.results import Memorized
+from umi_core.values import CATEGORIES, MEMORY_TYPES
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.possible import Claim, Operation, Track, id_of
+from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.archive.writes import Writes
+from umi_sim.judge.oracle.core_model import Register
+from umi_sim.judge.plain.extraction import UNSAID_PPM, Mention, name_of_note
+from umi_sim.judge.plain.ids import resource_id
+from umi_sim.judge.plain.memories import Told, read_memories
+from umi_sim.judge.plain.parts import WINDOW_LINES, is_divided, lines_of, parts_of, read_starts
+from umi_sim.judge.plain.prompts import asked_about
+from umi_sim.judge.plain.text import PRONOUNS, cut, folded, said_once, words
+from umi_sim.record import rules
+
+MISSING: Final = "extract:unit_missing"
+CONTENT_BYTES: Final = 1_000
+LINKS_MAX: Final = 3
+TYPES: Final = ("profile", "event")
+HOME: Final = {
+    "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
+    "skill": "skills",
+}  # fmt: skip
+ENTITY_TYPE: Final = {
+    "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
+}  # fmt: skip
+
+Unit = tuple[str, str]  # a memory type, and the text that is read for it
+
+
+@attrs.define
+class Hearing(Owner):
+    """What one memorize was answered. `is_vague`: too late to tell which answers it could use.
+
+    `is_known`: its text had been read already when it began; `turn`: how many memorizes of this resource had
+    begun by then.
+    """
+
+    units: dict[Unit, list[Answer]] = attrs.field(factory=dict)
+    is_vague: bool = False
+    is_known: bool = False
+    turn: int = 0
+
+
+@attrs.define
+class Resource(Owner):
+    """What a resource may hold: modality and text. `types`: for which it surely was read, as it is now."""
+
+    texts: Register = attrs.field(factory=lambda: Register([(None, 0)]))
+    types: tuple[str, ...] = ()
+    turn: int = 0
+
+
+@attrs.define
+class Documents(Part):
+    """Judges memorizes. `heard`: by operation; `resources`: by id."""
+
+    evidence: Evidence
+    degradations: Degradations
+    tracks: Tracks
+    writes: Writes
+    heard: dict[Operation, Hearing] = attrs.field(factory=dict)
+    resources: dict[str, Resource] = attrs.field(factory=dict)
+
+    def key_of(self, request: Memorize) -> str:
+        return resource_id(self.context.scope, request.uri, request.text)
+
+    # Hearing.
+
+    def begin(self, op: Operation) -> None:
+        """It may make its text what the resource holds."""
+        request = op.request
+        if op.error is not None or not isinstance(request, Memorize):
+            return
+        it = self.resources.setdefault(self.key_of(request), Resource())
+        value = (request.modality, request.text)
+        is_sure = not it.texts.open and [known for known, _ in it.texts.settled] == [value]
+        is_known = is_sure and all(kind in it.types for kind in request.memory_types or TYPES)
+        it.turn += 1
+        self.heard[op] = Hearing(is_known=is_known, turn=it.turn)
+        it.texts.open[str(op.began)] = (value, op.began)
+
+    def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
+        heard = self.heard[op]
+        if step == "extract" and isinstance(effect, AskModel):
+            asked = asked_about(effect.prompt)
+            heard.units.setdefault((str(asked["memory_type"]), str(asked["text"])), []).append(answer)
+        heard.is_vague = heard.is_vague or self.evidence.is_late(op)
+        if heard.is_vague:
+            self.let_go(op)
+        elif step == "lookup" and not op.mentions:
+            self.tracks.offer(op, self.mentions(op))
+
+    def let_go(self, op: Operation) -> None:
+        """Whatever any answer told may be stored, or not, in any combination."""
+        keys = {id_of(it, self.context.scope): None for it in self.told(op, is_last=False)}
+        for key in (*keys, *op.mentions):
+            self.tracks.release(self.tracks.tracks.setdefault(key, Track(key)))
+        self.tracks.known |= keys
+
+    def told(self, op: Operation, is_last: bool) -> Iterator[Mention]:
+        """What the answers tell, the last one to each question or all."""
+        for (kind, _), answers in self.heard[op].units.items():
+            for answer in answers[-1:] if is_last else answers:
+                read = read_memories(answer.text) if isinstance(answer, ModelReplied) else None
+                yield from (mention_of(it, kind) for it in read or ())
+
+    def mentions(self, op: Operation) -> Mapping[str, Mention]:
+        """What it will store, by id, in the order in which it was told."""
+        groups: dict[str, list[Mention]] = {}
+        for mention in self.told(op, is_last=True):
+            groups.setdefault(id_of(mention, self.context.scope), []).append(mention)
+        return {key: united(group) for key, group in groups.items()}
+
+    # How it ended.
+
+    def ended(self, op: Operation, value: Memorized | None, is_unsure: bool) -> None:
+        """`value`: what it says that it did; None if it did nothing, or nobody knows."""
+        request = op.request
+        if op not in self.heard or not isinstance(request, Memorize):
+            return
+        del self.heard[op]
+        it, label = self.resources[self.key_of(request)], str(op.began)
+        if is_unsure:
+            it.texts.open[f"~{label}"] = (it.texts.open.pop(label)[0], self.context.tick)
+            it.types = ()
+        elif value is None or (value.change == "unchanged" and not op.is_replanned):
+            del it.texts.open[label]
+        else:
+            it.texts.acknowledge(label, self.context.tick)
+            wanted = request.memory_types or TYPES
+            it.types = tuple(kind for kind in wanted if kind not in value.pending)
+
+    def judge_memorize(self, op: Operation, value: Memorized, names: list[str]) -> None:
+        request, heard = op.request, self.heard[op]
+        assert isinstance(request, Memorize)
+        key = self.key_of(request)
+        self.demand(value.resource_id == key, rules.REFERENCE_AGREES, "another resource", key, value)
+        self.judge_repeat(op, request, value, heard)
+        if heard.is_vague:
+            self.tracks.known |= {stored.id: None for stored in value.entities}
+            for stored in value.entities:
+                self.tracks.release(self.tracks.tracks.setdefault(stored.id, Track(stored.id)))
+            return
+        lost = [kind for (kind, _), answers in heard.units.items() if is_lost(answers[-1])]
+        is_exact = self.evidence.is_exact(op)
+        if is_exact:
+            self.demand((MISSING in names) >= bool(lost), rules.DEGRADATION_NAMED, MISSING, lost, names)
+        if value.change == "created" and not op.is_turned_away:
+            self.judge_units(op, request, list(heard.units))
+            due = tuple(kind for kind in MEMORY_TYPES if kind in lost)
+            self.demand(value.pending == due, rules.REFERENCE_AGREES, "what is pending", due, value.pending)
+        self.degradations.judge_causes(op, names, sum(it.change != "unchanged" for it in value.entities))
+        claims: dict[str, Claim] = {it.id: (it.version, it.change) for it in value.entities}
+        given, got = list(op.mentions), list(claims)
+        self.demand(given == got, rules.REFERENCE_AGREES, "other ids than the answers give", given, got)
+        self.tracks.hold(op, claims if given == got else {})
+        changed = [it for it in value.entities if it.change != "unchanged"]
+        self.writes.fill(op, changed, (), "embed:no_vectors" not in names)
+
+    def judge_repeat(self, op: Operation, request: Memorize, value: Memorized, heard: Hearing) -> None:
+        """What was read is not read again, and what was never stored is not called unchanged."""
+        it = self.resources[self.key_of(request)]
+        if heard.is_known and it.turn == heard.turn:
+            is_idle = value.change == "unchanged" and not heard.units
+            told = "a text that had been read was read again"
+            self.demand(is_idle, rules.REPEAT_SAME_ROWS, told, "unchanged", (value, list(heard.units)))
+        if value.change == "unchanged":
+            there = it.texts.values(
+                but="" if op.is_replanned else str(op.began)
+            )  # an earlier plan of its own
+            is_there, message = (request.modality, request.text) in there, "called unchanged, and not stored"
+            self.demand(is_there, rules.TEXT_NEVER_LOST, message, [str(each)[:80] for each in there])
+
+    def judge_units(self, op: Operation, request: Memorize, asked: list[Unit]) -> None:
+        """A new text is read in parts that are all of it, each part for each memory type."""
+        lines = lines_of(request.text, request.modality)
+        wanted = [kind for kind in MEMORY_TYPES if kind in (request.memory_types or TYPES)]
+        texts = parts_of(lines, self.starts(op, request, lines))
+        due = [(kind, text) for text in dict.fromkeys(texts) if text.strip() for kind in wanted]
+        self.demand(asked == due, rules.TEXT_COVERED, "other parts are read than the text has", due, asked)
+
+    def starts(self, op: Operation, request: Memorize, lines: list[str]) -> list[int]:
+        """Where parts begin: at the first line alone, unless a model was asked."""
+        if not is_divided(lines, request.modality, self.context.config.segment_line_count_min):
+            return [0]
+        answers = op.answers_of("segment")
+        last = answers[-1] if answers else None
+        read = read_starts(last.text, len(lines)) if isinstance(last, ModelReplied) else None
+        return list(range(0, len(lines), WINDOW_LINES)) if read is None else read
+
+
+def is_lost(answer: Answer) -> bool:
+    return not isinstance(answer, ModelReplied) or read_memories(answer.text) is None
+
+
+# What a memory comes to.
+
+
+def mention_of(told: Told, kind: str) -> Mention:
+    said = words(told.name)
+    is_named = told.name != "" and not (said and all(word in PRONOUNS for word in said))
+    name = told.name if is_named else name_of_note(told.content)
+    known = {folded(name): name for name in CATEGORIES}
+    listed = [known[key] for key in map(folded, told.categories) if key in known]
+    categories = tuple(dict.fromkeys(listed))[:LINKS_MAX] or (HOME[kind],)
+    return Mention(name, ENTITY_TYPE[kind], told.content, UNSAID_PPM, is_named, kind, categories)
+
+
+def united(group: list[Mention]) -> Mention:
+    """What was told of one id: each line once, and all categories."""
+    if len(group) == 1:
+        return group[0]
+    lines = said_once([line for it in group for line in it.content.split("\n")])
+    categories = tuple(dict.fromkeys(name for it in group for name in it.categories))
+    return attrs.evolve(group[0], content=cut("\n".join(lines), CONTENT_BYTES), categories=categories)

@@ -1,0 +1,125 @@
+"""Lists: a page shows what some possible state holds, in order, and leaves out nothing that is certain."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core.invariants import limits
+from umi_core.messages.requests import List
+from umi_core.messages.results import Listed
+from umi_core.rows import Category, Entity, Membership, Resource
+from umi_core.values import CATEGORIES
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.documents import Documents
+from umi_sim.judge.oracle.archive.possible import Operation, PossibleState, rule_of
+from umi_sim.judge.oracle.archive.searches import damaged_ids
+from umi_sim.judge.oracle.archive.showing import fits, shown
+from umi_sim.judge.oracle.archive.summaries import Summaries
+from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.plain.ids import category_id, membership_id
+from umi_sim.record import rules
+
+LISTED: Final = ("entity", "resource", "category", "membership")
+SHAPES: Final = {"entity": Entity, "resource": Resource, "category": Category, "membership": Membership}
+States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
+
+
+@attrs.define
+class Lists(Part):
+    """Judges lists."""
+
+    tracks: Tracks
+    documents: Documents
+    summaries: Summaries
+
+    def judge_list(self, op: Operation, value: Listed) -> None:
+        request, rows = op.request, value.rows
+        assert isinstance(request, List)
+        ids, limit = [row.id for row in rows], request.limit or self.context.config.recall_limit_default
+        of_kind = all(isinstance(row, SHAPES[request.kind]) for row in rows)
+        is_page = of_kind and ids == sorted(set(ids)) and len(ids) <= limit
+        self.demand(is_page, rules.HITS_ORDERED, f"a page of {request.kind}", limit, ids)
+        states = {it.id: self.tracks.states_since(it, op) for it in list(self.tracks.tracks.values())}
+        for row in rows:
+            self.judge_row(op, row, states)
+        known = damaged_ids(op, "read")
+        lies = [key for key in value.damaged if key not in known]
+        self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
+        if request.cursor is None:
+            self.judge_whole(request.kind, value, states)
+
+    def judge_row(self, op: Operation, row: Any, states: States) -> None:
+        match row:
+            case Entity():
+                self.judge_entity(op, row)
+            case Resource():
+                self.judge_resource(row)
+            case Category():
+                low, high = self.count(row.name, states)
+                is_known = row.name in CATEGORIES and low <= row.member_count <= high
+                told = f"the category {row.name} has {row.member_count} members"
+                self.demand(is_known, rules.DERIVED_FOLLOWS_SOURCE, told, f"{low} to {high}", row)
+                may_be = self.summaries.told.get(row.name, {})
+                is_told = row.summary == "" or row.summary in may_be
+                told = f"the category {row.name} has a summary that no model gave"
+                self.demand(is_told, rules.REFERENCE_AGREES, told, list(may_be), row.summary)
+            case Membership():
+                of_entity = states.get(row.entity_id, (PossibleState(),))
+                names = [name for state in of_entity for name in state.links]
+                homes = [category_id(self.context.scope, name) for name in names]
+                is_possible = not of_entity or row.category_id in homes
+                message = f"{row.entity_id} is shown as a member"
+                self.demand(is_possible, rules.REFERENCE_AGREES, message, names, row.category_id)
+
+    def judge_entity(self, op: Operation, row: Entity) -> None:
+        track = self.tracks.track(row.id)
+        known = self.tracks.states_since(track, op)  # as the rows before this one have settled it
+        kept = tuple(it for it in known if fits(it, None, row, self.context.latest_ms))
+        rule = rule_of(track, known, [shown(it, None) for it in known], row.version)
+        self.tracks.must(track, kept, rule, "is listed, and cannot be so", known[:3], row)
+        self.tracks.settle(track, op, kept)
+
+    def judge_resource(self, row: Resource) -> None:
+        """The text as it was given; of a segment, a part of one."""
+        it = self.documents.resources.get(row.parent_id or row.id)
+        values = it.texts.values() if it is not None else []
+        is_given = bool(values) if row.parent_id is not None else (row.modality, row.text) in values
+        message, given = f"{row.id} shows what nobody gave", [str(value)[:80] for value in values]
+        self.demand(is_given, rules.ACKNOWLEDGED_IS_DURABLE, message, given, row.text)
+
+    def count(self, name: str, states: States) -> tuple[int, int]:
+        """How many members a category may have."""
+        low = sum(bool(it) and all(name in state.links for state in it) for it in states.values())
+        high = sum(not it or any(name in state.links for state in it) for it in states.values())
+        return low, high
+
+    def judge_whole(self, kind: str, value: Listed, states: States) -> None:
+        """From the first row to the last that is shown, none is missing that is surely there."""
+        ids = sorted((*(row.id for row in value.rows), *value.damaged))
+        last = ids[-1] if ids and value.cursor is not None else None
+        if value.cursor is not None and last is None:
+            return
+        due = [key for key in self.certain(kind, states) if last is None or key <= last]
+        lost = [key for key in due if key not in ids]
+        self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, f"rows of {kind} are not listed", lost, ids)
+
+    def certain(self, kind: str, states: States) -> list[str]:
+        scope = self.context.scope
+        if kind == "entity":
+            return [key for key, it in states.items() if it and all(state.entity for state in it)]
+        if kind == "resource":
+            surely = self.documents.resources.items()
+            return [key for key, it in surely if None not in it.texts.values()]
+        names = [name for name in CATEGORIES if self.count(name, states)[0]]
+        if kind == "category":
+            return [category_id(scope, name) for name in names]
+        return [
+            membership_id(scope, key, category_id(scope, name))
+            for key, it in states.items()
+            for name in names
+            if it and all(name in state.links for state in it)
+        ]
+
+
+assert len(CATEGORIES) <= limits.RECALL_LIMIT_MAX  # all of them are on one page

@@ -1,0 +1,106 @@
+"""Summaries: what a summarise says is what a model was told of, and who is a member is told of.
+
+Law 1. The summary is what the last answer says, or the old one. Law 2. Its sources are those of the summary
+that the prompt shows, if it shows one, and the facts that it shows: each in a version that was there. Law 3.
+Whoever is surely a member is among them, if it is called clean.
+"""
+
+from typing import Any
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.invariants.limits import SUMMARY_MEMBER_COUNT_MAX
+from umi_core.messages.answers import Answer, ModelReplied
+from umi_core.messages.effects import Asked, AskModel
+from umi_core.messages.requests import Summarise
+from umi_core.messages.results import Summarised
+from umi_sim.judge.oracle.archive.context import Part
+from umi_sim.judge.oracle.archive.degradations import Degradations
+from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.possible import Operation
+from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.plain.prompts import asked_about
+from umi_sim.judge.plain.summaries import read_summary
+from umi_sim.record import rules
+
+Sources = tuple[tuple[str, int], ...]
+
+
+@attrs.frozen
+class Question(Data):
+    """What a model was shown, and the text of its answer; None if that is of no use."""
+
+    old: str | None
+    shown: Sources
+    text: str | None
+
+
+@attrs.define
+class Summaries(Part):
+    """Judges summarises. `told`: all summaries that may ever have been stored, by category. `made`: of what
+    each of them was made, as replies tell."""
+
+    evidence: Evidence
+    degradations: Degradations
+    tracks: Tracks
+    asked: dict[Operation, Question] = attrs.field(factory=dict)
+    told: dict[str, dict[str, None]] = attrs.field(factory=dict)
+    made: dict[str, dict[Sources, None]] = attrs.field(factory=dict)
+
+    def answered(self, op: Operation, step: str, effect: Asked, answer: Answer) -> None:
+        if step != "ask" or not isinstance(effect, AskModel):
+            return
+        asked = asked_about(effect.prompt)
+        shown = tuple(end_of(fact) for fact in asked["facts"])
+        text = read_summary(answer.text) if isinstance(answer, ModelReplied) else None
+        self.asked[op] = Question(asked.get("summary"), shown, text)
+        if text is not None and isinstance(op.request, Summarise):
+            self.told.setdefault(op.request.category, {})[text] = None
+
+    def ended(self, op: Operation) -> None:
+        self.asked.pop(op, None)
+
+    def judge_summarise(self, op: Operation, value: Summarised, names: list[str]) -> None:
+        assert isinstance(op.request, Summarise)
+        self.degradations.judge_causes(op, names, 0)
+        asked, may_be = self.asked.get(op), self.told.get(op.request.category, {})
+        is_known = value.summary == "" or value.summary in may_be
+        self.demand(is_known, rules.REFERENCE_AGREES, "a summary that no model gave", list(may_be), value)
+        if asked is not None and asked.text is not None and self.evidence.is_exact(op):
+            told = "another summary than the answer says"
+            self.demand(value.summary == asked.text, rules.REFERENCE_AGREES, told, asked.text, value.summary)
+            self.judge_sources(asked, value)
+        self.made.setdefault(value.summary, {})[value.sources] = None
+        if value.summary and not value.is_dirty:
+            self.judge_members(op, op.request.category, value)
+
+    def judge_sources(self, asked: Question, value: Summarised) -> None:
+        """All that was shown, and nothing that was not: the old summary may stand for others."""
+        lost = [end for end in asked.shown if end not in value.sources]
+        more = [end for end in value.sources if end not in asked.shown]
+        holds = not lost and (asked.old is not None or not more)
+        told = "the sources of a summary are not what was shown"
+        self.demand(holds, rules.DERIVED_FOLLOWS_SOURCE, told, asked.shown, value.sources)
+        made = list(self.made.get(asked.old or "", {}))
+        left = [end for end in made[0] if end not in value.sources] if asked.old and len(made) == 1 else []
+        told = "a summary is shown that was made of what is no more"
+        self.demand(not left, rules.DERIVED_FOLLOWS_SOURCE, told, left, value.sources)
+
+    def judge_members(self, op: Operation, category: str, value: Summarised) -> None:
+        named = dict(value.sources)
+        for track in list(self.tracks.tracks.values()):
+            states = self.tracks.states_since(track, op)
+            is_member = bool(states) and all(category in state.links for state in states)
+            left_out = is_member and track.id not in named and len(named) < SUMMARY_MEMBER_COUNT_MAX
+            told = f"{track.id} is a member of {category}, and its summary is called clean without it"
+            self.demand(not left_out, rules.DERIVED_FOLLOWS_SOURCE, told, track.id, value.sources)
+            there = [state.version for state in states if state.entity]
+            is_true = track.id not in named or not states or named[track.id] in there
+            told = f"the summary of {category} was made of another version of {track.id}"
+            self.demand(is_true, rules.DERIVED_FOLLOWS_SOURCE, told, there, named.get(track.id))
+
+
+def end_of(fact: Any) -> tuple[str, int]:
+    key, _, version = str(fact["ref"]).rpartition("@")
+    return key, int(version)

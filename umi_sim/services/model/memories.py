@@ -1,0 +1,52 @@
+"""Task memories: the sentences of a text that are of one memory type, with the categories they belong to."""
+
+from typing import Final
+from xml.sax.saxutils import escape
+
+from umi_sim.kernel.characters import sentences
+from umi_sim.services.model.extraction import Sentence, read_sentence, titled
+from umi_sim.services.model.prompts import Inputs, fitting, whole
+
+MEMORY_COUNT_MAX: Final = 50
+CONTENT_CHARS_MAX: Final = 250
+MEMORIES_BYTES_MAX: Final = 32_000
+TYPE_OF_CUE: Final = {  # by what a cue says of the names beside it
+    "preference": "behavior", "task": "event", "event": "event", "organization": "knowledge",
+    "project": "knowledge", "topic": "knowledge",
+}  # fmt: skip
+CATEGORY_OF: Final = {
+    "behavior": ("preferences",), "event": ("context",), "knowledge": ("facts",), "profile": ("facts",),
+}  # fmt: skip
+BOTH: Final = ("facts", "context")  # where a fact with several names belongs
+
+
+def memories(given: Inputs) -> str:
+    """One memory for each sentence with a cue, of the type that its first cue tells."""
+    text, wanted = given.get("text"), given.get("memory_type")
+    parts = titled(sentences(whole(text if isinstance(text, str) else "")))
+    found = {part: read_sentence(part) for part in parts if len(part) <= CONTENT_CHARS_MAX}
+    rows = [memory(it) for it in found.values() if it.cues and type_of(it) == wanted]
+    return f"<item>{''.join(fitting(rows[:MEMORY_COUNT_MAX], MEMORIES_BYTES_MAX))}</item>"
+
+
+def type_of(sentence: Sentence) -> str:
+    if any(cue.before == "person" and cue.after != "preference" for cue in sentence.cues):
+        return "profile"
+    first = sentence.cues[0]
+    return TYPE_OF_CUE.get(first.after, TYPE_OF_CUE.get(first.before, "profile"))
+
+
+def categories(sentence: Sentence) -> tuple[str, ...]:
+    """Of what is about nobody nobody knows where it belongs."""
+    if len(sentence.names) == 1:
+        return CATEGORY_OF[type_of(sentence)]
+    return BOTH if sentence.names else ()
+
+
+def memory(sentence: Sentence) -> str:
+    """About the name that it begins with, if it does."""
+    first = sentence.names[0] if sentence.names else ""
+    name = f"<name>{escape(first)}</name>" if first and sentence.text.startswith(first) else ""
+    listed = "".join(f"<category>{it}</category>" for it in categories(sentence))
+    content = f"<content>{escape(sentence.text)}</content>"
+    return f"<memory>{name}{content}<categories>{listed}</categories></memory>"

@@ -1,0 +1,17 @@
+"""Task summarise_category: what is known already, and the first sentence of each fact, each once."""
+
+from typing import Final
+
+from umi_sim.kernel.characters import sentences
+from umi_sim.services.model.prompts import Inputs, fitting, whole
+
+SUMMARY_BYTES_MAX: Final = 1_900
+
+
+def summarise_category(given: Inputs) -> str:
+    old, facts = given.get("summary"), given.get("facts")
+    rows = [it.get("content") for it in (facts if isinstance(facts, list) else ()) if isinstance(it, dict)]
+    told = [sentences(whole(row))[:1] for row in rows if isinstance(row, str)]
+    lines = [*(whole(old).split("\n") if isinstance(old, str) else ()), *(line for it in told for line in it)]
+    kept = fitting(dict.fromkeys(line for line in lines if line), SUMMARY_BYTES_MAX)
+    return "<summary>" + ("\n".join(kept) or "Nothing is known.") + "</summary>"
