@@ -18,7 +18,7 @@ RANGES: Final = {
     "promote_score_min_ppm": PPM, "displace_margin_ppm": (1, 1_000_000), "extract_confidence_min_ppm": PPM,
     "route_confidence_min_ppm": PPM, "promote_confidence_min_ppm": PPM, "resolve_confidence_min_ppm": PPM,
     "evolve_confidence_min_ppm": PPM, "rebalance_interval_ms": (1_000, 86_400_000),
-    "model_timeout_ms": (1, 600_000), "store_timeout_ms": (1, 600_000),
+    "model_timeout_ms": (1, 600_000), "store_timeout_ms": (1, 600_000), "segment_line_count_min": (2, 1_000),
 }  # fmt: skip
 FLAGS: Final = ("semantic_routing", "auto_populate", "auto_rebalance", "resolve_cache")
 ROUTE, PROMOTE = "route_confidence_min_ppm", "promote_confidence_min_ppm"
