@@ -9,6 +9,7 @@ from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
 from umi_core.config import Config
 from umi_core.errors import BadType, EmptyText, UnsupportedModality
 from umi_core.ids import category_id, entity_id, membership_id, note_id, resource_id, segment_id
+from umi_core.messages.answers import Embedded
 from umi_core.messages.effects import AskModel, Commit, Done, Embed, Read, Refused, Unknown
 from umi_core.messages.requests import Forget, GetEntity, List, Memorize
 from umi_core.messages.results import Listed, Memorized, Stored
@@ -83,6 +84,20 @@ def test_a_text_is_stored_with_what_it_says_in_one_commit() -> None:
     assert link is not None
     assert link.body == Membership(link.address.id, TEA, 1, home, "model", pair.now_ms)
     assert count_of(pair, "preferences") == 1
+
+
+def test_a_wrong_number_of_vectors_costs_the_vectors_alone() -> None:
+    pair = likes_tea()
+    pair.step(Memorize(1, "I like tea"))
+    embed = pair.until(Embed)
+    pair.pending.clear()
+    pair.step(Embedded(embed.request_id, ()))
+    outcome = pair.run().replies[1].outcome
+    assert isinstance(outcome, Done)
+    assert [(it.name, it.reason) for it in outcome.degraded] == [
+        ("embed:no_vectors", "wrong number of vectors")
+    ]
+    assert entity(pair, TEA).vector_missing
 
 
 def test_the_questions_are_those_of_the_example() -> None:

@@ -17,7 +17,9 @@ from umi_core.language.replies import (
     Unusable,
     confidence_ppm,
     find_json,
+    find_objects,
     is_bounded,
+    written,
 )
 
 ENTITIES = ObjectWith("entities")
@@ -101,6 +103,16 @@ def test_a_reply_may_have_50_000_bytes() -> None:
 def test_64_starts_are_tried() -> None:
     assert find_json("{" * 63 + '{"entities": []}', ENTITIES) == {"entities": []}
     assert find_json("{" * 64 + '{"entities": []}', ENTITIES) == Unusable("no_json")
+
+
+def test_objects_are_looked_for_at_64_starts() -> None:
+    assert find_objects('{"a": {"a": 1}} {} {"a": 2', ("a",)) == [{"a": {"a": Number("1")}}]
+    assert find_objects("{} " * 63 + '{"a": []}', ("a",)) == [{"a": []}]
+    assert find_objects("{} " * 64 + '{"a": []}', ("a",)) == []
+
+
+def test_a_value_is_written_as_json() -> None:
+    assert written({"é": [Number("1.50"), None, "\n"], "b": {}}) == '{"é":[1.50,null,"\\n"],"b":{}}'
 
 
 def test_values_nest_up_to_32_deep() -> None:
