@@ -60,7 +60,9 @@ def shrunk(file: str, runs_max: int) -> Report:
     try:
         head, steps = recorded.read(Path(file))
         done = shrinking.shrunk(head, steps, runs_max)
-    except (recorded.BadRecording, shrinking.NothingToShrink) as error:
-        refuse(f"{file}: {error}" if isinstance(error, shrinking.NothingToShrink) else error)
+    except recorded.BadRecording as error:
+        refuse(error)
+    except shrinking.NothingToShrink as error:
+        refuse(f"{file}: {error}")
     recorded.write(Path(file), head, [recorded.undigested(step) for step in done.steps])
     return told(file, done, row("shrunk", f"{len(steps)} steps -> {len(done.steps)}"))

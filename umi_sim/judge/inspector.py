@@ -15,9 +15,8 @@ from umi_core.invariants import (
     before_step,
     check_cheap,
     check_memory,
-    check_replies,
-    check_step,
     check_tables,
+    check_whole_step,
 )
 from umi_core.invariants.broken import Broken
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
@@ -130,12 +129,10 @@ class Inspector:
             self._lives.stepped(agent, memory, self._reading_ms, value, tuple(effects))
         self._count += 1
         before = self._before
-        if before is not None:
-            check_step(before, value, memory.state)
-            check_replies(before, value, memory.state, self._replies)
-            known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
-            check_tables(memory.state, memory.registry, known)
-        check_cheap(memory.state)
+        if before is None:
+            check_cheap(memory.state)
+        else:
+            check_whole_step(before, value, memory.state, memory.registry, self._replies)
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)

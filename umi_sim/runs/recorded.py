@@ -15,19 +15,13 @@ import attrs
 from umi_core.codec import encode
 from umi_core.data import Data, Owner
 from umi_core.errors import Rejected
-from umi_core.invariants import (
-    Broken,
-    before_step,
-    check_memory,
-    check_replies,
-    check_step,
-    check_tables,
-)
+from umi_core.invariants import Broken, before_step, check_memory, check_whole_step
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Reply
 from umi_core.messages.requests import Request
 from umi_core.recordings import Head, Taken, digest_of, read_recording
+from umi_sim.record.trace import write_whole
 
 CHECK_EVERY: Final = 64
 CRASH: Final = "crash"
@@ -91,7 +85,8 @@ def read(path: Path) -> tuple[Head, tuple[Taken, ...]]:
 
 
 def write(path: Path, head: Head, steps: Sequence[Taken]) -> None:
-    path.write_text("\n".join([head.line(), *(step.line() for step in steps), ""]), "utf-8")
+    """The file is the old one or the new one, never a part."""
+    write_whole(path, "\n".join([head.line(), *(step.line() for step in steps), ""]).encode())
 
 
 def undigested(step: Taken) -> Taken:
@@ -102,9 +97,11 @@ def labels_of(head: Head, steps: Sequence[Taken]) -> list[Label | None]:
     """For each step, which question it answers; None if it answers none, or is late."""
     memory, questions, found = Memory(head.scope, head.config), Questions(), list[Label | None]()
     for step in steps:
-        asked = memory.in_flight
-        late = not isinstance(step.value, Answer) or step.value.request_id not in asked
-        found.append(None if late else questions.labels[step.value.request_id])  # type: ignore[union-attr]
+        value, asked = step.value, memory.in_flight
+        if isinstance(value, Answer) and value.request_id in asked:
+            found.append(questions.labels[value.request_id])
+        else:
+            found.append(None)
         try:
             memory.step(step.now_ms, step.value)
         except Exception:
@@ -155,10 +152,8 @@ def checked_step(memory: Memory, now_ms: int, value: Value, is_full: bool) -> tu
     """One step, with every rule over it. Raises Broken, and whatever the memory raises."""
     before = before_step(memory.state)
     effects = memory.step(now_ms, value)
-    check_step(before, value, memory.state)
-    check_replies(before, value, memory.state, [it for it in effects if isinstance(it, Reply)])
-    known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
-    check_tables(memory.state, memory.registry, known)
+    replies = [it for it in effects if isinstance(it, Reply)]
+    check_whole_step(before, value, memory.state, memory.registry, replies)
     if is_full:
         check_memory(memory.state)
     return effects
