@@ -6,6 +6,7 @@ Law 2. First every value by its own declaration, then the parts against each oth
 Law 3. Nothing is mended: a state that is unsound anywhere is refused as a whole, with the first reason.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final, TypeGuard
@@ -26,7 +27,7 @@ from umi_core.invariants import (
     check_tables,
     check_working,
 )
-from umi_core.invariants.broken import uncounted
+from umi_core.invariants.broken import counted_apart
 from umi_core.messages.effects import ByFilter, Commit, Read
 from umi_core.rows import Epoch
 from umi_core.shapes import shape_of
@@ -72,7 +73,7 @@ def broken_rules(state: State, registry: Registry) -> Iterator[str]:
     Not the limits of core: what storage says that core holds may be more than fits.
     """
     try:
-        with uncounted():
+        with counted_apart(Counter()):
             check_cheap(state)
             check_working(state.tiers.working, state.seen_ms)
             for core in cores(state):

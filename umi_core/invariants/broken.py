@@ -50,16 +50,16 @@ def demand(holds: object, rule: Rule, message: str, expected: object = "", got: 
 def counted(counts: Counter[str]) -> Iterator[None]:
     """Until the block ends, rules that are judged are counted here, by name; then for those around it."""
     try:
-        with uncounted(counts):
+        with counted_apart(counts):
             yield
     finally:
         COUNTS[-1].update(counts)
 
 
 @contextmanager
-def uncounted(apart: Counter[str] | None = None) -> Iterator[None]:
-    """Until the block ends nothing is counted for others: who judges is not the judge of their run."""
-    COUNTS.append(Counter() if apart is None else apart)
+def counted_apart(counts: Counter[str]) -> Iterator[None]:
+    """The same for nobody around it: who judges here is not the judge of their run."""
+    COUNTS.append(counts)
     try:
         yield
     finally:

@@ -17,8 +17,8 @@ from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
 from umi_core.workflows.forget import FORGET
 from umi_core.workflows.listing import LIST
-from umi_core.workflows.memorize import MEMORIZE, Found, Told
-from umi_core.workflows.reading import Unit
+from umi_core.workflows.memorize import MEMORIZE, Told
+from umi_core.workflows.reading import Found, Unit
 from umi_core.workflows.reads import COUNT, GET_ENTITY
 from umi_core.workflows.rebalance import REBALANCE
 from umi_core.workflows.recall import RECALL

@@ -71,7 +71,6 @@ from umi_core.workflows.reading import (
     SEGMENT,
     SEGMENTS,
     UNITS,
-    Found,
     Unit,
     bodies,
     extracted_before,
@@ -400,5 +399,3 @@ MEMORIZE: Final = Workflow(
         Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),
     ),
 )  # fmt: skip
-
-__all__ = ["MEMORIZE", "TOLD", "Found", "Told"]
