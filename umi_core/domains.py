@@ -10,7 +10,7 @@ Law 1. Pure: a name and a value in, an error value or None out.
 Law 2. A bool is never a number, a number never a bool, and a text has no lone surrogates.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from operator import or_
 from types import UnionType
@@ -191,17 +191,15 @@ def bad_stored_key(name: str, value: object) -> Error | None:
     return bad_key(name, value)
 
 
-def bad_types(name: str, value: object) -> Error | None:
-    if isinstance(value, tuple) and value and all(kind in ENTITY_TYPES for kind in value):
-        return None
-    return errors.BadType(name, shown(value), "none, or entity types: " + " ".join(ENTITY_TYPES))
+def some_of(what: str, types: Sequence[str]) -> Callable[[str, object], Error | None]:
+    """One or more of these types."""
+    wanted = f"none, or {what}: {' '.join(types)}"
 
+    def bad_types(name: str, value: object) -> Error | None:
+        good = isinstance(value, tuple) and len(value) > 0 and all(kind in types for kind in value)
+        return None if good else errors.BadType(name, shown(value), wanted)
 
-def bad_memory_types(name: str, value: object) -> Error | None:
-    is_tuple = isinstance(value, tuple) and bool(value)
-    if isinstance(value, tuple) and is_tuple and all(kind in MEMORY_TYPES for kind in value):
-        return None
-    return errors.BadType(name, shown(value), "none, or memory types: " + " ".join(MEMORY_TYPES))
+    return bad_types
 
 
 def bad_modality(name: str, value: object) -> Error | None:
@@ -402,8 +400,8 @@ TimeRange = Annotated[tuple[int | None, int | None], Domain("time_range", bad_ra
 Uri = Annotated[str, Domain("uri", bad_row_id)]
 Document = Annotated[str, Domain("document", bad_text)]
 Modality = Annotated[str, Domain("modality", bad_modality)]
-MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", bad_memory_types)]
-Types = Annotated[tuple[str, ...], Domain("types", bad_types)]
+MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", some_of("memory types", MEMORY_TYPES))]
+Types = Annotated[tuple[str, ...], Domain("types", some_of("entity types", ENTITY_TYPES))]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
 Score = Annotated[int, Domain("score", bad_score)]
 VersionNumber = Annotated[int, Domain("version", bad_version)]

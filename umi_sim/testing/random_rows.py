@@ -4,6 +4,7 @@ Law 1. What is drawn follows from the declaration of a kind in umi_core/rows.py.
 Law 2. Each field takes several values, so that a storage that loses or resets one is seen.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final, get_args
 
 import attrs
@@ -68,6 +69,16 @@ def values_of(field: Any) -> Values:
         told = f"the domain {domain} of {field.name} has no values"
         raise Incomplete(f"{told}: add some to VALUES in umi_sim/testing/random_rows.py")
     return st.none() | VALUES[domain] if type(None) in get_args(field.type) else VALUES[domain]
+
+
+def must_cover(kinds: Iterable[type[Body]]) -> None:
+    """Every field of every kind has values. Raises Incomplete."""
+    for cls in kinds:
+        for field in attrs.fields(cls):
+            values_of(field)
+
+
+must_cover(BODIES.values())
 
 
 def bodies_of(kind: str) -> st.SearchStrategy[Body]:

@@ -227,8 +227,7 @@ class World(Owner):
         else:
             if self.may_change:
                 changes.before_op(self, op.id)
-            is_lone = len(self.lives) == len(self.agents)
-            self.issue(agent if is_lone else takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
+            self.issue(takeovers.addressee(self.lives, agent), op.id, op.name, op.args)
 
     def skip(self, item_id: str, what: str, why: str) -> None:
         self.tally.skipped[what] += 1
