@@ -46,8 +46,7 @@ class Lists(Part):
         known = damaged_ids(op, "read")
         lies = [key for key in value.damaged if key not in known]
         self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
-        if request.cursor is None:
-            self.judge_whole(request.kind, value, states)
+        self.judge_whole(request, value, states)
 
     def judge_row(self, op: Operation, row: Any, states: States) -> None:
         match row:
@@ -94,15 +93,17 @@ class Lists(Part):
         high = sum(not it or any(name in state.links for state in it) for it in states.values())
         return low, high
 
-    def judge_whole(self, kind: str, value: Listed, states: States) -> None:
-        """From the first row to the last that is shown, none is missing that is surely there."""
+    def judge_whole(self, request: List, value: Listed, states: States) -> None:
+        """From the first row after the cursor to the last shown, none is missing that is surely there."""
         ids = sorted((*(row.id for row in value.rows), *value.damaged))
         last = ids[-1] if ids and value.cursor is not None else None
         if value.cursor is not None and last is None:
             return
-        due = [key for key in self.certain(kind, states) if last is None or key <= last]
-        lost = [key for key in due if key not in ids]
-        self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, f"rows of {kind} are not listed", lost, ids)
+        kind, _, begin = (request.cursor or "").partition("/")  # any text is a place in the order
+        surely = [it for it in self.certain(request.kind, states) if (request.kind, it) > (kind, begin)]
+        lost = [it for it in surely if it not in ids and (last is None or it <= last)]
+        message = f"rows of {request.kind} are not listed"
+        self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, message, lost, ids)
 
     def certain(self, kind: str, states: States) -> list[str]:
         scope = self.context.scope
