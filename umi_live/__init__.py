@@ -23,6 +23,11 @@
 Needs the extra `live`: `pip install 'umi-sim[live]'`.
 """
 
+from importlib.util import find_spec
+
+if find_spec("apsw") is None:
+    raise ModuleNotFoundError("umi_live needs its extra: pip install 'umi-sim[live]'", name="apsw")
+
 from umi_live.blocking import BlockingMemory, open_blocking
 from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, ScopeTaken, StoreError
 from umi_live.memory import Hits, LiveMemory, Result, delete_user, open_memory

@@ -82,6 +82,8 @@ class BlockingMemory:
 
     remember = waiting(LiveMemory.remember)
     recall = waiting(LiveMemory.recall)
+    memorize = waiting(LiveMemory.memorize)
+    summarise = waiting(LiveMemory.summarise)
     forget = waiting(LiveMemory.forget)
     entity = waiting(LiveMemory.entity)
     count = waiting(LiveMemory.count)
@@ -96,10 +98,10 @@ class BlockingMemory:
 
 def twin(make: Callable[P, LiveMemory]) -> Callable[P, BlockingMemory]:
     @wraps(make)
-    def made(*args: P.args, **kwargs: P.kwargs) -> BlockingMemory:
+    def make_blocking(*args: P.args, **kwargs: P.kwargs) -> BlockingMemory:
         return BlockingMemory(make(*args, **kwargs))
 
-    return made
+    return make_blocking
 
 
 open_blocking = twin(open_memory)

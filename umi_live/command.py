@@ -19,7 +19,7 @@ from umi_live.memory import LiveMemory, open_memory
 from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
 from umi_live.sqlite import SqliteStorage
-from umi_live.transfer import exported, scope_of
+from umi_live.transfer import export_lines, scope_of
 
 KEY: Final = "UMI_LIVE_KEY"
 PROBE_MS: Final = 30_000
@@ -45,16 +45,20 @@ class Target:
         memory = open_memory(
             self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key
         )
-        try:
-            if self.model:
-                await memory.model.ask("probe", "Reply with the word yes.", PROBE_MS)
-            if self.embedder:
-                await memory.embedder.embed(("yes",), PROBE_MS)
-        except ServiceFailed as failed:
-            address = self.model if self.model else self.embedder
-            raise LiveError(f"{address}: {failed}; is the address right, and the key in {KEY}?") from None
+        if self.model:
+            await probe(self.model, memory.model.ask("probe", "Reply with the word yes.", PROBE_MS))
+        if self.embedder:
+            await probe(self.embedder, memory.embedder.embed(("yes",), PROBE_MS))
         async with memory:
             await use(memory)
+
+
+async def probe(address: str, answer: Awaitable[object]) -> None:
+    """Whether a service answers. Raises LiveError with its address."""
+    try:
+        await answer
+    except ServiceFailed as failed:
+        raise LiveError(f"{address}: {failed}; is the address right, and the key in {KEY}?") from None
 
 
 OPTIONS: Final = (
@@ -141,7 +145,7 @@ def export(target: Target) -> None:
     async def use(memory: LiveMemory) -> None:
         assert memory.store is not None
         storage = memory.store.storage
-        click.echo("\n".join(await memory.store.call(lambda: list(exported(storage, memory.scope)))))
+        click.echo("\n".join(await memory.store.call(lambda: list(export_lines(storage, memory.scope)))))
 
     asyncio.run(target.work(use))
 
@@ -167,7 +171,7 @@ def serve_mcp(target: Target) -> None:
 def import_file(db: str, file: TextIO) -> None:
     """Take an export into a memory that is empty; its user and agent stand in it."""
     scope = scope_of(file.readline())
-    count = asyncio.run(live.taken(db, scope, file.readlines()))
+    count = asyncio.run(live.import_lines(db, scope, file.readlines()))
     click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
 
 

@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, Final
+from xml.sax.saxutils import escape
+
+import attrs
 
 from umi_core.language.coverage import sentences
 from umi_core.language.words import content, words
@@ -20,17 +23,42 @@ from umi_core.policies.routing import BLOCK_OF_TYPE
 DIMS: Final = 256
 NOTE_NAME_CHARS: Final = 60
 NAME: Final = r"[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*"  # words that begin with no small letter
-CUES: Final = (  # kind of link, type of the name behind it, what stands between the names
-    ("works_at", "organization", "works at|works for|work at|work for|joined"),
-    ("located_in", "location", "lives in|live in|moved to|is from|am from"),
-    ("knows", "person", "knows|know|met|is married to"),
-    ("", "", "likes|like|loves|love|prefers|prefer|hates|hate|is allergic to|am allergic to|is|am|has|have"),
-)
 ONE_AT_A_TIME: Final = ("works_at", "located_in")  # a new one takes the place of the old one
-SENTENCE: Final = tuple(
-    (link, kind, re.compile(rf"({NAME}) (?:now )?(?:{cue})\b(?: ({NAME}))?")) for link, kind, cue in CUES
-)
+CATEGORY_OF: Final = {"profile": "facts", "behavior": "preferences", "skill": "skills"}
+SUMMARY_BYTES: Final = 1_900  # what a summary may have, and some room for its tags
 Json = dict[str, Any]
+
+
+@attrs.frozen
+class Cue:
+    """What may stand behind the name that a sentence begins with, and what the sentence is then about."""
+
+    words: str
+    memory_type: str = "profile"
+    link: str = ""  # to the name behind the words
+    kind: str = ""  # the type of that name
+
+    def match(self, sentence: str) -> re.Match[str] | None:
+        return re.match(rf"({NAME}) (?:now )?(?:{self.words})\b(?: ({NAME}))?", sentence)
+
+
+CUES: Final = (
+    Cue("works at|works for|work at|work for|joined", link="works_at", kind="organization"),
+    Cue("lives in|live in|moved to|is from|am from", link="located_in", kind="location"),
+    Cue("knows|know|met|is married to", link="knows", kind="person"),
+    Cue("likes|like|loves|love|prefers|prefer|hates|hate|is allergic to|am allergic to", "behavior"),
+    Cue("can", "skill"),
+    Cue("is|am|has|have"),
+)
+
+
+@attrs.frozen
+class Told:
+    """What a rule reads in a sentence: about whom it is, by which cue, and the name that it links to."""
+
+    name: str
+    cue: Cue
+    other: str
 
 
 class RuleModel:
@@ -90,27 +118,25 @@ def extract(given: Json) -> str:
     rest = list[str]()
     for sentence in sentences(given["text"]):
         found = told(sentence)
-        speaker = given.get("speaker")
-        name = speaker if found and found[0] == "I" else found and found[0]
-        if not found or not name or name == "I":
+        name = found and (given.get("speaker") if found.name == "I" else found.name)
+        if not found or not name:
             rest.append(sentence)
             continue
         entities.append(entity(name, "person", sentence))
-        if found[2] and found[1]:
-            entities.append(entity(found[3], found[2], sentence))
-            relations.append({"source": name, "target": found[3], "type": found[1], "confidence": 1})
+        if found.other:
+            entities.append(entity(found.other, found.cue.kind, sentence))
+            relations.append({"source": name, "target": found.other, "type": found.cue.link, "confidence": 1})
     if entities:
         entities += [entity(sentence[:NOTE_NAME_CHARS], "note", sentence) for sentence in rest]
     return json.dumps({"entities": entities, "relations": relations})
 
 
-def told(sentence: str) -> tuple[str, str, str, str] | None:
-    """The name, the kind of link, the type of the other name, the other name; None if no rule fits."""
-    for link, kind, form in SENTENCE:
-        found = form.match(sentence)
+def told(sentence: str) -> Told | None:
+    """None if no rule fits."""
+    for cue in CUES:
+        found = cue.match(sentence)
         if found:
-            other = found[2] if link else None
-            return (found[1], link if other else "", kind if other else "", other or "")
+            return Told(found[1], cue, found[2] if cue.link and found[2] else "")
     return None
 
 
@@ -127,10 +153,15 @@ def evolve(given: Json) -> str:
 def verdict(pair: Json, new: Json, old: Json) -> Json:
     kind = "none"
     if new["ref"].split("@")[0] == old["ref"].split("@")[0]:
-        cue, before = [found[1] if (found := told(it["content"])) else "" for it in (new, old)]
+        link, before = [link_of(it["content"]) for it in (new, old)]
         is_alone = "\n" not in old["content"]
-        kind = "update" if is_alone and cue == before and cue in ONE_AT_A_TIME else "extend"
+        kind = "update" if is_alone and link == before and link in ONE_AT_A_TIME else "extend"
     return {**pair, "type": kind, "confidence": 1, "reason": "a rule"}
+
+
+def link_of(sentence: str) -> str:
+    found = told(sentence)
+    return found.cue.link if found and found.other else ""
 
 
 def route(given: Json) -> str:
@@ -145,4 +176,38 @@ def rewrite(given: Json) -> str:
     return str(given["query"])
 
 
-ANSWERS: Final = {"extract": extract, "evolve": evolve, "route": route, "rewrite": rewrite}
+def memories(given: Json) -> str:
+    """The sentences of one memory type, each about the name that it begins with."""
+    found = [(sentence, told(sentence)) for sentence in sentences(given["text"])]
+    of_type = [(text, it) for text, it in found if it and it.cue.memory_type == given["memory_type"]]
+    return f"<item>{''.join(memory(text, it) for text, it in of_type)}</item>"
+
+
+def memory(sentence: str, found: Told) -> str:
+    name = "" if found.name == "I" else f"<name>{escape(found.name)}</name>"
+    category = f"<categories><category>{CATEGORY_OF[found.cue.memory_type]}</category></categories>"
+    return f"<memory>{name}<content>{escape(sentence)}</content>{category}</memory>"
+
+
+def segment(given: Json) -> str:
+    """One part: who has no model cannot tell where another thing begins."""
+    return json.dumps({"segments": [{"start": 0, "end": given["text"].count("\n")}]})
+
+
+def summarise_category(given: Json) -> str:
+    """The facts as they are, each once, as many as there is room for."""
+    lines = [
+        *given.get("summary", "").split("\n"),
+        *(it["content"].replace("\n", " ") for it in given["facts"]),
+    ]
+    room, kept = SUMMARY_BYTES, list[str]()
+    for line in dict.fromkeys(line for line in lines if line):
+        room -= len(line.encode()) + 1
+        if room >= 0:
+            kept.append(line)
+    return "<summary>" + "\n".join(kept) + "</summary>"
+
+
+ANSWERS: Final = {
+    task.__name__: task for task in (extract, evolve, route, rewrite, memories, segment, summarise_category)
+}

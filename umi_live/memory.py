@@ -27,6 +27,7 @@ from umi_core.messages.requests import (
     Count,
     Forget,
     GetEntity,
+    Memorize,
     Rebalance,
     Recall,
     Remember,
@@ -34,16 +35,19 @@ from umi_core.messages.requests import (
     Render,
     Request,
     SetBlock,
+    Summarise,
 )
 from umi_core.messages.results import (
     BlockRemoved,
     BlockSet,
     Forgotten,
     Hit,
+    Memorized,
     Rebalanced,
     Recalled,
     Remembered,
     Resolution,
+    Summarised,
 )
 from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
@@ -54,10 +58,9 @@ from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model
 from umi_live.store import Store, wall_ms
-from umi_live.transfer import imported
+from umi_live.transfer import import_rows
 
 T = TypeVar("T")
-EXPORTED: Final = ("entity", "version", "relation", "core")
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
 EMBED_AGAIN_MS_MAX: Final = 60_000
 Path = str | os.PathLike[str]
@@ -114,7 +117,7 @@ class LiveMemory:
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
-        memory, store = made(self.scope, self.config), Store.opened(self.path)
+        memory, store = new_memory(self.scope, self.config), Store.opened(self.path)
         try:
             store.claims.take(self.scope)
             try:
@@ -211,6 +214,23 @@ class LiveMemory:
         result = await self.ask(request, Recalled)
         found = result.value
         return Hits(found.hits, found.resolution, found.variants, result.degraded)
+
+    async def memorize(
+        self,
+        text: str,
+        *,
+        modality: str = "text",
+        uri: str | None = None,
+        memory_types: Sequence[str] | None = None,
+        happened_ms: int | None = None,
+    ) -> Result[Memorized]:
+        """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once."""
+        wanted = None if memory_types is None else tuple(memory_types)
+        return await self.ask(Memorize(0, text, modality, uri, wanted, happened_ms), Memorized)
+
+    async def summarise(self, category: str) -> Result[Summarised]:
+        """What is known in a category, as a text: it is made anew if facts have come or gone."""
+        return await self.ask(Summarise(0, category), Summarised)
 
     async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
         """Take an entity out, with all its versions and relations."""
@@ -312,13 +332,13 @@ def open_memory(
     return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record)
 
 
-async def taken(path: Path, scope: Scope, lines: Sequence[str]) -> int:
+async def import_lines(path: Path, scope: Scope, lines: Sequence[str]) -> int:
     """Import a scope from the lines behind the first one of an export: how many rows. Raises LiveError."""
     store = Store.opened(path)
     try:
         store.claims.take(scope)
         try:
-            return await store.call(imported, store.storage, scope, lines, wall_ms())
+            return await store.call(import_rows, store.storage, scope, lines, wall_ms())
         finally:
             store.claims.give_up(scope)
     finally:
@@ -331,19 +351,19 @@ async def delete_user(path: Path, user: str) -> int:
     Raises StoreError, and ScopeTaken while one of these memories is open.
     """
     store = Store.opened(path)
-    taken: list[Scope] = []
+    claimed: list[Scope] = []
     try:
         for scope in await store.call(deletion.scopes_of, store.storage, user):
             store.claims.take(scope)
-            taken.append(scope)
+            claimed.append(scope)
         return await store.call(deletion.delete_user, store.storage, user)
     finally:
-        for scope in taken:
+        for scope in claimed:
             store.claims.give_up(scope)
         store.close()
 
 
-def made(scope: Scope, config: Config) -> Memory:
+def new_memory(scope: Scope, config: Config) -> Memory:
     try:
         return Memory(scope, config)
     except Rejected as rejected:

@@ -25,7 +25,7 @@ KINDS: Final = tuple(kind for kind in BODIES if kind not in ("epoch", "receipt")
 FORM: Final = {"umi": "export", "version": 1}
 
 
-def exported(storage: SqliteStorage, scope: Scope) -> Iterator[str]:
+def export_lines(storage: SqliteStorage, scope: Scope) -> Iterator[str]:
     """One line for each row. Raises LiveError for a row that is damaged."""
     yield json.dumps({**FORM, "user": scope.user, "agent": scope.agent}, ensure_ascii=False)
     count, cursor, is_left = 0, None, True
@@ -55,7 +55,7 @@ def scope_of(line: str) -> Scope:
     return Scope(str(head.get("user")), str(head.get("agent")))
 
 
-def imported(storage: SqliteStorage, scope: Scope, lines: Iterable[str], now_ms: int) -> int:
+def import_rows(storage: SqliteStorage, scope: Scope, lines: Iterable[str], now_ms: int) -> int:
     """How many rows were taken: all that stand behind the first line. Raises LiveError."""
     rows = [read(line) for line in lines]
     if not rows or rows.pop() != {"row_count": len(rows)}:
@@ -77,8 +77,12 @@ def read(line: str) -> Any:
 
 def write_of(scope: Scope, it: Any) -> Write:
     try:
-        return Write(Address(scope, it["kind"], it["id"]), decode_row(b64decode(it["row"])))
+        address, body = Address(scope, it["kind"], it["id"]), decode_row(b64decode(it["row"]))
     except (KeyError, TypeError, ValueError):
         raise LiveError("the file is no export of Umi: a line is no row") from None
     except Rejected as rejected:
         raise LiveError(f"a row cannot be read: {rejected}") from None
+    if address.kind != body.row_kind or body.own_id() not in (None, address.id):
+        told = f"{address.kind} {address.id} holds {body.row_kind} {body.own_id() or ''}".rstrip()
+        raise LiveError(f"the export was changed: the line of {told}")
+    return Write(address, body)

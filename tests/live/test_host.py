@@ -14,7 +14,7 @@ from umi_live import Closed, Failed, LiveMemory, delete_user, open_blocking, ope
 from umi_live.errors import LiveError, ScopeTaken
 from umi_live.local import RuleModel
 from umi_live.store import Store
-from umi_live.transfer import exported, imported, scope_of
+from umi_live.transfer import export_lines, import_rows, scope_of
 
 
 class Model(RuleModel):
@@ -113,19 +113,22 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         memory.remember("Ann likes tea. Ann works at Acme.")
         memory.set_block("human", "Name: Ann")
     source, target = Store.opened(tmp_path / "a.db"), Store.opened(tmp_path / "b.db")
-    head, *lines = exported(source.storage, memory.memory.scope)
+    head, *lines = export_lines(source.storage, memory.memory.scope)
     scope = scope_of(head)
     newer = lines[0].replace('"row": "', '"row": "AAAA')
+    entity = next(line for line in lines if '"entity"' in line)
+    of_another = [line.replace('"id": "ent_', '"id": "ent_0') if line == entity else line for line in lines]
     for damaged, told in (
         (lines[:-1], "cut off"), (lines[1:], "cut off"), (["{}", *lines[1:]], "no row"),
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
+        (of_another, "was changed: the line of entity ent_0.* holds entity ent_"),
     ):  # fmt: skip
         with pytest.raises(LiveError, match=told):
-            imported(target.storage, scope, damaged, 0)
-    assert imported(target.storage, scope, lines, 0) == len(lines) - 1
-    assert list(exported(target.storage, scope)) == [head, *lines]
+            import_rows(target.storage, scope, damaged, 0)
+    assert import_rows(target.storage, scope, lines, 0) == len(lines) - 1
+    assert list(export_lines(target.storage, scope)) == [head, *lines]
     with pytest.raises(LiveError, match="have a memory in this file already"):
-        imported(target.storage, scope, lines, 0)
+        import_rows(target.storage, scope, lines, 0)
     with pytest.raises(LiveError, match="no export of Umi"):
         scope_of(lines[0])
     source.close()

@@ -12,7 +12,9 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 import umi_live
 from tools import kill_live
 from umi_core.errors import EmptyText
-from umi_core.messages.requests import Recall
+from umi_core.messages.requests import List, Recall
+from umi_core.messages.results import Listed
+from umi_core.rows import Resource
 from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_memory
 
 
@@ -50,6 +52,27 @@ def test_a_new_employer_takes_the_place_of_the_old_one_and_history_keeps_both(tm
         assert await memory.count(["person"]) == 1
         assert (await memory.forget(ann.id)).value.existed
         assert await memory.entity(ann.id) is None
+
+    inside(tmp_path / "agent.db", use)
+
+
+def test_a_document_becomes_facts_by_category_and_a_summary(tmp_path: Path) -> None:
+    text = "Ann likes tea. Ann works at Acme. Ann can sail. It rains & pours."
+
+    async def use(memory: LiveMemory) -> None:
+        types = ("profile", "behavior", "skill")
+        told = await memory.memorize(text, uri="notes/1", memory_types=types)
+        assert [stored.change for stored in told.value.entities] == ["created"] * 3
+        assert (told.value.pending, told.degraded) == ((), ())
+        for category, fact in (
+            ("preferences", "Ann likes tea."), ("facts", "Ann works at Acme."), ("skills", "Ann can sail."),
+        ):  # fmt: skip
+            assert fact in (await memory.summarise(category)).value.summary
+        assert (await memory.memorize(text, uri="notes/1", memory_types=types)).value.change == "unchanged"
+        said = await memory.memorize("[user]: I like tea.\n[assistant]: Good.", modality="conversation")
+        assert (said.value.pending, said.degraded) == ((), ())
+        resources = await memory.ask(List(0, "resource"), Listed)
+        assert {it.text for it in resources.value.rows if isinstance(it, Resource)} > {text}
 
     inside(tmp_path / "agent.db", use)
 
