@@ -51,6 +51,9 @@ MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mar
 REPLAY_INPUTS: Final = Rule("replay-inputs", "E-REPLAY", "recorded inputs, a fresh memory", EQUIVALENCE, NONE)
 SWEEP_OR_READ: Final = Rule("sweep-or-read", "E-EXPIRE", "expired by sweep, or by reading", EQUIVALENCE, NONE)
 JUMP_OR_STEPS: Final = Rule("jump-or-steps", "E-JUMP", "one jump, or many steps", EQUIVALENCE, NONE)
+FORGED_STATE_REFUSED: Final = Rule(
+    "forged-state-refused", "E-FORGE", "a changed saved memory is refused, or sound", EQUIVALENCE, NONE
+)
 EITHER_ORDER: Final = Rule("either-order", "E-COMMUTE", "independent requests exchanged", EQUIVALENCE, NONE)
 
 ALSO: Final = {

@@ -3,6 +3,7 @@
     lives.py     what a life was told, and what it asked and replied
     replays.py   the whole life again: afresh, and made anew after every step
     moments.py   one moment of a life, left in two ways: time, expiry, order
+    forged.py    a saved memory that somebody changed: refused, or as sound as any
     questions.py one question, asked in two ways: of the cache or anew, filtered or whole
     room.py      a life without room for what is stored, and one with it; at the end of every run
     table.py     which compares what; imported by runs in which one is on
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 RESTORE: Final = "E-RESTORE"
 FILTER: Final = "E-FILTER"
 
-OF_LIVES: Final = (RESTORE, "E-REPLAY", "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE")
+OF_LIVES: Final = (RESTORE, "E-REPLAY", "E-JUMP", "E-EXPIRE", "E-COMMUTE", "E-CACHE", "E-FORGE")
 """Over lives that have ended."""
 
 NAMES: Final = (*OF_LIVES, FILTER)

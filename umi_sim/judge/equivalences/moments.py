@@ -43,9 +43,9 @@ REQUEST_TYPES: Final = frozenset(REQUESTS.values())
 SESSION: Final = (CreateSession, SaveSession, LoadSession)
 
 
-def at_moments(life: Life, fits: Leave, leave: Leave) -> int:
+def at_moments(life: Life, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
     """Leave a life at moments that fit; how often there was something to compare."""
-    every = 1 + sum(fits(*moment) for moment in life.lived()) // MOMENT_COUNT_MAX
+    every = 1 + sum(fits(*moment) for moment in life.lived()) // count_max
     compared = count = 0
     for moment in life.lived():
         if fits(*moment):

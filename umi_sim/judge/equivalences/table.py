@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from umi_core.invariants.broken import Broken
-from umi_sim.judge.equivalences import OF_LIVES, RESTORE, moments, questions, replays
+from umi_sim.judge.equivalences import OF_LIVES, RESTORE, forged, moments, questions, replays
 from umi_sim.judge.equivalences.lives import Life
 from umi_sim.record.rules import rule_named
 
@@ -16,6 +16,7 @@ COMPARISONS: Final[dict[str, Callable[[Life], int]]] = {
     "E-EXPIRE": moments.expired,
     "E-COMMUTE": moments.exchanged,
     "E-CACHE": questions.from_cache,
+    "E-FORGE": forged.forge,
 }
 """Each raises Broken, or gives how often it compared."""
 
