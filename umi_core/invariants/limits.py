@@ -65,6 +65,7 @@ BACKOFF_MS_MIN: Final = 100
 BACKOFF_MS_MAX: Final = 5_000
 RETRY_AFTER_MS_MAX: Final = 3_600_000
 PLAN_COUNT_MAX: Final = 3
+READ_PAGE_COUNT_MAX: Final = 1_000
 RECEIPT_MS_MAX: Final = 86_400_000
 
 # Access, promotion, search.

@@ -44,6 +44,8 @@ def check_operation(number: int, operation: Operation, state: State) -> None:
     if operation.is_queued:
         check_turn(operation, state)
         return
+    least, count, most = bool(operation.pages), operation.page_count, limits.READ_PAGE_COUNT_MAX
+    demand(least <= count <= most, rules.TABLES_BOUNDED, "pages of a read", f"{int(least)} to {most}", count)
     waiting, last = operation.waiting or 0, state.request_count
     demand(waiting <= last, CONTRACT, "it waits for an answer to no question", last, waiting)
     is_between_plans = operation.workflow == "recover" and operation.plan_count > 1  # which waits without end

@@ -192,6 +192,11 @@ def check_leaving(change: Change, writes: Iterable[Write]) -> None:
     demand(not gone, rules.SELF_STAYS, "a self entry leaves core, and nobody named it", (), gone)
     untold = [key for key in left if key not in change.evicted_ids]
     demand(not untold, rules.CORE_BIJECTION, "entries leave core, and the reply does not say so", (), untold)
+    was = ids_of(change.before)
+    strange = [key for key in change.evicted_ids if key not in was]
+    demand(
+        not strange, rules.CORE_BIJECTION, "the reply says that who was not in core leaves it", (), strange
+    )
     deleted = [write.address for write in writes if write.body is None]
     lost = [of.id for of in deleted if of.kind == "entity" and of.id in left]
     demand(not lost, rules.ARCHIVE_UNTOUCHED, "what leaves core is deleted from the archive", (), lost)

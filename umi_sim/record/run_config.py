@@ -15,6 +15,8 @@ from umi_sim.record.items import AgentName
 PAUSE_MS_MAX = 2_000
 DOORKEEPER: Final = "doorkeeper"
 """The interceptor of a run that turns questions away, as replies name it."""
+ECHO: Final = "echo"
+"""What the names of interceptors begin with that give what came anyway in place of it."""
 SCOPE_PARTS: Final = several([text("(?s).{0,256}", "at most 256 characters")] * 2, "[user, agent]")
 
 

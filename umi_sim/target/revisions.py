@@ -39,7 +39,7 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query
 from umi_core.values import Scope
 from umi_sim.record import rules
-from umi_sim.record.run_config import DOORKEEPER
+from umi_sim.record.run_config import DOORKEEPER, ECHO
 from umi_sim.target.refusals import check_refusals
 
 CHANGE_COUNT_MAX: Final = 500  # a registry keeps 1000 revisions of a workflow
@@ -123,6 +123,8 @@ def changed_one(registry: Registry, name: str) -> Registry:
 
 # Interceptors that look on.
 
+ATTEMPT_MAX: Final[Mapping[Site, int]] = {"effect": 64, "step": 0}
+"""A step is no attempt; none of its questions is asked more often."""
 CALL_COUNT_MIN: Final = 200
 """So many calls of those around steps do not pass without an effect, and the other way round."""
 ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
@@ -149,7 +151,7 @@ class Onion:
             registry = registry.with_interceptor(named)
         steps = MEDDLED if self.site == "step" else ()
         meddler = Interceptor(f"meddler {self.site}", self.site, self._meddler, priority=4, steps=steps)
-        echo = Interceptor(f"echo {self.site}", self.site, after=echoes, priority=5, effects=REPEATABLE)
+        echo = Interceptor(f"{ECHO} {self.site}", self.site, after=echoes, priority=5, effects=REPEATABLE)
         return registry.with_interceptor(meddler).with_interceptor(echo)
 
     def check(self) -> None:
@@ -158,9 +160,11 @@ class Onion:
             what = f"interceptors of {self.site}s were called in another order"
             demand(not self._wrong, rules.HOOK_ORDER, what, "an onion", self._wrong)
 
-    def _called(self, way: str, name: str, *_: object) -> Pass:
+    def _called(self, way: str, name: str, place: Place, *_: object) -> Pass:
         first, last = ORDER[way]
         self.call_count += 1
+        if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
+            self._wrong = self._wrong or f"{name} on the way {way}, in attempt {place.attempt}"
         is_first = self._due is None and name == first
         if not is_first and self._due != (way, name):
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"

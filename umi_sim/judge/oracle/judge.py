@@ -12,8 +12,9 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Owner
+from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
-from umi_core.messages.effects import Failed, Refused, Reply
+from umi_core.messages.effects import Done, Failed, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
@@ -26,7 +27,8 @@ from umi_sim.judge.oracle.session_model import SessionModel
 from umi_sim.judge.oracle.sessions import Sessions
 from umi_sim.judge.oracle.tampered import Tampered
 from umi_sim.judge.oracle.working import WorkingModel
-from umi_sim.record.run_config import DOORKEEPER, AgentConfig, RunConfig
+from umi_sim.record import rules
+from umi_sim.record.run_config import DOORKEEPER, ECHO, AgentConfig, RunConfig
 from umi_sim.services.calls import Call, Services
 
 MODELS: Final[tuple[type[Model], ...]] = (
@@ -68,6 +70,14 @@ def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
         if note.name == DOORKEEPER:
             is_refused = note.what == "refused"
             yield note.step, EffectFailed(0, "refused") if is_refused else ModelReplied(0, "")
+
+
+def check_echoes(op_id: str, reply: Reply) -> None:
+    """What came is as good from an interceptor as it was from the world, where all of it was sound."""
+    for note in reply.hooks:
+        is_taken = not note.name.startswith(ECHO) or note.what == "substituted"
+        message = f"{op_id}: what came for {note.step} is not taken when an interceptor gives it"
+        demand(is_taken, rules.WORKFLOW_CONTRACT, message, "substituted", note.what)
 
 
 @attrs.define
@@ -189,6 +199,8 @@ class Oracle:
             scope = self.agents[agent.partition("~")[0]].config.scope
             self.tampered.replied(agent, scope, op_id, outcome)
             return
+        if isinstance(outcome, Done) and not outcome.degraded:
+            check_echoes(op_id, reply)
         away = tuple(turned_away(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):
             for step, came in away if op_id in old.failures.heard else ():
