@@ -10,6 +10,9 @@ from umi_sim.kernel.wording import plural
 from umi_sim.record.verdict import HARNESS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from umi_core.recordings import Head, Taken
     from umi_sim.runs.recorded import Lived
 
 MARK: Final = b'"umi": "recording"'
@@ -31,6 +34,16 @@ def replayed(file: str) -> Report:
     except recorded.BadRecording as error:
         return Report("", exit_code=complain(str(error)))
     return told(file, recorded.live(head, steps))
+
+
+def readable(file: str) -> "tuple[Head, Sequence[Taken]]":
+    """A recording, or one clear line."""
+    from umi_sim.runs import recorded
+
+    try:
+        return recorded.read(Path(file))
+    except recorded.BadRecording as error:
+        refuse(error)
 
 
 def told(file: str, done: "Lived", *more: Row) -> Report:

@@ -1,0 +1,232 @@
+"""Lanes: who tells whom what, record by record, as arrows between clients, agents, services and the clock.
+
+Law 1. An arrow names its lanes by number, left to right; one within a lane is a mark that stands there.
+Law 2. Whatever a memory or a model said is shown with control and bidi characters escaped.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.codec import decode
+from umi_core.data import Data, Owner
+from umi_core.errors import Rejected
+from umi_core.messages.effects import Done, Query
+from umi_sim.explain.calls import in_words
+from umi_sim.explain.why import is_told_by
+from umi_sim.kernel.literals import literal, shown
+from umi_sim.kernel.wording import cut, escaped, plural
+from umi_sim.record.items import ClockMove, Deviation, Item
+from umi_sim.record.trace import Field, Record, Tag, pack
+from umi_sim.record.trace_fields import TAG, ends, short, short_query
+
+SERVICES: Final = ("model", "embedder", "storage")
+CLIENTS: Final = "clients"
+CLOCK: Final = "clock"
+TEXT_CHARS_MAX: Final = 160
+ANSWER: Final = "/answer"
+VERBS: Final = {"model": "model", "embed": "embedder", "read": "storage", "commit": "storage"}
+PLACES: Final = {"model": "model", "embed": "embedder", "storage": "storage", "clock": CLOCK}
+UNTOLD: Final = (Tag.RUN, Tag.STATE, Tag.END)
+
+
+@attrs.frozen
+class Arrow(Data):
+    """One line of the picture. `kind` says how it looks, `item` which item of the run it is, if it is one."""
+
+    source: int
+    target: int
+    kind: str
+    text: str
+    event: str = ""
+    item: str = ""
+
+
+@attrs.define
+class Lanes(Owner):
+    """What was learned from the records so far: who asked what, and who is answered."""
+
+    agents: Sequence[str]
+    items: dict[str, Item]
+    asked: dict[str, tuple[int, int]] = attrs.field(factory=dict)  # by event: the agent, and the service
+    callers: dict[str, int] = attrs.field(factory=dict)  # by operation: the agent that was asked
+    agent: int = 1
+
+    @classmethod
+    def of(cls, agents: Sequence[str], items: Iterable[Item] = ()) -> "Lanes":
+        return cls(tuple(agents), {item.id: item for item in items})
+
+    @property
+    def names(self) -> list[str]:
+        return [CLIENTS, *(f"agent {name}" for name in self.agents), *SERVICES, CLOCK]
+
+    def service(self, name: str) -> int:
+        return 1 + len(self.agents) + (*SERVICES, CLOCK).index(name)
+
+    def agent_lane(self, name: str) -> int:
+        """Of an earlier life too, which is called a~3."""
+        known = name.partition("~")[0]
+        return 1 + self.agents.index(known) if known in self.agents else 1
+
+    def arrows(self, records: Sequence[Record]) -> Iterator[Arrow]:
+        """The records of one step. An answer and the step that takes it are one arrow."""
+        answer: Record | None = None
+        for record in records:
+            if record[TAG] == Tag.ANSWER:
+                if answer is not None:
+                    yield self.unheard(answer)
+                answer = record
+            elif record[TAG] == Tag.STEP and answer is not None and record[6] == answer[3]:
+                yield attrs.evolve(self.arrow(record), text=told_answer(answer))
+                answer = None
+            elif record[TAG] not in UNTOLD:
+                yield self.arrow(record)
+        if answer is not None:
+            yield self.unheard(answer)
+
+    def unheard(self, answer: Record) -> Arrow:
+        event = str(answer[3])
+        agent, service = self.asked.get(base(event), (self.agent, self.service(CLOCK)))
+        return Arrow(service, agent, "lost", f"{told_answer(answer)}; nobody waits for it", line(event))
+
+    def arrow(self, record: Record) -> Arrow:
+        tag, fields = record[TAG], record[TAG + 1 :]
+        match tag:
+            case Tag.OP:
+                return self.request(fields)
+            case Tag.STEP:
+                return self.step(fields)
+            case Tag.EFFECT:
+                return self.question(fields)
+            case Tag.REPLY:
+                lane = self.callers.get(str(fields[0]), self.agent)
+                return Arrow(lane, 0, "reply", told_reply(record), line(fields[0]))
+            case Tag.FAULT:
+                return self.fault(fields)
+        return self.note(record, fields)
+
+    def request(self, fields: Sequence[Field]) -> Arrow:
+        item, agent, _, name, request = fields
+        self.agent = self.callers[str(item)] = self.agent_lane(str(agent))
+        known = self.items.get(str(item))
+        text = in_words(known) if known else " ".join(map(told_field, (item, name, request)))
+        return Arrow(0, self.agent, "request", line(text), line(item), line(item))
+
+    def step(self, fields: Sequence[Field]) -> Arrow:
+        agent, _, value, event = fields
+        self.agent = self.agent_lane(str(agent))
+        if str(event).endswith(ANSWER) and base(str(event)) in self.asked:
+            return Arrow(self.asked[base(str(event))][1], self.agent, "answer", line(value), line(event))
+        return Arrow(self.service(CLOCK), self.agent, "wake", line(event), line(event))
+
+    def question(self, fields: Sequence[Field]) -> Arrow:
+        event, verb, _, *rest = fields
+        service = self.service(VERBS.get(str(verb).split(" ")[0], "storage"))
+        self.asked[str(event)] = self.agent, service
+        return Arrow(self.agent, service, "question", line(told_question(str(verb), rest)), line(event))
+
+    def fault(self, fields: Sequence[Field]) -> Arrow:
+        """Where it struck: at the service, at the agent, or on the way between them."""
+        item, kind, event = map(str, fields)
+        agent, service = self.asked.get(base(event), (self.agent_of(event), 0))
+        group = kind.partition("_")[0]
+        if group == "link" and service:
+            ends = (service, agent) if event.endswith(ANSWER) else (agent, service)
+        else:
+            lane = self.service(PLACES[group]) if group in PLACES else agent
+            ends = lane, lane
+        return Arrow(*ends, "fault", line(f"{item} {kind}"), line(event), line(item))
+
+    def agent_of(self, event: str) -> int:
+        name = event.partition("/")[0].partition(":")[0]
+        return self.callers.get(name) or (self.agent_lane(name) if name in self.agents else self.agent)
+
+    def note(self, record: Record, fields: Sequence[Field]) -> Arrow:
+        """What is no message: a life that begins or ends, a clock that moves, a phase, a mark."""
+        clock = self.service(CLOCK)
+        match record[TAG]:
+            case Tag.CLOCK:
+                agent = self.agent_lane(str(fields[0]))
+                told = f"clock of {fields[0]!s}: {fields[1]!s}"
+                return Arrow(clock, agent, "clock", line(told), "", self.item_of(record))
+            case Tag.LIFE:
+                lane = self.agent_lane(str(fields[1]))
+                return Arrow(lane, lane, "life", line(f"{fields[1]!s}: {fields[0]!s}"))
+            case Tag.SCHEDULE:
+                told = f"{fields[0]!s} before {fields[1]!s}"
+                return Arrow(clock, clock, "schedule", line(told), "", self.item_of(record))
+            case Tag.PHASE:
+                return Arrow(0, clock, "phase", line(fields[0]))
+            case Tag.SKIPPED:
+                return Arrow(0, 0, "note", line(f"left out: {fields[0]!s}, {fields[1]!s}"))
+        return Arrow(self.agent, self.agent, "note", line(" ".join(map(str, fields))))
+
+    def item_of(self, record: Record) -> str:
+        """The item that a record is about, of those that say no id in it; each is met once."""
+        moves = (it for it in self.items.values() if isinstance(it, ClockMove | Deviation))
+        found = next((it.id for it in moves if is_told_by(it, record)), "")
+        self.items.pop(found, None)
+        return found
+
+
+def base(event: str) -> str:
+    """The question that an event belongs to."""
+    return event.removesuffix(ANSWER)
+
+
+def line(text: object) -> str:
+    return escaped(cut(str(text), TEXT_CHARS_MAX))
+
+
+# Words.
+
+
+def told_reply(record: Record) -> str:
+    """What a memory replies, in a few words."""
+    is_plain, value = record[TAG + 2 :]
+    outcome = Done(value_of(value)) if is_plain else value_of(value)
+    return line(short(outcome))
+
+
+def told_field(field: Field) -> str:
+    return field if isinstance(field, str) else literal(field, shown)
+
+
+def value_of(field: Field) -> object:
+    """The value that a field of a record was made of; the field itself if nobody knows any more."""
+    try:
+        return decode(pack(field)) if isinstance(field, list) else field
+    except Rejected:
+        return field
+
+
+def told_question(verb: str, rest: Sequence[Field]) -> str:
+    """What is asked, in a few words."""
+    match verb.split(" ")[0], rest:
+        case "model", [task, *_]:
+            return f"model: {task}"
+        case "embed", [list(texts)]:
+            return f"embed {plural(len(texts), 'text')}"
+        case "commit", [key, list(ids), *_]:
+            return f"{verb} {plural(len(ids), 'row')}" + (f", key {ends(str(key))}" if key else "")
+        case _, [list(ids)] if all(isinstance(each, str) for each in ids):
+            return f"{verb} {', '.join(map(str, ids))}"
+        case _, [query] if isinstance(known := value_of(query), Query):
+            return f"{verb} {short_query(known)}"
+    return f"{verb} {literal(rest, shown)}"
+
+
+def told_answer(record: Record) -> str:
+    """What is answered, in a few words."""
+    kind, _, *rest = record[TAG + 2 :]
+    match kind, rest:
+        case "rows", [list(rows), *_, count]:
+            return plural(len(rows), "row") if count is None else f"count {count}"
+        case "model", [text]:
+            return line(f"says {literal(text, shown)}")
+        case "embed", [list(vectors)]:
+            return plural(len(vectors), "vector")
+        case "failed", [why, *_]:
+            return line(f"failed: {why!s}")
+    return line(kind if kind == "committed" else f"{kind!s} {literal(rest, shown)}")

@@ -1,0 +1,104 @@
+"""Lives: a run that is lived once more, watched, as steps with their arrows and what each of them changed.
+
+Law 1. Watching changes nothing: the run is the one that a replay of the same file lives.
+Law 2. A page has at most STEP_COUNT_MAX steps, the last ones; it says how many came before.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.explain.playback import Playback, look, stopped
+from umi_sim.explain.records import event_of, is_step
+from umi_sim.pages.lanes import ANSWER, Arrow, Lanes, line
+from umi_sim.pages.states import ROOTS, Delta, States
+from umi_sim.record.trace import Record, Tag, decode
+from umi_sim.record.trace_fields import TAG
+from umi_sim.record.verdict import Failure
+
+STEP_COUNT_MAX: Final = 400
+NOTHING: Final = Delta()
+
+
+@attrs.frozen
+class Step(Data):
+    """One step of a memory. `ms`: world time; `reading_ms`: what the clock of the agent shows."""
+
+    number: int
+    ms: int
+    agent: str
+    reading_ms: int
+    event: str
+    arrows: tuple[Arrow, ...]
+    delta: Delta = NOTHING
+
+
+@attrs.frozen
+class Life(Data):
+    """A whole run, or its last steps. `base`: all that was there before the first of them.
+
+    `failure`: what ended it, if something did. `states` is None where nobody looked.
+    """
+
+    lanes: tuple[str, ...]
+    steps: tuple[Step, ...]
+    step_count: int
+    base: Delta = NOTHING
+    states: States | None = None
+    failure: Failure | None = None
+
+
+def lived(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> Life:
+    """The run from its step `first` on, with what stands below these roots; without roots nobody looks."""
+    states, ends, deltas = States(tuple(roots)), list[int](), list[Delta]()
+    with playback.begun() as (live, watcher):
+
+        def keep() -> None:
+            ends.append(live.world.trace.record_count)
+            is_shown = roots and len(ends) >= first - 1
+            deltas.append(states.look(look(live)) if is_shown else NOTHING)
+
+        deltas.append(states.look(look(live)) if roots and first == 1 else NOTHING)
+        watcher.ends = keep
+        failure = stopped(live)
+        if live.world.step_count > len(ends):  # the step that failed has not ended
+            keep()
+        records = [decode(record) for record in live.world.trace.kept]
+    lanes = Lanes.of([agent.name for agent in playback.config.agents], playback.items or ())
+    told = list(parted(records, [*ends[:-1], len(records)]))
+    arrows = [tuple(lanes.arrows(each)) for each in told]
+    each_step = zip(told, arrows, deltas[1:], strict=True)
+    steps = [step_of(number, *parts) for number, parts in enumerate(each_step, 1)]
+    shown = tuple(step for step in steps if step.number >= first)
+    return Life(tuple(lanes.names), shown, len(steps), deltas[first - 1], states if roots else None, failure)
+
+
+def parted(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Record]]:
+    """The records of each step: `ends` says how many there were after each.
+
+    A fault that struck a question stands with the step that asked it.
+    """
+    start, late = 0, list[Record]()
+    for end, after in zip(ends, [*ends[1:], ends[-1]], strict=True):
+        mine = [record for record in records[start:end] if record not in late]
+        late = [record for record in records[end:after] if strikes_question(record)]
+        yield mine + late
+        start = end
+
+
+def strikes_question(record: Record) -> bool:
+    return record[TAG] == Tag.FAULT and "#" in str(record[5]) and not str(record[5]).endswith(ANSWER)
+
+
+def step_of(number: int, records: Sequence[Record], arrows: tuple[Arrow, ...], delta: Delta) -> Step:
+    taken = next((record for record in records if is_step(record)), None)
+    if taken is None:
+        last_ms = records[-1][1] if records else 0
+        return Step(number, last_ms if isinstance(last_ms, int) else 0, "", 0, "", arrows, delta)
+    places = (4, 5) if taken[TAG] == Tag.OP else (3, 4)
+    agent, reading_ms = (taken[place] for place in places)
+    assert isinstance(taken[1], int)
+    assert isinstance(reading_ms, int)
+    return Step(number, taken[1], line(agent), reading_ms, line(event_of(taken)), arrows, delta)

@@ -1,0 +1,152 @@
+"""The data of a page: a life, its verdict and why it failed, as plain lists and texts for the script.
+
+Law 1. All texts have passed `escaped`; none is ever read as anything but text.
+Law 2. At most BYTES_MAX bytes: states are left out first, then early steps.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.explain import difference
+from umi_sim.explain.calls import in_words
+from umi_sim.explain.report import instead, promise
+from umi_sim.explain.why import Found, Part
+from umi_sim.explain.why_page import kept_told, outcome, verdict
+from umi_sim.kernel.report import Row
+from umi_sim.kernel.wording import cut, escaped
+from umi_sim.pages.lanes import Arrow
+from umi_sim.pages.lives import STEP_COUNT_MAX, Life, Step
+from umi_sim.pages.states import ROOTS, Delta
+from umi_sim.record.verdict import Failure
+
+BYTES_MAX: Final = 1_000_000
+NEAREST_BEFORE_COUNT: Final = 2
+NEAREST_COUNT: Final = 24
+TEXT_CHARS_MAX: Final = 400
+
+Lived = Callable[[Sequence[str], int], Life]
+"""A life from a step on, with the states below these roots."""
+
+
+@attrs.frozen
+class About(Data):
+    """What a page says besides the life. `repeat` is the command; `facts` are labels with texts."""
+
+    title: str
+    repeat: str
+    result: str = "PASS"
+    facts: tuple[tuple[str, str], ...] = ()
+    needed: tuple[str, ...] = ()
+    rule: str = ""
+    why: Mapping[str, object] = attrs.field(factory=dict)
+
+
+def page_data(about: About, lived: Lived, step_count: int) -> dict[str, object]:
+    """The most that fits."""
+    first = max(1, step_count - STEP_COUNT_MAX + 1)
+    for roots in (ROOTS, ()):
+        data = as_data(about, lived(roots, first))
+        if size_of(data) <= BYTES_MAX:
+            return data
+    steps = data["steps"]
+    assert isinstance(steps, list)
+    while len(steps) > 1 and size_of(data) > BYTES_MAX:
+        del steps[: (len(steps) + 1) // 2]
+    return data
+
+
+def size_of(data: Mapping[str, object]) -> int:
+    return len(json.dumps(data, separators=(",", ":")))
+
+
+def as_data(about: About, life: Life) -> dict[str, object]:
+    states = life.states
+    return {
+        "title": text(about.title), "repeat": text(about.repeat), "result": about.result,
+        "facts": [[label, text(told)] for label, told in about.facts],
+        "rule": about.rule, "needed": list(about.needed), "why": dict(about.why),
+        "lanes": list(map(text, life.lanes)), "count": life.step_count,
+        "steps": list(map(step_data, life.steps)), "base": list(map(list, life.base.changes)),
+        "paths": [list(path) for path in states.paths] if states else [],
+        "texts": list(states.texts) if states else [],
+        "looked": bool(states),
+    }  # fmt: skip
+
+
+def step_data(step: Step) -> list[object]:
+    """Number, world time, agent, reading, event, arrows, how many changes are telling, changes."""
+    return [
+        step.number, step.ms, step.agent, step.reading_ms, step.event,
+        list(map(arrow_data, step.arrows)), *delta_data(step.delta),
+    ]  # fmt: skip
+
+
+def arrow_data(arrow: Arrow) -> list[object]:
+    return [arrow.source, arrow.target, arrow.kind, arrow.text, arrow.event, arrow.item]
+
+
+def delta_data(delta: Delta) -> Iterator[object]:
+    yield delta.telling_count
+    yield list(map(list, delta.changes))
+
+
+def text(told: str) -> str:
+    return escaped(cut(told, TEXT_CHARS_MAX))
+
+
+# A failure.
+
+
+def failure_facts(failure: Failure) -> tuple[tuple[str, str], ...]:
+    """What was promised, and what came instead."""
+    return (("promised", promise(failure)), *rows_told(instead(failure)))
+
+
+def rows_told(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+    yield from ((row.label, row.joint.join(row.parts)) for row in rows)
+
+
+def why_data(found: Found, passing: Life | None) -> dict[str, object]:
+    """What `umi-sim why` found: the conclusion, what is needed, the shares, the nearest run that passes."""
+    told = {item.id: in_words(item) for item in found.items}
+    told |= {part.name: f"{part.name} {part.what}".strip() for part in found.options}
+    parts = (*found.parts, *found.options)
+    return {
+        "so": text(verdict(found)), "stopped": found.stopped, "no_shares": text(found.no_shares),
+        "needed": [part_data(told, part) for part in parts if part.is_needed],
+        "idle": [part_data(told, part) for part in parts if not part.is_needed],
+        "shares": shares_data(found), "from": text(found.tail_from),
+        "nearest": nearest_data(found, passing),
+    }  # fmt: skip
+
+
+def part_data(told: Mapping[str, str], part: Part) -> list[str]:
+    return [text(told[part.name]), text(outcome(part))]
+
+
+def shares_data(found: Found) -> list[list[object]]:
+    """Each row: what is kept, how many of how many runs failed, whether it was decided there."""
+    decided, before, rows = found.decided(), 0, list[list[object]]()
+    for share in found.shares:
+        kept = text(kept_told(found.items, before, share.kept))
+        rows.append([kept, share.failed, share.runs, share.kept in decided])
+        before = share.kept
+    return rows
+
+
+def nearest_data(found: Found, passing: Life | None) -> dict[str, Any] | None:
+    """The steps of the passing run around the place where it leaves the failing one."""
+    if found.nearest is None or found.nearest_trace is None or passing is None:
+        return None
+    apart = difference.apart(found.trace, found.nearest_trace, ("this run", f"without {found.nearest.name}"))
+    assert apart is not None, "a run that passes is another one"
+    first = max(1, apart.step - NEAREST_BEFORE_COUNT)
+    steps = [step for step in passing.steps if first <= step.number < first + NEAREST_COUNT]
+    return {
+        "without": found.nearest.name, "step": apart.step,
+        "count": passing.step_count, "steps": list(map(step_data, steps)),
+    }  # fmt: skip

@@ -1,0 +1,109 @@
+"""The page of a recording: a life of a memory that ran elsewhere, told to a memory once more."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_core.data import Owner
+from umi_core.memory import Memory
+from umi_core.messages.answers import Wake
+from umi_core.messages.effects import Effect, Reply
+from umi_core.messages.requests import REQUESTS, Request
+from umi_core.recordings import Head, Taken
+from umi_sim.pages.lanes import ANSWER, Lanes
+from umi_sim.pages.lives import NOTHING, Life, step_of
+from umi_sim.pages.page_data import About, page_data
+from umi_sim.pages.states import States
+from umi_sim.record.state_tree import Branch, Tree, tree_at
+from umi_sim.record.trace import Record, Tag, Trace, decode
+from umi_sim.record.trace_fields import answer_fields, effect_fields, outcome_fields
+from umi_sim.runs import recorded
+
+AGENT: Final = "a"
+WAKE: Final = "wake"
+
+
+def data_of(file: str, head: Head, steps: Sequence[Taken]) -> dict[str, object]:
+    """All that the page shows."""
+    done = recorded.live(head, steps)
+    scope = f"{head.scope.user}/{head.scope.agent}"
+    facts = [("told", done.told)] if done.failure else []
+    if done.differs_at is not None:
+        facts.append(("differs", f"step {done.differs_at} gives other effects than were recorded"))
+    about = About(
+        f"recording {Path(file).name} of {scope}" + (f": {done.failure}" if done.failure else ""),
+        f"umi-sim replay {file}", "FAIL" if done.failure else "PASS", tuple(facts), rule=done.failure,
+    )  # fmt: skip
+    return page_data(about, partial(lived, head, done.steps), len(done.steps))
+
+
+def lived(head: Head, steps: Sequence[Taken], roots: Sequence[str], first: int) -> Life:
+    """The life from its step `first` on; of the roots there is the memory alone."""
+    memory, telling, states = Memory(head.scope, head.config), Telling(), States(("memory",))
+    lanes, found = Lanes.of([AGENT]), []
+    start_ms = steps[0].now_ms if steps else 0
+    base = states.look(look(memory)) if roots else NOTHING
+    for number, taken in enumerate(steps, 1):
+        told = telling.records(memory, taken, taken.now_ms - start_ms)
+        arrows = tuple(lanes.arrows(told))
+        delta = states.look(look(memory)) if roots and number >= first - 1 else NOTHING
+        if number < first:
+            base = delta
+            continue
+        found.append(step_of(number, told, arrows, delta))
+    return Life(tuple(lanes.names), tuple(found), len(steps), base, states if roots else None)
+
+
+def look(memory: Memory) -> Tree:
+    return Branch("Recording", {"memory": tree_at({AGENT: memory.state})})
+
+
+@attrs.define
+class Telling(Owner):
+    """Writes a step of a recording as the records that a run in the simulator leaves."""
+
+    questions: recorded.Questions = attrs.field(factory=recorded.Questions)
+
+    def records(self, memory: Memory, taken: Taken, world_ms: int) -> list[Record]:
+        trace = Trace(keep_all=True)
+        trace.world_ms = world_ms
+        self.tell_value(trace, taken)
+        try:
+            effects = memory.step(taken.now_ms, taken.value)
+        except Exception as error:  # whatever it is, the memory has raised it
+            trace.add(Tag.MARK, f"{type(error).__name__}: {error}")
+            effects = ()
+        self.questions.learn(memory)
+        for effect in effects:
+            self.tell_effect(trace, effect)
+        return list(map(decode, trace.kept))
+
+    def tell_value(self, trace: Trace, taken: Taken) -> None:
+        value, now_ms = taken.value, taken.now_ms
+        if isinstance(value, Request):
+            asked = [field for name, field in attrs.asdict(value, recurse=False).items() if name != "op_id"]
+            trace.add(Tag.OP, str(value.op_id), AGENT, now_ms, name_of(value), asked)
+        elif isinstance(value, Wake):
+            trace.add(Tag.STEP, AGENT, now_ms, "Wake", WAKE)
+        else:
+            event = f"{self.name_of(value.request_id)}{ANSWER}"
+            trace.add(Tag.ANSWER, event, *answer_fields(value))
+            trace.add(Tag.STEP, AGENT, now_ms, type(value).__name__, event)
+
+    def tell_effect(self, trace: Trace, effect: Effect) -> None:
+        if isinstance(effect, Reply):
+            trace.add(Tag.REPLY, str(effect.op_id), *outcome_fields(effect.outcome))
+        else:
+            trace.add(Tag.EFFECT, self.name_of(effect.request_id), *effect_fields(effect))
+
+    def name_of(self, request_id: int) -> str:
+        """The operation that asks, and which of its questions it is."""
+        name, count = self.questions.labels.get(request_id, ("nobody", request_id))
+        return f"{name}#{count}"
+
+
+def name_of(request: Request) -> str:
+    return next(name for name, kind in REQUESTS.items() if kind is type(request))

@@ -1,0 +1,62 @@
+"""The page of a seed file: its run, lived once more, and why it fails."""
+
+from functools import partial
+from typing import Final
+
+from umi_sim.explain import why as asking
+from umi_sim.explain.playback import Playback
+from umi_sim.pages.lives import Life, lived
+from umi_sim.pages.page_data import About, failure_facts, page_data, why_data
+from umi_sim.record.verdict import Failure
+from umi_sim.seedfile.files import SeedFile
+
+ITEM_COUNT_MAX: Final = 60  # a longer run is lived too often to find what it needs
+
+
+def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
+    """All that the page shows. `runs`: how often the rest is drawn afresh after each item."""
+    playback = Playback(seed.config, seed.items)
+    verdict, _ = playback.lived()
+    failure = verdict.failure
+    where = f"{seed.config.scenario} seed {seed.config.seed}"
+    title = f"{failure.kind} {failure.rule_told} at step {failure.step}, {where}" if failure else where
+    found, remark = found_why(seed, failure, runs)
+    passing = nearest_life(seed, found) if found else None
+    facts = [*(failure_facts(failure) if failure else ()), *seed_facts(seed, remark)]
+    about = About(
+        title, f"umi-sim replay {file}", "FAIL" if failure else "PASS", tuple(facts), needed(seed, found),
+        failure.rule if failure else "", why_data(found, passing) if found else {},
+    )  # fmt: skip
+    return page_data(about, partial(lived, playback), verdict.steps)
+
+
+def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:
+    history = seed.history.notes
+    told = [("planted", seed.config.planted), ("notes", history), ("why", remark)]
+    return [(label, text) for label, text in told if text]
+
+
+def found_why(seed: SeedFile, failure: Failure | None, runs: int) -> tuple[asking.Found | None, str]:
+    """What `why` finds; else nothing, and a remark that says why not."""
+    if failure is None or seed.failure is None:
+        return None, ""
+    if len(seed.items) > ITEM_COUNT_MAX:
+        return None, f"not asked of {len(seed.items)} items: umi-sim shrink FILE, then write the page again"
+    try:
+        return asking.why(seed, runs), ""
+    except asking.NothingToExplain as error:
+        return None, str(error)
+
+
+def needed(seed: SeedFile, found: asking.Found | None) -> tuple[str, ...]:
+    if found is not None:
+        return tuple(part.name for part in found.parts if part.is_needed)
+    return tuple(seed.minimised.needed) if seed.minimised else ()
+
+
+def nearest_life(seed: SeedFile, found: asking.Found) -> Life | None:
+    """The nearest run that passes, without its states."""
+    if found.nearest is None:
+        return None
+    items = [item for item in seed.items if item.id != found.nearest.name]
+    return lived(Playback(seed.config, items), ())

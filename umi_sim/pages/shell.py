@@ -1,0 +1,57 @@
+"""The file around a page: one constant document, the script and the style it may run, and the data.
+
+Law 1. The document asks no network for anything, and says so to the browser (Content-Security-Policy).
+Law 2. Data is JSON in an element that no browser runs, with every `<`, `>` and `&` written as an escape.
+Law 3. Nothing of the data stands in the document itself: the script makes text nodes of it.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final
+
+MARK: Final = '<meta name="generator" content="umi-sim">'
+UNSAFE: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def document(script: str, data: Mapping[str, object]) -> str:
+    """The whole file; `script`: the name of the script that shows the data."""
+    style, code = source("page.css"), source("shared.js") + source(script)
+    policy = f"default-src 'none'; script-src {digest(code)}; style-src {digest(style)}; img-src data:"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{MARK}
+<meta http-equiv="Content-Security-Policy" content="{policy}; base-uri 'none'; form-action 'none'">
+<meta name="referrer" content="no-referrer">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>umi-sim</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript>This page is drawn by a script of its own. It asks no network for anything.</noscript>
+<main id="page"></main>
+<script type="application/json" id="data">{as_json(data)}</script>
+<script>{code}</script>
+</body>
+</html>
+"""
+
+
+def as_json(data: Mapping[str, object]) -> str:
+    """JSON in ASCII that ends no element and begins none."""
+    return json.dumps(data, separators=(",", ":")).translate(UNSAFE)
+
+
+def source(name: str) -> str:
+    return files("umi_sim.pages").joinpath(name).read_text("utf-8")
+
+
+def digest(content: str) -> str:
+    """What the policy says of the one script, or the one style, that may be used."""
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -1,0 +1,92 @@
+"""States: all that a run holds, step by step, as what each step changed.
+
+Law 1. What stood at a path after any step follows from the changes of the steps up to it.
+Law 2. A path is a number in a table of names, a value one in a table of texts: each is written once.
+Law 3. Most telling first: what a user knows before what only the machinery knows.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_sim.kernel.wording import cut, escaped
+from umi_sim.record.state_tree import Branch, Tree, is_same, told
+
+NAME_CHARS_MAX: Final = 80
+ROOTS: Final = ("memory", "storage", "world")  # what the judge believes is `umi-sim step` to show
+GONE: Final = -1
+QUIET: Final = re.compile(  # the time, what is counted anyway, and of an operation what its row says
+    r"(memory\.[^.]*\.(seen_ms|request_count|marks|waiting\..*|.*\.due_ms"
+    r"|operations\.[^.]*\.(facts|learned|asked|sent|pages|calls|notes)\b.*)|world\..*)"
+)
+
+Parts = tuple[str, ...]
+
+
+@attrs.frozen
+class Delta(Data):
+    """What a step changed: numbers of paths and of the texts that stand there now. The first are telling."""
+
+    changes: tuple[tuple[int, int], ...] = ()
+    telling_count: int = 0
+
+
+@attrs.define
+class States(Owner):
+    """The tables, and what is there now."""
+
+    roots: tuple[str, ...] = ROOTS
+    paths: list[tuple[int, str]] = attrs.field(factory=list)  # number of the parent, or -1; name
+    texts: list[str] = attrs.field(factory=list)
+    numbers: dict[Parts, int] = attrs.field(factory=dict)
+    text_numbers: dict[str, int] = attrs.field(factory=dict)
+    now: dict[Parts, Tree] = attrs.field(factory=dict)
+
+    def look(self, tree: Tree) -> Delta:
+        """The next step came to this."""
+        parts = tree.parts if isinstance(tree, Branch) else {}
+        then, self.now = self.now, dict(leaves({name: parts[name] for name in self.roots if name in parts}))
+        changed = [path for path in self.now if path not in then or not is_same(then[path], self.now[path])]
+        changed += [path for path in then if path not in self.now]
+        telling = sorted((path for path in changed if is_telling(path)), key=rank)
+        quiet = [path for path in changed if not is_telling(path)]
+        return Delta(tuple((self.number(path), self.text(path)) for path in telling + quiet), len(telling))
+
+    def number(self, path: Parts) -> int:
+        if not path:
+            return -1
+        if path not in self.numbers:
+            parent = self.number(path[:-1])
+            self.numbers[path] = len(self.paths)
+            self.paths.append((parent, escaped(cut(path[-1], NAME_CHARS_MAX))))
+        return self.numbers[path]
+
+    def text(self, path: Parts) -> int:
+        if path not in self.now:
+            return GONE
+        text = told(self.now[path])
+        if text not in self.text_numbers:
+            self.text_numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return self.text_numbers[text]
+
+
+def leaves(parts: Mapping[str, Tree], above: Parts = ()) -> Iterator[tuple[Parts, Tree]]:
+    """All that has no parts, with its path; what might have some and has none counts."""
+    for name, tree in parts.items():
+        path = (*above, name)
+        if isinstance(tree, Branch) and tree.parts:
+            yield from leaves(tree.parts, path)
+        else:
+            yield path, tree
+
+
+def is_telling(path: Parts) -> bool:
+    return not QUIET.fullmatch(".".join(path))
+
+
+def rank(path: Parts) -> int:
+    return ROOTS.index(path[0])
