@@ -1,13 +1,15 @@
 """Options and output of the command html. The work is done in umi_sim.pages."""
 
+import re
 import webbrowser
+from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from umi_sim.cli import recordings
-from umi_sim.cli.arguments import must_be_writable, readable
+from umi_sim.cli.arguments import config_named, must_be_writable, readable
 from umi_sim.cli.console import refuse, shows
 from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural, spaced
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 FOLDER: Final = Path(".umi-sim/pages")
 RUNS_MAX: Final = 10_000
 HEAD_CHARS: Final = 2_000
+NAME_CHARS_MAX: Final = 80
 
 
 @click.command("html")
@@ -29,19 +32,21 @@ HEAD_CHARS: Final = 2_000
     help="How often the rest is drawn afresh after each item, as in `why`; 0: only what is needed.",
 )  # fmt: skip
 @shows()
-def html(file: str, out: str | None, is_opened: bool, runs: int) -> Report:
-    """Write a seed file, or a recording, as one page to look at: who told whom what, step by step.
+@click.pass_context
+def html(context: click.Context, file: str, out: str | None, is_opened: bool, runs: int) -> Report:
+    """Write a seed file, a recording or a seed as one page to look at: who told whom what, step by step.
 
     The page asks no network for anything. Each step has an address: PAGE.html#step-12.
 
     \b
     umi-sim html .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --open
+    umi-sim html smoke:42 --out smoke.html
     """
     from umi_sim.pages import shell
     from umi_sim.record.trace import write_whole
 
     path = page_path(file, out)
-    data = data_of(file, runs)
+    data = data_of(context, file, runs)
     text = shell.document("life.js", data)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode())
@@ -59,13 +64,18 @@ def html(file: str, out: str | None, is_opened: bool, runs: int) -> Report:
 
 def page_path(file: str, out: str | None) -> Path:
     """Where the page goes; what is there and is no page of ours stays."""
-    path = Path(out) if out else FOLDER / f"{Path(file).stem}.html"
+    path = Path(out) if out else FOLDER / f"{named(file)}.html"
     if path.suffix != ".html":
         refuse(f"--out {out}: name a file that ends in .html")
     if out:
         must_be_writable(out, file)
     must_be_page(path)
     return path
+
+
+def named(file: str) -> str:
+    """A name for the page: that of the file, or the seed with nothing in it that a path would obey."""
+    return Path(file).stem if is_file(file) else re.sub(r"[^A-Za-z0-9_.-]+", "-", file)[:NAME_CHARS_MAX]
 
 
 def must_be_page(path: Path) -> None:
@@ -77,14 +87,23 @@ def must_be_page(path: Path) -> None:
                 refuse(f"{path}: is no page of umi-sim, and would be written over: name another file")
 
 
-def data_of(file: str, runs: int) -> "Mapping[str, object]":
+def data_of(context: click.Context, file: str, runs: int) -> "Mapping[str, object]":
+    """What the argument names: a recording, a seed file, or a seed."""
     if recordings.is_recording(file):
         from umi_sim.pages import recording_page
 
         return recording_page.data_of(file, *recordings.readable(file))
     from umi_sim.pages import seed_page
 
-    return seed_page.data_of(file, readable(file), runs)
+    if Path(file).suffix == ".json" or is_file(file):
+        return seed_page.data_of(file, readable(file), runs)
+    return seed_page.drawn_data(config_named(context, file), command_of(file))
+
+
+def command_of(text: str) -> str:
+    """How to run a seed that is written as SCENARIO:SEED, or as behind `umi-sim run`."""
+    name, colon, seed = text.partition(" ")[0].rpartition(":")
+    return f"umi-sim run {name} --seed {seed}" if colon else f"umi-sim run {text}"
 
 
 COMMANDS: Final = (html,)

@@ -25,7 +25,7 @@ SERVICES: Final = ("model", "embedder", "storage")
 CLIENTS: Final = "clients"
 CLOCK: Final = "clock"
 TEXT_CHARS_MAX: Final = 160
-ANSWER: Final = "/answer"
+ANSWER: Final = "/answer"  # behind it a copy has a number: /answer.2
 VERBS: Final = {"model": "model", "embed": "embedder", "read": "storage", "commit": "storage"}
 PLACES: Final = {"model": "model", "embed": "embedder", "storage": "storage", "clock": CLOCK}
 UNTOLD: Final = (Tag.RUN, Tag.STATE, Tag.END)
@@ -116,7 +116,7 @@ class Lanes(Owner):
     def step(self, fields: Sequence[Field]) -> Arrow:
         agent, _, value, event = fields
         self.agent = self.agent_lane(str(agent))
-        if str(event).endswith(ANSWER) and base(str(event)) in self.asked:
+        if ANSWER in str(event) and base(str(event)) in self.asked:
             return Arrow(self.asked[base(str(event))][1], self.agent, "answer", line(value), line(event))
         return Arrow(self.service(CLOCK), self.agent, "wake", line(event), line(event))
 
@@ -132,7 +132,7 @@ class Lanes(Owner):
         agent, service = self.asked.get(base(event), (self.agent_of(event), 0))
         group = kind.partition("_")[0]
         if group == "link" and service:
-            ends = (service, agent) if event.endswith(ANSWER) else (agent, service)
+            ends = (service, agent) if ANSWER in event else (agent, service)
         else:
             lane = self.service(PLACES[group]) if group in PLACES else agent
             ends = lane, lane
@@ -172,7 +172,7 @@ class Lanes(Owner):
 
 def base(event: str) -> str:
     """The question that an event belongs to."""
-    return event.removesuffix(ANSWER)
+    return event.partition(ANSWER)[0]
 
 
 def line(text: object) -> str:

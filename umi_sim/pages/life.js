@@ -61,9 +61,11 @@ function waits(board) {
   const asked = new Map();
   const bars = [];
   const list = board.querySelector(".steps");
-  for (const row of list.querySelectorAll(".question, .answer, .lost")) {
-    const event = row.dataset.event.replace(/\/answer$/, "");
+  for (const row of list.querySelectorAll(".question, .answer, .lost, .life")) {
+    const event = row.dataset.event.replace(/\/answer(\.\d+)?$/, "");
+    const agent = row.style.getPropertyValue("--from");
     if (row.classList.contains("question")) asked.set(event, row);
+    else if (row.classList.contains("life")) forget(asked, agent); // a new life waits for nothing
     else if (asked.has(event)) {
       const question = asked.get(event);
       asked.delete(event);
@@ -78,6 +80,14 @@ function waits(board) {
     bar.style.top = `${from}px`;
     bar.style.height = `${to - from}px`;
     list.append(bar);
+  }
+}
+
+function forget(asked, agent) {
+  for (const [event, row] of asked) {
+    if (row.style.getPropertyValue("--from") !== agent) continue;
+    row.classList.add("unanswered");
+    asked.delete(event);
   }
 }
 
@@ -125,6 +135,7 @@ function changesOf(step, before, after) {
   const [then, now] = [counts(before), counts(after)];
   const lines = new Map();
   step[CHANGES].forEach(([path, text], at) => {
+    if ((text < 0 ? now : then)[path] > 0) return; // nothing was in it, or is: what came or went says so
     let top = path;
     const gone = text < 0;
     const counted = gone ? now : then;
@@ -145,8 +156,8 @@ function changeRow({ top, inside }) {
   }
   const isGone = inside.every(([, , text]) => text < 0);
   const prefix = pathName(top).length + 1;
-  const parts = inside.slice(0, 12).map(([at, from, to]) => `${pathName(at).slice(prefix)}=${told(isGone ? from : to)}`);
-  const more = inside.length > 12 ? `, and ${inside.length - 12} more` : "";
+  const parts = inside.slice(0, 8).map(([at, from, to]) => `${pathName(at).slice(prefix)}=${told(isGone ? from : to)}`);
+  const more = inside.length > 8 ? `, and ${inside.length - 8} more` : "";
   const words = `${isGone ? "went" : "came"}: ${parts.join(", ")}${more}`;
   return el("li", {}, name, " ", el(isGone ? "del" : "ins", {}, words));
 }

@@ -5,6 +5,7 @@ Law 2. A page has at most STEP_COUNT_MAX steps, the last ones; it says how many 
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import attrs
@@ -58,9 +59,9 @@ def lived(playback: Playback, roots: Sequence[str] = ROOTS, first: int = 1) -> L
         def keep() -> None:
             ends.append(live.world.trace.record_count)
             is_shown = roots and len(ends) >= first - 1
-            deltas.append(states.look(look(live)) if is_shown else NOTHING)
+            deltas.append(states.look(partial(look, live)) if is_shown else NOTHING)
 
-        deltas.append(states.look(look(live)) if roots and first == 1 else NOTHING)
+        deltas.append(states.look(partial(look, live)) if roots and first == 1 else NOTHING)
         watcher.ends = keep
         failure = stopped(live)
         if live.world.step_count > len(ends):  # the step that failed has not ended
@@ -89,7 +90,7 @@ def parted(records: Sequence[Record], ends: Sequence[int]) -> Iterator[list[Reco
 
 
 def strikes_question(record: Record) -> bool:
-    return record[TAG] == Tag.FAULT and "#" in str(record[5]) and not str(record[5]).endswith(ANSWER)
+    return record[TAG] == Tag.FAULT and "#" in str(record[5]) and ANSWER not in str(record[5])
 
 
 def step_of(number: int, records: Sequence[Record], arrows: tuple[Arrow, ...], delta: Delta) -> Step:

@@ -17,7 +17,7 @@ from umi_sim.pages.lanes import ANSWER, Lanes
 from umi_sim.pages.lives import NOTHING, Life, step_of
 from umi_sim.pages.page_data import About, page_data
 from umi_sim.pages.states import States
-from umi_sim.record.state_tree import Branch, Tree, tree_at
+from umi_sim.record.state_tree import Tree, tree_at
 from umi_sim.record.trace import Record, Tag, Trace, decode
 from umi_sim.record.trace_fields import answer_fields, effect_fields, outcome_fields
 from umi_sim.runs import recorded
@@ -45,11 +45,11 @@ def lived(head: Head, steps: Sequence[Taken], roots: Sequence[str], first: int) 
     memory, telling, states = Memory(head.scope, head.config), Telling(), States(("memory",))
     lanes, found = Lanes.of([AGENT]), []
     start_ms = steps[0].now_ms if steps else 0
-    base = states.look(look(memory)) if roots else NOTHING
+    base = states.look(partial(look, memory)) if roots else NOTHING
     for number, taken in enumerate(steps, 1):
         told = telling.records(memory, taken, taken.now_ms - start_ms)
         arrows = tuple(lanes.arrows(told))
-        delta = states.look(look(memory)) if roots and number >= first - 1 else NOTHING
+        delta = states.look(partial(look, memory)) if roots and number >= first - 1 else NOTHING
         if number < first:
             base = delta
             continue
@@ -57,8 +57,8 @@ def lived(head: Head, steps: Sequence[Taken], roots: Sequence[str], first: int) 
     return Life(tuple(lanes.names), tuple(found), len(steps), base, states if roots else None)
 
 
-def look(memory: Memory) -> Tree:
-    return Branch("Recording", {"memory": tree_at({AGENT: memory.state})})
+def look(memory: Memory, _: str) -> Tree:
+    return tree_at({AGENT: memory.state})
 
 
 @attrs.define

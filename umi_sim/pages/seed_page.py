@@ -1,4 +1,4 @@
-"""The page of a seed file: its run, lived once more, and why it fails."""
+"""The page of a seed file, or of a seed: its run, lived once more, and why it fails."""
 
 from functools import partial
 from typing import Final
@@ -7,6 +7,7 @@ from umi_sim.explain import why as asking
 from umi_sim.explain.playback import Playback
 from umi_sim.pages.lives import Life, lived
 from umi_sim.pages.page_data import About, failure_facts, page_data, why_data
+from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile.files import SeedFile
 
@@ -18,16 +19,30 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
     playback = Playback(seed.config, seed.items)
     verdict, _ = playback.lived()
     failure = verdict.failure
-    where = f"{seed.config.scenario} seed {seed.config.seed}"
-    title = f"{failure.kind} {failure.rule_told} at step {failure.step}, {where}" if failure else where
     found, remark = found_why(seed, failure, runs)
     passing = nearest_life(seed, found) if found else None
     facts = [*(failure_facts(failure) if failure else ()), *seed_facts(seed, remark)]
     about = About(
-        title, f"umi-sim replay {file}", "FAIL" if failure else "PASS", tuple(facts), needed(seed, found),
-        failure.rule if failure else "", why_data(found, passing) if found else {},
+        titled(seed.config, failure), f"umi-sim replay {file}", "FAIL" if failure else "PASS", tuple(facts),
+        needed(seed, found), failure.rule if failure else "", why_data(found, passing) if found else {},
     )  # fmt: skip
     return page_data(about, partial(lived, playback), verdict.steps)
+
+
+def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
+    """The page of what a seed stands for; nothing is asked of its failure, if it has one."""
+    verdict, _ = Playback(config).lived()
+    failure = verdict.failure
+    about = About(
+        titled(config, failure), repeat, "FAIL" if failure else "PASS",
+        failure_facts(failure) if failure else (), rule=failure.rule if failure else "",
+    )  # fmt: skip
+    return page_data(about, partial(lived, Playback(config, verdict.items)), verdict.steps)
+
+
+def titled(config: RunConfig, failure: Failure | None) -> str:
+    where = f"{config.scenario} seed {config.seed}"
+    return f"{failure.kind} {failure.rule_told} at step {failure.step}, {where}" if failure else where
 
 
 def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ Law 3. Most telling first: what a user knows before what only the machinery know
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -45,10 +45,9 @@ class States(Owner):
     text_numbers: dict[str, int] = attrs.field(factory=dict)
     now: dict[Parts, Tree] = attrs.field(factory=dict)
 
-    def look(self, tree: Tree) -> Delta:
-        """The next step came to this."""
-        parts = tree.parts if isinstance(tree, Branch) else {}
-        then, self.now = self.now, dict(leaves({name: parts[name] for name in self.roots if name in parts}))
+    def look(self, at: Callable[[str], Tree]) -> Delta:
+        """The next step came to what stands at the roots now."""
+        then, self.now = self.now, dict(leaves({root: at(root) for root in self.roots}))
         changed = [path for path in self.now if path not in then or not is_same(then[path], self.now[path])]
         changed += [path for path in then if path not in self.now]
         telling = sorted((path for path in changed if is_telling(path)), key=rank)

@@ -1,0 +1,64 @@
+"""A headless Chromium, driven by playwright; without one of the two these tests are left out, and say so.
+
+UMI_CHROMIUM names the program if it is not the one that playwright has downloaded.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+HOW: Final = "pip install 'umi-sim[browser]' && playwright install chromium"
+NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+def program() -> str | None:
+    """Which Chromium to start; None: the one of playwright."""
+    found = os.environ.get("UMI_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    return str(Path(found).resolve()) if found else None
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    api = pytest.importorskip("playwright.sync_api", reason=f"no playwright: {HOW}")
+    with api.sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=program())
+        except api.Error as error:
+            pytest.skip(f"no Chromium: {HOW}; or name one in UMI_CHROMIUM ({str(error).splitlines()[0]})")
+        yield started
+        started.close()
+
+
+class Opened:
+    """A page, and all that the browser had to say about it."""
+
+    def __init__(self, browser: "Browser", **how: Any) -> None:
+        self.context = browser.new_context(**how)
+        self.page: Page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def show(self, path: Path, address: str = "") -> "Page":
+        self.page.goto(path.resolve().as_uri() + address)
+        return self.page
+
+
+@pytest.fixture
+def opened(browser: "Browser") -> Iterator[Opened]:
+    """A page to show files in; whatever the browser complains of fails the test."""
+    made = Opened(browser)
+    yield made
+    made.context.close()
+    assert made.said == []
+    assert [url for url in made.asked if not url.startswith(("file:", "data:"))] == []
