@@ -30,6 +30,7 @@ COUNT_MAX: Final = 1_000_000
 MINUTES_MAX: Final = 10_080
 SHARD_MAX: Final = 10_000
 STDOUT: Final = "-"
+OUTPUTS: Final = ("json_file", "junit", "html", "reached", "quiet", "no_color", "resume", "out")
 
 
 def shard_of(text: str) -> tuple[int, int]:
@@ -54,6 +55,13 @@ def json_to(text: str) -> str:
     return text
 
 
+def page_to(text: str) -> str:
+    """A page; its ending guards against a scenario that is taken for one."""
+    if not text.endswith(".html"):
+        raise click.BadParameter(f"{text}: name a file that ends in .html")
+    return text
+
+
 def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command that returns the outcome of a sweep has options that say where it goes.
 
@@ -61,14 +69,14 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(command)
-    def shown(json_file: str | None, junit: str | None, reached: bool, **given: Any) -> int:
+    def shown(json_file: str | None, junit: str | None, html: str | None, reached: bool, **given: Any) -> int:
         from umi_sim.sweep import report
 
         quiet, no_color = given.pop("quiet"), given.pop("no_color")
-        files = [name for name in (json_file, junit) if name and name != STDOUT]
+        files = [name for name in (json_file, junit, html) if name and name != STDOUT]
         with progress.watched("sweep", quiet=quiet):
             outcome = command(reports=files, **given)
-            code = write_reports(outcome, None if json_file == STDOUT else json_file, junit)
+            code = write_reports(outcome, None if json_file == STDOUT else json_file, junit, html)
             told = report.report(outcome, with_reached=reached)
             return show([told], as_json=json_file == STDOUT, quiet=quiet, no_color=no_color) or code
 
@@ -76,6 +84,7 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--no-color", is_flag=True, help="Plain text on a terminal too."),
         click.option("--quiet", is_flag=True, help="Only the exit code, and errors."),
         click.option("--junit", metavar="FILE", help="Write JUnit XML for a CI server."),
+        click.option("--html", type=page_to, metavar="OUT.html", help="Write a page to look at."),
         click.option(
             "--json", "json_file", is_flag=False, flag_value=STDOUT, type=json_to, metavar="[FILE.json]",
             help="Write JSON to the file besides; without a file, print it instead of text.",
@@ -86,7 +95,9 @@ def shows_outcome(command: Callable[..., Any]) -> Callable[..., Any]:
     return shown
 
 
-def write_reports(outcome: "Outcome", json_file: str | None, junit: str | None) -> int:
+def write_reports(
+    outcome: "Outcome", json_file: str | None, junit: str | None, html: str | None = None
+) -> int:
     """Write the outcome to files; the code of usage if one cannot be written and nothing worse is known."""
     import json
 
@@ -96,8 +107,40 @@ def write_reports(outcome: "Outcome", json_file: str | None, junit: str | None) 
     are_written = [
         not junit or is_written(junit, xml.as_xml(outcome)),
         not json_file or is_written(json_file, f"{json.dumps(report.as_json(outcome), indent=1)}\n".encode()),
+        not html or is_written(html, page_of(outcome)),
     ]
     return 0 if all(are_written) else outcome.exit_code or USAGE
+
+
+def page_of(outcome: "Outcome") -> bytes:
+    """The page of a sweep."""
+    from umi_sim.pages import shell, sweep_page
+
+    command = command_of(click.get_current_context())
+    return shell.document("sweep.js", sweep_page.sweep_data(outcome, command)).encode()
+
+
+def command_of(context: click.Context) -> str:
+    """The command as it was given, without what says how it is shown and where it is written."""
+    from shlex import join
+
+    words = ["umi-sim", str(context.info_name)]
+    for param in context.command.params:
+        value = context.params.get(str(param.name))
+        if isinstance(param, click.Argument):
+            words += value or ()
+        elif param.name not in OUTPUTS and value not in (None, False, param.get_default(context)):
+            words += [param.opts[0], *([] if value is True else [option_told(value)])]
+    return join(words)
+
+
+def option_told(value: object) -> str:
+    match value:
+        case range():
+            return f"{value[0]}..{value[-1]}"
+        case (int(part), int(whole)):
+            return f"{part}/{whole}"
+    return str(value)
 
 
 def is_written(name: str, data: bytes) -> bool:

@@ -29,6 +29,7 @@ from umi_sim.seedfile.text import NO_SCHEDULE
 LOST_MAX: Final = (1, 100)
 UNDECIDED_MAX: Final = (1, 100)
 FOUND_COUNT_MAX: Final = 50
+LONGEST_COUNT: Final = 10
 COUNTS: Final = ("operations", "replies", "fired", "without_effect", "excused", "marks", "rules")
 SUMS: Final = ("runs", "steps", "failed", "followed", "undecided", "gated")
 
@@ -78,7 +79,8 @@ class Totals:
     """What runs came to. `found` and `hits` by fingerprint, `summaries` by scenario.
 
     `followed`: ids, by the oracle; `undecided`: those it gave up. `gated`: runs that ran again in
-    other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run.
+    other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run. `met`: for each
+    fault that struck, the ids of the rules that judged the same run. `longest`: steps of the longest runs.
     """
 
     runs: int = 0
@@ -100,6 +102,8 @@ class Totals:
     lost: dict[tuple[str, Seed], Lost] = attrs.field(factory=dict)
     sizes: dict[str, Span] = attrs.field(factory=dict)
     summaries: dict[str, Summary] = attrs.field(factory=dict)
+    met: dict[str, str] = attrs.field(factory=dict)
+    longest: dict[tuple[str, Seed], int] = attrs.field(factory=dict)
 
     def add(self, other: "Totals") -> None:
         """Add what other runs came to."""
@@ -115,6 +119,9 @@ class Totals:
             self.widen(name, ends)
         for name, summary in other.summaries.items():
             self.summaries.setdefault(name, Summary()).add(summary)
+        for name, rules in other.met.items():
+            self.met[name] = union(self.met.get(name, ""), rules)
+        self.longest = longest_of({**self.longest, **other.longest})
 
     def keep(self, found: Found) -> None:
         best = self.found.get(found.fingerprint, found)
@@ -141,6 +148,16 @@ class Totals:
 
 
 TOTALS: Final = of(Totals)  # for other processes, and for files
+
+
+def union(some: str, others: str) -> str:
+    """The words of both, each once, in their order."""
+    return some if some == others else " ".join(sorted({*some.split(), *others.split()}))
+
+
+def longest_of(steps: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    kept = sorted(steps, key=lambda run: (-steps[run], run))[:LONGEST_COUNT]
+    return {run: steps[run] for run in kept}
 
 
 def is_over(count: int, of: int, share: tuple[int, int]) -> bool:
@@ -238,6 +255,8 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         1, verdict.steps, followed=verdict.followed, undecided=verdict.undecided,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
+        met=dict.fromkeys(verdict.fired, " ".join(sorted(set(map(id_of, verdict.rules))))),
+        longest={(name, verdict.config.seed): verdict.steps},
     )  # fmt: skip
     for counter in COUNTS:
         getattr(totals, counter).update(getattr(verdict, counter))

@@ -1,0 +1,107 @@
+"""The page of a sweep: what was run, what failed, which faults met which rules, and what was reached.
+
+Law 1. A pure function of the outcome, as its report is; the longest runs are those of the most steps.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from umi_sim.kernel.wording import plural
+from umi_sim.pages.page_data import text
+from umi_sim.record.items import Fault
+from umi_sim.record.rules import id_of, rule_named
+from umi_sim.seedfile import files as seed_file
+from umi_sim.seedfile.files import BadSeedFile
+from umi_sim.sweep import reached
+from umi_sim.sweep.report import kinds_of, missed_line, repeat_of, report, shares
+from umi_sim.sweep.totals import FOUND_COUNT_MAX, Found, Outcome
+
+RESULTS: Final = {"pass": "PASS", "fail": "FAIL", "interrupted": "STOPPED"}
+
+
+def sweep_data(outcome: Outcome, command: str) -> dict[str, object]:
+    """All that the page shows. `command` repeats the sweep."""
+    totals = outcome.totals
+    head = report(outcome).head.partition(" ")[2]
+    known = {each.seed.fingerprint for each in outcome.kept if each.seed}
+    shown = totals.in_order()[:FOUND_COUNT_MAX]
+    return {
+        "title": text(head), "repeat": text(command), "result": RESULTS[outcome.result],
+        "facts": [[label, text(told)] for label, told in facts(outcome)],
+        "failures": [failure(found, totals.hits[found.fingerprint], known) for found in shown],
+        "scenarios": list(scenarios(outcome)),
+        "map": fault_map(outcome, shown),
+        "marks": [[each.name, list(each.counts.items())] for each in parts(outcome)],
+        "longest": [[name, str(seed), steps] for (name, seed), steps in totals.longest.items()],
+        "struck": {kind: [totals.fired[kind], totals.without_effect[kind]] for kind in kinds(outcome)},
+    }  # fmt: skip
+
+
+def facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    totals = outcome.totals
+    yield "reached", ", ".join(shares(totals))
+    yield "again", f"{plural(totals.gated, 'run')} again in another process, {len(totals.apart)} differ"
+    if outcome.swept.bases:
+        yield "fresh", f"from --base {', '.join(outcome.swept.bases)}"
+    for each in outcome.missed:
+        yield "missed", missed_line(each)
+    for doubt in totals.doubts():
+        yield "doubt", doubt
+    for kept in outcome.still_failing:
+        yield "earlier", f"still fails: umi-sim replay {kept.path.as_posix()}"
+
+
+def failure(found: Found, hits: int, known: Iterable[str]) -> list[object]:
+    """New or not, kind, rule, message, hits, where it is smallest, and how to repeat and to look at it."""
+    where = f"{found.scenario} seed {found.seed}"
+    look = f"umi-sim html {found.path} --open" if found.text and found.is_whole else ""
+    is_new = found.fingerprint not in known
+    return [is_new, found.kind, text(found.rule), text(found.message), hits, where, repeat_of(found), look]
+
+
+def scenarios(outcome: Outcome) -> Iterator[list[object]]:
+    """Name, runs, operations, different failures."""
+    totals = outcome.totals
+    for name in sorted(totals.summaries):
+        summary = totals.summaries[name]
+        failed = sum(found.scenario == name for found in totals.found.values())
+        yield [name, summary.runs, summary.operations, failed]
+
+
+# What met what.
+
+
+def kinds(outcome: Outcome) -> list[str]:
+    """The kinds of faults that might have struck, and those that did."""
+    return list(dict.fromkeys((*kinds_of(outcome.files.values()), *sorted(outcome.totals.fired))))
+
+
+def fault_map(outcome: Outcome, shown: Iterable[Found]) -> dict[str, object]:
+    """Rows are faults, columns rules: 1 where both met in a run, 2 where that rule broke under that fault."""
+    met = {kind: set(rules.split()) for kind, rules in outcome.totals.met.items()}
+    broken = [pair for found in shown for pair in broken_pairs(found)]
+    judged = [id_of(name) for name, count in outcome.totals.rules.items() if count]
+    columns = sorted(dict.fromkeys([*judged, *(rule for _, rule in broken)]))
+
+    def cell(kind: str, rule: str) -> str:
+        return "2" if (kind, rule) in broken else "1" if rule in met.get(kind, ()) else "0"
+
+    rows = [[kind, "".join(cell(kind, rule) for rule in columns)] for kind in kinds(outcome)]
+    promises = [rule_named(rule).statement for rule in columns]
+    return {"rules": columns, "promises": promises, "rows": rows}
+
+
+def broken_pairs(found: Found) -> Iterator[tuple[str, str]]:
+    with suppress(BadSeedFile, json.JSONDecodeError):
+        seed = seed_file.loads(found.text.encode(), found.path)
+        if seed.failure:
+            yield from ((it.fault, seed.failure.rule_id) for it in seed.items if isinstance(it, Fault))
+
+
+def parts(outcome: Outcome) -> Iterator[reached.Part]:
+    marks = outcome.totals.marks
+    yield from reached.steps(marks)
+    yield from reached.replies(marks)
+    yield reached.rules(outcome.totals.rules)
