@@ -23,7 +23,7 @@ from umi_core.messages.answers import Answer, EffectFailed, ModelReplied, Value
 from umi_core.messages.effects import AskModel, Commit, Effect, FailureKind, Reply
 from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
-from umi_sim.judge.invariants import check_needed, check_recovered, check_store
+from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
@@ -58,6 +58,7 @@ class Inspector:
         self._replies: list[Reply] = []
         self._count = 0
         self._has_seen_settings = False
+        self._rendered: dict[str, object] = {}
         for name in JUDGES if config.off else ():
             setattr(self, name, lenient(getattr(self, name), config.off))
 
@@ -136,6 +137,10 @@ class Inspector:
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)
+        core = memory.state.tiers.core
+        if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
+            self._rendered[agent] = core.blocks
+            check_renderings(core)
         has_recovered = before is not None and before.phase == "recovering" != memory.state.phase
         if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)

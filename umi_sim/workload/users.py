@@ -73,7 +73,7 @@ class User:
         self.values = (*pools.VALUES, b"v" * min(working // 4, 4_096))
         self.bad_values = (*pools.HOSTILE_VALUES.values(), full)
         parts = (core // 4, core // 4 - 1, core // 4 + 1, core * 3 // 8, core * 3 // 8, core // 16)
-        self.block_texts = tuple(prose(size) for size in parts)
+        self.block_texts = (*(prose(size) for size in parts), pools.MARKED)
         self.bad_block_texts = (
             *pools.HOSTILE_BLOCK_TEXTS.values(),
             pools.sizes(core),

@@ -11,11 +11,19 @@ from umi_sim.judge.invariants.store import (
     check_core_rows,
     check_needed,
     check_recovered,
+    check_renderings,
     check_store,
     check_xml,
 )
 from umi_sim.record.rules import ALSO, RULES
 
-__all__ = ["check_core_rows", "check_needed", "check_recovered", "check_store", "check_xml"]
+__all__ = [
+    "check_core_rows",
+    "check_needed",
+    "check_recovered",
+    "check_renderings",
+    "check_store",
+    "check_xml",
+]
 
 check_kinds([*(rule.id for rule in RULES), *ALSO])

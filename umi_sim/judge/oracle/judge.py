@@ -14,7 +14,7 @@ from umi_core.config import Config
 from umi_core.data import Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
-from umi_core.messages.effects import Done, Failed, Refused, Reply
+from umi_core.messages.effects import Failed, Refused, Reply
 from umi_core.messages.requests import ALL, Request
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
@@ -73,7 +73,7 @@ def turned_away(reply: Reply) -> Iterator[tuple[str, Answer]]:
 
 
 def check_echoes(op_id: str, reply: Reply) -> None:
-    """What came is as good from an interceptor as it was from the world, where all of it was sound."""
+    """In a world that answers soundly: what came is as good from an interceptor as it was from the world."""
     for note in reply.hooks:
         is_taken = not note.name.startswith(ECHO) or note.what == "substituted"
         message = f"{op_id}: what came for {note.step} is not taken when an interceptor gives it"
@@ -199,7 +199,7 @@ class Oracle:
             scope = self.agents[agent.partition("~")[0]].config.scope
             self.tampered.replied(agent, scope, op_id, outcome)
             return
-        if isinstance(outcome, Done) and not outcome.degraded:
+        if not self.config.faults:
             check_echoes(op_id, reply)
         away = tuple(turned_away(reply)) if reply.hooks else ()
         if old := self.old_lives.get(agent):

@@ -123,9 +123,14 @@ def markdown_entry(lines: list[str]) -> ShownEntry:
     return ShownEntry(head[2], head[1], joined(lines[1:]))
 
 
+STRUCTURE: Final = re.compile(r"^[ \t]*(#|```|~~~|<|=[= \t]*$|-[- \t]*$)", re.MULTILINE)
+
+
 def joined(lines: list[str]) -> str:
-    """Without the backslash that kept a line from being structure."""
+    """Without the backslash that kept a line from being structure. Raises ValueError where there is none."""
     text = "\n".join(lines)
+    if found := STRUCTURE.search(text):
+        raise ValueError(f"Markdown takes this line of a text for structure: {found[0]!r}")
     return re.sub(r"(?m)^([ \t]*)\\", r"\1", text) if "\\" in text else text
 
 
