@@ -36,7 +36,7 @@ from umi_core.engine.registry import Registry
 from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, ModelReplied
-from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query
+from umi_core.messages.effects import Asked, AskModel, ByIds, Commit, Done, Embed, Query, Read
 from umi_core.values import Scope
 from umi_sim.record import rules
 from umi_sim.record.run_config import DOORKEEPER, ECHO
@@ -125,6 +125,7 @@ def changed_one(registry: Registry, name: str) -> Registry:
 
 ATTEMPT_MAX: Final[Mapping[Site, int]] = {"effect": 64, "step": 0}
 """A step is no attempt; none of its questions is asked more often."""
+ASKED: Final[Mapping[Site, tuple[type, ...]]] = {"effect": (AskModel, Embed, Read, Commit), "step": (Facts,)}
 CALL_COUNT_MIN: Final = 200
 """So many calls of those around steps do not pass without an effect, and the other way round."""
 ORDER: Final = {"out": ("outer", "inner"), "back": ("inner", "outer")}
@@ -157,14 +158,16 @@ class Onion:
     def check(self) -> None:
         """Raises Broken if they were ever called in another order."""
         if self.call_count:
-            what = f"interceptors of {self.site}s were called in another order"
+            what = f"interceptors of {self.site}s were called otherwise than they must be"
             demand(not self._wrong, rules.HOOK_ORDER, what, "an onion", self._wrong)
 
-    def _called(self, way: str, name: str, place: Place, *_: object) -> Pass:
+    def _called(self, way: str, name: str, place: Place, asked: object, *_: object) -> Pass:
         first, last = ORDER[way]
         self.call_count += 1
         if place.attempt not in range(self.site == "effect", ATTEMPT_MAX[self.site] + 1):
             self._wrong = self._wrong or f"{name} on the way {way}, in attempt {place.attempt}"
+        if not isinstance(asked, ASKED[self.site]):
+            self._wrong = self._wrong or f"{name} on the way {way}, around {asked!r}"
         is_first = self._due is None and name == first
         if not is_first and self._due != (way, name):
             self._wrong = self._wrong or f"{name} on the way {way}, due {self._due}"

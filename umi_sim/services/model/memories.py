@@ -9,6 +9,7 @@ from umi_sim.services.model.prompts import Inputs, fitting, whole
 
 MEMORY_COUNT_MAX: Final = 50
 CONTENT_CHARS_MAX: Final = 250
+LITERAL_EVERY: Final = 4
 MEMORIES_BYTES_MAX: Final = 32_000
 TYPE_OF_CUE: Final = {  # by what a cue says of the names beside it
     "preference": "behavior", "task": "event", "event": "event", "organization": "knowledge",
@@ -48,5 +49,11 @@ def memory(sentence: Sentence) -> str:
     first = sentence.names[0] if sentence.names else ""
     name = f"<name>{escape(first)}</name>" if first and sentence.text.startswith(first) else ""
     listed = "".join(f"<category>{it}</category>" for it in categories(sentence))
-    content = f"<content>{escape(sentence.text)}</content>"
+    content = f"<content>{written(sentence.text)}</content>"
     return f"<memory>{name}{content}<categories>{listed}</categories></memory>"
+
+
+def written(text: str) -> str:
+    """One of the two ways in which XML tells a text; models use both."""
+    is_literal = len(text) % LITERAL_EVERY == 0 and "]]>" not in text
+    return f"<![CDATA[{text}]]>" if is_literal else escape(text)
