@@ -1,5 +1,6 @@
 """Options and output of the command html. The work is done in umi_sim.pages."""
 
+import json
 import re
 import webbrowser
 from os.path import isfile as is_file  # unlike a Path, it knows no name that is too long
@@ -21,6 +22,7 @@ FOLDER: Final = Path(".umi-sim/pages")
 RUNS_MAX: Final = 10_000
 HEAD_CHARS: Final = 2_000
 NAME_CHARS_MAX: Final = 80
+EVENTS_MARK: Final = b'"traceEvents"'
 
 
 @click.command("html")
@@ -31,9 +33,12 @@ NAME_CHARS_MAX: Final = 80
     "--runs", type=click.IntRange(0, RUNS_MAX), default=50, show_default=True,
     help="How often the rest is drawn afresh after each item, as in `why`; 0: only what is needed.",
 )  # fmt: skip
+@click.option("--perfetto", metavar="OUT.json", help="Write it for the viewer at ui.perfetto.dev, too.")
 @shows()
 @click.pass_context
-def html(context: click.Context, file: str, out: str | None, is_opened: bool, runs: int) -> Report:
+def html(
+    context: click.Context, file: str, out: str | None, is_opened: bool, runs: int, perfetto: str | None
+) -> Report:
     """Write a seed file, a recording or a seed as one page to look at: who told whom what, step by step.
 
     The page asks no network for anything. Each step has an address: PAGE.html#step-12.
@@ -46,10 +51,15 @@ def html(context: click.Context, file: str, out: str | None, is_opened: bool, ru
     from umi_sim.record.trace import write_whole
 
     path = page_path(file, out)
+    if perfetto:
+        must_take_events(perfetto, file, out)
     data = data_of(context, file, runs)
     text = shell.document("life.js", data)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text.encode())
+    if perfetto:
+        events = json.dumps(events_of(context, file), separators=(",", ":"))
+        write_whole(Path(perfetto), f"{events}\n".encode())
     if is_opened:
         webbrowser.open(path.resolve().as_uri())
     steps = data["count"]
@@ -85,6 +95,27 @@ def must_be_page(path: Path) -> None:
         with path.open(errors="replace") as opened:
             if shell.MARK not in opened.read(HEAD_CHARS):
                 refuse(f"{path}: is no page of umi-sim, and would be written over: name another file")
+
+
+def must_take_events(name: str, *read: str | None) -> None:
+    """A file for trace events; it replaces no other JSON, such as a seed file."""
+    must_be_writable(name, *read)
+    if not name.endswith(".json"):
+        refuse(f"--perfetto {name}: name a file that ends in .json")
+    if Path(name).exists() and EVENTS_MARK not in Path(name).read_bytes()[:HEAD_CHARS]:
+        refuse(f"--perfetto {name}: holds no trace events, and would be written over: name another file")
+
+
+def events_of(context: click.Context, file: str) -> "Mapping[str, object]":
+    from umi_sim.pages import perfetto, recording_page, seed_page
+
+    if recordings.is_recording(file):
+        head, steps = recordings.readable(file)
+        return perfetto.trace_events(recording_page.lived(head, steps, (), 1))
+    if Path(file).suffix == ".json" or is_file(file):
+        seed = readable(file)
+        return perfetto.trace_events(seed_page.life_of(seed.config, seed.items))
+    return perfetto.trace_events(seed_page.life_of(config_named(context, file), None))
 
 
 def data_of(context: click.Context, file: str, runs: int) -> "Mapping[str, object]":

@@ -129,13 +129,16 @@ def command_of(context: click.Context) -> str:
         value = context.params.get(str(param.name))
         if isinstance(param, click.Argument):
             words += value or ()
-        elif param.name not in OUTPUTS and value not in (None, False, param.get_default(context)):
-            words += [param.opts[0], *([] if value is True else [option_told(value)])]
+        elif param.name not in OUTPUTS and value not in (None, False):
+            told = option_told(value)
+            words += [] if told == param.get_default(context) else [param.opts[0], *told.split()]
     return join(words)
 
 
 def option_told(value: object) -> str:
     match value:
+        case True:
+            return ""
         case range():
             return f"{value[0]}..{value[-1]}"
         case (int(part), int(whole)):

@@ -1,5 +1,6 @@
 """The page of a seed file, or of a seed: its run, lived once more, and why it fails."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -7,6 +8,7 @@ from umi_sim.explain import why as asking
 from umi_sim.explain.playback import Playback
 from umi_sim.pages.lives import Life, lived
 from umi_sim.pages.page_data import About, failure_facts, page_data, why_data
+from umi_sim.record.items import Item
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile.files import SeedFile
@@ -45,6 +47,11 @@ def titled(config: RunConfig, failure: Failure | None) -> str:
     return f"{failure.kind} {failure.rule_told} at step {failure.step}, {where}" if failure else where
 
 
+def life_of(config: RunConfig, items: Sequence[Item] | None) -> Life:
+    """The whole life, without its states."""
+    return lived(Playback(config, items), ())
+
+
 def seed_facts(seed: SeedFile, remark: str) -> list[tuple[str, str]]:
     history = seed.history.notes
     told = [("planted", seed.config.planted), ("notes", history), ("why", remark)]
@@ -74,4 +81,4 @@ def nearest_life(seed: SeedFile, found: asking.Found) -> Life | None:
     if found.nearest is None:
         return None
     items = [item for item in seed.items if item.id != found.nearest.name]
-    return lived(Playback(seed.config, items), ())
+    return life_of(seed.config, items)

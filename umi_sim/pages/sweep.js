@@ -35,6 +35,7 @@ function map() {
     const inside = [...met].map((how, at) => el("td", { class: `met${how}`, title: `${kind}, ${rules[at]}: ${MET[how]}` }, SIGNS[how]));
     return el("tr", { title: `struck ${struck} times, ${idle} times without effect` }, el("th", { scope: "row" }, kind, el("small", {}, ` ${struck}`)), ...inside);
   });
+  if (!rows.length) return section("map", "What met what", el("p", {}, "These scenarios have no faults."));
   const note = `Each row is a fault with how often it struck, each column a rule. Filled: the rule judged a run in which the fault struck. ${SIGNS[2]}: the rule broke under it.`;
   return section("map", "What met what", el("p", {}, note),
     el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Faults by rules" }, el("table", { class: "map" }, el("thead", {}, top), el("tbody", {}, ...made))));

@@ -1,0 +1,63 @@
+"""Goal: the page of a sweep shows what failed and what met what, and trace events hold each question."""
+
+import json
+from pathlib import Path
+
+from tests.unit.sim.commands import refused, umi
+from tests.unit.sim.pages.made import canary
+from tests.unit.sim.pages.test_pages import elements_of
+from umi_sim.pages import perfetto, seed_page
+from umi_sim.seedfile import files as seed_file
+
+
+def sweep_page(*args: str) -> dict[str, object]:
+    umi("sweep", *args, "--jobs", "1", "--html", "out.html")
+    data = json.loads(elements_of(Path("out.html").read_text()).data)
+    assert isinstance(data, dict)
+    return data
+
+
+def test_a_failure_is_new_once(small_worlds: None) -> None:
+    first = sweep_page("bad.toml", "--seeds", "0..1")
+    again = sweep_page("bad.toml", "--seeds", "0..1")
+    assert (first["result"], first["repeat"]) == ("FAIL", "umi-sim sweep bad.toml --seeds 0..1 --jobs 1")
+    for data, is_new in ((first, True), (again, False)):
+        failures = data["failures"]
+        assert isinstance(failures, list)
+        assert [(new, rule) for new, _, rule, *_ in failures] == [(is_new, "ttl-boundary (TTL-1)")]
+
+
+def test_faults_and_the_rules_that_they_met_are_a_map(own_folder: Path) -> None:
+    data = sweep_page("retries", "--seeds", "0..1", "--no-shrink")
+    known = data["map"]
+    assert isinstance(known, dict)
+    rows = dict(known["rows"])
+    assert len(known["rules"]) == len(known["promises"]) > 20
+    struck = data["struck"]
+    assert isinstance(struck, dict)
+    for kind, cells in rows.items():
+        assert len(cells) == len(known["rules"])
+        assert ("1" in cells) == bool(struck[kind][0]), kind
+    longest = data["longest"]
+    assert isinstance(longest, list)
+    assert [steps for *_, steps in longest] == sorted((steps for *_, steps in longest), reverse=True)
+
+
+def test_every_answered_question_begins_and_ends() -> None:
+    life = seed_page.life_of(canary().config, canary().items)
+    found = perfetto.trace_events(life)["traceEvents"]
+    assert isinstance(found, list)
+    begun, ended = ([it["id"] for it in found if it["ph"] == phase] for phase in "be")
+    assert begun == ended == [
+        "a:recover:1/head#1", "a:recover:1/claim#1", "a:recover:1/load#1", "a:recover:1/access#1",
+    ]  # fmt: skip
+    times = [it["ts"] for it in found if it["ph"] in "bei"]
+    assert len(set(times)) == len(times)
+
+
+def test_trace_events_replace_no_seed_file(own_folder: Path) -> None:
+    for name in ("a.json", "b.json"):
+        seed_file.write(Path(name), canary())
+    assert "holds no trace events" in refused("html", "a.json", "--perfetto", "b.json")
+    assert umi("html", "a.json", "--runs", "0", "--perfetto", "c.json").exit_code == 0
+    assert umi("html", "a.json", "--runs", "0", "--perfetto", "c.json").exit_code == 0

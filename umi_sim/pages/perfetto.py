@@ -1,0 +1,63 @@
+"""A life as trace events, for the viewer of Perfetto or chrome://tracing.
+
+Law 1. A lane is a thread; a question lasts from when it is asked to when it is answered, all else an instant.
+Law 2. Questions of one lane overlap, so each is a track of its own (an asynchronous event).
+Law 3. Times are those of the world, in microseconds; what happens in one millisecond is one apart.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from umi_sim.pages.lanes import ANSWER, Arrow, base
+from umi_sim.pages.lives import Life
+
+MICROSECONDS: Final = 1_000
+PROCESS: Final = 1
+
+
+def trace_events(life: Life) -> Mapping[str, object]:
+    """The whole file, as plain data."""
+    return {"displayTimeUnit": "ms", "traceEvents": [*lanes(life), *events(life)]}
+
+
+def lanes(life: Life) -> Iterator[dict[str, Any]]:
+    for number, name in enumerate(life.lanes):
+        named = {"ph": "M", "pid": PROCESS, "tid": number}
+        yield {**named, "name": "thread_name", "args": {"name": name}}
+        yield {**named, "name": "thread_sort_index", "args": {"sort_index": number}}
+
+
+def events(life: Life) -> Iterator[dict[str, Any]]:
+    """In their order; a question that is never answered is an instant."""
+    asked: dict[str, tuple[int, Arrow]] = {}
+    now_us = 0
+    for step in life.steps:
+        for arrow in step.arrows:
+            now_us = max(now_us + 1, step.ms * MICROSECONDS)
+            if arrow.kind == "question":
+                asked[arrow.event] = now_us, arrow
+            elif arrow.kind == "answer" and (found := asked.pop(base(arrow.event), None)):
+                yield from ends_of(*found, now_us, arrow, step.number)
+            else:
+                yield instant(arrow, now_us, step.number)
+    yield from (instant(arrow, at_us, 0) for at_us, arrow in asked.values())
+
+
+def ends_of(from_us: int, question: Arrow, to_us: int, answer: Arrow, step: int) -> Iterator[dict[str, Any]]:
+    """The begin and the end of a question."""
+    each = {
+        "cat": "question",
+        "id": question.event,
+        "name": question.text,
+        "pid": PROCESS,
+        "tid": question.target,
+    }
+    yield {"ph": "b", **each, "ts": from_us, "args": {"event": question.event}}
+    yield {"ph": "e", **each, "ts": to_us, "args": {"answer": answer.text, "step": step}}
+
+
+def instant(arrow: Arrow, at_us: int, step: int) -> dict[str, Any]:
+    lane = arrow.source if arrow.kind == "reply" else arrow.target
+    where = {"pid": PROCESS, "tid": lane, "ts": at_us, "s": "t"}
+    told = {"event": arrow.event.replace(ANSWER, " answer"), "step": step}
+    return {"ph": "i", "name": arrow.text, "cat": arrow.kind, **where, "args": told}
