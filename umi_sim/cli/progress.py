@@ -115,6 +115,13 @@ def watched(doing: str, *, quiet: bool) -> Iterator[None]:
             WATCHES.clear()
 
 
+def tell(line: str) -> None:
+    """A line beside the report, at once, unless nobody wants any."""
+    with WRITING, suppress(OSError, ValueError):  # who read it may have gone
+        for watch in WATCHES:
+            watch.write(line, now_ms())
+
+
 def keep_looking(watch: Watch) -> None:
     while watch in WATCHES:
         time.sleep(LOOK_MS / 1_000)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from umi_sim.sweep.failure_files import Shelf
     from umi_sim.sweep.journal import Chunk, Journal
     from umi_sim.sweep.plan import Plan, Source
+    from umi_sim.sweep.progress import Progress
     from umi_sim.sweep.totals import Outcome, Totals
 
 PINNED: Final = range(20)  # with as many fresh ones: five minutes on two cores for all scenarios
@@ -200,7 +201,6 @@ def sweep(
     import attrs
 
     from umi_sim.sweep import conductor, executors, failure_files, journal, worker_process
-    from umi_sim.sweep.progress import Progress
 
     check_outputs(reports, resume)
     try:
@@ -222,8 +222,7 @@ def sweep(
         kept = earlier(sources, book) if shard == (1, 1) else ()  # one machine of many leaves them alone
         is_enough = stop_first and any(each.still_fails for each in kept)
         plan = attrs.evolve(plan, sources=()) if is_enough else plan
-        so_far = Progress(plan.run_count, minutes)
-        so_far.tell()
+        so_far = progress_of(plan, minutes)
 
         def tell(chunk: "Chunk", is_old: bool) -> None:
             so_far.add(chunk, is_old)
@@ -241,6 +240,17 @@ def sweep(
     return conductor.outcome_of(
         conducted.totals, conducted.swept, sources, kept, is_interrupted=conducted.is_interrupted
     )
+
+
+def progress_of(plan: "Plan", minutes: int | None) -> "Progress":
+    """The progress of a sweep that begins; its fresh seeds are told first, so that each can be run again."""
+    from umi_sim.sweep.progress import Progress
+
+    if fresh := plan.fresh_told():
+        progress.tell(fresh)
+    so_far = Progress(plan.run_count, minutes)
+    so_far.tell()
+    return so_far
 
 
 @contextmanager

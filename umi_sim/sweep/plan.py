@@ -22,6 +22,7 @@ from umi_sim.scenario.files import Scenario
 
 CHUNK_COUNT: Final = 10
 FRESH_COUNT_MAX: Final = 1_000_000
+FRESH_SHOWN: Final = 3
 DIGEST_BYTES: Final = 8
 PERSON: Final = b"umi-sweep-1"
 
@@ -80,6 +81,14 @@ class Plan(Data):
             return None
         parts = (self.pinned, range(self.fresh_count))
         return len(self.sources) * sum(len(self.mine(part)) for part in parts)
+
+    def fresh_told(self) -> str:
+        """The first of the fresh seeds, and what they come from; nothing if there are none."""
+        if self.fresh_count == 0 or not self.sources:
+            return ""
+        few = self.mine(range(FRESH_SHOWN if self.fresh_count is None else self.fresh_count))[:FRESH_SHOWN]
+        seeds = ", ".join(str(fresh_seed(self.base, at)) for at in few)
+        return f"fresh seeds from --base {self.base}: {seeds}, ..."
 
     def mine(self, part: Sequence[int]) -> Sequence[int]:
         number, of = self.shard

@@ -1,0 +1,125 @@
+"""Bisect: which commit broke what a seed file shows, found in a clone; the user's tree stays as it is.
+
+Law 1. Nothing is written but below the folder that is given; the clone shares the objects of the repository.
+Law 2. A commit that cannot judge the file (it is not readable there, or the simulator fails) is skipped.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.progress import at
+
+PASSES: Final = 0
+SKIPPED: Final = (2, 4)  # exit codes of a replay that say nothing about the memory
+ENDS: Final = ("first bad commit", "only 'skip'ped commits")  # what git says when it asks no more
+TRIED_COUNT_MAX: Final = 64  # git needs the logarithm of the number of commits
+
+
+class CannotBisect(ValueError):
+    """The question has no answer; the message is one line."""
+
+
+@attrs.frozen
+class Tried(Data):
+    """A commit, and what a replay of the file ended with there."""
+
+    commit: str
+    code: int
+
+    @property
+    def word(self) -> str:
+        return "skip" if self.code in SKIPPED else "good" if self.code == PASSES else "bad"
+
+
+@attrs.frozen
+class Bisected(Data):
+    """What was tried, in order, and the first bad commit; None if only skipped ones are left."""
+
+    tried: tuple[Tried, ...]
+    commit: str | None = None
+    subject: str = ""
+
+
+def bisect(file: Path, good: str, bad: str, folder: Path) -> Bisected:
+    """Look for the first commit after `good` at which the file fails. Raises CannotBisect."""
+    top = git(Path.cwd(), "rev-parse", "--show-toplevel")
+    ends = [commit_of(Path(top), name) for name in (good, bad)]
+    clone = folder / "clone"
+    git(folder, "clone", "--quiet", "--shared", "--no-checkout", "--", top, str(clone))
+    tried = [replayed(file, clone, commit) for commit in ends]
+    for one, name, wanted in zip(tried, (good, bad), ("good", "bad"), strict=True):
+        if one.word != wanted:
+            raise CannotBisect(f"{name}: expected a {wanted} commit, but there {WORDS[one.word]}")
+    git(clone, "bisect", "start", "--no-checkout", ends[1], ends[0])
+    tried += search(file, clone)
+    first = git(clone, "rev-parse", "refs/bisect/bad")
+    if any(one.word == "skip" for one in tried) and is_open(clone):
+        return Bisected(tuple(tried))
+    return Bisected(tuple(tried), first, git(clone, "log", "-1", "--format=%s", first))
+
+
+WORDS: Final = {
+    "good": "the file passes", "bad": "the file fails", "skip": "the file cannot be judged",
+}  # fmt: skip
+
+
+def search(file: Path, clone: Path) -> Iterator[Tried]:
+    """Ask git which commit is next, until it knows."""
+    for number in range(TRIED_COUNT_MAX):
+        at("bisect", number, unit="commit")
+        head = git(clone, "rev-parse", "BISECT_HEAD")
+        if is_decided(clone, head):
+            return
+        one = replayed(file, clone, head)
+        yield one
+        said = git(clone, "bisect", one.word, head, codes=(0, 2))
+        if any(end in said for end in ENDS):
+            return
+
+
+def is_decided(clone: Path, head: str) -> bool:
+    return head == git(clone, "rev-parse", "refs/bisect/bad")
+
+
+def is_open(clone: Path) -> bool:
+    """Whether commits are left between what is good and what is bad."""
+    goods = git(clone, "for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
+    left = git(clone, "rev-list", "refs/bisect/bad", *(f"^{good}" for good in goods)).split()
+    return len(left) > 1
+
+
+def replayed(file: Path, clone: Path, commit: str) -> Tried:
+    """The file replayed with the code of a commit."""
+    git(clone, "checkout", "--quiet", "--force", "--detach", commit)
+    command = [sys.executable, "-m", "umi_sim", "replay", "--quiet", "--expect", "pass", str(file)]
+    env = {**os.environ, "PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=clone, env=env, capture_output=True, check=False)
+    return Tried(commit, done.returncode)
+
+
+def commit_of(top: Path, name: str) -> str:
+    try:
+        return git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except CannotBisect:
+        raise CannotBisect(f"{name}: no such commit in {top}") from None
+
+
+def git(folder: Path, *args: str, codes: Sequence[int] = (0,)) -> str:
+    """What git says; an error of it is one line."""
+    try:
+        env = {**os.environ, "LC_ALL": "C"}
+        done = subprocess.run(
+            ["git", *args], cwd=folder, env=env, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise CannotBisect("git is not installed") from None
+    if done.returncode not in codes:
+        raise CannotBisect(f"git {args[0]}: {(done.stderr or done.stdout).strip().partition(chr(10))[0]}")
+    return done.stdout.strip()
