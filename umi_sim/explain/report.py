@@ -123,9 +123,9 @@ def details(verdict: Verdict) -> Iterator[Row]:
     yield row("", f"latency {config.latency}: {meaning(config.latency)}")
     yield row("", f"schedule {config.policy}: {meaning(config.policy.partition('(')[0])}")
     if odd := unusual(config):
-        yield listed("unusual", odd)
+        yield row("unusual", ", ".join(odd))
     if config.equivalences:
-        yield listed("compared", [compared(verdict, name) for name in config.equivalences])
+        yield row("compared", ", ".join(compared(verdict, name) for name in config.equivalences))
     yield listed("replies", [f"{count} {name}" for name, count in verdict.replies.items()] or ["none"])
     if verdict.degraded:
         yield listed("degraded", counted(verdict.degraded))

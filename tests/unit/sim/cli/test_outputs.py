@@ -1,0 +1,81 @@
+"""Goal: no output is wider than its terminal, and every label that it has is a word of the glossary."""
+
+import re
+from pathlib import Path
+from typing import Final
+from unittest.mock import patch
+
+import pytest
+from click.testing import CliRunner
+
+from tests.unit.sim.pages.made import canary
+from tests.words_told import unknown
+from umi_sim.cli import progress
+from umi_sim.cli.root import cli
+from umi_sim.seedfile import files as seed_file
+
+NEVER_MS: Final = 10**9
+FILE: Final = "ttl.json"
+HELP: Final = tuple((name, "--help") for name in sorted([*cli.commands, *cli.places]))
+COMMANDS: Final = (
+    ("run", "--seed", "42"), ("run", "--seed", "42", "--details"), ("run", "canary", "--seed", "1"),
+    ("run", "nothing"), ("replay", FILE), ("replay", "missing.json"), ("show", FILE), ("show", "run.trace"),
+    ("why", "--runs", "2", FILE), ("diff", "canary:1", "canary:2"), ("diff", FILE, FILE), ("check", FILE),
+    ("check", "bad.toml"), ("scenarios",), ("scenarios", "smoke", "--seed", "3"), ("faults",),
+    ("faults", "storage_slow"),
+    ("marks",), ("explain",), ("explain", "ttl-boundary"), ("explain", "gate"), ("explain", "storage_slow"),
+    ("explain", "nothing-such"), ("corpus", "list"), ("html", FILE, "--runs", "0"),
+    ("export", FILE, "--pytest", "test_a.py"),
+    ("step", FILE), ("shrink", FILE), ("mutants", "--only", "get-alive-at-expiry"), ("bless", FILE),
+    ("--help",), *HELP,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("outputs")
+
+
+def told(width: int, *args: str) -> list[str]:
+    """What a command says in a terminal of this width; an error is one line, however long."""
+    said = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
+    with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
+        done = CliRunner(env={"COLUMNS": str(width)}).invoke(cli, args, input=said, terminal_width=width)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_its_terminal(
+    width: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("bad.toml").write_text("[scenario]\nid = 3\n")
+    told(width, "run", "canary", "--seed", "1", "--trace", "run.trace")
+    wide = {}
+    for args in COMMANDS:
+        seed_file.write(Path(FILE), canary())
+        for line in told(width, *args):
+            if len(line) > width and not is_copied(line):
+                wide[line] = args
+    assert wide == {}
+
+
+COPIED: Final = re.compile(r"\s*(\S+( \S+)?\s+)?((umi-sim|git|pytest|echo) .*|\S+)")
+
+
+def is_copied(line: str) -> bool:
+    """A command, a path or a hash stays in one piece, with its label or without, however long it is."""
+    return COPIED.fullmatch(line) is not None
+
+
+def test_what_an_output_begins_with_is_a_word_of_the_glossary(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    seed_file.write(Path(FILE), canary())
+    quick = [args for args in COMMANDS if args[0] in ("show", "replay", "check", "html", "export", "corpus")]
+    heads = [line.split()[0] for args in quick for line in told(80, *args)[:1] if line[:2].isupper()]
+    assert len(heads) > 3
+    assert unknown(heads) == []
