@@ -1,6 +1,7 @@
 """Export: a recorded failure as a plain test of umi_core, without simulator, scenario or seed.
 
-Law 1. The test tells one memory what it was told, and demands each effect; it imports umi_core alone.
+Law 1. The test tells one memory what it was told, and imports umi_core alone. Of a failure it demands each
+       reply, and all effects of the last step; of a run that passes, all effects.
 Law 2. With the planted bug of the record it fails, without it passes. Of a bug that nobody planted the right
        effects are unknown: then the last reply must only be another one than was judged to be wrong.
 Law 3. What shows in no effect, reply or rendering of one memory is refused: its seed file is the test.
@@ -344,10 +345,13 @@ def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[st
     yield from statement("memory = ", Parts("Memory(", [("", "SCOPE"), *config], ")"), "", INDENT)
     last = len(test.told) - 1
     for index, (now_ms, value, effects) in enumerate(test.told):
+        call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
+        if failure is not None and index < last and not is_reply(effects):
+            yield from statement("", call, "", INDENT)
+            continue
         yield ""
         if index == last and failure is not None:
             yield from (f"{INDENT}# {comment(line)}" for line in said(failure))
-        call = Parts("memory.step(", [("", number(now_ms)), ("", writer.node(value))], ")")
         if index == last and test.is_raised:
             yield from statement("", call, "", INDENT)
             continue
@@ -357,6 +361,10 @@ def function(test: Test, writer: Writer, failure: Failure | None) -> Iterator[st
     if test.has_deadline:
         due = "is None" if test.deadline_ms is None else f"== {number(test.deadline_ms)}"
         yield f"{INDENT}assert memory.deadline_ms() {due}"
+
+
+def is_reply(effects: Sequence[Effect]) -> bool:
+    return bool(effects) and all(isinstance(effect, Reply) for effect in effects)
 
 
 def said(failure: Failure) -> Iterator[str]:
