@@ -22,7 +22,8 @@ MARK: Final = "Written by `umi-sim export`"
 def export(file: str, out: str) -> Report:
     """Write a recorded run as a plain test, which needs umi_core and pytest, and nothing of the simulator.
 
-    It tells one memory what it was told, and demands its replies, and what it does last. Exit 2 if the failure shows in none.
+    It tells one memory what it was told, and demands its replies and what it does last. Exit 2 if the failure
+    shows in none.
 
     \b
     umi-sim export .umi-sim/ephemeral/ttl-boundary-60f2fc7c829b.json --pytest test_ttl_boundary.py
