@@ -261,7 +261,12 @@ PICTURES: Final[dict[str, Callable[[], str]]] = {
     "architecture.svg": architecture, "life.svg": life, "shrinking.svg": shrinking,
 }  # fmt: skip
 
-if __name__ == "__main__":
+
+def write() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name, draw in PICTURES.items():
         (FOLDER / name).write_text(draw())
+
+
+if __name__ == "__main__":
+    write()

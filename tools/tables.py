@@ -1,4 +1,4 @@
-"""The tables of docs/, made from the code. `python tools/tables.py` writes them; a test compares."""
+"""The tables of docs/, made from the code: `python tools/tables.py`, which draws pictures too. Tests compare."""
 
 import ast
 import json
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tools import pictures
 from tools.house import LAYERS
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.facts import Fact
@@ -240,3 +241,4 @@ PAGES: dict[str, Callable[[], str]] = {
 if __name__ == "__main__":
     for page, make in PAGES.items():
         (DOCS / page).write_text(make())
+    pictures.write()

@@ -73,7 +73,7 @@ def test_a_step_tells_what_it_changed_and_the_state_by_path(opened: Opened, cana
     assert page.locator("#tree").inner_text() == "nothing here has that"
     page.fill("#filter", "")
     page.click("#tree summary >> text=storage")
-    assert page.locator("#tree >> text=indexed_count_min").is_visible()
+    page.locator("#tree >> text=indexed_count_min").wait_for()
 
 
 def test_the_command_is_copied(browser: "Browser", canary_page: Path) -> None:
