@@ -1,4 +1,4 @@
-"""The tables of docs/, made from the code: `python tools/tables.py`, which draws pictures too. Tests compare."""
+"""The tables and pictures of docs/, made from the code. `python tools/tables.py` writes them; tests compare."""
 
 import ast
 import json

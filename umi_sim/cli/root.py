@@ -55,6 +55,7 @@ def cli(context: click.Context) -> int:
     umi-sim run --seed 42        one life, a verdict, a trace hash
     umi-sim sweep                the same for many seeds; one seed file for each different failure
     umi-sim replay FILE          a failure again
+    umi-sim html FILE --open     a failure to look at, in a browser
     umi-sim explain WORD         what a word means that one of these shows
     """
     if context.invoked_subcommand is None:

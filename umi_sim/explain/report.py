@@ -147,6 +147,7 @@ def one_kind(config: RunConfig) -> Sequence[str]:
     return list(config.faults) if config.mode == "one_kind" else ()
 
 
+LOOKS: Final = ("umi-sim html FILE --open", "umi-sim why FILE", "umi-sim step FILE")
 SHARES: Final = {
     "adversarial": "of the requests have a value that is wrong or on a limit",
     "land": "of the pauses end on a deadline", "repeat": "of the requests are asked again with their key",
@@ -219,7 +220,7 @@ def failed_rows(told: Told, all_items: bool) -> Iterator[Line]:
         yield from (BLANK, *changed(told.changed))
     if told.tail:
         yield from (BLANK, *under("events", story(told)))
-    of_file = () if told.repeat.startswith("umi-sim run ") else ("umi-sim why FILE", "umi-sim step FILE")
+    of_file = () if told.repeat.startswith("umi-sim run ") else LOOKS
     yield Row("more", (*of_file, f"umi-sim explain {failure.rule}"), " | ")
 
 

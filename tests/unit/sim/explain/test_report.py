@@ -147,7 +147,8 @@ def test_a_run_that_failed() -> None:
         "           step    7       0 ms  o3/extract#1       AskModel extract",
         "                           0 ms  o3/extract#1       FAULT f1 model_slow",
         "           step   14  10 000 ms  audit:1/get#1      Reply Done None   <- acknowledged-is-durable",
-        "  more     umi-sim why FILE | umi-sim step FILE | umi-sim explain acknowledged-is-durable",
+        "  more     umi-sim html FILE --open | umi-sim why FILE | umi-sim step FILE"
+        " | umi-sim explain acknowledged-is-durable",
     ]
 
 
