@@ -1,4 +1,4 @@
-"""The tables and pictures of docs/, made from the code. `python tools/tables.py` writes them; tests compare."""
+"""Tables and pictures of docs/, made from the code. `python tools/tables.py` writes them; tests compare."""
 
 import ast
 import json
