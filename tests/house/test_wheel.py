@@ -14,6 +14,9 @@ def test_the_wheel_carries_all_packages_with_their_types(unzipped: Path) -> None
         sources = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
         assert sources <= {path.relative_to(unzipped) for path in unzipped.rglob("*.py")}
         assert (unzipped / package / "py.typed").is_file()
+    pages = [path.name for path in (ROOT / "umi_sim/pages").iterdir() if path.suffix in (".js", ".css")]
+    assert len(pages) > 2
+    assert all((unzipped / "umi_sim/pages" / name).is_file() for name in pages)
 
 
 def test_the_wheel_carries_every_scenario_text_and_seed_file(unzipped: Path) -> None:
