@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -9,6 +10,7 @@ import click
 import pytest
 
 from tests.worlds import Pair, saying
+from tools import site_links
 from tools.tables import DOCS, PAGES, known
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import Remember
@@ -34,6 +36,20 @@ def test_links_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
     missing = [target for target in targets if not (path.parent / target).exists()]
     assert missing == []
+
+
+def test_the_site_has_every_page() -> None:
+    named = re.findall(r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    pages = [path.relative_to(DOCS).as_posix() for path in [*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")]]
+    assert sorted(named) == sorted([*pages, "spec/README.md"])
+
+
+def test_the_site_shows_a_link_into_the_source_as_what_it_names() -> None:
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="tutorials/a.md"))
+    told = "[code](../../umi_core/ids.py#L1), [page](../index.md#top), ![it](../pictures/a.svg), [all](../spec/)"
+    assert site_links.on_page_markdown(told, page) == (
+        "code, [page](../index.md#top), ![it](../pictures/a.svg), all"
+    )
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
