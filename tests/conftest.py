@@ -16,7 +16,7 @@ settings.register_profile("ci", WITHOUT_CLOCK, derandomize=True, database=None)
 settings.register_profile("dev", WITHOUT_CLOCK)
 settings.load_profile("ci")
 
-UNCOUNTED: Final = ("quality", "schedules", "simulation", "stateful", "twins")
+UNCOUNTED: Final = ("browser", "quality", "schedules", "simulation", "stateful", "twins")
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ They are SVG whose text stays text: it can be searched, copied and read aloud. D
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -238,6 +239,7 @@ def points(tried: list[Tried], title: str) -> Iterator[str]:
         yield f'<circle cx="{x}" cy="{y}" r="4" class="{"fails" if each.fails else "passes"}"/>'
 
 
+@cache
 def shrunk_example() -> tuple[SeedFile, list[Tried]]:
     """The example, made as small as it can be, and every run that it took."""
     name, number, bug = BUG

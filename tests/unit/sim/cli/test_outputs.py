@@ -14,6 +14,8 @@ from umi_sim.cli import progress
 from umi_sim.cli.root import cli
 from umi_sim.seedfile import files as seed_file
 
+NARROW: Final = 60
+LONG: Final = ("why", "shrink", "mutants", "scenarios", "step")  # once is enough: they are the same reports
 NEVER_MS: Final = 10**9
 FILE: Final = "ttl.json"
 HELP: Final = tuple((name, "--help") for name in sorted([*cli.commands, *cli.places]))
@@ -54,7 +56,7 @@ def test_no_line_is_wider_than_its_terminal(
     Path("bad.toml").write_text("[scenario]\nid = 3\n")
     told(width, "run", "canary", "--seed", "1", "--trace", "run.trace")
     wide = {}
-    for args in COMMANDS:
+    for args in (each for each in COMMANDS if width == NARROW or each[0] not in LONG):
         seed_file.write(Path(FILE), canary())
         for line in told(width, *args):
             if len(line) > width and not is_copied(line):
