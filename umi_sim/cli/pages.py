@@ -102,8 +102,10 @@ def must_take_events(name: str, *read: str | None) -> None:
     must_be_writable(name, *read)
     if not name.endswith(".json"):
         refuse(f"--perfetto {name}: name a file that ends in .json")
-    if Path(name).exists() and EVENTS_MARK not in Path(name).read_bytes()[:HEAD_CHARS]:
-        refuse(f"--perfetto {name}: holds no trace events, and would be written over: name another file")
+    if is_file(name):
+        with Path(name).open("rb") as opened:
+            if EVENTS_MARK not in opened.read(HEAD_CHARS):
+                refuse(f"--perfetto {name}: holds no trace events, and would be written over: name another")
 
 
 def events_of(context: click.Context, file: str) -> "Mapping[str, object]":

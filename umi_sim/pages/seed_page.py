@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from shlex import join
 from typing import Final
 
 from umi_sim.explain import why as asking
@@ -25,7 +26,7 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
     passing = nearest_life(seed, found) if found else None
     facts = [*(failure_facts(failure) if failure else ()), *seed_facts(seed, remark)]
     about = About(
-        titled(seed.config, failure), f"umi-sim replay {file}", "FAIL" if failure else "PASS", tuple(facts),
+        titled(seed.config, failure), join(["umi-sim", "replay", file]), "FAIL" if failure else "PASS", tuple(facts),
         needed(seed, found), failure.rule if failure else "", why_data(found, passing) if found else {},
     )  # fmt: skip
     return page_data(about, partial(lived, playback), verdict.steps)

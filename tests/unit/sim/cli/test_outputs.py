@@ -15,7 +15,14 @@ from umi_sim.cli.root import cli
 from umi_sim.seedfile import files as seed_file
 
 NARROW: Final = 60
-LONG: Final = ("why", "shrink", "mutants", "scenarios", "step")  # once is enough: they are the same reports
+LONG: Final = (
+    "explain",
+    "why",
+    "shrink",
+    "mutants",
+    "scenarios",
+    "step",
+)  # once is enough: they are the same reports
 NEVER_MS: Final = 10**9
 FILE: Final = "ttl.json"
 HELP: Final = tuple((name, "--help") for name in sorted([*cli.commands, *cli.places]))
