@@ -36,7 +36,8 @@ def data_of(file: str, head: Head, steps: Sequence[Taken]) -> dict[str, object]:
         facts.append(("differs", f"step {done.differs_at} gives other effects than were recorded"))
     about = About(
         f"recording {Path(file).name} of {scope}" + (f": {done.failure}" if done.failure else ""),
-        join(["umi-sim", "replay", file]), "FAIL" if done.failure else "PASS", tuple(facts), rule=done.failure,
+        join(["umi-sim", "replay", file]), "FAIL" if done.failure else "PASS", tuple(facts),
+        rule=done.failure,
     )  # fmt: skip
     return page_data(about, partial(lived, head, done.steps), len(done.steps))
 

@@ -26,8 +26,9 @@ def data_of(file: str, seed: SeedFile, runs: int) -> dict[str, object]:
     passing = nearest_life(seed, found) if found else None
     facts = [*(failure_facts(failure) if failure else ()), *seed_facts(seed, remark)]
     about = About(
-        titled(seed.config, failure), join(["umi-sim", "replay", file]), "FAIL" if failure else "PASS", tuple(facts),
-        needed(seed, found), failure.rule if failure else "", why_data(found, passing) if found else {},
+        titled(seed.config, failure), join(["umi-sim", "replay", file]), "FAIL" if failure else "PASS",
+        tuple(facts), needed(seed, found), failure.rule if failure else "",
+        why_data(found, passing) if found else {},
     )  # fmt: skip
     return page_data(about, partial(lived, playback), verdict.steps)
 
