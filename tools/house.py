@@ -32,9 +32,9 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
         ("data", "characters"),
         ("limits", "text"),
-        ("errors", "declared"),
+        ("errors", "api_errors", "declared"),
         ("config", "values"),
-        ("domains", "block_domains", "ids", "rows"),
+        ("body", "domains", "api_domains", "block_domains", "ids", "api_rows", "rows"),
         ("conditions",),
         ("messages",),
         ("policies", "language", "tiers"),
@@ -69,6 +69,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 DISK: Final = "umi_sim/disk/"  # the only room that runs code of umi_live
 JUDGES: Final = ("umi_sim/judge/oracle/", "umi_sim/judge/plain/")
 SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, answered, stored and wrong
+    "umi_core.api_errors",
     "umi_core.characters",
     "umi_core.config",
     "umi_core.data",

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core.declared import complete
+from umi_core.messages.api_results import Prompt
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import (
     ALL,
     Blocks,
+    BuildSystemPrompt,
     CoreBytes,
     CoreRead,
     GetBlock,
@@ -16,6 +18,8 @@ from umi_core.messages.requests import (
     Render,
 )
 from umi_core.state import State
+from umi_core.text import size
+from umi_core.tiers.labels import render_tagged
 from umi_core.tiers.rendering import render_markdown, render_xml
 
 
@@ -28,6 +32,15 @@ def rendering(request: Render, state: State) -> str:
     return (render_xml if request.form == "xml" else render_markdown)(state.tiers.core)
 
 
+def prompt(request: BuildSystemPrompt, state: State) -> Prompt:
+    """The text of the system, a blank line, and core; nothing is cut."""
+    core = state.tiers.core
+    text = "\n\n".join(part for part in (request.system, FORMS[request.form](core)) if part)
+    return Prompt(text, size(text), core.guard_version)
+
+
+FORMS: Final = {"xml": render_xml, "markdown": render_markdown, "tagged": render_tagged}
+
 ANSWERS: Final[Mapping[type, Callable[[Any, State], object]]] = complete(
     "answer",
     (cls for cls in ALL if issubclass(cls, CoreRead)),
@@ -37,6 +50,7 @@ ANSWERS: Final[Mapping[type, Callable[[Any, State], object]]] = complete(
         CoreBytes: lambda request, state: state.tiers.core.used_bytes,
         InCore: lambda request, state: state.tiers.core.home_of(request.entity_id) is not None,
         Render: rendering,
+        BuildSystemPrompt: prompt,
         LastRoutingDecisions: lambda request, state: state.tiers.decisions,
     },
     "umi_core/core_reads.py",

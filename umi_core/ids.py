@@ -5,6 +5,7 @@ scopes have different ids.
 """
 
 from hashlib import blake2b, sha256
+from typing import Final
 
 import msgpack
 
@@ -69,6 +70,11 @@ def block_id(scope: Scope, kind: str, label: str) -> str:
     return derived_id("blk", "block", scope, kind, label)
 
 
+def log_id(log: str, seq: int) -> str:
+    """Of a message or a record: in the order of their numbers, which are never given again."""
+    return f"{LOG_PREFIXES[log]}_{seq:012}"
+
+
 def session_id(scope: Scope, created_ms: int, n: int) -> str:
     return derived_id("ses", "session", scope, created_ms, n)
 
@@ -76,3 +82,6 @@ def session_id(scope: Scope, created_ms: int, n: int) -> str:
 def commit_key(scope: Scope, *parts: str | int) -> str:
     """Idempotency key: from `"key", request_key`, or from epoch, operation number and step."""
     return derived_id("idm", "commit", scope, *parts)
+
+
+LOG_PREFIXES: Final = {"message": "msg", "archival": "arc"}

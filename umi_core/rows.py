@@ -6,11 +6,17 @@ its tag in the codec, and the id that it lies under.
 Law 1. Every row carries its whole scope. Law 2. A changed row is a new value, under the next version.
 """
 
-from typing import ClassVar, Final
+from typing import Final
 
 import attrs
 
+from umi_core.api_rows import Archival as Archival
+from umi_core.api_rows import BlockChange as BlockChange
+from umi_core.api_rows import Log as Log
+from umi_core.api_rows import Message as Message
+from umi_core.api_rows import Sheet as Sheet
 from umi_core.block_domains import Blocks
+from umi_core.body import Body as Body
 from umi_core.data import Data
 from umi_core.declared import Incomplete, declared
 from umi_core.domains import (
@@ -83,20 +89,6 @@ class Row(Data):
         if body is None or cls is None or (isinstance(body, cls) and body.own_id() in (None, own_id)):
             return ""
         return f"not the row {shown(own_id)} of the kind {self.address.kind}"
-
-
-@attrs.frozen(eq=False)
-class Body:
-    """What a row holds. `row_kind` is the kind of its address; `own_id` is the id that it names."""
-
-    tag: ClassVar[int]
-    row_kind: ClassVar[str]
-    derived: ClassVar[tuple[str, ...]] = ()  # properties that conditions may ask for beside the fields
-    added: ClassVar[tuple[int, ...]] = ()  # by each version after the first: how many fields, at the end
-
-    def own_id(self) -> str | None:
-        """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
-        return None
 
 
 @attrs.frozen

@@ -305,6 +305,17 @@ DERIVED_FOLLOWS_SOURCE: Final = Rule(
 TEXT_COVERED: Final = Rule(
     "text-covered", "I-TEXT-COVERAGE", "segments are the text, and all of it is read", ORACLE, CHEAP
 )
+GET_WHAT_WAS_PUT: Final = Rule("get-what-was-put", "KEL-1", "what was created is read", ORACLE, CHEAP)
+ID_NAMES_ONE_ROW: Final = Rule("id-names-one-row", "KEL-2", "an id is never given twice", ORACLE, CHEAP)
+LABELS_UNIQUE: Final = Rule("labels-unique", "KEL-3", "one block for a label", ORACLE, CHEAP)
+APPENDS_SURVIVE: Final = Rule("appends-survive", "KEL-4", "every append once, in order", ORACLE, CHEAP)
+HISTORY_REPLAYS: Final = Rule("history-replays", "KEL-5", "the change log gives the block", ORACLE, FULL)
+MESSAGE_LOG_COMPLETE: Final = Rule("message-log-complete", "KEL-7", "the log is what was added", ORACLE, FULL)
+PAGER_COMPLETE: Final = Rule("pager-complete", "KEL-8", "pages add up to the whole", ORACLE, FULL)
+DELETE_REACHES_ALL: Final = Rule("delete-reaches-all", "KEL-10", "deleted text is nowhere", ORACLE, FULL)
+AGENTS_APART: Final = Rule("agents-apart", "KEL-12", "agents do not touch each other", ORACLE, CHEAP)
+KEY_ONCE: Final = Rule("key-once", "KEL-13", "a key works once", ORACLE, CHEAP)
+WRITE_GUARDS: Final = Rule("write-guards", "KEL-14", "read-only and limits on every path", ORACLE, CHEAP)
 HOOK_ORDER: Final = Rule(
     "hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, stops=True
 )

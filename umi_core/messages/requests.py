@@ -11,7 +11,7 @@ fields, and refuses with a typed error.
 """
 
 import re
-from typing import Any, ClassVar, Final, TypeGuard, get_args
+from typing import Any, Final, TypeGuard, get_args
 
 import attrs
 
@@ -39,7 +39,6 @@ from umi_core.domains import (
     MemoryTypes,
     Metadata,
     Modality,
-    OpLabel,
     Query,
     RequestKey,
     Score,
@@ -62,23 +61,29 @@ from umi_core.domains import (
 )
 from umi_core.errors import BlockTooLarge, Error
 from umi_core.limits import BLOCK_BYTES_MAX
+from umi_core.messages.api_requests import AddArchival as AddArchival
+from umi_core.messages.api_requests import AddMessages as AddMessages
+from umi_core.messages.api_requests import ApiRequest as ApiRequest
+from umi_core.messages.api_requests import AppendToBlock as AppendToBlock
+from umi_core.messages.api_requests import BlockHistory as BlockHistory
+from umi_core.messages.api_requests import BuildSystemPrompt as BuildSystemPrompt
+from umi_core.messages.api_requests import CreateBlock as CreateBlock
+from umi_core.messages.api_requests import DeleteArchival as DeleteArchival
+from umi_core.messages.api_requests import DeleteBlock as DeleteBlock
+from umi_core.messages.api_requests import FindBlock as FindBlock
+from umi_core.messages.api_requests import GetArchival as GetArchival
+from umi_core.messages.api_requests import ListArchival as ListArchival
+from umi_core.messages.api_requests import ListBlocks as ListBlocks
+from umi_core.messages.api_requests import ListMessages as ListMessages
+from umi_core.messages.api_requests import ReplaceInBlock as ReplaceInBlock
+from umi_core.messages.api_requests import SearchArchival as SearchArchival
+from umi_core.messages.api_requests import UpdateBlock as UpdateBlock
+from umi_core.messages.request import CoreRead as CoreRead
+from umi_core.messages.request import Request as Request
+from umi_core.messages.request import WorkflowRequest as WorkflowRequest
 from umi_core.text import line_ends, size, tidy
 
 FILE: Final = "umi_core/messages/requests.py"
-
-
-@attrs.frozen
-class Request(Data):
-    """`stores`: it may leave something that later requests find; `shows`: it tells what there is."""
-
-    tag: ClassVar[int]
-    stores: ClassVar[bool] = False
-    shows: ClassVar[bool] = False
-    op_id: OpLabel
-
-    def contradiction(self) -> Error | None:
-        """What is wrong with fields that are right one by one."""
-        return None
 
 
 # Working tier: answered in the step that brings them. A class without fields is frozen as its base is.
@@ -159,10 +164,6 @@ class Bytes(WorkingRequest):
 
 
 @attrs.frozen
-class CoreRead(Request): ...
-
-
-@attrs.frozen
 class GetBlock(CoreRead):
     tag = 51
     shows = True
@@ -198,11 +199,6 @@ class LastRoutingDecisions(CoreRead):
 
 
 # Operations: each is served by the workflow that it names.
-
-
-@attrs.frozen
-class WorkflowRequest(Request):
-    workflow: ClassVar[str]
 
 
 @attrs.frozen
@@ -368,6 +364,7 @@ def request_name(request_type: type) -> str:
 
 ALL: Final = declared(globals(), Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
+COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
 WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest))
 
 

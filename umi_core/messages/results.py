@@ -5,6 +5,7 @@ from typing import Literal
 import attrs
 
 from umi_core.data import Data
+from umi_core.messages.api_results import Keyed
 from umi_core.rows import Category, Entity, Membership, Relation, Resource
 from umi_core.values import Block, RoutingDecision
 
@@ -94,9 +95,12 @@ class Forgotten(Data):
     repeated: bool = False
 
 
-def as_repeated(value: object) -> Remembered | Forgotten:
-    """What the first request with this request key was told; only these two kinds have one."""
-    assert isinstance(value, Remembered | Forgotten), value
+Repeatable = Remembered | Forgotten | Keyed  # the replies of requests that have a request key
+
+
+def as_repeated(value: object) -> Repeatable:
+    """What the first request with this request key was told."""
+    assert isinstance(value, Repeatable), value
     return attrs.evolve(value, repeated=True)
 
 

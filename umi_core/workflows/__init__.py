@@ -12,6 +12,16 @@ from umi_core.language.extraction import Link, Mention
 from umi_core.language.memories import Memory
 from umi_core.language.segments import Segment
 from umi_core.messages.requests import ALL, Request, WorkflowRequest
+from umi_core.workflows.api_block_reads import BLOCK_HISTORY, READ_BLOCKS
+from umi_core.workflows.api_blocks import EDIT_BLOCK
+from umi_core.workflows.api_logs import (
+    APPEND_ROWS,
+    DELETE_ARCHIVAL,
+    GET_ARCHIVAL,
+    LIST_ARCHIVAL,
+    LIST_MESSAGES,
+    SEARCH_ARCHIVAL,
+)
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
@@ -32,6 +42,8 @@ __all__ = ["BUILT_IN", "WORKFLOWS"]
 WORKFLOWS: Final[tuple[Workflow, ...]] = (
     REMEMBER, RECALL, FORGET, GET_ENTITY, COUNT, WRITE_BLOCK, CREATE_SESSION, SAVE_SESSION, LOAD_SESSION,
     MEMORIZE, SUMMARISE, LIST, REBALANCE, RECOVER,
+    EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
+    APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
 )  # fmt: skip
 
 

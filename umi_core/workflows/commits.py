@@ -21,6 +21,7 @@ from umi_core.errors import KeyReused
 from umi_core.ids import commit_key
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByIds, Commit, Done, Expect, Read, Write
+from umi_core.messages.request import Request
 from umi_core.messages.results import Remembered, as_repeated
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
@@ -111,8 +112,14 @@ def scores_of(core: CoreTier, access: AccessTable, now_ms: int) -> dict[str, int
 def key_of(facts: Facts, view: View) -> str:
     request_key = facts.get(REQUEST_KEY)
     if request_key is not None:
-        return commit_key(view.scope, "key", request_key)
+        return commit_key(view.scope, key_space(facts), request_key)
     return commit_key(view.scope, view.epoch, view.number, "commit")
+
+
+def key_space(facts: Facts) -> str:
+    request = facts[REQUEST]
+    assert isinstance(request, Request)
+    return request.key_space
 
 
 def ask_if_any(facts: Facts, view: View) -> Commit | None:

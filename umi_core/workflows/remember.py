@@ -34,7 +34,7 @@ from umi_core.language.routing import parse_routes
 from umi_core.limits import ENTITY_VERSION_COUNT_MAX
 from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, ByIds, Done, Embed, Expect, Read, Write
-from umi_core.messages.results import Forgotten, Remembered, Stored, as_repeated
+from umi_core.messages.results import Remembered, Repeatable, Stored, as_repeated
 from umi_core.policies.routing import table_decision
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Entity, Receipt, Relation, Vector, Version
@@ -86,7 +86,7 @@ def take_seen(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
     assert isinstance(row.body, Receipt)
     if row.body.request_digest != request_digest(facts):
         return Refuse(KeyReused(str(facts[REQUEST_KEY])))
-    if not isinstance(row.body.value, Remembered | Forgotten):
+    if not isinstance(row.body.value, Repeatable):
         return Unusable("no reply")  # no request with a key has ended so
     view.marks.append("request key known: replied from the receipt")
     return Learned(RECEIPT(row.body), skip_to="reply")
@@ -100,7 +100,7 @@ SEEN = Step(
 
 KNOWN_ANSWER = Law(
     "a receipt holds what was replied", (RECEIPT,),
-    lambda facts, scope: isinstance(getattr(facts[RECEIPT], "value", None), Remembered | Forgotten),
+    lambda facts, scope: isinstance(getattr(facts[RECEIPT], "value", None), Repeatable),
 )  # fmt: skip
 
 

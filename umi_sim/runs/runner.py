@@ -63,6 +63,9 @@ class Known(Owner):
     def entity_ids(self, agent: str) -> Sequence[str]:
         return self.inspector.oracle.entity_ids(agent)
 
+    def record_ids(self, agent: str) -> Sequence[str]:
+        return self.inspector.oracle.record_ids(agent)
+
     def session_ids(self, agent: str) -> Sequence[str]:
         return self.inspector.oracle.session_ids(agent)
 

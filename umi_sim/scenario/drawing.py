@@ -14,7 +14,7 @@ import attrs
 from umi_core.config import OPTIONS, Config, check_option
 from umi_core.data import Data
 from umi_core.limits import CORE_BYTES_MIN, DAY_MS
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import COMMON, REQUESTS
 from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS, FaultKind
 from umi_sim.judge import equivalences
@@ -53,8 +53,8 @@ OFTEN: Final = {  # weights where the file is silent; every other request has 1
     "create_session": 2, "save_session": 2, "load_session": 2,
 }  # fmt: skip
 FLOORS: Final = {  # a swarm run leaves out half of the requests, but of each row at least one stays
-    "write": tuple(name for name, request in REQUESTS.items() if request.stores),
-    "read": tuple(name for name, request in REQUESTS.items() if request.shows),
+    "write": tuple(name for name, request in COMMON.items() if request.stores),
+    "read": tuple(name for name, request in COMMON.items() if request.shows),
 }
 POLICIES: Final = {"fifo": 2, "random": 4, "lifo": 1, "pct": 3}
 REVISE_EVERY: Final[Range] = (2, 20)
@@ -254,10 +254,10 @@ class Drawing(Data):
         return {name: base[name] * self.factor(name) for name in REQUESTS if name in base}
 
     def alphabet(self) -> dict[str, int]:
-        """What a file without weights uses: everything, or in a swarm run half of it."""
+        """What a file without weights uses: all that is common, or in a swarm run half of it."""
         if not self.is_swarm:
-            return {name: OFTEN.get(name, 1) for name in REQUESTS}
-        kept = [name for name in REQUESTS if self.stream(f"workload.weights.{name}").chance(1, 2)]
+            return {name: OFTEN.get(name, 1) for name in COMMON}
+        kept = [name for name in COMMON if self.stream(f"workload.weights.{name}").chance(1, 2)]
         for floor, row in FLOORS.items():
             if not any(name in row for name in kept):
                 kept.append(max(row, key=lambda name: self.stream(f"workload.weights.{floor}.{name}").word()))

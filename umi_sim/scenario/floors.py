@@ -15,7 +15,7 @@ import attrs
 
 from umi_core.config import Config
 from umi_core.data import Data
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import COMMON, REQUESTS
 from umi_sim.kernel.prng import Ratio
 from umi_sim.record.items import Op
 from umi_sim.record.run_config import RunConfig
@@ -148,7 +148,7 @@ def value_of(name: str, config: RunConfig) -> Value:
 
 def requests_of(scenario: Scenario) -> tuple[str, ...]:
     """What a generated workload of this file may ask; a script or a talk asks in an order of its own."""
-    given = scenario.weights or REQUESTS
+    given = scenario.weights or COMMON
     return tuple(name for name in REQUESTS if name in given) if scenario.kind == "generated" else ()
 
 

@@ -92,6 +92,23 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("user", 7), *put("creator", HALF), *put("members", ("",), None), *put("saved_ms", ENDLESS),
         *put("saved_by", None), *put("snapshot", "text"),
     ),
+    "sheet": (
+        *put("version", 0, ENDLESS), *put("description", HUGE, None), *put("limit_bytes", -1, "8"),
+        *put("read_only", 1), *put("text_hash", None), *put("created_ms", -1),
+    ),
+    "change": (
+        *put("change", "rumour", None), *put("author", "nobody"), *put("at_ms", "0"), *put("text", HUGE, 7),
+        *put("size_bytes", -1), *put("is_erased", None),
+    ),
+    "message": (
+        *put("seq", 0, ENDLESS), *put("role", "nobody", None), *put("content", HUGE, HALF, 7),
+        *put("details", (("role", "user"),), None), *put("at_ms", -1),
+    ),
+    "archival": (
+        *put("seq", 0), *put("content", HUGE, None), *put("tags", ("x", "x"), "x"), *put("metadata", {}),
+        *put("at_ms", ENDLESS),
+    ),
+    "log": put("next_seq", 0, ENDLESS, "1", None),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 import attrs
 import hypothesis.strategies as st
 
+from umi_core.api_domains import AUTHORS, CHANGES, LOGS, ROLES
 from umi_core.declared import Incomplete
 from umi_core.domains import domain_of
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
@@ -58,6 +59,12 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "components": st.lists(st.integers(-COMPONENT_MAX, COMPONENT_MAX), max_size=4).map(tuple),
     "digest": st.sampled_from((b"", b"x", b"\x00\xff")),
     "blocks": st.lists(BLOCKS, max_size=2).map(lambda blocks: tuple(sorted(blocks, key=lambda it: it.order))),
+    **dict.fromkeys(("block_kind", "kind_of_block"), st.sampled_from(BLOCK_KINDS)),
+    "block_label": st.sampled_from(("", "work")), "description": WORDS,
+    "change_kind": st.sampled_from(CHANGES), "author": st.sampled_from(AUTHORS),
+    "log_name": st.sampled_from(LOGS), "role": st.sampled_from(ROLES),
+    "details": st.sampled_from(((), (("tool_call_id", "c1"), ("arguments", "{}")))),
+    "tags": st.sampled_from(((), ("work",), ("日本", "x y"))),
     "anything": st.sampled_from((None, True, 7, "tea", b"x", ())),
 }  # fmt: skip
 

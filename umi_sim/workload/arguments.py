@@ -17,7 +17,7 @@ from umi_core.limits import PPM
 from umi_core.messages.requests import ALL, REQUESTS, Argument, arguments_of
 from umi_core.values import BLOCK_KINDS, CATEGORIES
 from umi_sim.kernel.prng import Ratio, Stream
-from umi_sim.workload import pools
+from umi_sim.workload import api_values, pools
 from umi_sim.workload.pools import Pool
 from umi_sim.workload.users import User
 
@@ -93,6 +93,7 @@ HABITS: Final[dict[str, Habit]] = {
     "turns": Habit(User.turns, pools.HOSTILE_TURNS),
     "score": Habit((0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
     "version": Habit((1, 2, 3), pools.HOSTILE_VERSIONS, SOMETIMES),
+    **{domain: Habit(*habit) for domain, habit in api_values.HABITS.items()},
 }
 
 

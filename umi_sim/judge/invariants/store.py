@@ -17,17 +17,22 @@ from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import (
     AccessRecord,
     Address,
+    Archival,
+    BlockChange,
     Category,
     Core,
     Entity,
     Epoch,
     Head,
+    Log,
     Membership,
+    Message,
     Receipt,
     Relation,
     Resource,
     Row,
     SessionRow,
+    Sheet,
     Vector,
     Version,
 )
@@ -79,6 +84,10 @@ def key_of(row: Row) -> str:
             return own_id
         case Resource(id=own_id) | Membership(id=own_id):
             return own_id
+        case Sheet(id=own_id) | Message(id=own_id) | Archival(id=own_id) | Log(name=own_id):
+            return own_id
+        case BlockChange(block_id=own_id, version=version):
+            return f"{own_id}@{version:012}"
         case Version(entity_id=entity_id, version=version):
             return f"{entity_id}@{version}"
         case Vector(entity_id=entity_id) | AccessRecord(entity_id=entity_id):

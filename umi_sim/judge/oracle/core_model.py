@@ -6,7 +6,7 @@ Law 2. A write without an answer may be seen until a write that began after it w
 Law 3. Importance is a register of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -15,9 +15,11 @@ from umi_core.data import Owner
 from umi_core.errors import CoreFull
 from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import BLOCK_BYTES_MAX
+from umi_core.messages.api_results import Prompt
 from umi_core.messages.effects import Done, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     Blocks,
+    BuildSystemPrompt,
     CoreBytes,
     GetBlock,
     InCore,
@@ -29,10 +31,11 @@ from umi_core.messages.requests import (
     SetImportance,
 )
 from umi_core.values import BLOCK_KINDS, Block
+from umi_sim.judge.oracle.api.blocks import Chain
 from umi_sim.judge.oracle.block_refusals import BlockWrite, Meanwhile, Slot, must_be_right, standing
 from umi_sim.judge.oracle.model import Ending, Model
 from umi_sim.judge.plain.blocks import READERS, ShownBlock
-from umi_sim.judge.plain.text import byte_count, line_ends, tidy
+from umi_sim.judge.plain.text import byte_count, folded, line_ends, tidy
 from umi_sim.record import rules
 
 SELF_SLOT = ("persona", "")
@@ -77,7 +80,7 @@ class CoreModel(Model):
     """
 
     judges = (
-        SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render,
+        SetBlock, SetImportance, RemoveBlock, GetBlock, Blocks, CoreBytes, Render, BuildSystemPrompt,
         InCore, LastRoutingDecisions, Rebalance,  # of these nothing is demanded but a fair refusal
     )  # fmt: skip
 
@@ -88,6 +91,7 @@ class CoreModel(Model):
         self.texts: dict[Slot, Register] = {}
         self.importance: dict[Slot, Register] = {}
         self.clock = 0
+        self.api: Callable[[], Mapping[Slot, Chain]] = dict
 
     def issued(self, op_id: str, request: object, now_ms: int) -> None:
         if not isinstance(request, BlockWrite):
@@ -142,7 +146,7 @@ class CoreModel(Model):
             return
         _, most = self.beside.pop(op_id, (slot, 0))
         _, while_asked = self.asked.pop(op_id)
-        if isinstance(outcome, Refused | Done):
+        if isinstance(outcome, Refused | Done) and not self.api():  # which writes texts of its own
             self.must_be_fair(request, outcome, slot, most)
             must_be_right(request, outcome, slot, while_asked)
         for register in self.registers(slot):
@@ -193,20 +197,51 @@ class CoreModel(Model):
         elif isinstance(request, Render):
             assert isinstance(value, str)
             self.judge_blocks(blocks_of(request.form, value), exact=False)
+        elif isinstance(request, BuildSystemPrompt):
+            assert isinstance(value, Prompt)
+            self.judge_prompt(request, value)
 
     def judge_blocks(self, blocks: Sequence[Block | ShownBlock], exact: bool) -> None:
         shown = {(block.kind, block.label): block for block in blocks}
         order = [(BLOCK_KINDS.index(block.kind), block.label.encode()) for block in blocks]
         demand(order == sorted(order), rules.RENDER_ORDER, "blocks are not in the order of kind and label")
-        for slot in sorted({**self.texts, **dict.fromkeys(shown)}):
+        for slot in sorted({**self.texts, **self.api(), **dict.fromkeys(shown)}):
             self.judge_block(slot, shown.get(slot), exact)
+
+    def judge_prompt(self, request: BuildSystemPrompt, value: Prompt) -> None:
+        """The text of the system, a blank line, and the rendering of core in this form."""
+        head = f"{request.system}\n\n" if request.system else ""
+        message = "a prompt does not begin with the text of the system"
+        demand(value.text.startswith(head), rules.RENDER_PARSE, message, request.system, value.text)
+        size_bytes = byte_count(value.text)
+        demand(value.size_bytes == size_bytes, rules.RENDER_PARSE, "the size of a prompt", size_bytes, value)
+        shown = blocks_of(request.form, value.text.removeprefix(head))
+        if request.form == "tagged":
+            self.judge_tagged(shown)
+        else:
+            self.judge_blocks(shown, exact=False)
+
+    def judge_tagged(self, blocks: Sequence[ShownBlock]) -> None:
+        """Each block stands under its label, or under kind and label if two are called the same."""
+        labels = [block.label for block in blocks]
+        demand(len(set(labels)) == len(labels), rules.RENDER_PARSE, "two blocks under one label", "", labels)
+        named = {folded(block.label.rpartition("/")[2]): block.text for block in blocks}
+        chains: dict[str, list[Chain]] = {}
+        for slot, chain in self.api().items():
+            chains.setdefault(folded(slot[1] or slot[0]), []).append(chain)
+        for name, same in chains.items():
+            text, said = named.get(name), f"block {name} in a prompt"
+            holds = (all if text is None else any)(chain.shows(text) for chain in same)
+            demand(holds, rules.RENDER_PARSE, said, [chain.states for chain in same], text)
 
     def judge_block(self, slot: Slot, block: Block | ShownBlock | None, exact: bool) -> None:
         texts, ranks = self.registers(slot)
         text = block.text if block else None
         rule = rules.AUTHORED_TEXT_KEPT if exact else rules.RENDER_PARSE
         said = f"block {slot_name(slot)} shows another text than was written"
-        demand(texts.allows(text), rule, said, texts, repr(text)[:80])
+        chain = self.api().get(slot)
+        holds = texts.allows(text) if chain is None else chain.shows(text)
+        demand(holds, rule, said, texts if chain is None else chain.states, repr(text)[:80])
         if slot[0] == "system" and block:
             demand(not block.entries, rules.SYSTEM_IS_AUTHORED, "the system block shows promoted entries")
         if isinstance(block, Block) and block.text is not None:

@@ -16,6 +16,7 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Failed, Refused, Reply
 from umi_core.messages.requests import ALL, Request
+from umi_sim.judge.oracle.api import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
@@ -37,6 +38,7 @@ MODELS: Final[tuple[type[Model], ...]] = (
     SessionModel,
     CoreModel,
     ArchiveModel,
+    ApiModel,
     WorkingModel,
 )
 """In the order in which they hear of an event."""
@@ -94,13 +96,17 @@ class AgentModel(Owner):
     sessions: SessionModel
     core: CoreModel
     archive: ArchiveModel
+    api: ApiModel
     working: WorkingModel
     seen_ms: int = 0
     requests: dict[str, Request] = attrs.field(factory=dict)
     models: tuple[Model, ...] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.models = (self.promises, self.failures, self.sessions, self.core, self.archive, self.working)
+        self.core.api = self.api.blocks_now
+        self.models = (
+            self.promises, self.failures, self.sessions, self.core, self.archive, self.api, self.working,
+        )  # fmt: skip
 
     def crashed(self) -> None:
         for model in self.models:
@@ -135,6 +141,7 @@ class Oracle:
             SessionModel(scope, run, surroundings, sessions, working),
             CoreModel(self.memory),
             ArchiveModel(scope, self.memory, surroundings, run.off),
+            ApiModel(scope, surroundings),
             working,
         )
 
@@ -268,6 +275,9 @@ class Oracle:
     def entity_ids(self, agent: str) -> Sequence[str]:
         return self.agents[agent].archive.known_ids()
 
+    def record_ids(self, agent: str) -> Sequence[str]:
+        return self.agents[agent].api.record_ids()
+
     def session_ids(self, agent: str) -> Sequence[str]:
         user = self.agents[agent].config.scope.user
         return tuple(key for key, session in self.sessions.sessions.items() if session.user == user)
@@ -279,7 +289,7 @@ class Oracle:
 
     def audit(self, agent: str) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """The requests, by name, whose replies settle what the archive of this agent holds."""
-        return self.agents[agent].archive.audit()
+        return (*self.agents[agent].archive.audit(), *self.agents[agent].api.audit())
 
     def lapses(self, agent: str) -> Sequence[int]:
         """When rewrites of queries that this agent's memory may remember are no longer remembered."""

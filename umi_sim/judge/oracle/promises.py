@@ -12,20 +12,45 @@ from collections.abc import Mapping
 from typing import Final
 
 from umi_core import errors
+from umi_core.api_errors import (
+    AboveLimit,
+    LabelTaken,
+    NotFound,
+    ReadOnly,
+    TextAmbiguous,
+    TextNotFound,
+    VersionConflict,
+)
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
 from umi_core.messages.requests import (
     ALL,
+    AddArchival,
+    AddMessages,
+    AppendToBlock,
+    BlockHistory,
+    BuildSystemPrompt,
     CoreRead,
+    CreateBlock,
     CreateSession,
+    DeleteArchival,
+    DeleteBlock,
+    FindBlock,
+    GetArchival,
+    ListArchival,
+    ListBlocks,
+    ListMessages,
     LoadSession,
     Rebalance,
     RemoveBlock,
+    ReplaceInBlock,
     Request,
     SaveSession,
+    SearchArchival,
     SetBlock,
     SetImportance,
+    UpdateBlock,
     WorkingRequest,
 )
 from umi_core.values import Scope
@@ -38,6 +63,9 @@ from umi_sim.record.run_config import RunConfig
 
 OF_THE_TEXT: Final = ("extract:uncovered",)  # no failure: a model that is well passes over sentences, too
 PHASES: Final = ("drain:", "audit:")  # how the requests of a healed world are called
+OF_EDITS: Final = (
+    errors.KeyReused, ReadOnly, AboveLimit, errors.BlockTooLarge, errors.TooManyBlocks, errors.CoreFull,
+)  # fmt: skip
 MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     **dict.fromkeys((cls for cls in ALL if issubclass(cls, CoreRead)), ()),
     Rebalance: (),
@@ -50,6 +78,16 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
         errors.SessionNotFound, errors.SnapshotTooBig, errors.SnapshotDamaged, errors.SnapshotVersion,
         errors.SnapshotDoesNotFit,
     ),
+    BuildSystemPrompt: (),
+    **dict.fromkeys((ListBlocks, ListMessages, ListArchival, SearchArchival), ()),
+    **dict.fromkeys((FindBlock, BlockHistory, GetArchival), (NotFound,)),
+    **dict.fromkeys((AddMessages, AddArchival), (errors.KeyReused,)),
+    DeleteArchival: (errors.KeyReused, NotFound),
+    CreateBlock: (*OF_EDITS, LabelTaken),
+    UpdateBlock: (*OF_EDITS, NotFound, VersionConflict),
+    AppendToBlock: (*OF_EDITS, NotFound),
+    ReplaceInBlock: (*OF_EDITS, NotFound, TextNotFound, TextAmbiguous),
+    DeleteBlock: (errors.KeyReused, NotFound, ReadOnly, VersionConflict),
 }  # fmt: skip
 """What a request may meet that is not wrong with itself; those of the archive are judged there."""
 

@@ -134,7 +134,27 @@ def joined(lines: list[str]) -> str:
     return re.sub(r"(?m)^([ \t]*)\\", r"\1", text) if "\\" in text else text
 
 
+# Labels as tags, the shape of an agent server: a label that is no name of a tag stands in an attribute.
+
+TAGGED_BLOCK: Final = r'<(?:block label="([^"<>]*)"|([\w.-]+))>\n((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</entry>\n)*)</[\w.-]+>\n'
+
+
+@lru_cache(maxsize=KEPT)
+def read_tagged(text: str) -> tuple[ShownBlock, ...]:
+    """Raises ValueError for what is no rendering. It tells no importance, and of a label no kind."""
+    inside = text.removeprefix("<memory>\n").removesuffix("</memory>")
+    return tuple(tagged_block(match) for match in every(TAGGED_BLOCK, inside))
+
+
+def tagged_block(match: re.Match[str]) -> ShownBlock:
+    quoted, tag, text, entries = match.groups(default="")
+    authored = unmarked(text.removesuffix("\n")) if text else None
+    shown = (ShownEntry(*map(unmarked, it.groups())) for it in every(XML_ENTRY, entries))
+    return ShownBlock("", unmarked(quoted) or tag, "", authored, tuple(shown))
+
+
 READERS: Final[Mapping[str, Callable[[str], tuple[ShownBlock, ...]]]] = {
     "xml": read_xml,
     "markdown": read_markdown,
+    "tagged": read_tagged,
 }

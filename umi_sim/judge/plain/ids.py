@@ -11,7 +11,7 @@ from umi_sim.judge.plain.text import folded
 
 PREFIXES: Final = {
     "entity": "ent_", "relation": "rel_", "session": "ses_", "resource": "res_", "category": "cat_",
-    "membership": "mem_",
+    "membership": "mem_", "block": "blk_",
 }  # fmt: skip
 KEPT: Final = 4_096  # whoever judges rows asks about the same ones again and again
 End = tuple[str, int]  # of a relation: an id and a version
@@ -74,3 +74,7 @@ def relation_id(scope: Scope, source: End, target: End, kind: str) -> str:
 def session_id(scope: Scope, created_ms: int, n: int) -> str:
     """`n` counts the sessions that were made in this millisecond before."""
     return derived(scope, "session", created_ms, n)
+
+
+def block_id(scope: Scope, kind: str, label: str) -> str:
+    return derived(scope, "block", kind, label)

@@ -12,6 +12,7 @@ from umi_core.errors import BadOption, Error
 from umi_core.invariants import limits
 from umi_core.messages.requests import ALL, Request, SetBlock, arguments_of
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
+from umi_sim.judge.plain import api_requests
 from umi_sim.judge.plain.text import (
     CONTROLS,
     UNWRITABLE,
@@ -216,6 +217,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "turns": turns,
     "score": number(option(errors.BadScore), 0, 1_000_000),
     "version": number(option(errors.BadVersion), 1),
+    **api_requests.WRONG,
 }
 
 

@@ -17,6 +17,7 @@ from umi_core.values import (
     Block,
     Entry,
 )
+from umi_sim.judge.plain.api_requests import are_tags, is_message
 from umi_sim.judge.plain.text import CONTROLS, UNWRITABLE, byte_count, has_any, is_text, tidy
 
 Fits = Callable[[Any], bool]
@@ -100,6 +101,10 @@ CONTENT: Final = text(limits.ENTITY_CONTENT_BYTES_MAX)
 WORD: Final = text(limits.REPLY_BYTES_MAX)
 END: Final = pair(is_id, number(0))
 BYTES: Final = of_type(bytes)
+CHANGES: Final = (
+    "created", "set", "appended", "replaced", "described", "imported", "deleted", "unchanged",
+)  # fmt: skip
+NOTHING_SAID: Final = (("role", "user"), ("content", ""))
 
 ENTRY: Final[Mapping[str, Fits]] = {
     "entity_id": is_id, "version": VERSION, "name": NAME, "text": text(limits.ENTRY_TEXT_BYTES_MAX),
@@ -158,6 +163,24 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "id": is_id, "user": WORD, "creator": WORD, "members": each(is_member), "saved_ms": TIME,
         "saved_by": WORD, "snapshot": BYTES,
     },
+    "sheet": {
+        "id": is_id, "kind": word(*BLOCK_KINDS), "label": is_label, "version": VERSION, "text_hash": WORD,
+        "description": text(4_096), "limit_bytes": COUNT, "read_only": of_type(bool), "created_ms": TIME,
+        "updated_ms": TIME,
+    },
+    "change": {
+        "block_id": is_id, "version": VERSION, "change": word(*CHANGES), "author": word("user", "model"),
+        "at_ms": TIME, "size_bytes": COUNT, "text": CONTENT, "is_erased": of_type(bool),
+    },
+    "message": {
+        "id": is_id, "seq": VERSION, "role": word("user", "assistant", "system", "tool"), "content": CONTENT,
+        "details": lambda value: type(value) is tuple and is_message((*NOTHING_SAID, *value)), "at_ms": TIME,
+    },
+    "archival": {
+        "id": is_id, "seq": VERSION, "content": CONTENT, "tags": are_tags, "metadata": is_metadata,
+        "at_ms": TIME,
+    },
+    "log": {"name": word("message", "archival"), "next_seq": VERSION},
 }  # fmt: skip
 
 

@@ -97,6 +97,9 @@ class Everything:
     def entity_ids(self, agent: str) -> Sequence[str]:
         return ("ent_d77159c2f7575629b14ff3b0", "ent_7ada9f9a75115796a731d941")
 
+    def record_ids(self, agent: str) -> Sequence[str]:
+        return ("arc_000000000001", "arc_000000000002")
+
     def session_ids(self, agent: str) -> Sequence[str]:
         return ("ses_d3363bafb44a607274f98c29",)
 
@@ -113,7 +116,7 @@ class Nothing:
     def nothing(self, agent: str) -> Sequence[str]:
         return ()
 
-    entity_ids = session_ids = keys = other_agents = nothing
+    entity_ids = session_ids = record_ids = keys = other_agents = nothing
 
 
 def workload(agent: str = "a", **changes: Any) -> Workload:

@@ -1,0 +1,105 @@
+"""Domains of the API of an agent server: labels, limits, messages, tags, and who asks."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+from umi_core import errors, limits
+from umi_core.api_errors import BadCursor, BadLabel, BadMessages
+from umi_core.domains import Domain, bad_block_label, is_int, one_of, text_of
+from umi_core.errors import Error
+from umi_core.text import is_text, shown, size, tidy
+from umi_core.values import BLOCK_KINDS, Pairs
+
+ID_PREFIX: Final = "blk_"
+SEQ_DIGITS: Final = 12  # as ids.py writes them
+AUTHORS: Final = ("user", "model")
+PROMPT_FORMS: Final = ("xml", "markdown", "tagged")
+CHANGES: Final = ("created", "set", "appended", "replaced", "described", "imported", "deleted", "unchanged")
+LOGS: Final = ("message", "archival")
+ROLES: Final = ("user", "assistant", "system", "tool")
+DETAILS: Final = ("tool_call_id", "tool_name", "arguments", "tool_return", "status")
+FIELDS: Final = ("role", "content", *DETAILS)  # of a message, of which the first two must be there
+
+Wrong = Callable[[str, Any], Error | None]
+
+
+def bad_api_label(name: str, value: object) -> Error | None:
+    """A label is a name for people: never empty, and never to be taken for an id or a path."""
+    if (error := bad_block_label(name, value)) is not None:
+        return error
+    label = tidy(str(value))
+    good = label and "/" not in label and not label.startswith(ID_PREFIX)
+    return None if good else BadLabel(shown(value))
+
+
+def bad_record_cursor(name: str, value: object) -> Error | None:
+    """A place in the list of records is the id of one, also of one that is deleted."""
+    digits = value.removeprefix("arc_") if is_text(value) else ""
+    good = value == f"arc_{digits}" and len(digits) == SEQ_DIGITS and digits.isascii() and digits.isdigit()
+    return None if good else BadCursor(shown(value))
+
+
+def bad_block_limit(name: str, value: object) -> Error | None:
+    good = is_int(value, 1)
+    return None if good else errors.BadOption(name, shown(value), "a whole number from 1")
+
+
+def bad_messages(name: str, value: object) -> Error | None:
+    count_max, bytes_max = limits.MESSAGE_COUNT_MAX, limits.MESSAGE_BYTES_MAX
+    if isinstance(value, tuple) and 1 <= len(value) <= count_max and all(map(is_message, value)):
+        return None
+    wanted = f"1 to {count_max} messages with role and content, each text of at most {bytes_max} bytes"
+    return BadMessages(name, shown(value), wanted)
+
+
+def is_message(value: object) -> bool:
+    """Role and content, then what there is of the call of a tool; in this order, each once."""
+    if not isinstance(value, tuple) or not all(map(is_part, value)):
+        return False
+    names = [name for name, _ in value]
+    in_order = names == [name for name in FIELDS if name in names] and names[:2] == ["role", "content"]
+    return in_order and value[0][1] in ROLES
+
+
+def is_part(value: object) -> bool:
+    is_pair = isinstance(value, tuple) and len(value) == 2 and all(map(is_text, value))
+    return is_pair and isinstance(value, tuple) and size(value[1]) <= limits.MESSAGE_BYTES_MAX
+
+
+def bad_details(name: str, value: object) -> Error | None:
+    """What a stored message has besides role and content."""
+    good = isinstance(value, tuple) and is_message((("role", "user"), ("content", ""), *value))
+    return None if good else BadMessages(name, shown(value), "parts of a message")
+
+
+def bad_tags(name: str, value: object) -> Error | None:
+    count_max, bytes_max = limits.TAG_COUNT_MAX, limits.TAG_BYTES_MAX
+    good = isinstance(value, tuple) and len(value) <= count_max and all(map(is_tag, value))
+    is_once = good and isinstance(value, tuple) and len(dict.fromkeys(value)) == len(value)
+    wanted = f"at most {count_max} different texts of 1 to {bytes_max} bytes"
+    return None if is_once else errors.BadOption(name, shown(value), wanted)
+
+
+def is_tag(value: object) -> bool:
+    return is_text(value) and 1 <= size(value) <= limits.TAG_BYTES_MAX
+
+
+ApiLabel = Annotated[str, Domain("api_label", bad_api_label)]
+BlockName = Annotated[str, Domain("block_name", text_of(limits.SCOPE_PART_BYTES_MAX))]
+Author = Annotated[str, Domain("author", one_of(*AUTHORS))]
+Piece = Annotated[str, Domain("piece", text_of(limits.TEXT_BYTES_MAX))]
+Description = Annotated[str, Domain("description", text_of(limits.DESCRIPTION_BYTES_MAX))]
+BlockLimit = Annotated[int, Domain("block_limit", bad_block_limit)]
+Messages = Annotated[tuple[Pairs, ...], Domain("messages", bad_messages)]
+Tags = Annotated[tuple[str, ...], Domain("tags", bad_tags)]
+BlockKey = Annotated[str, Domain("block_key", text_of(limits.SCOPE_PART_BYTES_MAX))]
+RecordCursor = Annotated[str, Domain("record_cursor", bad_record_cursor)]
+RecordId = Annotated[str, Domain("record_id", text_of(limits.SCOPE_PART_BYTES_MAX))]
+Seq = Annotated[int, Domain("seq", bad_block_limit)]
+SystemText = Annotated[str, Domain("system_text", text_of(limits.SYSTEM_BYTES_MAX))]
+PromptForm = Annotated[str, Domain("prompt_form", one_of(*PROMPT_FORMS))]
+ChangeKind = Annotated[str, Domain("change_kind", one_of(*CHANGES))]
+LogName = Annotated[str, Domain("log_name", one_of(*LOGS))]
+Role = Annotated[str, Domain("role", one_of(*ROLES))]
+Details = Annotated[Pairs, Domain("details", bad_details)]
+KindOfBlock = Annotated[str, Domain("kind_of_block", one_of(*BLOCK_KINDS))]

@@ -1,0 +1,100 @@
+"""Errors of the API of an agent server: what is wrong with blocks, messages and records that are named."""
+
+from typing import ClassVar
+
+import attrs
+
+from umi_core.errors import BadOption, Error
+
+
+@attrs.frozen
+class NotFound(Error):
+    """There is none, it is deleted, or it is another agent's: one answer for all three."""
+
+    tag = 580
+    sentence: ClassVar[str] = "{kind} not found: {id}"
+    kind: str
+    id: str
+
+
+@attrs.frozen
+class LabelTaken(Error):
+    """A block of this agent has this label already, whatever its kind."""
+
+    tag = 581
+    sentence: ClassVar[str] = "label taken: {label} is the block {id}"
+    label: str
+    id: str
+
+
+@attrs.frozen
+class BadLabel(Error):
+    """A label that could be taken for an id or for a path, or is no label at all."""
+
+    tag = 582
+    sentence: ClassVar[str] = "not a label: {label}, expected 1 to 64 bytes without / that do not begin blk_"
+    label: str
+
+
+@attrs.frozen
+class VersionConflict(Error):
+    """The block has changed since it was read; read it again."""
+
+    tag = 583
+    sentence: ClassVar[str] = "version conflict: {expected} was expected, the block has {actual}"
+    expected: int
+    actual: int
+
+
+@attrs.frozen
+class ReadOnly(Error):
+    """Its text is not to be changed by whoever asked."""
+
+    tag = 584
+    sentence: ClassVar[str] = "block {label} is not to be changed by the {author}"
+    label: str
+    author: str
+
+
+@attrs.frozen
+class AboveLimit(Error):
+    """The text is longer than the limit of its block allows."""
+
+    tag = 585
+    sentence: ClassVar[str] = "block too large: {size_bytes} bytes exceeds its limit of {limit_bytes}"
+    size_bytes: int
+    limit_bytes: int
+
+
+@attrs.frozen
+class TextNotFound(Error):
+    """What is to be replaced does not occur in the text that was written."""
+
+    tag = 586
+    sentence: ClassVar[str] = "text not found in block {label}"
+    label: str
+
+
+@attrs.frozen
+class TextAmbiguous(Error):
+    """What is to be replaced occurs more than once, and one occurrence was meant."""
+
+    tag = 587
+    sentence: ClassVar[str] = "text occurs {count} times in block {label}, expected once"
+    label: str
+    count: int
+
+
+@attrs.frozen
+class BadCursor(Error):
+    """No place in this list."""
+
+    tag = 588
+    sentence: ClassVar[str] = "not a place in this list: {cursor}"
+    cursor: str
+
+
+class BadMessages(BadOption):
+    """Something that is no list of messages."""
+
+    tag = 589

@@ -1,0 +1,118 @@
+"""Rows of the API of an agent server: sheets and changes of blocks, messages, archival records, their logs.
+
+The text of a block stays in core. Law 1. What a row of this page is called never names anything else later.
+"""
+
+import attrs
+
+from umi_core.api_domains import (
+    Author,
+    ChangeKind,
+    Description,
+    Details,
+    LogName,
+    Role,
+    Tags,
+)
+from umi_core.body import Body
+from umi_core.data import Data
+from umi_core.domains import (
+    BlockKind,
+    BlockLabel,
+    Content,
+    Count,
+    EntityId,
+    EventTime,
+    Flag,
+    Metadata,
+    VersionNumber,
+    Word,
+)
+
+
+@attrs.frozen
+class Sheet(Body, Data):
+    """What the API keeps of a block beside its text. `text_hash` is that of the text at this version, empty
+    once the block is deleted: then the sheet is its tombstone."""
+
+    tag = 120
+    row_kind = "sheet"
+    id: EntityId
+    kind: BlockKind
+    label: BlockLabel
+    version: VersionNumber
+    text_hash: Word
+    description: Description
+    limit_bytes: Count
+    read_only: Flag
+    created_ms: EventTime
+    updated_ms: EventTime
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class BlockChange(Body, Data):
+    """One version of a block: what was done, by whom, the text after it. `is_erased`: the block is gone."""
+
+    tag = 121
+    row_kind = "change"
+    block_id: EntityId
+    version: VersionNumber
+    change: ChangeKind
+    author: Author
+    at_ms: EventTime
+    size_bytes: Count
+    text: Content
+    is_erased: Flag = False
+
+    def own_id(self) -> str:
+        return f"{self.block_id}@{self.version:012}"
+
+
+@attrs.frozen
+class Message(Body, Data):
+    """One message of the conversation; `details` are the parts of a call of a tool."""
+
+    tag = 122
+    row_kind = "message"
+    id: EntityId
+    seq: VersionNumber
+    role: Role
+    content: Content
+    details: Details
+    at_ms: EventTime
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class Archival(Body, Data):
+    """A text that was put into the archive as it is."""
+
+    tag = 123
+    row_kind = "archival"
+    id: EntityId
+    seq: VersionNumber
+    content: Content
+    tags: Tags
+    metadata: Metadata
+    at_ms: EventTime
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class Log(Body, Data):
+    """The number that the next message or record gets. It allocates, and counts nothing."""
+
+    tag = 124
+    row_kind = "log"
+    name: LogName
+    next_seq: VersionNumber
+
+    def own_id(self) -> str:
+        return self.name

@@ -1,0 +1,19 @@
+"""What a row holds: the base that every kind of row is made of."""
+
+from typing import ClassVar
+
+import attrs
+
+
+@attrs.frozen(eq=False)
+class Body:
+    """What a row holds. `row_kind` is the kind of its address; `own_id` is the id that it names."""
+
+    tag: ClassVar[int]
+    row_kind: ClassVar[str]
+    derived: ClassVar[tuple[str, ...]] = ()  # properties that conditions may ask for beside the fields
+    added: ClassVar[tuple[int, ...]] = ()  # by each version after the first: how many fields, at the end
+
+    def own_id(self) -> str | None:
+        """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
+        return None

@@ -1,0 +1,233 @@
+"""What an agent server asks of the memory of one agent: blocks, messages, archival records, the prompt.
+
+Their request keys are a space of their own: a key may name one request here and another remember or forget.
+"""
+
+import attrs
+
+from umi_core.api_domains import (
+    ApiLabel,
+    Author,
+    BlockKey,
+    BlockLimit,
+    BlockName,
+    Description,
+    KindOfBlock,
+    Messages,
+    Piece,
+    PromptForm,
+    RecordCursor,
+    RecordId,
+    Seq,
+    SystemText,
+    Tags,
+)
+from umi_core.domains import (
+    BlockText,
+    Flag,
+    Limit,
+    Metadata,
+    Query,
+    RequestKey,
+    Text,
+    VersionNumber,
+)
+from umi_core.messages.request import CoreRead, WorkflowRequest
+
+
+@attrs.frozen
+class ApiRequest(WorkflowRequest):
+    is_common = False
+    key_space = "api"
+
+
+# Blocks. `block` is an id, or a label in any spelling.
+
+
+@attrs.frozen
+class CreateBlock(ApiRequest):
+    tag = 130
+    workflow = "edit_block"
+    stores = True
+    label: ApiLabel
+    value: BlockText
+    kind: KindOfBlock | None = None
+    description: Description = ""
+    limit_bytes: BlockLimit | None = None
+    read_only: Flag = False
+    author: Author = "user"
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class UpdateBlock(ApiRequest):
+    """What is left out stays as it is; an empty description takes it away."""
+
+    tag = 131
+    workflow = "edit_block"
+    stores = True
+    block: BlockName
+    value: BlockText | None = None
+    description: Description | None = None
+    limit_bytes: BlockLimit | None = None
+    read_only: Flag | None = None
+    expected_version: VersionNumber | None = None
+    author: Author = "user"
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class AppendToBlock(ApiRequest):
+    """A newline stands between the two texts if both say something. Makes the block if there is none."""
+
+    tag = 132
+    workflow = "edit_block"
+    stores = True
+    block: BlockName
+    text: BlockText
+    author: Author = "user"
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class ReplaceInBlock(ApiRequest):
+    """`every`: each occurrence from left to right; else there must be exactly one."""
+
+    tag = 133
+    workflow = "edit_block"
+    stores = True
+    block: BlockName
+    old: Piece
+    new: BlockText
+    every: Flag = False
+    author: Author = "user"
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class DeleteBlock(ApiRequest):
+    tag = 134
+    workflow = "edit_block"
+    block: BlockName
+    expected_version: VersionNumber | None = None
+    author: Author = "user"
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class ListBlocks(ApiRequest):
+    tag = 135
+    workflow = "read_blocks"
+    shows = True
+
+
+@attrs.frozen
+class FindBlock(ApiRequest):
+    tag = 136
+    workflow = "read_blocks"
+    shows = True
+    block: BlockName
+
+
+@attrs.frozen
+class BlockHistory(ApiRequest):
+    """The changes of a block, oldest first, behind the version `after`; of a deleted one too."""
+
+    tag = 137
+    workflow = "block_history"
+    shows = True
+    block_id: BlockKey
+    after: VersionNumber | None = None
+    limit: Limit | None = None
+
+
+# Messages: a log.
+
+
+@attrs.frozen
+class AddMessages(ApiRequest):
+    """One turn of the conversation: all of them land, or none."""
+
+    tag = 138
+    workflow = "append"
+    stores = True
+    messages: Messages
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class ListMessages(ApiRequest):
+    """Without `after` the newest below `before`, or of all; with `after` the oldest above it."""
+
+    tag = 139
+    workflow = "list_messages"
+    shows = True
+    before: Seq | None = None
+    after: Seq | None = None
+    limit: Limit | None = None
+
+
+# Archival records.
+
+
+@attrs.frozen
+class AddArchival(ApiRequest):
+    tag = 140
+    workflow = "append"
+    stores = True
+    content: Text
+    tags: Tags = ()
+    metadata: Metadata = ()
+    request_key: RequestKey | None = None
+
+
+@attrs.frozen
+class GetArchival(ApiRequest):
+    tag = 141
+    workflow = "get_archival"
+    shows = True
+    record_id: RecordId
+
+
+@attrs.frozen
+class ListArchival(ApiRequest):
+    """Oldest first, behind the record `cursor`; with `tags` those that have all of them."""
+
+    tag = 142
+    workflow = "list_archival"
+    shows = True
+    limit: Limit | None = None
+    cursor: RecordCursor | None = None
+    tags: Tags = ()
+
+
+@attrs.frozen
+class SearchArchival(ApiRequest):
+    """The records that have words of the query, best first; equal ones by age, oldest first."""
+
+    tag = 143
+    workflow = "search_archival"
+    shows = True
+    query: Query
+    limit: Limit | None = None
+    tags: Tags = ()
+
+
+@attrs.frozen
+class DeleteArchival(ApiRequest):
+    tag = 144
+    workflow = "delete_archival"
+    record_id: RecordId
+    request_key: RequestKey | None = None
+
+
+# The prompt: answered at once, from core as it is.
+
+
+@attrs.frozen
+class BuildSystemPrompt(CoreRead):
+    tag = 145
+    is_common = False
+    shows = True
+    system: SystemText = ""
+    form: PromptForm = "xml"

@@ -1,0 +1,111 @@
+"""What the API of an agent server replies: what was decided, and what there is."""
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.ids import log_id
+from umi_core.rows import Archival, BlockChange, Message
+
+
+@attrs.frozen
+class BlockWritten(Data):
+    """`change` is what was done; `version` the block's version after it. `count`: occurrences replaced."""
+
+    tag = 150
+    id: str
+    label: str
+    version: int
+    change: str
+    at_ms: int
+    count: int = 0
+    evicted: tuple[str, ...] = ()
+    repeated: bool = False
+
+
+@attrs.frozen
+class ApiBlock(Data):
+    """A block as the API shows it. Of one that only the core tier knows the dates are 0."""
+
+    tag = 151
+    id: str
+    label: str
+    kind: str
+    value: str
+    description: str
+    limit_bytes: int
+    read_only: bool
+    version: int
+    created_ms: int
+    updated_ms: int
+
+
+@attrs.frozen
+class BlocksShown(Data):
+    tag = 152
+    blocks: tuple[ApiBlock, ...]
+
+
+@attrs.frozen
+class ChangesShown(Data):
+    """`next`: the version to go on behind; None behind the last."""
+
+    tag = 153
+    changes: tuple[BlockChange, ...]
+    next: int | None = None
+
+
+@attrs.frozen
+class Appended(Data):
+    """What was added to a log: so many rows from this number on."""
+
+    tag = 154
+    log: str
+    first_seq: int
+    count: int
+    at_ms: int
+    repeated: bool = False
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(log_id(self.log, self.first_seq + at) for at in range(self.count))
+
+
+@attrs.frozen
+class MessagesShown(Data):
+    """Oldest first. `total`: all there are. `has_older`, `has_newer`: there are others beside them."""
+
+    tag = 155
+    messages: tuple[Message, ...]
+    total: int
+    has_older: bool = False
+    has_newer: bool = False
+
+
+@attrs.frozen
+class RecordsShown(Data):
+    """`next`: the cursor of the next page; None behind the last one."""
+
+    tag = 156
+    records: tuple[Archival, ...]
+    next: str | None = None
+    scores_ppm: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class RecordDeleted(Data):
+    tag = 157
+    id: str
+    repeated: bool = False
+
+
+@attrs.frozen
+class Prompt(Data):
+    """`version`: of the core tier that it shows."""
+
+    tag = 158
+    text: str
+    size_bytes: int
+    version: int
+
+
+Keyed = BlockWritten | Appended | RecordDeleted

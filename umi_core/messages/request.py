@@ -1,0 +1,40 @@
+"""What a request is: the bases that all classes of requests are made of."""
+
+from typing import ClassVar
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.domains import OpLabel
+from umi_core.errors import Error
+
+
+@attrs.frozen
+class Request(Data):
+    """`stores`: it may leave something that later requests find; `shows`: it tells what there is.
+
+    `is_common`: users ask it without being told to. `key_space`: requests of one space share request keys.
+    """
+
+    tag: ClassVar[int]
+    stores: ClassVar[bool] = False
+    shows: ClassVar[bool] = False
+    is_common: ClassVar[bool] = True
+    key_space: ClassVar[str] = "key"
+    op_id: OpLabel
+
+    def contradiction(self) -> Error | None:
+        """What is wrong with fields that are right one by one."""
+        return None
+
+
+@attrs.frozen
+class CoreRead(Request):
+    """Answered at once when recovery is done."""
+
+
+@attrs.frozen
+class WorkflowRequest(Request):
+    """An operation: served by the workflow that it names."""
+
+    workflow: ClassVar[str]

@@ -1,0 +1,375 @@
+"""Blocks of an agent server: their text lies in core, all else of them in a sheet, and each change in a row.
+
+Law 1. A write commits once: core if the text is another, the sheet, and the change with the next version.
+Law 2. A text that came into core otherwise is a version of its own: the next write records it as imported.
+Law 3. A deleted block leaves its sheet, without text or description: a block made again goes on from there.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.api_domains import bad_api_label
+from umi_core.api_errors import (
+    AboveLimit,
+    LabelTaken,
+    NotFound,
+    ReadOnly,
+    TextAmbiguous,
+    TextNotFound,
+    VersionConflict,
+)
+from umi_core.api_rows import BlockChange, Sheet
+from umi_core.conditions import Condition
+from umi_core.data import Data
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Learned, Refuse, Step, Taken, Workflow, nothing, retry
+from umi_core.errors import BlockTooLarge, Error
+from umi_core.ids import block_id, text_hash
+from umi_core.limits import API_BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.api_requests import (
+    AppendToBlock,
+    CreateBlock,
+    DeleteBlock,
+    FindBlock,
+    ReplaceInBlock,
+    UpdateBlock,
+)
+from umi_core.messages.api_results import BlockWritten
+from umi_core.messages.effects import ByFilter, ByIds, Expect, Read, Write
+from umi_core.rows import Row
+from umi_core.text import line_ends, size, tidy
+from umi_core.tiers.core import CoreTier, remove_block, set_block
+from umi_core.tiers.labels import named, slot_of
+from umi_core.values import Block, Scope
+from umi_core.workflows.blocks import ask_load, claim_core, take_load
+from umi_core.workflows.commits import (
+    CORE,
+    PLAN,
+    REQUEST_KEY,
+    SETTLE,
+    Plan,
+    address,
+    as_read,
+    ask_if_any,
+    commit_row,
+    put,
+    scores_of,
+)
+from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
+
+EDIT: Final = Fact("request", CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock)
+SHEETS: Final = Fact("sheets", tuple[Row, ...])
+PAST: Final = Fact("past", tuple[Row, ...])  # the changes of a block that is to be deleted
+
+BlockEdit = CreateBlock | UpdateBlock | AppendToBlock | ReplaceInBlock | DeleteBlock
+
+
+# A block as it is.
+
+
+@attrs.frozen
+class Standing(Data):
+    """A block, or the place of one: what is in core there, and what its sheet says."""
+
+    id: str
+    label: str  # as it is shown
+    kind: str
+    own_label: str  # in core
+    text: str | None
+    sheet: Sheet | None
+    sheet_version: int  # of the row
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its text came into core otherwise, or went."""
+        return hash_of(self.text) != (self.sheet.text_hash if self.sheet else "")
+
+    @property
+    def version(self) -> int:
+        return (self.sheet.version if self.sheet else 0) + self.is_foreign
+
+    @property
+    def kept(self) -> Sheet | None:
+        """Its sheet, unless that is all that is left of a deleted block."""
+        return self.sheet if self.text is not None else None
+
+    @property
+    def description(self) -> str:
+        return self.kept.description if self.kept else ""
+
+    @property
+    def limit_bytes(self) -> int:
+        return self.kept.limit_bytes if self.kept else API_BLOCK_BYTES_DEFAULT
+
+    @property
+    def read_only(self) -> bool:
+        return self.kept.read_only if self.kept else False
+
+
+def hash_of(text: str | None) -> str:
+    return "" if text is None else text_hash(text)
+
+
+def standing(label: str, block: Block, sheets: Mapping[str, Row], scope: Scope) -> Standing:
+    key = block_id(scope, block.kind, block.label)
+    row = sheets.get(key)
+    sheet = row.body if row is not None and isinstance(row.body, Sheet) else None
+    return Standing(key, label, block.kind, block.label, block.text, sheet, row.version if row else 0)
+
+
+def by_id(rows: tuple[Row, ...]) -> dict[str, Row]:
+    return {row.address.id: row for row in rows}
+
+
+# What a request makes of it.
+
+
+@attrs.frozen
+class Edit(Data):
+    """A block as it is to be; without text it is deleted."""
+
+    change: str
+    text: str | None
+    description: str
+    limit_bytes: int
+    read_only: bool
+    count: int = 0
+
+
+def sought(request: BlockEdit, facts: Facts, view: View) -> Standing | Error:
+    """The block that is meant, or the place of the one to make."""
+    core, sheets = facts[CORE], by_id(facts[SHEETS])
+    wanted = request.label if isinstance(request, CreateBlock) else request.block
+    there = named(core, wanted, view.scope)
+    if there is not None:
+        it = standing(*there, sheets, view.scope)
+        return LabelTaken(it.label, it.id) if isinstance(request, CreateBlock) else it
+    if not isinstance(request, CreateBlock | AppendToBlock) or bad_api_label("block", wanted):
+        return NotFound("block", wanted)
+    label = tidy(wanted)
+    kind, own_label = slot_of(label, request.kind if isinstance(request, CreateBlock) else None)
+    return standing(label, Block(kind, own_label), sheets, view.scope)
+
+
+def edited(request: BlockEdit, now: Standing) -> Edit | Error:
+    """What the request makes of a block, or why it may not."""
+    same = Edit("unchanged", now.text, now.description, now.limit_bytes, now.read_only)
+    if (error := barred(request, now)) is not None:
+        return error
+    match request:
+        case CreateBlock(value=value, description=description, limit_bytes=limit_bytes, read_only=read_only):
+            limit_bytes = API_BLOCK_BYTES_DEFAULT if limit_bytes is None else limit_bytes
+            return Edit("created", line_ends(value), description, limit_bytes, read_only)
+        case UpdateBlock():
+            return updated(request, same)
+        case AppendToBlock(text=text):
+            return appended(same, line_ends(text))
+        case ReplaceInBlock():
+            return replaced(request, same, now.label)
+        case DeleteBlock():
+            return Edit("deleted", None, "", same.limit_bytes, read_only=False)
+
+
+def barred(request: BlockEdit, now: Standing) -> Error | None:
+    """Who may not do this, or asks it of another version."""
+    expected = getattr(request, "expected_version", None)
+    if expected is not None and expected != now.version:
+        return VersionConflict(expected, now.version)
+    if request.author == "model":
+        is_closed = now.kind == "system" or now.read_only
+    else:
+        is_closed = now.read_only and writes_text(request)
+    return ReadOnly(now.label, request.author) if is_closed else None
+
+
+def writes_text(request: BlockEdit) -> bool:
+    """Whether it is about the text of a block that is there, and goes on being there."""
+    if isinstance(request, UpdateBlock):
+        return request.value is not None
+    return isinstance(request, AppendToBlock | ReplaceInBlock)
+
+
+def updated(request: UpdateBlock, same: Edit) -> Edit:
+    """What is given takes the place of what was."""
+    new = attrs.evolve(
+        same,
+        text=same.text if request.value is None else line_ends(request.value),
+        description=same.description if request.description is None else request.description,
+        limit_bytes=same.limit_bytes if request.limit_bytes is None else request.limit_bytes,
+        read_only=same.read_only if request.read_only is None else request.read_only,
+    )
+    if new == same:
+        return same
+    return attrs.evolve(new, change="described" if new.text == same.text else "set")
+
+
+def appended(same: Edit, text: str) -> Edit:
+    """A newline stands between two texts that both say something."""
+    if same.text is None:
+        return attrs.evolve(same, change="created", text=text)
+    joined = "\n".join(part for part in (same.text, text) if part)
+    return attrs.evolve(same, change="appended", text=joined) if joined != same.text else same
+
+
+def replaced(request: ReplaceInBlock, same: Edit, label: str) -> Edit | Error:
+    assert same.text is not None
+    old, new = line_ends(request.old), line_ends(request.new)
+    count = same.text.count(old) if old else 0
+    if count == 0:
+        return TextNotFound(label)
+    if count > 1 and not request.every:
+        return TextAmbiguous(label, count)
+    text = same.text.replace(old, new)
+    change = "replaced" if text != same.text else "unchanged"
+    return attrs.evolve(same, change=change, text=text, count=count)
+
+
+def too_large(edit: Edit, now: Standing) -> Error | None:
+    """A text that is above a limit may still be made smaller."""
+    if edit.text is None or edit.text == now.text:
+        return None
+    size_bytes, block_bytes = size(edit.text), size(now.own_label) + size(edit.text)
+    if size_bytes > edit.limit_bytes and (now.text is None or size_bytes >= size(now.text)):
+        return AboveLimit(size_bytes, edit.limit_bytes)
+    return BlockTooLarge(block_bytes, BLOCK_BYTES_MAX) if block_bytes > BLOCK_BYTES_MAX else None
+
+
+# edit: core, then the sheet and the past of the block that is meant, then plan and commit.
+
+
+def key_of_block(request: BlockEdit | FindBlock, core: CoreTier, scope: Scope) -> str:
+    """The id of the block that is meant, or of the one to make."""
+    wanted = request.label if isinstance(request, CreateBlock) else request.block
+    there = named(core, wanted, scope)
+    kind = request.kind if isinstance(request, CreateBlock) else None
+    slot = (there[1].kind, there[1].label) if there else slot_of(tidy(wanted), kind)
+    return block_id(scope, *slot)
+
+
+def ask_sheet(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "sheet", key_of_block(facts[EDIT], facts[CORE], view.scope)),)))
+
+
+def take_sheet(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(SHEETS(answer.rows))
+
+
+def ask_past(facts: Facts, view: View) -> Read | None:
+    request = facts[EDIT]
+    if not isinstance(request, DeleteBlock):
+        return None
+    key = key_of_block(request, facts[CORE], view.scope)
+    return Read(ByFilter(view.scope, ("change",), (Condition("block_id", "eq", key),)))
+
+
+def take_past(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(PAST(answer.rows if answer is not None else ()))
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Taken:
+    request = facts[EDIT]
+    now = sought(request, facts, view)
+    if isinstance(now, Error):
+        return Refuse(now)
+    edit = edited(request, now)
+    error = edit if isinstance(edit, Error) else too_large(edit, now)
+    if isinstance(error, Error):
+        return Refuse(error)
+    assert isinstance(edit, Edit)
+    if edit.change == "unchanged":
+        done = BlockWritten(now.id, now.label, now.version, edit.change, view.now_ms, edit.count)
+        return Learned(PLAN(Plan(view.now_ms, value=done)))
+    return planned(edit, now, facts, view)
+
+
+def planned(edit: Edit, now: Standing, facts: Facts, view: View) -> Taken:
+    after = core_after(edit, now, facts[CORE], view)
+    if isinstance(after, Error):
+        return Refuse(after)
+    core, left_ids = after
+    changes = (*erased(facts[PAST]), *changes_of(edit, now, facts[EDIT].author, view))
+    sheet = address(view.scope, "sheet", now.id)
+    versions = {row.address: row.version for row in facts[PAST]}
+    expects = tuple(Expect(it.address, versions.get(it.address, 0)) for it in changes)
+    expects = (*expects, Expect(sheet, now.sheet_version))
+    plan = Plan(
+        view.now_ms,
+        writes=(*changes, Write(sheet, sheet_of(edit, now, view))),
+        expects=expects if core is not None else (*expects, as_read(facts[CORE], view.scope)),
+        core=core,
+        value=BlockWritten(
+            now.id, now.label, now.version + 1, edit.change, view.now_ms, edit.count, left_ids
+        ),
+    )  # fmt: skip
+    return Learned(PLAN(plan))
+
+
+def core_after(
+    edit: Edit, now: Standing, core: CoreTier, view: View
+) -> tuple[CoreTier | None, tuple[str, ...]] | Error:
+    """None if its text is the same."""
+    if edit.text == now.text:
+        return None, ()
+    scores = scores_of(core, view.tiers.access, view.now_ms)
+    if edit.text is None:
+        done = remove_block(core, now.kind, now.own_label)
+    else:
+        done = set_block(core, now.kind, edit.text, now.own_label, None, scores, view.config)
+    return done if isinstance(done, Error) else (done.core, done.left_ids)
+
+
+def changes_of(edit: Edit, now: Standing, author: str, view: View) -> list[Write]:
+    """The next version; before it the one that came into core otherwise."""
+    rows = [change_of(now.version + 1, edit.change, author, edit.text, now, view)]
+    if now.is_foreign:
+        rows = [change_of(now.version, "imported", "user", now.text if edit.text else None, now, view), *rows]
+    return [put(view.scope, "change", row.own_id(), row) for row in rows]
+
+
+def change_of(
+    version: int, change: str, author: str, text: str | None, now: Standing, view: View
+) -> BlockChange:
+    told = text or ""
+    return BlockChange(now.id, version, change, author, view.now_ms, size(told), told, is_erased=text is None)
+
+
+def erased(past: tuple[Row, ...]) -> list[Write]:
+    bodies = [row.body for row in past]
+    return [
+        Write(row.address, attrs.evolve(body, text="", is_erased=True))
+        for row, body in zip(past, bodies, strict=True)
+        if isinstance(body, BlockChange)
+    ]
+
+
+def sheet_of(edit: Edit, now: Standing, view: View) -> Sheet:
+    created_ms = now.kept.created_ms if now.kept else view.now_ms
+    return Sheet(
+        now.id, now.kind, now.own_label, now.version + 1, hash_of(edit.text), edit.description,
+        edit.limit_bytes, edit.read_only, created_ms, view.now_ms,
+    )  # fmt: skip
+
+
+EDIT_BLOCK: Final = Workflow(
+    "edit_block",
+    given=(EDIT, REQUEST_KEY),
+    steps=(
+        SEEN,
+        Step("load", produces=(CORE,), otherwise=nothing(CORE), claims=claim_core,
+             **asks(Read, ask_load, take_load, retry(3))),
+        Step("sheet", requires=(EDIT, CORE), produces=(SHEETS,), otherwise=nothing(SHEETS),
+             **asks(Read, ask_sheet, take_sheet, retry(3))),
+        Step("past", requires=(EDIT, CORE), produces=(PAST,), otherwise=nothing(PAST),
+             **asks(Read, ask_past, take_past, retry(3))),
+        Step("plan", requires=(EDIT, CORE, SHEETS, PAST), produces=(PLAN,), otherwise=nothing(PLAN),
+             take=take_plan),
+        commit_row(replan="load", ask=ask_if_any),
+        SETTLE,
+        REPLY,
+    ),
+    laws=(KNOWN_ANSWER,),
+)  # fmt: skip

@@ -1,0 +1,268 @@
+"""Messages and archival records of an agent server: logs, to which rows are added under the next number.
+
+Law 1. A request adds all its rows in one commit, with the number after them: numbers are dense, in the order
+of the commits, whatever the clock shows. Law 2. A number is never given again, also when its row is gone.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from umi_core.api_errors import NotFound
+from umi_core.api_rows import Archival, Log, Message
+from umi_core.conditions import Condition
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import (
+    OUTCOME,
+    Learned,
+    Refuse,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    nothing,
+    retry,
+)
+from umi_core.ids import log_id
+from umi_core.limits import PAGE_ROWS_DEFAULT
+from umi_core.messages.answers import ReadDone
+from umi_core.messages.api_requests import (
+    AddArchival,
+    AddMessages,
+    DeleteArchival,
+    GetArchival,
+    ListArchival,
+    ListMessages,
+    SearchArchival,
+)
+from umi_core.messages.api_results import Appended, MessagesShown, RecordDeleted, RecordsShown
+from umi_core.messages.effects import ByFilter, ByIds, Done, Expect, Read, Write
+from umi_core.policies.similarity import words_relevance_ppm
+from umi_core.rows import Body, Row
+from umi_core.workflows.commits import PLAN, REQUEST_KEY, Plan, address, commit_row, put
+from umi_core.workflows.remember import KNOWN_ANSWER, REPLY, SEEN
+
+APPEND: Final = Fact("request", AddMessages | AddArchival)
+PAGE: Final = Fact("request", ListMessages)
+GET: Final = Fact("request", GetArchival)
+LIST: Final = Fact("request", ListArchival)
+SEARCH: Final = Fact("request", SearchArchival)
+DELETE: Final = Fact("request", DeleteArchival)
+NEXT_SEQ: Final = Fact("next_seq", int)
+LOG_VERSION: Final = Fact("log_version", int)
+RECORD: Final = Fact("record", Row)
+
+
+# append: the log, the rows under its next numbers, the commit.
+
+
+def log_of(request: AddMessages | AddArchival) -> str:
+    return "message" if isinstance(request, AddMessages) else "archival"
+
+
+def claim_log(facts: Facts, view: View) -> tuple[str, ...]:
+    return (f"log {log_of(facts[APPEND])}",)
+
+
+def ask_log(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "log", log_of(facts[APPEND])),)))
+
+
+def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    next_seq, version = next_of(answer)
+    return Learned(NEXT_SEQ(next_seq) | LOG_VERSION(version))
+
+
+def next_of(answer: ReadDone) -> tuple[int, int]:
+    """The next number of a log, and the version of its row; absent is an empty one."""
+    for row in answer.rows:
+        if isinstance(row.body, Log):
+            return row.body.next_seq, row.version
+    return 1, 0
+
+
+def take_append(facts: Facts, answer: None, view: View) -> Learned:
+    request, first = facts[APPEND], facts[NEXT_SEQ]
+    name = log_of(request)
+    rows = [put(view.scope, name, log_id(name, seq), body) for seq, body in bodies_of(request, first, view)]
+    log = put(view.scope, "log", name, Log(name, first + len(rows)))
+    plan = Plan(
+        view.now_ms,
+        writes=(*rows, log),
+        expects=(Expect(log.address, facts[LOG_VERSION]), *(Expect(row.address, 0) for row in rows)),
+        value=Appended(name, first, len(rows), view.now_ms),
+    )
+    return Learned(PLAN(plan))
+
+
+def bodies_of(request: AddMessages | AddArchival, first: int, view: View) -> Iterator[tuple[int, Body]]:
+    if isinstance(request, AddArchival):
+        key = log_id("archival", first)
+        tags, metadata = request.tags, request.metadata
+        yield first, Archival(key, first, request.content, tags, metadata, view.now_ms)
+        return
+    for seq, parts in enumerate(request.messages, first):
+        (_, role), (_, content), *details = parts
+        yield seq, Message(log_id("message", seq), seq, role, content, tuple(details), view.now_ms)
+
+
+APPEND_ROWS: Final = Workflow(
+    "append",
+    given=(APPEND, REQUEST_KEY),
+    steps=(
+        SEEN,
+        Step("load", requires=(APPEND,), produces=(NEXT_SEQ, LOG_VERSION),
+             otherwise=nothing(NEXT_SEQ, LOG_VERSION), claims=claim_log,
+             **asks(Read, ask_log, take_log, retry(3))),
+        Step("plan", requires=(APPEND, NEXT_SEQ, LOG_VERSION), produces=(PLAN,), otherwise=nothing(PLAN),
+             take=take_append),
+        commit_row(replan="load"),
+        REPLY,
+    ),
+    laws=(KNOWN_ANSWER,),
+)  # fmt: skip
+
+
+# Messages are read by number: they are dense, so a page is known before it is asked for.
+
+
+def ask_end(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "log", "message"),)))
+
+
+def take_end(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(NEXT_SEQ(next_of(answer)[0]))
+
+
+def span_of(request: ListMessages, next_seq: int) -> range:
+    """The numbers of the page."""
+    limit = request.limit or PAGE_ROWS_DEFAULT
+    end = next_seq if request.before is None else min(request.before, next_seq)
+    if request.after is None:
+        return range(max(1, end - limit), end)
+    first = request.after + 1
+    return range(first, max(first, min(first + limit, end)))
+
+
+def ask_page(facts: Facts, view: View) -> Read | None:
+    span = span_of(facts[PAGE], facts[NEXT_SEQ])
+    wanted = tuple(address(view.scope, "message", log_id("message", seq)) for seq in span)
+    return Read(ByIds(wanted)) if wanted else None
+
+
+def take_page(facts: Facts, answer: ReadDone | None, view: View) -> Taken:
+    next_seq = facts[NEXT_SEQ]
+    span = span_of(facts[PAGE], next_seq)
+    rows = answer.rows if answer is not None else ()
+    messages = tuple(row.body for row in rows if isinstance(row.body, Message))
+    if len(messages) < len(span):
+        return Unusable("messages are missing")
+    has_older, has_newer = span.start > 1 and next_seq > 1, span.stop < next_seq
+    return Learned(OUTCOME(Done(MessagesShown(messages, next_seq - 1, has_older, has_newer))))
+
+
+LIST_MESSAGES: Final = Workflow(
+    "list_messages",
+    given=(PAGE,),
+    steps=(
+        Step("end", requires=(PAGE,), produces=(NEXT_SEQ,), **asks(Read, ask_end, take_end, retry(3))),
+        Step("page", requires=(PAGE, NEXT_SEQ), produces=(OUTCOME,),
+             **asks(Read, ask_page, take_page, retry(3))),
+    ),
+)  # fmt: skip
+
+
+# Archival records.
+
+
+def ask_record(facts: Facts, view: View) -> Read:
+    request = facts.get(GET) or facts[DELETE]
+    return Read(ByIds((address(view.scope, "archival", request.record_id),)))
+
+
+def records(answer: ReadDone) -> tuple[Archival, ...]:
+    return tuple(row.body for row in answer.rows if isinstance(row.body, Archival))
+
+
+def take_get(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    there = records(answer)
+    if not there:
+        return Refuse(NotFound("archival", facts[GET].record_id))
+    return Learned(OUTCOME(Done(RecordsShown(there))))
+
+
+def with_tags(tags: tuple[str, ...]) -> tuple[Condition, ...]:
+    return tuple(Condition("tags", "contains", tag) for tag in tags)
+
+
+def ask_list(facts: Facts, view: View) -> Read:
+    request = facts[LIST]
+    cursor = None if request.cursor is None else f"archival/{request.cursor}"
+    limit = request.limit or PAGE_ROWS_DEFAULT
+    return Read(ByFilter(view.scope, ("archival",), with_tags(request.tags), limit, cursor))
+
+
+def take_list(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    there = records(answer)
+    return Learned(OUTCOME(Done(RecordsShown(there, there[-1].id if answer.cursor is not None else None))))
+
+
+def ask_search(facts: Facts, view: View) -> Read:
+    return Read(ByFilter(view.scope, ("archival",), with_tags(facts[SEARCH].tags)))
+
+
+def take_search(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    request = facts[SEARCH]
+    scored = [(words_relevance_ppm(request.query, "", it.content), it) for it in records(answer)]
+    hits = sorted((hit for hit in scored if hit[0] > 0), key=lambda hit: (-hit[0], hit[1].id))
+    hits = hits[: request.limit or PAGE_ROWS_DEFAULT]
+    best = RecordsShown(tuple(it for _, it in hits), scores_ppm=tuple(score for score, _ in hits))
+    return Learned(OUTCOME(Done(best)))
+
+
+def claim_record(facts: Facts, view: View) -> tuple[str, ...]:
+    return (facts[DELETE].record_id,)
+
+
+def take_record(facts: Facts, answer: ReadDone, view: View) -> Taken:
+    if not answer.rows:
+        return Refuse(NotFound("archival", facts[DELETE].record_id))
+    return Learned(RECORD(answer.rows[0]))
+
+
+def take_delete(facts: Facts, answer: None, view: View) -> Learned:
+    row = facts[RECORD]
+    gone, as_it_was = Write(row.address, None), Expect(row.address, row.version)
+    return Learned(PLAN(Plan(view.now_ms, (gone,), (as_it_was,), value=RecordDeleted(row.address.id))))
+
+
+GET_ARCHIVAL: Final = Workflow(
+    "get_archival", given=(GET,),
+    steps=(Step("read", requires=(GET,), produces=(OUTCOME,),
+                **asks(Read, ask_record, take_get, retry(3))),),
+)  # fmt: skip
+
+LIST_ARCHIVAL: Final = Workflow(
+    "list_archival", given=(LIST,),
+    steps=(Step("read", requires=(LIST,), produces=(OUTCOME,), **asks(Read, ask_list, take_list, retry(3))),),
+)  # fmt: skip
+
+SEARCH_ARCHIVAL: Final = Workflow(
+    "search_archival", given=(SEARCH,),
+    steps=(Step("read", requires=(SEARCH,), produces=(OUTCOME,),
+                **asks(Read, ask_search, take_search, retry(3))),),
+)  # fmt: skip
+
+DELETE_ARCHIVAL: Final = Workflow(
+    "delete_archival",
+    given=(DELETE, REQUEST_KEY),
+    steps=(
+        SEEN,
+        Step("load", requires=(DELETE,), produces=(RECORD,), otherwise=nothing(RECORD), claims=claim_record,
+             **asks(Read, ask_record, take_record, retry(3))),
+        Step("plan", requires=(RECORD,), produces=(PLAN,), otherwise=nothing(PLAN), take=take_delete),
+        commit_row(replan="load"),
+        REPLY,
+    ),
+    laws=(KNOWN_ANSWER,),
+)  # fmt: skip

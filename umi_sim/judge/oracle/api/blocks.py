@@ -1,0 +1,341 @@
+"""Blocks as chains of versions: each is what one write made of the version before.
+
+Law 1. A reply tells its version: no two writes are told one, and none is older than what was told before it.
+Law 2. A write without an answer may be any version that is not known yet; what a read shows settles it.
+Law 3. A read shows no version older than the last one that was acknowledged when it was asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.invariants.broken import demand
+from umi_core.messages.api_results import ApiBlock, BlockWritten, ChangesShown
+from umi_core.messages.requests import AppendToBlock, BlockHistory, CreateBlock, DeleteBlock
+from umi_core.values import BLOCK_KINDS, Scope
+from umi_sim.judge.oracle.api.edits import (
+    NONE,
+    Edit,
+    Shown,
+    Slot,
+    done,
+    fits,
+    is_barred,
+    new_slot,
+    outcome,
+)
+from umi_sim.judge.plain.ids import block_id
+from umi_sim.judge.plain.text import folded, tidy
+from umi_sim.record import rules
+
+STATES_MAX: Final = 256  # more than so many possibilities are taken for all of them
+PAGE: Final = 50
+
+
+def name_of(slot: Slot) -> str:
+    return slot[1] or slot[0]
+
+
+def place(slot: Slot) -> tuple[int, bytes]:
+    return BLOCK_KINDS.index(slot[0]), slot[1].encode()
+
+
+@attrs.define
+class Chain(Owner):
+    """One block. `states`: of each known version what it may be; `floor`: the newest that was acknowledged.
+
+    `open`: writes that may still happen, or have happened unheard. `told`: whose each version is.
+    `is_foreign`: somebody else writes its text too, so nothing is known of its versions.
+    """
+
+    slot: Slot
+    states: dict[int, list[Shown]] = attrs.field(factory=lambda: {0: [NONE]})
+    floor: int = 0
+    open: dict[str, Edit] = attrs.field(factory=dict)
+    told: dict[int, str] = attrs.field(factory=dict)
+    is_foreign: bool = False
+    erased_version: int = 0  # changes up to here have no text any more
+
+    def possible(self, version: int) -> list[Shown] | None:
+        """What this version may be; None: anything. Nothing: there cannot be such a version."""
+        if version in self.states:
+            return self.states[version]
+        known = max((it for it in self.states if it < version), default=0)
+        if version < 0 or version - known > len(self.open):
+            return []
+        now: list[Shown] = self.states[known]
+        for number in range(known, version):
+            now = [*dict.fromkeys(self.next(now, number))]
+            if len(now) > STATES_MAX:
+                return None
+        return now
+
+    def next(self, states: list[Shown], version: int) -> Iterator[Shown]:
+        for edit in self.open.values():
+            for before in states:
+                came = done(edit, self.slot, before, version)
+                if came is not None and came.change != "unchanged":
+                    yield came.after
+
+    def later(self, floor: int) -> Iterator[tuple[int, list[Shown] | None]]:
+        """All versions that may be the newest one, from this one on."""
+        last = max(self.floor, max(self.states)) + len(self.open)
+        for version in range(floor, last + 1):
+            found = self.possible(version)
+            if found is None or found:
+                yield version, found
+
+    def may_be(self, floor: int, *, there: bool) -> bool:
+        """Whether the block may be there, or gone, from this version on."""
+        return self.is_foreign or any(
+            found is None or any((it.text is not None) == there for it in found)
+            for _, found in self.later(floor)
+        )
+
+    def shows(self, text: str | None) -> bool:
+        """Whether its text may be this one now."""
+        return self.is_foreign or any(
+            found is None or any(it.text == text for it in found) for _, found in self.later(self.floor)
+        )
+
+
+def is_closed(edit: Edit, slot: Slot, before: Shown) -> bool:
+    """Whether whoever asked may not do this to the block, or it is too large for its limit."""
+    found = outcome(edit, before)
+    return is_barred(edit, slot, before) or (found is not None and not fits(before, found.after))
+
+
+@attrs.frozen
+class Begun(Data):
+    """What was certain when something was asked for: the newest version of each block, and erased texts."""
+
+    floors: dict[Slot, int]
+    erased: dict[Slot, int]
+
+
+@attrs.define
+class Blocks(Owner):
+    scope: Scope
+    chains: dict[Slot, Chain] = attrs.field(factory=dict)
+    begun: dict[str, Begun] = attrs.field(factory=dict)
+
+    def chain(self, slot: Slot) -> Chain:
+        return self.chains.setdefault(slot, Chain(slot))
+
+    def of_id(self, key: str) -> Chain | None:
+        return next((it for slot, it in self.chains.items() if block_id(self.scope, *slot) == key), None)
+
+    def meant(self, name: str) -> list[Chain]:
+        """The blocks that this id or label may mean."""
+        known = self.of_id(name)
+        same = [it for slot, it in self.chains.items() if folded(tidy(name_of(slot))) == folded(tidy(name))]
+        return [known] if known else same
+
+    def begin(self, op_id: str) -> None:
+        floors = {slot: it.floor for slot, it in self.chains.items()}
+        self.begun[op_id] = Begun(floors, {slot: it.erased_version for slot, it in self.chains.items()})
+
+    def begin_edit(self, op_id: str, edit: Edit) -> None:
+        self.begin(op_id)
+        if isinstance(edit, CreateBlock):
+            self.chain(new_slot(tidy(edit.label), edit.kind))
+        elif isinstance(edit, AppendToBlock) and not self.meant(edit.block):
+            self.chain(new_slot(tidy(edit.block), None))
+        for chain in self.targets(edit):
+            chain.open[op_id] = edit
+
+    def targets(self, edit: Edit) -> list[Chain]:
+        if isinstance(edit, CreateBlock):
+            return [self.chain(new_slot(tidy(edit.label), edit.kind))]
+        found = self.meant(edit.block)
+        if isinstance(edit, AppendToBlock):  # made anew under this label, if the one that is meant goes
+            found = [*found, self.chain(new_slot(tidy(edit.block), None))]
+        return [*{it.slot: it for it in found}.values()]
+
+    def floor(self, op_id: str, chain: Chain) -> int:
+        return self.begun[op_id].floors.get(chain.slot, 0)
+
+    # Writes.
+
+    def drop(self, op_id: str) -> None:
+        """It did not happen."""
+        for chain in self.chains.values():
+            chain.open.pop(op_id, None)
+
+    def judge_edit(self, op_id: str, edit: Edit, value: BlockWritten, *, is_new: bool) -> None:
+        """`is_new`: told for the first time; else the one whose reply this repeats was judged."""
+        chain = self.of_id(value.id)
+        demand(
+            chain is not None,
+            rules.ID_NAMES_ONE_ROW,
+            f"{op_id} wrote a block under another id than its own",
+            "",
+            value,
+        )
+        assert chain is not None
+        for other in self.chains.values():
+            if other is not chain:
+                other.open.pop(op_id, None)
+        if chain.is_foreign or not is_new:
+            chain.open.pop(op_id, None)
+            return
+        if value.change == "unchanged":
+            self.judge_unchanged(op_id, edit, value, chain)
+        else:
+            self.judge_change(op_id, edit, value, chain)
+
+    def judge_change(self, op_id: str, edit: Edit, value: BlockWritten, chain: Chain) -> None:
+        version, floor = value.version, self.floor(op_id, chain)
+        told, name = chain.told.setdefault(version, op_id), name_of(chain.slot)
+        demand(
+            told == op_id,
+            rules.APPENDS_SURVIVE,
+            f"two writes of {name} were told version {version}",
+            told,
+            op_id,
+        )
+        message = f"{op_id} was told a version of {name} that is not newer than what was told before"
+        demand(version > floor, rules.APPENDS_SURVIVE, message, f"above {floor}", version)
+        before = chain.possible(version - 1)
+        chain.open.pop(op_id, None)
+        after = self.made(edit, value, chain, before)
+        known = chain.states.get(version)
+        if after == [] and before and all(is_closed(edit, chain.slot, it) for it in before):
+            message = f"{op_id} wrote what it may not write in block {name}"
+            demand(False, rules.WRITE_GUARDS, message, before, edit)
+        if after is not None:
+            kept = after if known is None else [it for it in after if it in known]
+            message = f"{op_id} cannot have made version {version} of block {name}"
+            demand(kept, rules.APPENDS_SURVIVE, message, known or before, (edit, value))
+            chain.states[version] = kept
+        chain.floor = max(chain.floor, version)
+        if value.change == "deleted":
+            chain.erased_version = max(chain.erased_version, version)
+
+    def made(
+        self, edit: Edit, value: BlockWritten, chain: Chain, before: list[Shown] | None
+    ) -> list[Shown] | None:
+        """What the write may have made of the version before it; None: anything."""
+        if before is None:
+            return None
+        found = (done(edit, chain.slot, it, value.version - 1) for it in before)
+        told = (value.change, value.count)
+        return [it.after for it in found if it is not None and (it.change, it.count) == told]
+
+    def judge_unchanged(self, op_id: str, edit: Edit, value: BlockWritten, chain: Chain) -> None:
+        floor, states = self.floor(op_id, chain), chain.possible(value.version)
+        name = name_of(chain.slot)
+        chain.open.pop(op_id, None)
+        message = f"{op_id} was told an old version of {name}"
+        demand(value.version >= floor, rules.APPENDS_SURVIVE, message, floor, value.version)
+        if states is not None:
+            came = [(it, done(edit, chain.slot, it, value.version)) for it in states]
+            kept = [it for it, made in came if made is not None and made.change == "unchanged"]
+            demand(
+                kept,
+                rules.APPENDS_SURVIVE,
+                f"{op_id} changed nothing of {name}, and should have",
+                edit,
+                states,
+            )
+            chain.states[value.version] = kept
+
+    def is_fair(self, op_id: str, edit: Edit) -> bool:
+        """Whether some version that there was meanwhile makes this edit impossible."""
+        for chain in self.targets(edit):
+            for version, states in chain.later(self.floor(op_id, chain)):
+                if chain.is_foreign or states is None:
+                    return True
+                if any(done(edit, chain.slot, it, version) is None for it in states):
+                    return True
+        return not self.targets(edit) or self.is_taken(edit)
+
+    def is_taken(self, edit: Edit) -> bool:
+        """Whether another block may have the label of a new one."""
+        if not isinstance(edit, CreateBlock | AppendToBlock):
+            return False
+        label = edit.label if isinstance(edit, CreateBlock) else edit.block
+        return any(it.may_be(0, there=True) for it in self.meant(label))
+
+    # Reads.
+
+    def judge_block(self, op_id: str, block: ApiBlock) -> None:
+        chain, slot = self.of_id(block.id), (block.kind, "" if block.label == block.kind else block.label)
+        demand(
+            chain is not None and (chain.is_foreign or chain.slot == slot),
+            rules.ID_NAMES_ONE_ROW, f"{block.id} is the id of another block", slot, chain and chain.slot,
+        )  # fmt: skip
+        assert chain is not None
+        if chain.is_foreign:
+            return
+        floor, states = self.floor(op_id, chain), chain.possible(block.version)
+        message = f"block {block.label} is shown as it was before an acknowledged write"
+        demand(block.version >= floor, rules.GET_WHAT_WAS_PUT, message, f"version {floor}", block)
+        got = Shown(block.value, block.description, block.limit_bytes, block.read_only)
+        if states is not None:
+            message = f"version {block.version} of block {block.label} shows what nobody wrote"
+            demand(got in states, rules.GET_WHAT_WAS_PUT, message, states, got)
+        chain.states[block.version] = [got]
+
+    def judge_list(self, op_id: str, blocks: tuple[ApiBlock, ...]) -> None:
+        for block in blocks:
+            self.judge_block(op_id, block)
+        labels = [folded(tidy(block.label)) for block in blocks]
+        demand(len(set(labels)) == len(labels), rules.LABELS_UNIQUE, "two blocks have one label", "", labels)
+        places = [place((it.kind, "" if it.label == it.kind else it.label)) for it in blocks]
+        demand(
+            places == sorted(places),
+            rules.GET_WHAT_WAS_PUT,
+            "blocks are not in order",
+            sorted(places),
+            places,
+        )
+        shown = [block.id for block in blocks]
+        for slot, chain in self.chains.items():
+            is_shown = block_id(self.scope, *slot) in shown
+            is_due = not chain.may_be(self.floor(op_id, chain), there=False)
+            demand(
+                is_shown or not is_due,
+                rules.GET_WHAT_WAS_PUT,
+                f"block {name_of(slot)} is not listed",
+                "",
+                shown,
+            )
+
+    def judge_missing(self, op_id: str, name: str) -> None:
+        """It is not found; so it may be gone, or never was."""
+        for chain in self.meant(name):
+            may_be_gone = chain.may_be(self.floor(op_id, chain), there=False)
+            demand(may_be_gone, rules.GET_WHAT_WAS_PUT, f"block {name} is not found, and it is there")
+
+    def judge_history(self, op_id: str, request: BlockHistory, value: ChangesShown) -> None:
+        """Dense in version, each with the text of its version; none of a deleted block."""
+        versions, first = [it.version for it in value.changes], (request.after or 0) + 1
+        dense = list(range(first, first + len(versions)))
+        demand(versions == dense, rules.HISTORY_REPLAYS, f"changes of {request.block_id}", dense, versions)
+        chain = self.of_id(request.block_id)
+        if chain is None or chain.is_foreign:
+            return
+        end, floor = first + len(versions), self.floor(op_id, chain)
+        is_cut = value.next is not None and len(versions) == (request.limit or PAGE)
+        told = f"the history of {request.block_id} lacks versions"
+        demand(is_cut or end > floor, rules.HISTORY_REPLAYS, told, f"to {floor}", versions)
+        erased = self.begun[op_id].erased.get(chain.slot, 0)
+        for it in value.changes:
+            message = f"version {it.version} of a deleted block still has its text"
+            demand(it.is_erased or it.version > erased, rules.DELETE_REACHES_ALL, message, "", it)
+            self.judge_change_row(it.version, None if it.is_erased else it.text, chain)
+
+    def judge_change_row(self, version: int, text: str | None, chain: Chain) -> None:
+        states = chain.possible(version)
+        if states is None:
+            return
+        if text is None:
+            may_go = any(isinstance(it, DeleteBlock) for it in chain.open.values())
+            is_gone = may_go or any(NONE in states for at, states in chain.states.items() if at >= version)
+            demand(is_gone, rules.HISTORY_REPLAYS, f"version {version} is erased, and nobody deleted it")
+        else:
+            texts = [it.text for it in states]
+            demand(text in texts, rules.HISTORY_REPLAYS, f"the text of version {version}", texts, text)

@@ -1,0 +1,275 @@
+"""Logs: rows by number. What was acknowledged stands at its number for ever, and nothing else does.
+
+Law 1. Numbers are dense and grow in the order of acknowledgement; one request has a run of them.
+Law 2. A request without an answer may have any run that is not taken; a read that shows of it settles it.
+Law 3. A page is all that there is between its ends, as it was when it was asked for or later.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.invariants.broken import demand
+from umi_core.messages.api_results import Appended, MessagesShown, RecordsShown
+from umi_core.messages.requests import (
+    AddArchival,
+    AddMessages,
+    DeleteArchival,
+    GetArchival,
+    ListArchival,
+    ListMessages,
+    SearchArchival,
+)
+from umi_sim.judge.plain.scores import shared_ppm
+from umi_sim.record import rules
+
+PAGE: Final = 50
+FOREVER: Final = 2**62
+Told = tuple[object, ...]  # what a row says, whatever its number
+
+
+def told_by(request: AddMessages | AddArchival) -> list[Told]:
+    if isinstance(request, AddArchival):
+        return [(request.content, request.tags, request.metadata)]
+    return [(parts[0][1], parts[1][1], tuple(parts[2:])) for parts in request.messages]
+
+
+def shown_by(row: Any) -> Told:
+    if hasattr(row, "role"):
+        return row.role, row.content, row.details
+    return row.content, row.tags, row.metadata
+
+
+@attrs.frozen
+class Begun(Data):
+    """When something was asked for: the tick, and the number that every later row is above."""
+
+    tick: int
+    last: int
+
+
+@attrs.define
+class Placed(Owner):
+    """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more."""
+
+    told: Told
+    op_id: str
+    sure: int = FOREVER
+    gone: int = FOREVER
+
+
+@attrs.define
+class Log(Owner):
+    """`open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number."""
+
+    name: str
+    prefix: str
+    rows: dict[int, Placed] = attrs.field(factory=dict)
+    open: dict[str, list[Told]] = attrs.field(factory=dict)
+    begun: dict[str, Begun] = attrs.field(factory=dict)
+    deletes: dict[str, int] = attrs.field(factory=dict)
+    last: int = 0  # the greatest number that was acknowledged
+    tick: int = 0
+
+    def begin(self, op_id: str) -> None:
+        self.tick += 1
+        self.begun[op_id] = Begun(self.tick, self.last)
+
+    def begin_append(self, op_id: str, request: AddMessages | AddArchival) -> None:
+        self.begin(op_id)
+        self.open[op_id] = told_by(request)
+
+    def begin_delete(self, op_id: str, request: DeleteArchival) -> None:
+        self.begin(op_id)
+        self.deletes[op_id] = self.seq_of(request.record_id)
+
+    def seq_of(self, key: str) -> int:
+        """The number in an id; 0 for what is none."""
+        digits = key.removeprefix(f"{self.prefix}_")
+        return int(digits) if digits != key and len(digits) == 12 and digits.isdecimal() else 0
+
+    def drop(self, op_id: str) -> None:
+        self.open.pop(op_id, None)
+        self.deletes.pop(op_id, None)
+
+    # Writes.
+
+    def judge_append(self, op_id: str, value: Appended) -> None:
+        self.tick += 1
+        told = self.open.get(op_id) or [it.told for it in self.rows.values() if it.op_id == op_id]
+        is_whole = (value.log, value.count) == (self.name, len(told))
+        demand(
+            is_whole,
+            rules.MESSAGE_LOG_COMPLETE,
+            f"{op_id} was told of another number of rows",
+            len(told),
+            value,
+        )
+        last = self.begun[op_id].last
+        message = f"{op_id} was told numbers of the {self.name} log that are not above those told before"
+        demand(value.first_seq > last, rules.MESSAGE_LOG_COMPLETE, message, f"above {last}", value.first_seq)
+        self.place(op_id, value.first_seq, told)
+        for seq in range(value.first_seq, value.first_seq + value.count):
+            self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
+        self.last = max(self.last, value.first_seq + value.count - 1)
+        missing = [seq for seq in range(1, self.last + 1) if seq not in self.rows]
+        room = sum(map(len, self.open.values()))
+        message = f"numbers of the {self.name} log were skipped"
+        demand(len(missing) <= room, rules.MESSAGE_LOG_COMPLETE, message, f"{room} at most", missing)
+
+    def place(self, op_id: str, first: int, told: list[Told]) -> None:
+        for seq, each in enumerate(told, first):
+            now = self.rows.setdefault(seq, Placed(each, op_id))
+            message = f"number {seq} of the {self.name} log names two rows"
+            demand((now.op_id, now.told) == (op_id, each), rules.ID_NAMES_ONE_ROW, message, now.told, each)
+        self.open.pop(op_id, None)
+
+    def judge_delete(self, op_id: str, key: str) -> None:
+        self.tick += 1
+        self.deletes.pop(op_id, None)
+        row, begun = self.rows.get(self.seq_of(key)), self.begun[op_id]
+        may_be = row is not None or bool(self.open)
+        demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which there never was")
+        if row is not None:
+            is_again = row.gone < begun.tick
+            demand(not is_again, rules.DELETE_REACHES_ALL, f"{op_id} deleted {key}, which was deleted before")
+            row.gone = min(row.gone, self.tick)
+
+    # What may be there.
+
+    def is_sure(self, seq: int, tick: int) -> bool:
+        """Whether it was there at this tick and surely is still."""
+        row = self.rows.get(seq)
+        is_doubted = row is None or row.gone < FOREVER or seq in self.deletes.values()
+        return row is not None and row.sure <= tick and not is_doubted
+
+    def judge_row(self, op_id: str, row: Any) -> None:
+        """It is what was added under this number, and was not gone before it was asked for."""
+        told, placed = shown_by(row), self.rows.get(row.seq)
+        if placed is None:
+            self.settle(row.seq, told)
+            placed = self.rows.get(row.seq)
+        else:
+            message = f"number {row.seq} of the {self.name} log shows what nobody added"
+            demand(placed.told == told, rules.GET_WHAT_WAS_PUT, message, placed.told, told)
+        is_gone = placed is not None and placed.gone < self.begun[op_id].tick
+        demand(not is_gone, rules.DELETE_REACHES_ALL, f"{row.id} is shown, and was deleted", "", row)
+        due = f"{self.prefix}_{row.seq:012}"
+        demand(row.id == due, rules.ID_NAMES_ONE_ROW, f"number {row.seq} has another id", due, row.id)
+
+    def settle(self, seq: int, told: Told) -> None:
+        """A read shows what a request may have added that was never heard of again."""
+        fitting = [*self.fitting(seq, told)]
+        message = f"number {seq} of the {self.name} log shows what nobody added"
+        demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", told)
+        if len(fitting) == 1:
+            op_id, first = fitting[0]
+            self.place(op_id, first, self.open[op_id])
+
+    def fitting(self, seq: int, told: Told) -> Iterator[tuple[str, int]]:
+        """The requests, each with its first number, of which this may be a row."""
+        for op_id, rows in self.open.items():
+            for at, each in enumerate(rows):
+                first = seq - at
+                is_free = all(number not in self.rows for number in range(first, first + len(rows)))
+                if each == told and is_free and first > self.begun[op_id].last:
+                    yield op_id, first
+
+    # Messages.
+
+    def judge_messages(self, op_id: str, request: ListMessages, value: MessagesShown) -> None:
+        begun = self.begun[op_id]
+        message = "messages that were acknowledged are not counted"
+        demand(value.total >= begun.last, rules.MESSAGE_LOG_COMPLETE, message, begun.last, value.total)
+        most = max(self.rows, default=0) + sum(map(len, self.open.values()))
+        demand(
+            value.total <= most,
+            rules.PAGER_COMPLETE,
+            "more messages are counted than were added",
+            most,
+            value.total,
+        )
+        due = self.page(request, value.total)
+        got = [row.seq for row in value.messages]
+        demand(got == list(due), rules.PAGER_COMPLETE, f"{op_id} shows another page", list(due), got)
+        for row in value.messages:
+            self.judge_row(op_id, row)
+        beside = (due.start > 1 and value.total > 0, due.stop <= value.total)
+        told = (value.has_older, value.has_newer)
+        demand(
+            told == beside,
+            rules.PAGER_COMPLETE,
+            f"{op_id}: whether there are others beside the page",
+            beside,
+            told,
+        )
+
+    def page(self, request: ListMessages, total: int) -> range:
+        limit = request.limit or PAGE
+        top = total + 1 if request.before is None else min(request.before, total + 1)
+        if request.after is None:
+            return range(max(1, top - limit), top)
+        low = request.after + 1
+        return range(low, max(low, min(top, low + limit)))
+
+    # Records.
+
+    def judge_get(self, op_id: str, request: GetArchival, value: RecordsShown) -> None:
+        ids = [row.id for row in value.records]
+        demand(ids == [request.record_id], rules.ID_NAMES_ONE_ROW, "another record", request.record_id, ids)
+        self.judge_row(op_id, value.records[0])
+
+    def judge_missing(self, op_id: str, key: str) -> None:
+        is_there = self.is_sure(self.seq_of(key), self.begun[op_id].tick)
+        demand(not is_there, rules.GET_WHAT_WAS_PUT, f"{key} is not found, and it is there")
+
+    def judge_list(self, op_id: str, request: ListArchival, value: RecordsShown) -> None:
+        first = self.seq_of(request.cursor or f"{self.prefix}_{0:012}") + 1
+        seqs, limit = [row.seq for row in value.records], request.limit or PAGE
+        in_order = seqs == sorted(set(seqs)) and all(seq >= first for seq in seqs) and len(seqs) <= limit
+        demand(
+            in_order,
+            rules.PAGER_COMPLETE,
+            f"{op_id} shows records out of order",
+            f"{limit} from {first}",
+            seqs,
+        )
+        is_end = value.next is None or (len(seqs) == limit and value.next == value.records[-1].id)
+        demand(is_end, rules.PAGER_COMPLETE, f"{op_id} goes on from elsewhere", seqs[-1:], value.next)
+        self.judge_shown(op_id, request.tags, value)
+        last = FOREVER if value.next is None else seqs[-1]
+        due = [seq for seq in self.due(op_id, request.tags) if first <= seq <= last]
+        lost = [seq for seq in due if seq not in seqs]
+        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} lacks records", due, seqs)
+
+    def judge_search(self, op_id: str, request: SearchArchival, value: RecordsShown) -> None:
+        self.judge_shown(op_id, request.tags, value)
+        hits = [(-score, row.seq) for score, row in zip(value.scores_ppm, value.records, strict=True)]
+        true = [(-shared_ppm(request.query, "", row.content), row.seq) for row in value.records]
+        demand(hits == true, rules.PAGER_COMPLETE, f"{op_id}: how well records match", true, hits)
+        demand(
+            hits == sorted(hits), rules.PAGER_COMPLETE, f"{op_id}: the order of records", sorted(hits), hits
+        )
+        due = [(-self.score(request.query, seq), seq) for seq in self.due(op_id, request.tags)]
+        worst = hits[-1] if len(hits) == (request.limit or PAGE) else (0, 0)
+        lost = [hit for hit in due if hit < worst and hit not in hits]
+        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} lacks records that match", lost, hits)
+        is_cut = len(hits) <= (request.limit or PAGE) and all(score < 0 for score, _ in hits)
+        demand(is_cut, rules.PAGER_COMPLETE, f"{op_id} shows too many", "", hits)
+
+    def score(self, query: str, seq: int) -> int:
+        return shared_ppm(query, "", str(self.rows[seq].told[0]))
+
+    def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:
+        for row in value.records:
+            self.judge_row(op_id, row)
+            has_all = all(tag in row.tags for tag in tags)
+            demand(has_all, rules.PAGER_COMPLETE, f"{row.id} lacks a tag", tags, row.tags)
+
+    def due(self, op_id: str, tags: tuple[str, ...]) -> list[int]:
+        """The records that surely were there all the while, and have these tags."""
+        tick = self.begun[op_id].tick
+        sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
+        return [seq for seq in sure if set(tags) <= set(self.rows[seq].told[1])]  # type: ignore[call-overload]  # tags

@@ -1,0 +1,210 @@
+"""The model of the API of an agent server: hears what one memory is asked and replies, and hands it on."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from umi_core import errors
+from umi_core.api_errors import LabelTaken, NotFound
+from umi_core.invariants.broken import demand
+from umi_core.messages.api_results import (
+    ApiBlock,
+    Appended,
+    BlocksShown,
+    BlockWritten,
+    ChangesShown,
+    MessagesShown,
+    RecordDeleted,
+    RecordsShown,
+)
+from umi_core.messages.effects import Done, Failed, Refused, Unknown
+from umi_core.messages.requests import (
+    AddArchival,
+    AddMessages,
+    BlockHistory,
+    DeleteArchival,
+    FindBlock,
+    GetArchival,
+    ListArchival,
+    ListBlocks,
+    ListMessages,
+    RemoveBlock,
+    SearchArchival,
+    SetBlock,
+)
+from umi_core.values import Scope
+from umi_sim.judge.oracle.api.blocks import Blocks, Chain
+from umi_sim.judge.oracle.api.edits import EDITS, Slot
+from umi_sim.judge.oracle.api.keys import Keys
+from umi_sim.judge.oracle.api.logs import Log
+from umi_sim.judge.oracle.model import Ending, Model, Surroundings
+from umi_sim.judge.plain.ids import block_id
+from umi_sim.judge.plain.requests import wrong
+from umi_sim.judge.plain.text import tidy
+from umi_sim.record import rules
+
+WRITES: Final = (*EDITS, AddMessages, AddArchival, DeleteArchival)
+READS: Final = (
+    ListBlocks, FindBlock, BlockHistory, ListMessages, GetArchival, ListArchival, SearchArchival,
+)  # fmt: skip
+OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
+SHAPES: Final = {
+    **dict.fromkeys(EDITS, BlockWritten), AddMessages: Appended, AddArchival: Appended,
+    DeleteArchival: RecordDeleted, ListBlocks: BlocksShown, FindBlock: ApiBlock, BlockHistory: ChangesShown,
+    ListMessages: MessagesShown, GetArchival: RecordsShown, ListArchival: RecordsShown,
+    SearchArchival: RecordsShown,
+}  # fmt: skip
+
+
+class ApiModel(Model):
+    """What one memory must answer to an agent server."""
+
+    judges = (*WRITES, *READS)
+    watches = (SetBlock, RemoveBlock)
+
+    def __init__(self, scope: Scope, surroundings: Surroundings) -> None:
+        self.scope, self.surroundings = scope, surroundings
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        self.blocks, self.keys = Blocks(self.scope), Keys()
+        self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
+
+    def blocks_now(self) -> Mapping[Slot, Chain]:
+        return self.blocks.chains
+
+    def wiped(self) -> None:
+        self.begin_anew()
+
+    # What is asked. What a crash leaves without a reply stays open: it may have happened.
+
+    def issued(self, op_id: str, request: Any, now_ms: int) -> None:
+        if isinstance(request, SetBlock | RemoveBlock):
+            if is_sound(request):
+                self.blocks.chain((request.kind, tidy(request.label))).is_foreign = True
+            return
+        if not is_sound(request):
+            return
+        if isinstance(request, WRITES):
+            self.keys.begin(op_id, request.request_key, request)
+        if isinstance(request, EDITS):
+            self.blocks.begin_edit(op_id, request)
+        elif isinstance(request, AddMessages):
+            self.messages.begin_append(op_id, request)
+        elif isinstance(request, AddArchival):
+            self.records.begin_append(op_id, request)
+        elif isinstance(request, DeleteArchival):
+            self.records.begin_delete(op_id, request)
+        elif isinstance(request, ListBlocks | FindBlock | BlockHistory):
+            self.blocks.begin(op_id)
+        else:
+            (self.messages if isinstance(request, ListMessages) else self.records).begin(op_id)
+
+    # How it ends.
+
+    def replied(self, ending: Ending) -> None:
+        request, outcome = ending.request, ending.outcome
+        if isinstance(request, SetBlock | RemoveBlock) or not is_sound(request):
+            return
+        is_write = isinstance(request, WRITES)
+        demand(is_write or not isinstance(outcome, Unknown), rules.ERROR_IS_NOT_EMPTY, "a read is Unknown")
+        if isinstance(outcome, Done) and not ending.is_sure:
+            return
+        if isinstance(outcome, Refused):
+            self.judge_refused(ending, outcome.error)
+        elif isinstance(outcome, Done):
+            value = ending.value(SHAPES[type(request)])
+            (self.judge_write if is_write else self.judge_read)(ending, value)
+        if is_write and isinstance(outcome, Refused | Failed):
+            self.drop(ending.op_id, request)
+
+    def drop(self, op_id: str, request: Any) -> None:
+        for part in (self.blocks, self.messages, self.records):
+            part.drop(op_id)
+        self.keys.drop(op_id, request.request_key)
+
+    def judge_refused(self, ending: Ending, error: errors.Error) -> None:
+        op_id, request = ending.op_id, ending.request
+        if isinstance(error, errors.KeyReused):
+            self.keys.judge_reused(op_id, request.request_key)
+        elif isinstance(error, NotFound) and isinstance(request, DeleteArchival | GetArchival):
+            self.records.judge_missing(op_id, request.record_id)
+        elif isinstance(error, NotFound) and isinstance(request, BlockHistory):
+            chain = self.blocks.of_id(request.block_id)
+            is_new = chain is None or chain.is_foreign or self.blocks.floor(op_id, chain) == 0
+            demand(is_new, rules.HISTORY_REPLAYS, f"{request.block_id} has no history, and was written")
+        elif isinstance(error, NotFound):
+            self.blocks.judge_missing(op_id, request.block)
+        elif isinstance(request, EDITS) and not isinstance(error, (errors.TooBusy, *OF_ROOM)):
+            is_fair = self.blocks.is_fair(op_id, request) or isinstance(error, LabelTaken)
+            demand(is_fair, rules.NO_SPURIOUS_REFUSAL, f"{op_id} is refused without a reason", "", error)
+
+    def judge_write(self, ending: Ending, value: Any) -> None:
+        op_id, request, key = ending.op_id, ending.request, ending.request.request_key
+        plain, repeated, doer = attrs.evolve(value, repeated=False), value.repeated, op_id
+        if key is not None:
+            now_ms = self.surroundings.world_ms()
+            found = self.keys.judge_done(op_id, key, plain, repeated=repeated, now_ms=now_ms)
+            doer = found or ""
+        else:
+            demand(not repeated, rules.KEY_ONCE, f"{op_id} repeats something and has no key", "", value)
+        if doer != op_id:
+            for part in (self.blocks, self.messages, self.records):
+                part.drop(op_id)
+        if doer:
+            self.judge_first(doer, request, plain)
+
+    def judge_first(self, op_id: str, request: Any, value: Any) -> None:
+        """What was done is told for the first time."""
+        if isinstance(request, EDITS):
+            self.blocks.judge_edit(op_id, request, value, is_new=True)
+        elif isinstance(request, DeleteArchival):
+            self.records.judge_delete(op_id, value.id)
+        else:
+            log = self.messages if isinstance(request, AddMessages) else self.records
+            log.judge_append(op_id, value)
+
+    def judge_read(self, ending: Ending, value: Any) -> None:
+        op_id = ending.op_id
+        match ending.request:
+            case ListBlocks():
+                self.blocks.judge_list(op_id, value.blocks)
+            case FindBlock():
+                self.blocks.judge_block(op_id, value)
+            case BlockHistory() as request:
+                self.blocks.judge_history(op_id, request, value)
+            case ListMessages() as request:
+                self.messages.judge_messages(op_id, request, value)
+            case GetArchival() as request:
+                self.records.judge_get(op_id, request, value)
+            case ListArchival() as request:
+                self.records.judge_list(op_id, request, value)
+            case SearchArchival() as request:
+                self.records.judge_search(op_id, request, value)
+
+    # For the workload and the audit.
+
+    def record_ids(self) -> tuple[str, ...]:
+        return tuple(f"arc_{seq:012}" for seq in self.records.rows)
+
+    def audit(self) -> tuple[tuple[str, dict[str, object]], ...]:
+        """The requests whose replies show all that there is; none for whoever asked nothing of this."""
+        if not self.blocks.begun and not self.messages.begun and not self.records.begun:
+            return ()
+        histories = tuple(("block_history", {"block_id": key, "limit": 100}) for key in self.block_ids())
+        last = max(self.messages.rows, default=0)
+        pages = tuple(("list_messages", {"after": seq, "limit": 100}) for seq in range(1, last + 1, 100))
+        walks = tuple(("list_archival", {"cursor": key, "limit": 100}) for key in self.record_ids()[99::100])
+        heads: list[tuple[str, dict[str, object]]] = [("list_blocks", {}), ("list_messages", {})]
+        heads.append(("list_archival", {"limit": 100}))
+        return (*heads, *histories, *pages, *walks)
+
+    def block_ids(self) -> tuple[str, ...]:
+        known = [slot for slot, it in self.blocks.chains.items() if it.floor and not it.is_foreign]
+        return tuple(block_id(self.scope, *slot) for slot in known)
+
+
+def is_sound(request: Any) -> bool:
+    """What is wrong with itself is refused before anything is done (Promises judges that)."""
+    return wrong(request) is None

@@ -1,0 +1,97 @@
+"""What users of an agent server give: names of blocks, messages, records; plain and hostile, by domain."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from umi_core import limits
+from umi_core.ids import block_id, log_id
+from umi_core.values import BLOCK_KINDS
+from umi_sim.kernel.prng import Stream
+from umi_sim.workload import pools
+from umi_sim.workload.pools import Pool, filled_in
+from umi_sim.workload.users import User
+
+LABELS: Final = ("notes", "todo", "plans", "human", "persona")
+NO_LABELS: Final = ("", " ", "a/b", "blk_0", "facts/notes")
+SLOTS: Final = (("facts", "notes"), ("facts", "todo"), ("goals", "plans"), ("human", ""), ("persona", ""))
+PIECES: Final = ("tea", "likes tea", "o", "no nuts", "ok\n")
+TAGS: Final = ((), (), ("work",), ("work", "home"), ("x",))
+CALL: Final = (("tool_call_id", "c1"), ("tool_name", "search"), ("arguments", '{"q": "tea"}'))
+MESSAGE_COUNTS: Final = (1, 1, 2, 2, 3, 5)
+SEQS: Final = (1, 2, 3, 5, 8, 13, 21, 34)
+
+
+def block_name(user: User, stream: Stream) -> object:
+    """A label in some spelling, or an id."""
+    if stream.chance(1, 4):
+        return block_id(user.scope, *stream.pick(SLOTS))
+    label = stream.pick(LABELS)
+    return label.upper() if stream.chance(1, 8) else label
+
+
+def block_key(user: User, stream: Stream) -> object:
+    return block_id(user.scope, *stream.pick(SLOTS))
+
+
+def record_id(user: User, stream: Stream) -> object:
+    """One that this agent was told, or one of the first few."""
+    known = user.known.record_ids(user.agent)
+    return stream.pick(known) if known and stream.chance(7, 8) else log_id("archival", stream.between(1, 9))
+
+
+def messages(user: User, stream: Stream) -> object:
+    """A turn of a conversation: what was said, and now and then the call of a tool."""
+    return tuple(message(stream) for _ in range(stream.pick(MESSAGE_COUNTS)))
+
+
+def message(stream: Stream) -> object:
+    said = filled_in(stream, pools.TEMPLATES)
+    details = CALL if stream.chance(1, 6) else ()
+    return (("role", stream.pick(pools.ROLES)), ("content", said), *details)
+
+
+USER: Final = (("role", "user"), ("content", "x"))
+HOSTILE_MESSAGES: Final[Pool] = {
+    "many": tuple((USER,) * count for count in (99, 100, 101)),
+    "size": tuple(((("role", "user"), ("content", text)),) for text in pools.sizes(limits.MESSAGE_BYTES_MAX)),
+    "shape": ((), ((),), (USER[:1],), (USER[::-1],), ((*USER, *USER),), ((("role", "x"), USER[1]),)),
+    "type": (None, "x", ("x",), 7, ((("role", 7), ("content", "x")),), (USER, None)),
+    "surrogate": tuple(((("role", "user"), ("content", text)),) for text in pools.SURROGATES),
+}
+HOSTILE_TAGS: Final[Pool] = {
+    "twice": (("x", "x"), ("a", "b", "a")),
+    "size": tuple((text,) for text in ("", *pools.sizes(limits.TAG_BYTES_MAX))),
+    "many": tuple(tuple(f"t{n}" for n in range(count)) for count in (100, 101)),
+    "type": (None, "x", (7,), (None,)),
+}
+HOSTILE_NAMES: Final[Pool] = {
+    "absent": ("blk_" + "0" * 24, "arc_000000000099", "nothing"), "strange": NO_LABELS,
+    "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES,
+}  # fmt: skip
+HOSTILE_CURSORS: Final[Pool] = {
+    "strange": ("", "arc_1", "msg_000000000001", "arc_00000000000x", "arc_0000000000001", "archival/"),
+    "type": (7, True, b"x"),
+}
+HOSTILE_WORDS: Final[Pool] = {"strange": ("User", "", "xml ", "nobody"), "type": pools.NO_TEXTS}
+HOSTILE_LABELS: Final[Pool] = {"strange": NO_LABELS, **pools.HOSTILE_LABELS}
+
+ALWAYS, OFTEN, SOMETIMES, SELDOM = (1, 1), (1, 2), (1, 4), (1, 8)
+
+HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
+    "api_label": (LABELS, HOSTILE_LABELS, ALWAYS),
+    "block_name": (block_name, HOSTILE_NAMES, ALWAYS),
+    "block_key": (block_key, HOSTILE_NAMES, ALWAYS),
+    "author": (("user", "model"), HOSTILE_WORDS, SOMETIMES),
+    "piece": (PIECES, {"size": pools.sizes(limits.TEXT_BYTES_MAX), "type": pools.NO_TEXTS}, ALWAYS),
+    "description": (("", "to be done"), {"size": pools.sizes(limits.DESCRIPTION_BYTES_MAX)}, SOMETIMES),
+    "block_limit": ((8, 20, 2_000, 20_000), pools.numbers(1, limits.I64_MAX), SELDOM),
+    "messages": (messages, HOSTILE_MESSAGES, ALWAYS),
+    "tags": (TAGS, HOSTILE_TAGS, SOMETIMES),
+    "record_id": (record_id, HOSTILE_NAMES, ALWAYS),
+    "record_cursor": (record_id, HOSTILE_CURSORS, OFTEN),
+    "seq": (SEQS, pools.numbers(1, limits.I64_MAX), SOMETIMES),
+    "system_text": (("", "You are Umi."), {"size": pools.sizes(limits.SYSTEM_BYTES_MAX)}, OFTEN),
+    "prompt_form": (("xml", "markdown", "tagged"), HOSTILE_WORDS, OFTEN),
+    "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
+}  # fmt: skip
+"""Of each domain: what users give, what hostile ones give, and how often they give what may be left out."""
