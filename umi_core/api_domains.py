@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from umi_core import errors, limits
 from umi_core.api_errors import BadCursor, BadLabel, BadMessages
-from umi_core.domains import Domain, bad_block_label, is_int, one_of, text_of
+from umi_core.domains import Domain, bad_block_label, bad_flag, is_int, one_of, text_of
 from umi_core.errors import Error
 from umi_core.text import is_text, shown, size, tidy
 from umi_core.values import BLOCK_KINDS, Pairs
@@ -86,6 +86,7 @@ def is_tag(value: object) -> bool:
 
 ApiLabel = Annotated[str, Domain("api_label", bad_api_label)]
 BlockName = Annotated[str, Domain("block_name", text_of(limits.SCOPE_PART_BYTES_MAX))]
+Switch = Annotated[bool, Domain("switch", bad_flag)]
 Author = Annotated[str, Domain("author", one_of(*AUTHORS))]
 Piece = Annotated[str, Domain("piece", text_of(limits.TEXT_BYTES_MAX))]
 Description = Annotated[str, Domain("description", text_of(limits.DESCRIPTION_BYTES_MAX))]

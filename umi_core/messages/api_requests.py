@@ -19,12 +19,12 @@ from umi_core.api_domains import (
     RecordCursor,
     RecordId,
     Seq,
+    Switch,
     SystemText,
     Tags,
 )
 from umi_core.domains import (
     BlockText,
-    Flag,
     Limit,
     Metadata,
     Query,
@@ -54,7 +54,7 @@ class CreateBlock(ApiRequest):
     kind: KindOfBlock | None = None
     description: Description = ""
     limit_bytes: BlockLimit | None = None
-    read_only: Flag = False
+    read_only: Switch = False
     author: Author = "user"
     request_key: RequestKey | None = None
 
@@ -70,7 +70,7 @@ class UpdateBlock(ApiRequest):
     value: BlockText | None = None
     description: Description | None = None
     limit_bytes: BlockLimit | None = None
-    read_only: Flag | None = None
+    read_only: Switch | None = None
     expected_version: VersionNumber | None = None
     author: Author = "user"
     request_key: RequestKey | None = None
@@ -99,7 +99,7 @@ class ReplaceInBlock(ApiRequest):
     block: BlockName
     old: Piece
     new: BlockText
-    every: Flag = False
+    every: Switch = False
     author: Author = "user"
     request_key: RequestKey | None = None
 

@@ -23,7 +23,7 @@ from umi_core.tiers.labels import authored
 from umi_core.values import Scope
 from umi_core.workflows.api_blocks import Standing, by_id, key_of_block, standing
 from umi_core.workflows.blocks import ask_load, take_load
-from umi_core.workflows.commits import CORE, address, core_of, found
+from umi_core.workflows.commits import CORE, address, adopt, core_of, found
 
 SHOW: Final = Fact("request", ListBlocks | FindBlock)
 HISTORY: Final = Fact("request", BlockHistory)
@@ -53,6 +53,7 @@ def ask_shown(facts: Facts, view: View) -> Read:
 
 def take_shown(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request, core, scope = facts[SHOW], core_of(found(answer), view.scope), view.scope
+    adopt(view, core)
     sheets = by_id(answer.rows)
     blocks = [standing(label, block, sheets, scope) for label, block in authored(core).items()]
     if isinstance(request, FindBlock):

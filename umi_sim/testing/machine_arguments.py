@@ -95,6 +95,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "messages": st.just(((("role", "user"), ("content", "Alice likes tea.")),)),
     "record_id": st.sampled_from(("arc_000000000001", "arc_000000000002")),
     "seq": st.sampled_from((1, 2)),
+    "switch": st.booleans(),
     "prompt_form": st.sampled_from(("xml", "tagged")),
     **dict.fromkeys(
         (

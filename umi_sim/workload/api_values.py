@@ -92,6 +92,7 @@ HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
     "seq": (SEQS, pools.numbers(1, limits.I64_MAX), SOMETIMES),
     "system_text": (("", "You are Umi."), {"size": pools.sizes(limits.SYSTEM_BYTES_MAX)}, OFTEN),
     "prompt_form": (("xml", "markdown", "tagged"), HOSTILE_WORDS, OFTEN),
+    "switch": ((True, True, False), pools.HOSTILE_FLAGS, SOMETIMES),
     "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
 }  # fmt: skip
 """Of each domain: what users give, what hostile ones give, and how often they give what may be left out."""

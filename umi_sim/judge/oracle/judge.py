@@ -130,6 +130,7 @@ class Oracle:
         self.agents = {agent.name: self.model_agent(agent) for agent in config.agents}
         for name, agent in self.agents.items():
             agent.archive.context.is_elsewhere = partial(self.is_elsewhere, name)
+            agent.api.others = partial(self.other_apis, name)
 
     def model_agent(self, agent: AgentConfig) -> AgentModel:
         scope, run, surroundings, sessions = agent.scope, self.config, self.surroundings, self.sessions
@@ -148,6 +149,9 @@ class Oracle:
     def is_elsewhere(self, name: str, key: str) -> bool:
         """Whether an id is known to another agent than this one."""
         return any(key in it.archive.tracks.known for other, it in self.agents.items() if other != name)
+
+    def other_apis(self, name: str) -> Iterator[ApiModel]:
+        return (it.api for other, it in self.agents.items() if other != name)
 
     def meet(self, world_ms: Callable[[], int], services: Services) -> None:
         """The world's time, and what services own up to: what is durable, what is lost, how searches lag."""

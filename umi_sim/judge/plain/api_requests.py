@@ -86,6 +86,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "record_cursor": cursor,
     "system_text": of_bytes(100_000),
     "prompt_form": word("xml", "markdown", "tagged"),
+    "switch": option(lambda value: type(value) is bool),
     "kind_of_block": word(*BLOCK_KINDS),
 }  # fmt: skip
 """By domain."""

@@ -136,7 +136,8 @@ def joined(lines: list[str]) -> str:
 
 # Labels as tags, the shape of an agent server: a label that is no name of a tag stands in an attribute.
 
-TAGGED_BLOCK: Final = r'<(?:block label="([^"<>]*)"|([\w.-]+))>\n((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</entry>\n)*)</[\w.-]+>\n'
+TAGGED_HEAD: Final = r'<(?:block label="([^"<>]*)"|([\w.-]+))>\n'
+TAGGED_BLOCK: Final = TAGGED_HEAD + r"((?:[^<>]*\n)?)((?:<entry [^<>]*>[^<>]*</entry>\n)*)</[\w.-]+>\n"
 
 
 @lru_cache(maxsize=KEPT)

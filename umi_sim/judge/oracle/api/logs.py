@@ -5,7 +5,7 @@ Law 2. A request without an answer may have any run that is not taken; a read th
 Law 3. A page is all that there is between its ends, as it was when it was asked for or later.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import attrs
@@ -42,6 +42,10 @@ def shown_by(row: Any) -> Told:
     return row.content, row.tags, row.metadata
 
 
+def nowhere(told: Told) -> bool:
+    return False
+
+
 @attrs.frozen
 class Begun(Data):
     """When something was asked for: the tick, and the number that every later row is above."""
@@ -70,8 +74,13 @@ class Log(Owner):
     open: dict[str, list[Told]] = attrs.field(factory=dict)
     begun: dict[str, Begun] = attrs.field(factory=dict)
     deletes: dict[str, int] = attrs.field(factory=dict)
+    is_elsewhere: Callable[[Told], bool] = nowhere
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
+
+    def has(self, told: Told) -> bool:
+        rows = (it.told for it in self.rows.values())
+        return told in rows or any(told in each for each in self.open.values())
 
     def begin(self, op_id: str) -> None:
         self.tick += 1
@@ -152,6 +161,9 @@ class Log(Owner):
             self.settle(row.seq, told)
             placed = self.rows.get(row.seq)
         else:
+            is_stray = placed.told != told and self.is_elsewhere(told)
+            message = f"number {row.seq} of the {self.name} log shows what another agent has"
+            demand(not is_stray, rules.AGENTS_APART, message, placed.told, told)
             message = f"number {row.seq} of the {self.name} log shows what nobody added"
             demand(placed.told == told, rules.GET_WHAT_WAS_PUT, message, placed.told, told)
         is_gone = placed is not None and placed.gone < self.begun[op_id].tick
@@ -162,6 +174,8 @@ class Log(Owner):
     def settle(self, seq: int, told: Told) -> None:
         """A read shows what a request may have added that was never heard of again."""
         fitting = [*self.fitting(seq, told)]
+        is_stray = not fitting and self.is_elsewhere(told)
+        demand(not is_stray, rules.AGENTS_APART, f"number {seq} shows what another agent has", "", told)
         message = f"number {seq} of the {self.name} log shows what nobody added"
         demand(fitting, rules.GET_WHAT_WAS_PUT, message, "", told)
         if len(fitting) == 1:

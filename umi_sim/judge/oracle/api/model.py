@@ -1,6 +1,6 @@
 """The model of the API of an agent server: hears what one memory is asked and replies, and hands it on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -37,7 +37,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.api.blocks import Blocks, Chain
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
 from umi_sim.judge.oracle.api.keys import Keys
-from umi_sim.judge.oracle.api.logs import Log
+from umi_sim.judge.oracle.api.logs import Log, Told
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.ids import block_id
 from umi_sim.judge.plain.requests import wrong
@@ -48,6 +48,8 @@ WRITES: Final = (*EDITS, AddMessages, AddArchival, DeleteArchival)
 READS: Final = (
     ListBlocks, FindBlock, BlockHistory, ListMessages, GetArchival, ListArchival, SearchArchival,
 )  # fmt: skip
+AuditRead = tuple[str, dict[str, object]]
+
 OF_ROOM: Final = (errors.CoreFull, errors.TooManyBlocks, errors.BlockTooLarge)
 SHAPES: Final = {
     **dict.fromkeys(EDITS, BlockWritten), AddMessages: Appended, AddArchival: Appended,
@@ -65,11 +67,17 @@ class ApiModel(Model):
 
     def __init__(self, scope: Scope, surroundings: Surroundings) -> None:
         self.scope, self.surroundings = scope, surroundings
+        self.others: Callable[[], Iterator[ApiModel]] = lambda: iter(())
         self.begin_anew()
+
+    def is_elsewhere(self, told: Told) -> bool:
+        """Whether another agent has added just this."""
+        return any(other.messages.has(told) or other.records.has(told) for other in self.others())
 
     def begin_anew(self) -> None:
         self.blocks, self.keys = Blocks(self.scope), Keys()
         self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
+        self.messages.is_elsewhere = self.records.is_elsewhere = self.is_elsewhere
 
     def blocks_now(self) -> Mapping[Slot, Chain]:
         return self.blocks.chains
@@ -188,16 +196,20 @@ class ApiModel(Model):
     def record_ids(self) -> tuple[str, ...]:
         return tuple(f"arc_{seq:012}" for seq in self.records.rows)
 
-    def audit(self) -> tuple[tuple[str, dict[str, object]], ...]:
+    def audit(self) -> tuple[AuditRead, ...]:
         """The requests whose replies show all that there is; none for whoever asked nothing of this."""
         if not self.blocks.begun and not self.messages.begun and not self.records.begun:
             return ()
-        histories = tuple(("block_history", {"block_id": key, "limit": 100}) for key in self.block_ids())
-        last = max(self.messages.rows, default=0)
-        pages = tuple(("list_messages", {"after": seq, "limit": 100}) for seq in range(1, last + 1, 100))
-        walks = tuple(("list_archival", {"cursor": key, "limit": 100}) for key in self.record_ids()[99::100])
-        heads: list[tuple[str, dict[str, object]]] = [("list_blocks", {}), ("list_messages", {})]
-        heads.append(("list_archival", {"limit": 100}))
+        heads: list[AuditRead] = [
+            ("list_blocks", {}),
+            ("list_messages", {}),
+            ("list_archival", {"limit": 100}),
+        ]
+        histories: list[AuditRead] = [("block_history", {"block_id": key}) for key in self.block_ids()]
+        seqs = range(1, max(self.messages.rows, default=0) + 1, 100)
+        pages: list[AuditRead] = [("list_messages", {"after": seq, "limit": 100}) for seq in seqs]
+        ends = self.record_ids()[99::100]
+        walks: list[AuditRead] = [("list_archival", {"cursor": key, "limit": 100}) for key in ends]
         return (*heads, *histories, *pages, *walks)
 
     def block_ids(self) -> tuple[str, ...]:
