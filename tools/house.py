@@ -43,7 +43,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("engine",),
         ("workflows",),
         ("invariants",),
-        ("recordings", "saved_state"),
+        ("recordings", "saved_state", "delegate"),
         ("memory",),
     ),
     "umi_sim": tuple(
@@ -91,7 +91,7 @@ CORE_PACKAGES: Final = {"attrs", "msgpack", "numpy"}
 CORE_STDLIB: Final = set(
     "__future__ abc base64 binascii bisect collections contextlib copy dataclasses enum fractions functools "
     "hashlib heapq html itertools json math operator re string struct textwrap types typing unicodedata "
-    "zlib".split()
+    "urllib zlib".split()
 )
 FOR_TYPES: Final = {"typing_extensions"}  # what type checkers know and nobody runs: under TYPE_CHECKING only
 NUMPY_FILE: Final = "umi_core/policies/similarity.py"  # numpy is most of a start-up: one file, loaded late
@@ -180,6 +180,8 @@ BAD_WORDS: Final = {
 }
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
     "umi_core.row_bytes",
+    "umi_core.delegate",
+    "umi_core.language.letta",
     "umi_sim.__main__",
     "umi_sim.cli.root",
     "umi_sim.cli.",

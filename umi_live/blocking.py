@@ -93,6 +93,7 @@ class BlockingMemory:
     render = waiting(LiveMemory.render)
     set_block = waiting(LiveMemory.set_block)
     remove_block = waiting(LiveMemory.remove_block)
+    drive = waiting(LiveMemory.drive)
     ask = waiting(LiveMemory.ask)
 
 

@@ -288,12 +288,15 @@ class LiveMemory:
 
     # Everything else.
 
-    async def ask(self, request: Request, kind: type[T]) -> Result[T]:
-        """Any request of umi_core/messages/requests.py. Raises Refused, Failed, InDoubt, Closed."""
+    async def drive(self, request: Request) -> effects.Outcome:
+        """How a request ended, whatever that is. Raises Closed."""
         if self.host is None:
             raise Closed("the memory is not open; use it inside `async with`")
-        outcome = (await self.host.ask(request)).outcome
-        match outcome:
+        return (await self.host.ask(request)).outcome
+
+    async def ask(self, request: Request, kind: type[T]) -> Result[T]:
+        """Any request of umi_core/messages/requests.py. Raises Refused, Failed, InDoubt, Closed."""
+        match await self.drive(request):
             case effects.Done(value=value, degraded=degraded):
                 assert isinstance(value, kind), value
                 return Result(value, degraded)

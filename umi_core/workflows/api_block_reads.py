@@ -11,7 +11,16 @@ from umi_core.api_rows import BlockChange
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import OUTCOME, Learned, Refuse, Step, Taken, Workflow, retry
+from umi_core.engine.workflow import (
+    OUTCOME,
+    Learned,
+    Refuse,
+    Step,
+    Taken,
+    Unusable,
+    Workflow,
+    retry,
+)
 from umi_core.ids import block_id
 from umi_core.limits import PAGE_ROWS_DEFAULT
 from umi_core.messages.answers import ReadDone
@@ -76,8 +85,10 @@ def ask_history(facts: Facts, view: View) -> Read:
 def take_history(facts: Facts, answer: ReadDone, view: View) -> Taken:
     request = facts[HISTORY]
     changes = tuple(row.body for row in answer.rows if isinstance(row.body, BlockChange))
-    if not changes and request.after is None:
+    if not changes and request.after is None and answer.cursor is None:
         return Refuse(NotFound("block", request.block_id))
+    if answer.cursor is not None and not changes:
+        return Unusable("an empty page that goes on")
     after = changes[-1].version if answer.cursor is not None else None
     return Learned(OUTCOME(Done(ChangesShown(changes, after))))
 

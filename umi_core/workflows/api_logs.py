@@ -174,6 +174,8 @@ LIST_MESSAGES: Final = Workflow(
 
 # Archival records.
 
+NO_PLACE: Final = "an empty page that goes on"
+
 
 def ask_record(facts: Facts, view: View) -> Read:
     request = facts.get(GET) or facts[DELETE]
@@ -202,9 +204,11 @@ def ask_list(facts: Facts, view: View) -> Read:
     return Read(ByFilter(view.scope, ("archival",), with_tags(request.tags), limit, cursor))
 
 
-def take_list(facts: Facts, answer: ReadDone, view: View) -> Learned:
+def take_list(facts: Facts, answer: ReadDone, view: View) -> Taken:
     there = records(answer)
-    return Learned(OUTCOME(Done(RecordsShown(there, there[-1].id if answer.cursor is not None else None))))
+    if answer.cursor is None:
+        return Learned(OUTCOME(Done(RecordsShown(there))))
+    return Learned(OUTCOME(Done(RecordsShown(there, there[-1].id)))) if there else Unusable(NO_PLACE)
 
 
 def ask_search(facts: Facts, view: View) -> Read:

@@ -40,6 +40,16 @@ TAGS = {
         RewriteCache Resource Category Membership Memorize List Memorized Listed
         Summarise Summarised
     """,
+    120: "Sheet BlockChange Message Archival Log",
+    130: """
+        CreateBlock UpdateBlock AppendToBlock ReplaceInBlock DeleteBlock ListBlocks FindBlock BlockHistory
+        AddMessages ListMessages AddArchival GetArchival ListArchival SearchArchival DeleteArchival
+        BuildSystemPrompt
+    """,
+    150: """
+        BlockWritten ApiBlock BlocksShown ChangesShown Appended MessagesShown RecordsShown RecordDeleted
+        Prompt
+    """,
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong
@@ -49,6 +59,10 @@ TAGS = {
         SnapshotDoesNotFit NoSession SessionNotFound SessionConflict TooManyMembers TooBusy
         StepFailed ModelFailed EmbedFailed StorageFailed StorageRefused StorageFull Conflict Deposed
         WorkflowBroken BadWorkflow UnknownRevision StateDamaged Full Damaged UnsupportedModality
+    """,
+    580: """
+        NotFound LabelTaken BadLabel VersionConflict ReadOnly AboveLimit TextNotFound TextAmbiguous BadCursor
+        BadMessages
     """,
     1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told",
 }

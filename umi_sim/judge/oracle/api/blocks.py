@@ -31,7 +31,6 @@ from umi_sim.judge.plain.text import folded, tidy
 from umi_sim.record import rules
 
 STATES_MAX: Final = 256  # more than so many possibilities are taken for all of them
-PAGE: Final = 50
 
 
 def name_of(slot: Slot) -> str:
@@ -319,7 +318,7 @@ class Blocks(Owner):
         if chain is None or chain.is_foreign:
             return
         end, floor = first + len(versions), self.floor(op_id, chain)
-        is_cut = value.next is not None and len(versions) == (request.limit or PAGE)
+        is_cut = value.next is not None and versions[-1:] == [value.next]
         told = f"the history of {request.block_id} lacks versions"
         demand(is_cut or end > floor, rules.HISTORY_REPLAYS, told, f"to {floor}", versions)
         erased = self.begun[op_id].erased.get(chain.slot, 0)

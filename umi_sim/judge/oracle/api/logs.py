@@ -250,7 +250,7 @@ class Log(Owner):
             f"{limit} from {first}",
             seqs,
         )
-        is_end = value.next is None or (len(seqs) == limit and value.next == value.records[-1].id)
+        is_end = value.next is None or (bool(seqs) and value.next == value.records[-1].id)
         demand(is_end, rules.PAGER_COMPLETE, f"{op_id} goes on from elsewhere", seqs[-1:], value.next)
         self.judge_shown(op_id, request.tags, value)
         last = FOREVER if value.next is None else seqs[-1]

@@ -1,0 +1,48 @@
+"""Goal: the object with the servers' old names asks one request a call, and keeps nothing (K1.4)."""
+
+import itertools
+
+import attrs
+import pytest
+
+from tests.worlds import Pair
+from umi_core.api_errors import NotFound
+from umi_core.delegate import Delegate, NotDone
+from umi_core.messages.effects import Outcome, Refused
+from umi_core.messages.requests import Request
+
+
+def delegate() -> Delegate:
+    pair, numbers = Pair().run(), itertools.count()
+
+    def drive(request: Request) -> Outcome:
+        return pair.ask(attrs.evolve(request, op_id=next(numbers)))
+
+    return Delegate(drive)
+
+
+def test_blocks_messages_and_records_by_their_old_names() -> None:
+    agent = delegate()
+    agent.create_block("notes", "tea")
+    agent.append_to_block("notes", "milk")
+    agent.replace_in_block("notes", "tea", "rum")
+    agent.update_block("notes", description="drinks")
+    assert [(it.label, it.value, it.description) for it in agent.list_blocks()] == [
+        ("notes", "rum\nmilk", "drinks")
+    ]
+    assert agent.get_block("notes").version == 4
+    agent.add_message("user", "hello")
+    agent.add_messages([{"role": "assistant", "content": "hi"}], key="k")
+    assert [it.content for it in agent.list_messages().messages] == ["hello", "hi"]
+    added = agent.add_archival("likes tea", tags=["x"], metadata={"from": "chat"})
+    assert agent.search_archival("tea", tags=["x"]).records == agent.list_archival().records
+    assert agent.build_system_prompt("You are Umi.", "tagged").startswith("You are Umi.\n\n<memory>")
+    agent.delete_archival(added.ids[0])
+    agent.delete_block("notes")
+    assert (agent.list_blocks(), agent.list_archival().records) == ((), ())
+
+
+def test_what_is_not_done_is_raised_with_its_outcome() -> None:
+    with pytest.raises(NotDone, match="block not found: notes") as raised:
+        delegate().get_block("notes")
+    assert raised.value.outcome == Refused(NotFound("block", "notes"))

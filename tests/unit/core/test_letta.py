@@ -1,0 +1,148 @@
+"""Goal: every request over HTTP is a request to the memory or a sentence about what is wrong with it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.worlds import Pair
+from umi_core.api_errors import LabelTaken, NotFound, ReadOnly
+from umi_core.errors import BadOption, Error, StorageFailed
+from umi_core.language.letta import Call, Malformed, as_json, malformed, parse, respond
+from umi_core.messages.effects import Failed, Refused, Unknown
+from umi_core.messages.requests import (
+    AddArchival,
+    AddMessages,
+    ApiRequest,
+    AppendToBlock,
+    BlockHistory,
+    BuildSystemPrompt,
+    CreateBlock,
+    DeleteArchival,
+    DeleteBlock,
+    FindBlock,
+    GetArchival,
+    ListArchival,
+    ListBlocks,
+    ListMessages,
+    ReplaceInBlock,
+    Request,
+    SearchArchival,
+    UpdateBlock,
+)
+
+KEY = {"Idempotency-Key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "request_"),
+    [
+        ("GET blocks", "", ListBlocks(1)),
+        ("GET core-memory/blocks/human", "", FindBlock(1, "human")),
+        ("POST core-memory/blocks", {"label": "a", "value": "x", "limit": 9, "kind": "goals"},
+         CreateBlock(1, "a", "x", "goals", limit_bytes=9, request_key="k")),
+        ("PATCH blocks/a", {"description": None}, UpdateBlock(1, "a", description="", request_key="k")),
+        ("PATCH blocks/a%20b", {"value": "x"}, UpdateBlock(1, "a b", "x", request_key="k")),
+        ("DELETE blocks/a", "", DeleteBlock(1, "a", request_key="k")),
+        ("GET history/blk_1?after=3&limit=999", "", BlockHistory(1, "blk_1", 3, 100)),
+        ("GET messages?before=msg_000000000007&limit=2", "", ListMessages(1, 7, None, 2)),
+        ("POST messages", {"messages": [{"content": "x", "role": "user"}]},
+         AddMessages(1, ((("role", "user"), ("content", "x")),), "k")),
+        ("POST archival", {"text": "x", "tags": ["t"], "metadata": {"a": "b"}},
+         AddArchival(1, "x", ("t",), (("a", "b"),), "k")),
+        ("POST archival", {"content": "x"}, AddArchival(1, "x", request_key="k")),
+        ("GET archival?q=tea&limit=3", "", SearchArchival(1, "tea", 3)),
+        ("GET archival?after=arc_1", "", ListArchival(1, None, "arc_1")),
+        ("GET archival/arc_1", "", GetArchival(1, "arc_1")),
+        ("DELETE archival/arc_1", "", DeleteArchival(1, "arc_1", "k")),
+        ("GET prompt?system=Hi&format=tagged", "", BuildSystemPrompt(1, "Hi", "tagged")),
+        ("POST tools/core_memory_append", {"label": "a", "content": "x"},
+         AppendToBlock(1, "a", "x", "model", "k")),
+        ("POST tools/core_memory_replace",
+         {"label": "a", "old_content": "x", "new_content": "y", "all": True},
+         ReplaceInBlock(1, "a", "x", "y", True, "model", "k")),  # as the wire says it
+    ],
+)  # fmt: skip
+def test_a_route_is_a_request(line: str, body: object, request_: Request) -> None:
+    method, _, path = line.partition(" ")
+    text = json.dumps(body) if body else ""
+    assert parse(1, method, f"/v1/agents/a1/{path}", KEY, text) == Call("a1", request_)
+
+
+@pytest.mark.parametrize(
+    ("line", "body", "status"),
+    [
+        ("GET /v1/agents/a1", "", 404), ("GET /v2/agents/a1/blocks", "", 404),
+        ("PUT /v1/agents/a1/blocks", "", 405), ("GET /v1/agents/a1/nothing", "", 404),
+        ("POST /v1/agents/a1/blocks", "{}", 400), ("POST /v1/agents/a1/blocks", "[1]", 400),
+        ("POST /v1/agents/a1/blocks", "{", 400), ("GET /v1/agents/a1/messages?limit=x", "", 400),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_says_so(line: str, body: str, status: int) -> None:
+    method, _, path = line.partition(" ")
+    found = parse(1, method, path, {}, body)
+    assert isinstance(found, Malformed)
+    assert (found.status, malformed(found).status) == (status, status)
+
+
+def test_fields_that_mean_nothing_are_listed() -> None:
+    found = parse(1, "POST", "/v1/agents/a/blocks", {}, '{"label": "x", "color": "red"}')
+    assert isinstance(found, Call)
+    assert found.ignored == ("color",)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(("label", "messages", "text")), inner),
+    max_leaves=6,
+)
+PATHS = st.sampled_from(("blocks", "blocks/x", "messages", "archival", "tools/core_memory_append", "?"))
+
+
+@given(st.sampled_from(("GET", "POST", "PATCH")), PATHS, JSON.map(json.dumps) | st.text(max_size=9))
+def test_whatever_is_sent_the_memory_gets_a_request_it_can_judge(method: str, path: str, body: str) -> None:
+    found = parse(1, method, f"/v1/agents/a1/{path}", {}, body)
+    if isinstance(found, Call):
+        assert isinstance(found.request, ApiRequest | BuildSystemPrompt)
+        respond(Pair().run().ask(found.request))
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (NotFound("block", "x"), 404), (LabelTaken("x", "blk_1"), 409), (ReadOnly("x", "model"), 403),
+        (BadOption("limit", "0", "1"), 400),
+    ],
+)  # fmt: skip
+def test_a_refusal_has_the_status_of_its_reason(error: Error, status: int) -> None:
+    response = respond(Refused(error))
+    assert (response.status, json.loads(response.body)["detail"]) == (status, str(error))
+
+
+def test_the_worlds_failures_may_be_asked_again() -> None:
+    assert respond(Failed(StorageFailed("commit", "timeout", 3))).status == 503
+    assert respond(Unknown()).status == 504
+
+
+def test_replies_come_as_json_with_their_pairs_as_objects() -> None:
+    pair = Pair().run()
+    call = (("role", "assistant"), ("content", "x"), ("tool_call_id", "c1"))
+    pair.ask(CreateBlock(1, "notes", "tea", limit_bytes=9))
+    pair.ask(AddArchival(2, "tea", (), (("from", "chat"),)))
+    added = respond(pair.ask(AddMessages(3, (call,), "k")))
+    assert json.loads(added.body)["ids"] == ["msg_000000000001"]
+    again = respond(pair.ask(AddMessages(4, (call,), "k")))
+    assert ("x-idempotency-replayed", "true") in again.headers
+    assert json.loads(respond(pair.ask(ListBlocks(5))).body)[0]["limit"] == 9
+    assert json.loads(respond(pair.ask(ListMessages(6))).body)["messages"][0]["tool_call_id"] == "c1"
+    assert json.loads(respond(pair.ask(ListArchival(7))).body)["records"][0]["metadata"] == {"from": "chat"}
+    block = json.loads(respond(pair.ask(FindBlock(8, "notes"))).body)
+    changes = json.loads(respond(pair.ask(BlockHistory(9, block["id"]))).body)["changes"]
+    assert [it["text"] for it in changes] == ["tea"]
+    assert json.loads(respond(pair.ask(BuildSystemPrompt(10))).body)["version"] == 1
+
+
+def test_a_reply_of_another_kind_is_a_mistake_of_the_host() -> None:
+    with pytest.raises(TypeError, match="no reply of the API: int"):
+        as_json(7)

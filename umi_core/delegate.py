@@ -1,0 +1,145 @@
+"""The memory of an agent server as an object with the method names that such servers have.
+
+    agent = Delegate(drive)                       drive(request) -> outcome: a host's, a test's, a world's
+    agent.add_message("user", "hello")
+    agent.build_system_prompt("You are Umi.")
+
+Law 1. A call is one request, and gives back what its reply tells; nothing is kept here, retried or decided.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
+
+from umi_core.messages.api_requests import (
+    AddArchival,
+    AddMessages,
+    AppendToBlock,
+    BuildSystemPrompt,
+    CreateBlock,
+    DeleteArchival,
+    DeleteBlock,
+    FindBlock,
+    ListArchival,
+    ListBlocks,
+    ListMessages,
+    ReplaceInBlock,
+    SearchArchival,
+    UpdateBlock,
+)
+from umi_core.messages.api_results import (
+    ApiBlock,
+    Appended,
+    BlocksShown,
+    BlockWritten,
+    MessagesShown,
+    Prompt,
+    RecordDeleted,
+    RecordsShown,
+)
+from umi_core.messages.effects import Done, Outcome
+from umi_core.messages.request import Request
+
+Drive = Callable[[Request], Outcome]
+Reply = TypeVar("Reply")
+OP: Final = "delegate"  # the label of its requests; a driver that has several in flight gives them its own
+
+
+class NotDone(Exception):
+    """A request was refused, failed, or nobody knows how it ended; `outcome` says which."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(str(getattr(outcome, "error", outcome)))
+        self.outcome = outcome
+
+
+class Delegate:
+    """One agent's blocks, messages and records, through whatever drives its memory."""
+
+    def __init__(self, drive: Drive) -> None:
+        self.drive = drive
+
+    def ask(self, request: Request, shape: type[Reply]) -> Reply:
+        """Raises NotDone."""
+        outcome = self.drive(request)
+        if not isinstance(outcome, Done):
+            raise NotDone(outcome)
+        assert isinstance(outcome.value, shape), outcome.value
+        return outcome.value
+
+    # Blocks.
+
+    def list_blocks(self) -> tuple[ApiBlock, ...]:
+        return self.ask(ListBlocks(OP), BlocksShown).blocks
+
+    def get_block(self, block: str) -> ApiBlock:
+        return self.ask(FindBlock(OP, block), ApiBlock)
+
+    def create_block(self, label: str, value: str = "", *, key: str | None = None) -> BlockWritten:
+        return self.ask(CreateBlock(OP, label, value, request_key=key), BlockWritten)
+
+    def update_block(
+        self,
+        block: str,
+        value: str | None = None,
+        *,
+        description: str | None = None,
+        limit_bytes: int | None = None,
+        expected_version: int | None = None,
+        key: str | None = None,
+    ) -> BlockWritten:
+        """What is left out stays."""
+        request = UpdateBlock(
+            OP, block, value, description, limit_bytes, None, expected_version, request_key=key
+        )
+        return self.ask(request, BlockWritten)
+
+    def append_to_block(self, block: str, text: str, *, key: str | None = None) -> BlockWritten:
+        return self.ask(AppendToBlock(OP, block, text, request_key=key), BlockWritten)
+
+    def replace_in_block(self, block: str, old: str, new: str, *, key: str | None = None) -> BlockWritten:
+        return self.ask(ReplaceInBlock(OP, block, old, new, request_key=key), BlockWritten)
+
+    def delete_block(self, block: str, *, key: str | None = None) -> BlockWritten:
+        return self.ask(DeleteBlock(OP, block, request_key=key), BlockWritten)
+
+    # Messages.
+
+    def add_message(self, role: str, content: str, *, key: str | None = None) -> Appended:
+        return self.add_messages([{"role": role, "content": content}], key=key)
+
+    def add_messages(self, messages: Sequence[Mapping[str, str]], *, key: str | None = None) -> Appended:
+        """All of them or none."""
+        parts = tuple(tuple(message.items()) for message in messages)
+        return self.ask(AddMessages(OP, parts, key), Appended)
+
+    def list_messages(
+        self, limit: int | None = None, *, before: int | None = None, after: int | None = None
+    ) -> MessagesShown:
+        return self.ask(ListMessages(OP, before, after, limit), MessagesShown)
+
+    # Archival records.
+
+    def add_archival(
+        self,
+        content: str,
+        *,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Appended:
+        pairs = tuple((metadata or {}).items())
+        return self.ask(AddArchival(OP, content, tuple(tags), pairs, key), Appended)
+
+    def list_archival(self, limit: int | None = None, cursor: str | None = None) -> RecordsShown:
+        return self.ask(ListArchival(OP, limit, cursor), RecordsShown)
+
+    def search_archival(self, query: str, limit: int | None = None, tags: Sequence[str] = ()) -> RecordsShown:
+        return self.ask(SearchArchival(OP, query, limit, tuple(tags)), RecordsShown)
+
+    def delete_archival(self, record_id: str, *, key: str | None = None) -> RecordDeleted:
+        return self.ask(DeleteArchival(OP, record_id, key), RecordDeleted)
+
+    # The prompt.
+
+    def build_system_prompt(self, system: str = "", form: str = "xml") -> str:
+        return self.ask(BuildSystemPrompt(OP, system, form), Prompt).text

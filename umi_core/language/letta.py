@@ -1,0 +1,321 @@
+"""The wire of an agent server: a request over HTTP as a request to the memory, and its reply as a response.
+
+    PATCH /v1/agents/a1/blocks/human {"value": "likes tea"}     UpdateBlock(op_id, "human", "likes tea")
+
+Law 1. Pure and total: any method, path, headers and body give a request, or `Malformed` with what is wrong.
+Law 2. Nothing is decided here: what a block or a message may be, the memory says. Law 3. The agent comes from
+the path, never from a body.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+import attrs
+
+from umi_core import api_errors, errors
+from umi_core.data import Data
+from umi_core.messages.api_requests import (
+    AddArchival,
+    AddMessages,
+    AppendToBlock,
+    BlockHistory,
+    BuildSystemPrompt,
+    CreateBlock,
+    DeleteArchival,
+    DeleteBlock,
+    FindBlock,
+    GetArchival,
+    ListArchival,
+    ListBlocks,
+    ListMessages,
+    ReplaceInBlock,
+    SearchArchival,
+    UpdateBlock,
+)
+from umi_core.messages.api_results import (
+    ApiBlock,
+    Appended,
+    BlocksShown,
+    BlockWritten,
+    ChangesShown,
+    MessagesShown,
+    Prompt,
+    RecordDeleted,
+    RecordsShown,
+)
+from umi_core.messages.effects import Done, Failed, OpId, Outcome, Refused, Unknown
+from umi_core.messages.request import Request
+
+ROOT: Final = ("v1", "agents")
+PAGE_MAX: Final = 100
+DIGITS_MAX: Final = 18
+Json = dict[str, Any]
+Made = Callable[[OpId, "Asked"], Request]
+
+
+@attrs.frozen
+class Malformed(Data):
+    """What is sent cannot be meant; `status` is that of HTTP."""
+
+    reason: str
+    status: int = 400
+
+
+@attrs.frozen
+class Call(Data):
+    """A request to the memory of one agent, and the fields of its body that were not understood."""
+
+    agent: str
+    request: Request
+    ignored: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Response(Data):
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: str
+
+
+@attrs.frozen
+class Asked(Data):
+    """One request over HTTP, read: the rest of its path, its query, its body and its key."""
+
+    name: str
+    query: Mapping[str, str]
+    body: Mapping[str, Any]
+    key: str | None
+
+    def given(self, *names: str) -> Json:
+        """The fields of the body that are there and are not null."""
+        return {name: frozen(self.body[name]) for name in names if self.body.get(name) is not None}
+
+
+def frozen(value: Any) -> Any:
+    """Lists as tuples and objects as pairs: what a request holds."""
+    if isinstance(value, list):
+        return tuple(map(frozen, value))
+    return tuple((name, frozen(part)) for name, part in value.items()) if isinstance(value, dict) else value
+
+
+# From HTTP.
+
+
+def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body: str) -> Call | Malformed:
+    """Headers by any spelling of their names; an empty body is none."""
+    where, _, query = path.partition("?")
+    parts = tuple(unquote(part) for part in where.strip("/").split("/"))
+    if parts[:2] != ROOT or len(parts) < 4:
+        return Malformed("no such path", 404)
+    agent, route, name = parts[2], parts[3], "/".join(parts[4:])
+    if (route, parts[4:5]) == ("core-memory", ("blocks",)):
+        route, name = "blocks", "/".join(parts[5:])
+    shape = (method.upper(), f"{route}/{name}" if route == "tools" else route, bool(name))
+    made = ROUTES.get(shape)
+    if made is None:
+        return Malformed("no such method here", 405 if route in KNOWN else 404)
+    fields = json_object(body)
+    if fields is None:
+        return Malformed("the body is no JSON object")
+    key = next((text for each, text in headers.items() if each.lower() in KEY_HEADERS), None)
+    try:
+        request = made(op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key))
+    except (KeyError, ValueError) as missing:
+        return Malformed(f"missing or no number: {missing.args[0]}")
+    known = {field.name for field in attrs.fields(type(request))} | ALSO_KNOWN
+    return Call(agent, request, tuple(sorted(it for it in fields if it not in known)))
+
+
+KEY_HEADERS: Final = ("idempotency-key", "x-idempotency-key")
+ALSO_KNOWN: Final = frozenset(
+    ("label", "text", "limit", "messages", "all", "old_content", "new_content", "content")
+)
+
+
+def json_object(body: str) -> Json | None:
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body, parse_constant=nothing)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def nothing(word: str) -> None:
+    """Infinity and its like are no JSON."""
+
+
+def number(asked: Asked, name: str) -> int | None:
+    """A whole number of the query. Raises ValueError."""
+    text = asked.query.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
+        raise ValueError(name)
+    return int(text)
+
+
+def page(asked: Asked) -> int | None:
+    """A page above the most is cut."""
+    limit = number(asked, "limit")
+    return None if limit is None else min(limit, PAGE_MAX)
+
+
+def seq(asked: Asked, name: str) -> int | None:
+    """A number, or the id of a message."""
+    text = asked.query.get(name, "").removeprefix("msg_")
+    return number(attrs.evolve(asked, query={name: text}), name) if text else None
+
+
+def create(op_id: OpId, it: Asked) -> Request:
+    options = it.given("kind", "description", "read_only")
+    value, limit_bytes = it.body.get("value", ""), it.body.get("limit")
+    return CreateBlock(op_id, it.body["label"], value, limit_bytes=limit_bytes, request_key=it.key, **options)
+
+
+def update(op_id: OpId, it: Asked) -> Request:
+    options = it.given("value", "read_only", "expected_version")
+    if "description" in it.body:
+        options["description"] = it.body["description"] or ""  # null takes it away
+    return UpdateBlock(op_id, it.name, limit_bytes=it.body.get("limit"), request_key=it.key, **options)
+
+
+def add_archival(op_id: OpId, it: Asked) -> Request:
+    content = it.body["content"] if "content" in it.body else it.body["text"]
+    return AddArchival(op_id, content, request_key=it.key, **it.given("tags", "metadata"))
+
+
+def find_archival(op_id: OpId, it: Asked) -> Request:
+    """A list without a question, a search with one."""
+    if question := it.query.get("q"):
+        return SearchArchival(op_id, question, page(it))
+    return ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
+
+
+def add_messages(op_id: OpId, it: Asked) -> Request:
+    messages = it.body["messages"]
+    parts = [ordered(each) for each in messages] if isinstance(messages, list) else messages
+    return AddMessages(op_id, frozen(parts), it.key)
+
+
+def ordered(message: Any) -> Any:
+    """Role and content first, as the memory keeps them; the rest as it came."""
+    if not isinstance(message, dict):
+        return message
+    return {name: message[name] for name in sorted(message, key=lambda it: PLACES.get(it, len(PLACES)))}
+
+
+PLACES: Final = {
+    name: at
+    for at, name in enumerate(
+        ("role", "content", "tool_call_id", "tool_name", "arguments", "tool_return", "status")
+    )
+}
+
+
+def tool_append(op_id: OpId, it: Asked) -> Request:
+    return AppendToBlock(op_id, it.body["label"], it.body["content"], "model", it.key)
+
+
+def tool_replace(op_id: OpId, it: Asked) -> Request:
+    old, new, every = it.body["old_content"], it.body["new_content"], it.body.get("all", False)
+    return ReplaceInBlock(op_id, it.body["label"], old, new, every, "model", it.key)
+
+
+ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
+    ("GET", "blocks", False): lambda op_id, it: ListBlocks(op_id),
+    ("POST", "blocks", False): create,
+    ("GET", "blocks", True): lambda op_id, it: FindBlock(op_id, it.name),
+    ("PATCH", "blocks", True): update,
+    ("DELETE", "blocks", True): lambda op_id, it: DeleteBlock(op_id, it.name, request_key=it.key),
+    ("GET", "history", True): lambda op_id, it: BlockHistory(op_id, it.name, number(it, "after"), page(it)),
+    ("GET", "messages", False): lambda op_id, it: ListMessages(
+        op_id, seq(it, "before"), seq(it, "after"), page(it)
+    ),
+    ("POST", "messages", False): add_messages,
+    ("GET", "archival", False): find_archival,
+    ("POST", "archival", False): add_archival,
+    ("GET", "archival", True): lambda op_id, it: GetArchival(op_id, it.name),
+    ("DELETE", "archival", True): lambda op_id, it: DeleteArchival(op_id, it.name, it.key),
+    ("GET", "prompt", False): lambda op_id, it: BuildSystemPrompt(
+        op_id, it.query.get("system", ""), it.query.get("format", "xml")
+    ),
+    ("POST", "tools/core_memory_append", True): tool_append,
+    ("POST", "tools/core_memory_replace", True): tool_replace,
+}
+"""By method, route, and whether a name follows."""
+KNOWN: Final = frozenset(route for _, route, _ in ROUTES)
+
+
+# To HTTP.
+
+STATUS: Final[Mapping[type, int]] = {
+    api_errors.ReadOnly: 403, api_errors.NotFound: 404,
+    **dict.fromkeys((api_errors.LabelTaken, api_errors.VersionConflict, errors.TooBusy), 409),
+    **dict.fromkeys(
+        (api_errors.BadLabel, api_errors.AboveLimit, api_errors.TextNotFound, api_errors.TextAmbiguous,
+         errors.BlockTooLarge, errors.CoreFull, errors.TooManyBlocks, errors.TextTooLong, errors.KeyReused),
+        422,
+    ),
+}  # fmt: skip
+"""Of what a caller asked wrongly; 400 for all else."""
+
+
+def respond(outcome: Outcome) -> Response:
+    """The response that tells this outcome."""
+    if isinstance(outcome, Done):
+        repeated = getattr(outcome.value, "repeated", False)
+        headers = (JSON_TYPE, ("x-idempotency-replayed", "true")) if repeated else (JSON_TYPE,)
+        return Response(200, headers, json.dumps(as_json(outcome.value), ensure_ascii=False))
+    if isinstance(outcome, Refused):
+        return told(STATUS.get(type(outcome.error), 400), type(outcome.error).__name__, str(outcome.error))
+    if isinstance(outcome, Failed):
+        return told(503, "Failed", str(outcome.error))
+    assert isinstance(outcome, Unknown)
+    return told(504, "Unknown", "it may have happened: ask again with the same key")
+
+
+JSON_TYPE: Final = ("content-type", "application/json")
+
+
+def told(status: int, name: str, sentence: str) -> Response:
+    return Response(status, (JSON_TYPE,), json.dumps({"error": name, "detail": sentence}, ensure_ascii=False))
+
+
+def malformed(found: Malformed) -> Response:
+    return told(found.status, "Malformed", found.reason)
+
+
+def as_json(value: object) -> object:
+    """What a reply says, in the words of the wire."""
+    match value:
+        case BlocksShown(blocks):
+            return [as_json(block) for block in blocks]
+        case ApiBlock():
+            return {"limit" if name == "limit_bytes" else name: part for name, part in fields(value).items()}
+        case MessagesShown():
+            return {**fields(value), "messages": [row_json(it) for it in value.messages]}
+        case RecordsShown():
+            return {**fields(value), "records": [row_json(it) for it in value.records]}
+        case ChangesShown():
+            return {**fields(value), "changes": [fields(it) for it in value.changes]}
+        case Appended():
+            return {**fields(value), "ids": value.ids}
+        case BlockWritten() | RecordDeleted() | Prompt():
+            return fields(value)
+    raise TypeError(f"no reply of the API: {type(value).__name__}")
+
+
+def row_json(row: Any) -> Json:
+    """A message or a record, with its pairs as objects; what a message has besides stands beside it."""
+    told_parts = fields(row)
+    if "metadata" in told_parts:
+        return {**told_parts, "metadata": dict(row.metadata)}
+    return {**{name: part for name, part in told_parts.items() if name != "details"}, **dict(row.details)}
+
+
+def fields(value: Any) -> Json:
+    return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
