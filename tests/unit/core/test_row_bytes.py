@@ -15,7 +15,7 @@ from umi_core.domains import Count, Texts, checks_of
 from umi_core.errors import BadVersion, Rejected, StateDamaged
 from umi_core.ids import pack
 from umi_core.memory import Memory
-from umi_core.messages import results
+from umi_core.messages import api_results, results
 from umi_core.messages.effects import Commit, Done, Write
 from umi_core.messages.requests import GetEntity, Rebalance, Remember
 from umi_core.row_bytes import decode_row, encode_row
@@ -47,6 +47,12 @@ FIELDS: Final = {
     ("tombstone", 1): "version",
     ("receipt", 1): "key request_digest plan_digest value at_ms by",
     ("session", 1): "id user creator members saved_ms saved_by snapshot",
+    ("sheet", 1): """id kind label version text_hash description limit_bytes read_only created_ms
+                     updated_ms""",
+    ("change", 1): "block_id version change author at_ms size_bytes text is_erased",
+    ("message", 1): "id seq role content details at_ms",
+    ("archival", 1): "id seq content tags metadata at_ms",
+    ("log", 1): "name next_seq",
 }
 
 
@@ -57,6 +63,9 @@ HELD: Final = {
     Entry: "entity_id version name text promoted_ms",
     RoutingDecision: "entity_id block promote confidence_ppm reason routed_by cause outcome",
     results.Stored: "id version change",
+    api_results.BlockWritten: "id label version change at_ms count evicted repeated",
+    api_results.Appended: "log first_seq count at_ms repeated",
+    api_results.RecordDeleted: "id repeated",
     results.Remembered: """entities relations needs_resolution routing promoted evicted dropped
                            relation_dropped_count repeated""",
     results.Forgotten: "existed repeated",

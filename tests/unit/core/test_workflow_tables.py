@@ -15,8 +15,8 @@ def as_told(step: Step) -> tuple[str, str, str]:
 
 def table_of(name: str) -> list[Row]:
     """On the page that owns the operation."""
-    page = "hierarchy" if ("table", f"workflow {name}") in marked("hierarchy") else "memory"
-    return rows(page, f"workflow {name}")
+    pages = (page for page in ("hierarchy", "kelpie") if ("table", f"workflow {name}") in marked(page))
+    return rows(next(pages, "memory"), f"workflow {name}")
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda workflow: workflow.name)
