@@ -43,7 +43,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("engine",),
         ("workflows",),
         ("invariants",),
-        ("recordings", "saved_state", "delegate"),
+        ("recordings", "saved_state", "delegate", "migration"),
         ("memory",),
     ),
     "umi_sim": tuple(
@@ -181,6 +181,7 @@ BAD_WORDS: Final = {
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
     "umi_core.row_bytes",
     "umi_core.delegate",
+    "umi_sim.explore.migration",  # by tools/explore_migration.py
     "umi_core.language.letta",
     "umi_sim.__main__",
     "umi_sim.cli.root",

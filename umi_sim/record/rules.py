@@ -46,6 +46,16 @@ SHRUNK_SAME_FAILURE: Final = Rule(
 ORACLE_SELF_TEST: Final = Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE)
 MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE)
 
+# Migrations, of which `umi_sim/explore/migration.py` tries every short life.
+
+READS_NEVER_GO_BACK: Final = Rule(
+    "reads-never-go-back", "MIG-1", "reads never show an older value", HARNESS, NONE
+)
+NO_RESURRECTION: Final = Rule("no-resurrection", "MIG-3", "deleted rows do not come back", HARNESS, NONE)
+OUTBOX_COMPLETE: Final = Rule("outbox-complete", "MIG-4", "the outbox holds every difference", HARNESS, NONE)
+SWITCH_WHEN_EQUAL: Final = Rule("switch-when-equal", "MIG-5", "stores are equal at a switch", HARNESS, NONE)
+MIGRATION_COMPLETE: Final = Rule("migration-complete", "MIG-11", "healed, a migration can end", HARNESS, NONE)
+
 # Two ways that must agree.
 
 REPLAY_INPUTS: Final = Rule("replay-inputs", "E-REPLAY", "recorded inputs, a fresh memory", EQUIVALENCE, NONE)

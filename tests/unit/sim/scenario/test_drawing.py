@@ -10,7 +10,7 @@ import pytest
 from tests.spec_tables import rows, told
 from umi_core.config import OPTIONS
 from umi_core.memory import Memory
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import COMMON
 from umi_core.values import Scope
 from umi_sim.faults.kinds import KINDS
 from umi_sim.record.run_config import RunConfig
@@ -70,7 +70,7 @@ def test_a_plain_run_takes_no_chances() -> None:
         adversarial=(1, 4), land=(1, 4), repeat=(0, 1), latency="instant", policy="fifo", steps_max=70_000,
         equivalences=("E-RESTORE",),
     )  # fmt: skip
-    assert list(config.weights) == list(REQUESTS)
+    assert list(config.weights) == list(COMMON)
     assert sum(config.weights.values()) == 67
 
 
@@ -121,7 +121,7 @@ def test_an_alphabet_has_something_to_write_and_something_to_read() -> None:
         weights = drawn("", seed=seed).weights
         for floor, row in FLOORS.items():
             assert any(name in weights for name in row), (seed, floor)
-    assert all(name in REQUESTS for row in FLOORS.values() for name in row)
+    assert all(name in COMMON for row in FLOORS.values() for name in row)
 
 
 def test_the_most_special_word_about_a_fault_counts() -> None:
@@ -250,7 +250,7 @@ def test_a_run_of_one_kind_has_one_fault_at_a_high_rate_in_a_tiny_memory() -> No
         assert (config.operations_max, config.latency, config.policy) == (50, "instant", "random")
         assert (config.adversarial, config.land) == ((1, 4), (1, 4))
         assert {agent.skew_ms for agent in config.agents} == {0}
-        assert list(config.weights) == list(REQUESTS)
+        assert list(config.weights) == list(COMMON)
 
 
 def test_any_kind_that_the_file_allows_may_be_the_one() -> None:
@@ -393,7 +393,7 @@ def test_sizes_are_drawn_by_their_logarithm() -> None:
 def test_half_of_all_kinds_and_requests_are_on() -> None:
     harmless = [name for name, kind in KINDS.items() if kind.fault_class != "destroys"]
     must_halve([config.faults for config in configs("swarm")], harmless)
-    must_halve([config.weights for config in configs("swarm")], REQUESTS)
+    must_halve([config.weights for config in configs("swarm")], COMMON)
 
 
 @pytest.mark.slow

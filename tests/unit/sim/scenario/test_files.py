@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umi_core.config import Config
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import COMMON, REQUESTS
 from umi_sim.faults.kinds import KINDS
 from umi_sim.formats.toml_reader import FILE_BYTES_MAX, NESTING_MAX
 from umi_sim.record.run_config import RunConfig
@@ -372,7 +372,7 @@ def test_what_must_fail_takes_long_or_is_explored_is_manual() -> None:
 def test_smoke_reaches_every_request_and_every_fault() -> None:
     scenario = find("smoke")
     configs = [draw(scenario, seed) for seed in range(50)]
-    assert {name for config in configs for name in config.weights} == set(REQUESTS)
+    assert {name for config in configs for name in config.weights} == set(COMMON)
     assert {name for config in configs for name in config.faults} == set(KINDS)
     assert {KINDS[name].group for config in configs for name in config.faults} == GROUPS
 

@@ -119,9 +119,15 @@ class Blocks(Owner):
     scope: Scope
     chains: dict[Slot, Chain] = attrs.field(factory=dict)
     begun: dict[str, Begun] = attrs.field(factory=dict)
+    foreign: dict[Slot, None] = attrs.field(factory=dict)  # whose texts are written otherwise too
 
     def chain(self, slot: Slot) -> Chain:
-        return self.chains.setdefault(slot, Chain(slot))
+        return self.chains.setdefault(slot, Chain(slot, is_foreign=slot in self.foreign))
+
+    def mark_foreign(self, slot: Slot) -> None:
+        self.foreign[slot] = None
+        if slot in self.chains:
+            self.chains[slot].is_foreign = True
 
     def of_id(self, key: str) -> Chain | None:
         return next((it for slot, it in self.chains.items() if block_id(self.scope, *slot) == key), None)

@@ -90,7 +90,7 @@ class ApiModel(Model):
     def issued(self, op_id: str, request: Any, now_ms: int) -> None:
         if isinstance(request, SetBlock | RemoveBlock):
             if is_sound(request):
-                self.blocks.chain((request.kind, tidy(request.label))).is_foreign = True
+                self.blocks.mark_foreign((request.kind, tidy(request.label)))
             return
         if not is_sound(request):
             return

@@ -1,0 +1,311 @@
+"""Every short life of a migration: writes, reads, switches, failures and crashes, with both stores.
+
+Law 1. All orders are tried, shortest first, each state once: so what fails has as few steps as any.
+Law 2. The judge knows neither phases nor stores: the last acknowledged value, and those that may have been
+written. That one judge does for all phases is the proof that clients notice none.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+
+from umi_core import migration
+from umi_core.data import Data
+from umi_core.invariants.broken import Broken, demand
+from umi_core.migration import Advance, Answer, Ask, Get, Held, Key, Migration, Mirror, Put, Reconcile, Reply
+from umi_sim.record import rules
+
+ID: Final = "r"
+ROW: Final[Key] = ("row", ID)
+HEAL_STEPS_MAX: Final = 60
+
+Main = tuple[tuple[Key, Held], ...]
+
+
+@attrs.frozen
+class Known(Data):
+    """What a client knows: the value now, and values that may yet show."""
+
+    value: str | None = None
+    may_be: tuple[str | None, ...] = ()
+    asked: migration.Request | None = None
+
+
+@attrs.frozen
+class Budget(Data):
+    """How much may still happen."""
+
+    writes: int = 2
+    reads: int = 1
+    works: int = 3  # reconcile, mirror and switches
+    crashes: int = 1
+    failures: int = 1
+
+
+NEW: Final = Migration()
+NOTHING: Final = Known()
+SMALL: Final = Budget()
+
+
+@attrs.frozen
+class World(Data):
+    """Both stores, the machine, what it waits for, and a commit to main that may still land."""
+
+    machine: Migration = NEW
+    main: Main = ()
+    graves: tuple[tuple[Key, int], ...] = ()
+    legacy: str | None = None
+    asked: Ask | None = None
+    late: Ask | None = None
+    known: Known = NOTHING
+    left: Budget = SMALL
+
+
+@attrs.frozen
+class Found(Data):
+    """What came of it: how many states, and the steps to the first that breaks a rule, if any does."""
+
+    state_count: int
+    steps: tuple[str, ...] = ()
+    broken: str = ""
+
+
+# Stores.
+
+
+def landed(world: World, ask: Ask) -> World | None:
+    """Main after a batch; None if what it expects is not so."""
+    main, graves = dict(world.main), dict(world.graves)
+    if any(main.get(key, migration.NONE).version != version for key, version in ask.expects):
+        return None
+    for key, value in ask.writes:
+        version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
+        if value is None and key[0] != "row":
+            graves[key] = version
+        else:
+            main[key] = Held(version, value)
+    return attrs.evolve(world, main=tuple(sorted(main.items())), graves=tuple(sorted(graves.items())))
+
+
+def done(world: World, ask: Ask) -> World | None:
+    if ask.store == "main":
+        return landed(world, ask)
+    ((_, value),) = ask.writes
+    return attrs.evolve(world, legacy=value)
+
+
+def rows_of(world: World, store: str) -> Main:
+    if store == "main":
+        return world.main
+    return () if world.legacy is None else ((ROW, Held(1, world.legacy)),)
+
+
+# What may happen next.
+
+Step = tuple[str, World]
+
+
+def steps(world: World) -> Iterator[Step]:
+    if world.late is not None:
+        yield "the late batch arrives", attrs.evolve(landed(world, world.late) or world, late=None)
+    if world.asked is None:
+        yield from requests(world)
+    else:
+        yield from answers(world, world.asked)
+        yield from crashes(world, world.asked)
+
+
+def spent(world: World, name: str) -> World:
+    left = world.left
+    return attrs.evolve(world, left=attrs.evolve(left, **{name: getattr(left, name) - 1}))
+
+
+def requests(world: World) -> Iterator[Step]:
+    left, number = world.left, world.left.writes
+    if left.writes:
+        for value in (f"v{number}", None):
+            said = f"client writes {value}" if value else "client deletes"
+            yield said, asked(spent(world, "writes"), Put(ID, value))
+    if left.reads:
+        yield "client reads", asked(spent(world, "reads"), Get(ID))
+    if left.works:
+        phase = world.machine.phase or phase_of(world)
+        for to in migration.SWITCHES[phase]:
+            yield f"switch to {to}", asked(spent(world, "works"), Advance(to))
+        if phase == "dual_write":
+            yield "reconcile", asked(spent(world, "works"), Reconcile())
+        if phase in migration.MIRRORED:
+            yield "mirror", asked(spent(world, "works"), Mirror())
+
+
+def phase_of(world: World) -> str:
+    return dict(world.main).get(migration.PHASE, migration.NONE).value or "legacy"
+
+
+def asked(world: World, request: migration.Request) -> World:
+    known = attrs.evolve(world.known, asked=request)
+    return told(attrs.evolve(world, known=known), migration.begin(world.machine, request))
+
+
+def told(world: World, came: migration.Came) -> World:
+    machine, out = came
+    world = attrs.evolve(world, machine=machine, asked=None)
+    return judged(world, out) if isinstance(out, Reply) else attrs.evolve(world, asked=out)
+
+
+def answers(world: World, ask: Ask) -> Iterator[Step]:
+    """What the store may say: the truth, or one of the failures that are left."""
+    where = f"{ask.store} {'writes' if ask.writes else 'reads'}"
+    after = done(world, ask) if ask.writes else world
+    if not ask.writes:
+        yield where, hears(world, Answer("ok", rows_of(world, ask.store)))
+    else:
+        yield where, hears(after or world, Answer("ok" if after else "failed"))
+    if not world.left.failures:
+        return
+    poorer = spent(world, "failures")
+    yield f"{where}: fails", hears(poorer, Answer("failed"))
+    if ask.writes:
+        yield f"{where}: nobody knows, and it is not done", hears(poorer, Answer("unknown"))
+        if after:
+            yield f"{where}: nobody knows, and it is done", hears(spent(after, "failures"), Answer("unknown"))
+        if ask.store == "main" and world.late is None:
+            late = attrs.evolve(poorer, late=ask)
+            yield f"{where}: nobody knows, and it is on its way", hears(late, Answer("unknown"))
+
+
+def hears(world: World, answer: Answer) -> World:
+    return told(world, migration.heard(world.machine, answer))
+
+
+def crashes(world: World, ask: Ask) -> Iterator[Step]:
+    """Before the store has done it, after, or while it is on its way."""
+    if not world.left.crashes:
+        return
+    poorer = spent(world, "crashes")
+    yield "crash", dead(poorer)
+    after = done(poorer, ask) if ask.writes else None
+    if after:
+        yield f"crash, {ask.store} has written", dead(after)
+    if ask.writes and ask.store == "main" and world.late is None:
+        yield "crash, the batch is on its way", dead(attrs.evolve(poorer, late=ask))
+
+
+def dead(world: World) -> World:
+    known = world.known
+    if isinstance(known.asked, Put):
+        known = attrs.evolve(known, may_be=(*known.may_be, known.asked.value))
+    return attrs.evolve(world, machine=Migration(), asked=None, known=attrs.evolve(known, asked=None))
+
+
+# The judge.
+
+
+def judged(world: World, reply: Reply) -> World:
+    known, request = world.known, world.known.asked
+    known = attrs.evolve(known, asked=None)
+    if isinstance(request, Put) and reply.kind == "done":
+        known = Known(request.value)
+    elif isinstance(request, Put) and reply.kind == "unknown":
+        known = attrs.evolve(known, may_be=(*known.may_be, request.value))
+    elif isinstance(request, Get) and reply.kind == "done":
+        known = read(known, reply.value)
+    return attrs.evolve(world, known=known)
+
+
+def read(known: Known, value: str | None) -> Known:
+    """A read shows the last value, or one that may have been written; and from then on that is it."""
+    is_known = value == known.value or value in known.may_be
+    is_deleted = known.value is None and not is_known
+    rule = rules.NO_RESURRECTION if is_deleted else rules.READS_NEVER_GO_BACK
+    demand(is_known, rule, "a read shows what is not there any more", (known.value, known.may_be), value)
+    if value == known.value:
+        return known
+    at = known.may_be.index(value)
+    return Known(value, known.may_be[:at] + known.may_be[at + 1 :])
+
+
+def check(world: World, before: World) -> None:
+    """What must hold of the stores between any two steps, and at each switch."""
+    main, phase, was = dict(world.main), phase_of(world), phase_of(before)
+    held = main.get(ROW, migration.NONE)
+    if (was, phase) in (("dual_write", "dual_read"), ("rolling_back", "legacy")):
+        message = f"from {was} to {phase} while the stores differ"
+        demand(held.value == world.legacy, rules.SWITCH_WHEN_EQUAL, message, held.value, world.legacy)
+    if phase in migration.WITH_OUTBOX and ("outbox", ID) not in main:
+        message = f"in {phase} legacy differs from main, and the outbox does not say so"
+        demand(held.value == world.legacy, rules.OUTBOX_COMPLETE, message, held.value, world.legacy)
+
+
+def come_home(world: World) -> None:
+    """Everything is well again: from here the way back to legacy ends, and nothing is lost on it."""
+    world = attrs.evolve(world, left=Budget(0, 0, 0, 0, 0), late=None)
+    for _ in range(HEAL_STEPS_MAX):
+        world = settled(world)
+        phase = phase_of(world)
+        if phase in ("legacy", "done"):
+            break
+        is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
+        to = {"dual_write": "legacy", "dual_read": "rolling_back", "umi_primary": "rolling_back"}
+        request = Advance(to.get(phase, "legacy")) if is_mirrored else Mirror()
+        world = asked(world, request)
+    demand(phase_of(world) in ("legacy", "done"), rules.MIGRATION_COMPLETE, "the way back does not end")
+    settled(asked(world, Get(ID)))
+
+
+# The search.
+
+
+def at(phase: str) -> World:
+    """A world that has come to this phase with one row, and nothing has failed."""
+    world = settled(asked(World(), Put(ID, "v0")))
+    for to in ROADS[phase]:
+        while phase_of(world) != to:
+            work = Reconcile() if to == "dual_read" and world.machine.phase == "dual_write" else Advance(to)
+            world = settled(asked(settled(asked(world, work)), Advance(to)))
+    return world
+
+
+ROADS: Final[Mapping[str, tuple[str, ...]]] = {
+    "legacy": (), "dual_write": ("dual_write",), "dual_read": ("dual_write", "dual_read"),
+    "umi_primary": ("dual_write", "dual_read", "umi_primary"),
+    "rolling_back": ("dual_write", "dual_read", "rolling_back"),
+}  # fmt: skip
+
+
+def settled(world: World) -> World:
+    """All that is asked is answered truthfully."""
+    while world.asked is not None:
+        world = next(answers(world, world.asked))[1]
+    return world
+
+
+def explore(budget: Budget = SMALL, phase: str = "legacy", *, stores_too: bool = True) -> Found:
+    """All lives within the budget, from a phase on; `stores_too`: the rules about the stores as well."""
+    start = attrs.evolve(at(phase), left=budget)
+    seen: dict[World, tuple[World, str] | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        world = queue.popleft()
+        try:
+            if world.asked is None:
+                come_home(world)
+            for said, after in steps(world):
+                if after not in seen:
+                    seen[after] = (world, said)
+                    queue.append(after)
+                    if stores_too:
+                        check(after, world)
+        except Broken as broken:
+            return Found(len(seen), path(seen, world), str(broken))
+    return Found(len(seen))
+
+
+def path(seen: dict[World, tuple[World, str] | None], world: World) -> tuple[str, ...]:
+    said: list[str] = []
+    while (came := seen[world]) is not None:
+        world, each = came
+        said.append(each)
+    return tuple(reversed(said))
