@@ -8,6 +8,7 @@ import attrs
 from umi_core import errors
 from umi_core.api_errors import LabelTaken, NotFound
 from umi_core.invariants.broken import demand
+from umi_core.invariants.limits import RECEIPT_MS_MAX
 from umi_core.messages.api_results import (
     ApiBlock,
     Appended,
@@ -37,7 +38,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.api.blocks import Blocks, Chain
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
 from umi_sim.judge.oracle.api.keys import Keys
-from umi_sim.judge.oracle.api.logs import Log, Told
+from umi_sim.judge.oracle.api.logs import Log, Told, told_by
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings
 from umi_sim.judge.plain.ids import block_id
 from umi_sim.judge.plain.requests import wrong
@@ -76,6 +77,7 @@ class ApiModel(Model):
 
     def begin_anew(self) -> None:
         self.blocks, self.keys = Blocks(self.scope), Keys()
+        self.asked_ms: dict[str, int] = {}  # of writes in flight, in the world's time
         self.messages, self.records = Log("message", "msg"), Log("archival", "arc")
         self.messages.is_elsewhere = self.records.is_elsewhere = self.is_elsewhere
 
@@ -95,6 +97,7 @@ class ApiModel(Model):
         if not is_sound(request):
             return
         if isinstance(request, WRITES):
+            self.asked_ms[op_id] = self.surroundings.world_ms()
             self.keys.begin(op_id, request.request_key, request)
         if isinstance(request, EDITS):
             self.blocks.begin_edit(op_id, request)
@@ -119,6 +122,8 @@ class ApiModel(Model):
         demand(is_write or not isinstance(outcome, Unknown), rules.ERROR_IS_NOT_EMPTY, "a read is Unknown")
         if isinstance(outcome, Done) and not ending.is_sure:
             return
+        if is_write and self.surroundings.world_ms() - self.asked_ms.pop(ending.op_id) >= RECEIPT_MS_MAX:
+            self.may_be_twice(ending.op_id, request)
         if isinstance(outcome, Refused):
             self.judge_refused(ending, outcome.error)
         elif isinstance(outcome, Done):
@@ -126,6 +131,18 @@ class ApiModel(Model):
             (self.judge_write if is_write else self.judge_read)(ending, value)
         if is_write and isinstance(outcome, Refused | Failed):
             self.drop(ending.op_id, request)
+
+    def may_be_twice(self, op_id: str, request: Any) -> None:
+        """It took so long that storage may have forgotten its key, and an attempt of it before the last."""
+        twin = f"{op_id}~"
+        if isinstance(request, EDITS):
+            self.blocks.begun[twin] = self.blocks.begun[op_id]
+            for chain in self.blocks.targets(request):
+                chain.open[twin] = request
+        elif isinstance(request, AddMessages | AddArchival):
+            log = self.messages if isinstance(request, AddMessages) else self.records
+            log.begun[twin] = log.begun[op_id]
+            log.open[twin] = told_by(request)
 
     def drop(self, op_id: str, request: Any) -> None:
         for part in (self.blocks, self.messages, self.records):
