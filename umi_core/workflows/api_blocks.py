@@ -170,7 +170,7 @@ def edited(request: BlockEdit, now: Standing) -> Edit | Error:
             return appended(same, line_ends(text))
         case ReplaceInBlock():
             return replaced(request, same, now.label)
-        case DeleteBlock():
+        case _:
             return Edit("deleted", None, "", same.limit_bytes, read_only=False)
 
 

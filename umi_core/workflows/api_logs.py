@@ -75,10 +75,8 @@ def take_log(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 def next_of(answer: ReadDone) -> tuple[int, int]:
     """The next number of a log, and the version of its row; absent is an empty one."""
-    for row in answer.rows:
-        if isinstance(row.body, Log):
-            return row.body.next_seq, row.version
-    return 1, 0
+    row = next(iter(answer.rows), None)
+    return (row.body.next_seq, row.version) if row and isinstance(row.body, Log) else (1, 0)
 
 
 def take_append(facts: Facts, answer: None, view: View) -> Learned:

@@ -16,7 +16,7 @@ from umi_core.api_errors import (
     TextNotFound,
     VersionConflict,
 )
-from umi_core.errors import BadOption, BlockTooLarge, CoreFull, Error, KeyReused
+from umi_core.errors import BadOption, BlockTooLarge, CoreFull, Error, KeyReused, LabelTooLong
 from umi_core.ids import block_id
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.api_results import (
@@ -158,6 +158,7 @@ def test_every_occurrence_is_replaced_from_left_to_right() -> None:
         (CreateBlock(1, "Notes", "x"), LabelTaken("notes", NOTES)),
         (CreateBlock(1, "a/b", "x"), BadLabel("a/b")),
         (CreateBlock(1, "", "x"), BadLabel("")),
+        (CreateBlock(1, "x" * 65, "x"), LabelTooLong(65, 64)),
         (UpdateBlock(1, "other", "x"), NotFound("block", "other")),
         (AppendToBlock(1, "blk_0", "x"), NotFound("block", "blk_0")),
         (FindBlock(1, "other"), NotFound("block", "other")),

@@ -49,6 +49,7 @@ KEY = {"Idempotency-Key": "k"}
         ("GET messages?before=msg_000000000007&limit=2", "", ListMessages(1, 7, None, 2)),
         ("POST messages", {"messages": [{"content": "x", "role": "user"}]},
          AddMessages(1, ((("role", "user"), ("content", "x")),), "k")),
+        ("POST messages", {"messages": ["x"]}, AddMessages(1, ("x",), "k")),  # type: ignore[arg-type]  # refused later
         ("POST archival", {"text": "x", "tags": ["t"], "metadata": {"a": "b"}},
          AddArchival(1, "x", ("t",), (("a", "b"),), "k")),
         ("POST archival", {"content": "x"}, AddArchival(1, "x", request_key="k")),
