@@ -130,7 +130,8 @@ def asked_for(asked: Read, rows: Sequence[Row]) -> tuple[Row, ...]:
     if isinstance(query, ByIds):
         addresses = dict.fromkeys(query.addresses)
         return tuple(row for row in rows if row.address in addresses and may_have(row.score_ppm))
-    scope, kinds, where = query.scope, getattr(query, "kinds", ("entity",)), query.where
+    kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
+    scope, where = query.scope, query.where
     return tuple(
         row
         for row in rows

@@ -17,3 +17,7 @@ class Body:
     def own_id(self) -> str | None:
         """The id that its row must have; None if any will do. Epoch, head and core are one row each."""
         return None
+
+    def told(self) -> tuple[str, str]:
+        """What a search by words goes by: its name, and what else it says."""
+        return "", ""

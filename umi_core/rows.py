@@ -131,6 +131,9 @@ class Entity(Body, Data):
     def own_id(self) -> str:
         return self.id
 
+    def told(self) -> tuple[str, str]:
+        return self.name, self.content
+
 
 @attrs.frozen
 class Version(Body):
@@ -226,6 +229,9 @@ class Resource(Body, Data):
     def own_id(self) -> str:
         return self.id
 
+    def told(self) -> tuple[str, str]:
+        return "", f"{self.caption}\n{self.text}"
+
 
 @attrs.frozen
 class Category(Body, Data):
@@ -250,6 +256,9 @@ class Category(Body, Data):
 
     def own_id(self) -> str:
         return self.id
+
+    def told(self) -> tuple[str, str]:
+        return self.name, f"{self.description}\n{self.summary}"
 
 
 @attrs.frozen
@@ -385,6 +394,7 @@ def with_defaults(cls: type[Body]) -> type[Body]:
     return cls
 
 
+SEARCHED: Final = ("entity", "category", "resource")  # kinds of rows that searches are about
 BODIES: Final[dict[str, type[Body]]] = {cls.row_kind: with_defaults(cls) for cls in declared(globals(), Body)}
 FIELDS: Final[dict[type, frozenset[str]]] = {  # what a condition may ask for
     cls: frozenset((*(field.name for field in attrs.fields(cls)), *cls.derived)) for cls in BODIES.values()

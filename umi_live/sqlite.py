@@ -32,6 +32,7 @@ from umi_core.messages.effects import (
     Query,
     Write,
 )
+from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
 from umi_core.values import Scope
@@ -294,7 +295,10 @@ class SqliteStorage:
         return count
 
     def _ranked(self, query: ByVector | ByWords) -> Iterator[Row]:
-        """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
+        """Rows by relevance: filtered, then ordered by (score descending, id), then cut."""
+        if query.kind != "entity":
+            yield from self._scanned(query)
+            return
         index = self._index(query.scope)
         if index is None:
             return
@@ -309,6 +313,23 @@ class SqliteStorage:
             address = Address(query.scope, "entity", index.ids[slot])
             found: Any = self.connection.execute(ONE, (index.scope, "entity", address.id)).fetchone()
             yield attrs.evolve(row_at(address, found), score_ppm=score_ppm)
+
+    def _scanned(self, query: ByVector | ByWords) -> list[Row]:
+        """Of kinds of which a scope has few rows, or long ones, no index is kept."""
+        rows = self._matching(query.scope, (query.kind,), query.where)
+        scored = [attrs.evolve(row, score_ppm=self._score(query, row)) for row in rows]
+        least_ppm, limit = max(1, query.min_score_ppm), min(query.limit, PAGE_ROW_COUNT_MAX)
+        found = [row for row in scored if (row.score_ppm or 0) >= least_ppm]
+        return sorted(found, key=lambda row: (-(row.score_ppm or 0), row.address.id))[: max(0, limit)]
+
+    def _score(self, query: ByVector | ByWords, row: Row) -> int:
+        if row.body is None:
+            return 0
+        if isinstance(query, ByWords):
+            return words_relevance_ppm(query.text, *row.body.told())
+        found = next(self._by_ids(ByIds((attrs.evolve(row.address, kind="vector"),))), None)
+        vector = found.body if found is not None else None
+        return vector_relevance_ppm(query.vector, vector.components) if isinstance(vector, Vector) else 0
 
     def _allowed(self, index: Index, where: Where) -> Mask | None:
         """The entities that hold the conditions; None if there are none. For ids alone no row is read."""

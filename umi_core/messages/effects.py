@@ -66,7 +66,7 @@ class CountRows(Data):
 
 @attrs.frozen
 class ByVector(Data):
-    """Entities by vector relevance, order (score descending, id)."""
+    """Rows of one kind by vector relevance, order (score descending, id). The vector of a row has its id."""
 
     tag = 24
     scope: Scope
@@ -74,11 +74,12 @@ class ByVector(Data):
     where: Where
     limit: int
     min_score_ppm: int
+    kind: str = "entity"
 
 
 @attrs.frozen
 class ByWords(Data):
-    """Entities by word relevance, order (score descending, id)."""
+    """Rows of one kind by word relevance, order (score descending, id)."""
 
     tag = 25
     scope: Scope
@@ -86,6 +87,7 @@ class ByWords(Data):
     where: Where
     limit: int
     min_score_ppm: int
+    kind: str = "entity"
 
 
 Query = ByIds | ByFilter | CountRows | ByVector | ByWords

@@ -7,7 +7,7 @@ import attrs
 
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByVector, ByWords, Commit, Query, Read
-from umi_core.rows import Address, Entity, Row, SessionRow
+from umi_core.rows import Address, Row, SessionRow
 from umi_sim.faults.arguments import among, below, flag, one_of, span_ms, whole
 from umi_sim.faults.declaration import FaultKind
 from umi_sim.faults.luck import Luck, log_uniform, pick
@@ -269,7 +269,7 @@ def fits(query: Query, row: Row) -> bool:
     """Whether a row may be in an answer to this, by what the question says. A memory has its own rule."""
     if isinstance(query, ByIds):
         return row.address in query.addresses
-    kinds = (Entity.row_kind,) if isinstance(query, ByVector | ByWords) else query.kinds
+    kinds = (query.kind,) if isinstance(query, ByVector | ByWords) else query.kinds
     is_near = row.address.scope == query.scope and row.address.kind in kinds
     return is_near and matches(query.where, row.body)
 
@@ -310,7 +310,7 @@ class IndexLag(FaultKind, at="storage.read", is_a="window", guards=("RET-1", "ST
         """How far searches lie behind: just so far that this one misses a hit, or further."""
         is_search, fresh_ms = isinstance(call.effect.query, ByVector | ByWords), call.store.storage.fresh_ms
         rows = true_rows(call) if is_search else ()
-        ages = [call.now_ms - fresh_ms[row.address] for row in rows]
+        ages = [call.now_ms - fresh_ms[row.address] for row in rows if row.address in fresh_ms]
         young = [age_ms for age_ms in ages if age_ms < WINDOW_MS_MAX]
         if not young:
             return None

@@ -380,15 +380,16 @@ class SimStorage:
                     yield self.rows[Address(scope, kind, ids[i])]
 
     def _ranked(self, query: ByVector | ByWords) -> tuple[Row, ...]:
-        """Entities by relevance: filtered, then ordered by (score descending, id), then cut."""
+        """Rows by relevance: filtered, then ordered by (score descending, id), then cut."""
         ids = self.shelves.get(query.scope, {}).get("entity", [])
-        is_small = len(ids) < self.indexed_count_min or self.horizon_ms is not None
+        is_indexed = query.kind == "entity" and self.horizon_ms is None
+        is_small = not is_indexed or len(ids) < self.indexed_count_min
         hits = self._scanned(query) if is_small else self._looked_up(query, ids)
         return tuple([Row(row.address, row.version, row.body, score_ppm) for score_ppm, row in hits])
 
     def _scanned(self, query: ByVector | ByWords) -> list[tuple[int, Row]]:
         score_of = self._vector_score(query) if isinstance(query, ByVector) else words_score(query)
-        found = list(self._scan(query.scope, ("entity",), START))
+        found = list(self._scan(query.scope, (query.kind,), START))
         if query.where:
             found = [row for row in found if matches(query.where, row.body)]
         if self.horizon_ms is not None:

@@ -49,10 +49,10 @@ def words_score(query: ByWords) -> Callable[[Row], int]:
     asked = words_of(query.text)
 
     def score(row: Row) -> int:
-        if not isinstance(row.body, Entity):
+        if row.body is None:
             return 0
-        name = words_of(row.body.name)
-        return shared_ppm(asked, name, (*name, *words_of(row.body.content)))
+        name, rest = map(words_of, row.body.told())
+        return shared_ppm(asked, name, (*name, *rest))
 
     return score
 

@@ -26,7 +26,8 @@ from umi_core.messages.effects import (
     Query,
     Write,
 )
-from umi_core.rows import BODIES, Address, Body, Entity, Row, Vector
+from umi_core.rows import BODIES, Address, Body, Category, Entity, Resource, Row, Vector
+from umi_core.rows import SEARCHED as SEARCHED_KINDS
 from umi_core.values import Scope
 from umi_sim.testing.random_rows import IDS, writes_of
 from umi_sim.testing.storage_twin import Twin, agree, ranked
@@ -68,6 +69,16 @@ def bodies(kind: str, row_id: str) -> tuple[Body, ...]:
             return tuple(entity_of(row_id, fact) for fact in FACTS)
         case "vector":
             return tuple(Vector(row_id, 1, components) for components in DIRECTIONS)
+        case "category":
+            return (
+                Category(row_id, "tea", "what is drunk", 0, 1, 1),
+                Category(row_id, "Anna", "", 1, 1, 2, "Anna likes green tea"),
+            )
+        case "resource":
+            return tuple(
+                Resource(row_id, "text", text, "0", caption, 0, 0, 1, 1)
+                for caption, text in (("Anna", "Anna likes green tea"), ("tea", "black"))
+            )
     return ()
 
 
@@ -80,7 +91,7 @@ WRITE: Final = {
     for name, a in PLACE.items()
     for n, body in enumerate((None, *bodies(a.kind, a.id)))
 }
-SEARCHED: Final = [name for name, write in WRITE.items() if write.address.kind in ("entity", "vector")]
+SEARCHED: Final = [name for name, write in WRITE.items() if write.address.kind in (*SEARCHED_KINDS, "vector")]
 PHRASES: Final = ("green tea", "Anna", "who?")
 PAGES_MAX: Final = 4 * len(ADDRESSES)
 Writes = list[str | Write]  # by its short name, or as it is
@@ -107,6 +118,7 @@ TOUCHING: Final = asked(("touches", "contains", st.sampled_from(IDS)))
 LIMITS: Final = st.integers(1, 3)
 LEASTS: Final = st.sampled_from((0, 500_000, 500_001))
 IN_SCOPE: Final = st.sampled_from(SCOPES)
+OTHER_KINDS: Final = st.sampled_from(SEARCHED_KINDS[1:])
 SOME_KINDS: Final = st.just(KINDS) | st.lists(st.sampled_from(KINDS), min_size=1, unique=True).map(tuple)
 ALL_ROWS: Final = st.builds(CountRows, IN_SCOPE, st.just(KINDS))
 COUNTS: Final = ALL_ROWS | st.builds(CountRows, IN_SCOPE, SOME_KINDS, ANY | OF_TYPE | IN_TIME | TOUCHING)
@@ -190,16 +202,20 @@ class StorageContract(RuleBasedStateMachine):
         agree("a count is of the matching rows of one scope", count, len(self.twin.matching(query)))
 
     @rule(where=OF_TYPE | IN_TIME | WITHOUT, limit=LIMITS, least_ppm=LEASTS)
-    def search(self, where: Where, limit: int, least_ppm: int) -> None:
+    def search(self, where: Where, limit: int, least_ppm: int, kind: str = "entity") -> None:
         """Every phrase and direction, in both scopes."""
         law = "hits are of one scope, filtered, then ordered by (score descending, id), then cut"
         for scope in SCOPES:
             for phrase in PHRASES:
-                by_words = ByWords(scope, phrase, where, limit, least_ppm)
+                by_words = ByWords(scope, phrase, where, limit, least_ppm, kind)
                 self.check_hits(law, by_words)
             for vector in DIRECTIONS:
-                by_vector = ByVector(scope, vector, where, limit, least_ppm)
+                by_vector = ByVector(scope, vector, where, limit, least_ppm, kind)
                 self.check_hits(law, by_vector)
+
+    @rule(kind=OTHER_KINDS, limit=LIMITS, least_ppm=LEASTS)
+    def search_others(self, kind: str, limit: int, least_ppm: int) -> None:
+        self.search((), limit, least_ppm, kind)
 
     @rule(query=COUNTS, limit=LIMITS, meanwhile=st.lists(WRITES, min_size=1, max_size=4))
     def walk(self, query: CountRows, limit: int, meanwhile: list[Writes]) -> None:

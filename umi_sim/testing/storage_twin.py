@@ -12,7 +12,7 @@ from umi_core.data import Owner
 from umi_core.messages.answers import Committed, EffectFailed
 from umi_core.messages.effects import ByVector, ByWords, Commit, CountRows, Write
 from umi_core.policies.similarity import vector_relevance_ppm, words_relevance_ppm
-from umi_core.rows import Address, Body, Entity, Row, Vector
+from umi_core.rows import Address, Body, Category, Entity, Resource, Row, Vector
 
 
 def agree(law: str, got: object, expected: object) -> None:
@@ -62,17 +62,28 @@ class Twin(Owner):
 
     def scored(self, query: ByVector | ByWords) -> list[Row]:
         """Every row that matches, with its score; in that order."""
-        found = self.matching(CountRows(query.scope, ("entity",), query.where))
+        found = self.matching(CountRows(query.scope, (query.kind,), query.where))
         rows = [attrs.evolve(row, score_ppm=self.score(query, row)) for row in found]
         return sorted(rows, key=ranked)
 
     def score(self, query: ByVector | ByWords, row: Row) -> int:
-        assert isinstance(row.body, Entity)
         if isinstance(query, ByWords):
-            return words_relevance_ppm(query.text, row.body.name, row.body.content)
+            return words_relevance_ppm(query.text, *said(row.body))
         vector = self.rows.get(attrs.evolve(row.address, kind="vector"))
         body = None if vector is None else vector.body
         return vector_relevance_ppm(query.vector, body.components) if isinstance(body, Vector) else 0
+
+
+def said(body: Body | None) -> tuple[str, str]:
+    """The name of a row, and what else a search by words finds it by."""
+    match body:
+        case Entity():
+            return body.name, body.content
+        case Category():
+            return body.name, f"{body.description} {body.summary}"
+        case Resource():
+            return "", f"{body.caption} {body.text}"
+    raise AssertionError(body)
 
 
 def ranked(hit: Row) -> tuple[int, str]:
