@@ -36,6 +36,7 @@ from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
     REQUESTS,
     CoreRead,
+    Descent,
     Recall,
     Request,
     WorkflowRequest,
@@ -281,7 +282,7 @@ class Memory:
 
 def kept(request: WorkflowRequest | CoreRead) -> WorkflowRequest | CoreRead:
     """What is kept of a request while it is in flight: of a conversation the turns that may be shown."""
-    if not isinstance(request, Recall):
+    if not isinstance(request, Recall | Descent):
         return request
     return attrs.evolve(request, turns=shown_turns(request.turns)[::-1])
 

@@ -24,6 +24,11 @@ CATEGORIES: Final = {  # the topics of the archive, in order, and what belongs t
     "rules": "What must or must not be done.",
     "context": "What happens or is to be done, and when.",
 }
+LEVELS: Final = {  # of the archive, from the summary to the source, and the kind of row that each shows
+    "categories": "category",
+    "entities": "entity",
+    "resources": "resource",
+}
 LINK_KINDS: Final = ("works_at", "knows", "manages", "relates_to", "prefers", "part_of", "located_in")
 
 Pairs = tuple[tuple[str, str], ...]

@@ -16,13 +16,14 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import ACCESS_PRUNE_MS, ACCESS_RECORD_COUNT_MAX, SCAN_COUNT_MAX
 from umi_core.messages.answers import Committed, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Outcome, Reply, Write
-from umi_core.messages.results import Memorized, Recalled, Remembered
+from umi_core.messages.results import Memorized, Recalled, Remembered, Retrieved
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Entity, Row
 from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 
+LEARN_BY_ANY: Final = ("retrieve",)  # a model may be the last that is asked
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
@@ -47,7 +48,8 @@ def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard:
         return
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
-    holds = is_read or (workflow != "" and isinstance(value, Committed))
+    is_any = workflow in LEARN_BY_ANY
+    holds = is_read or is_any or (workflow != "" and isinstance(value, Committed))
     demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
 
 
@@ -92,14 +94,13 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    demand(
-        is_read or is_commit, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now
-    )
+    holds = is_read or is_commit or workflow in LEARN_BY_ANY
+    demand(holds, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now)
 
 
 def check_counted(was: AccessTable, now: AccessTable, heard: Heard | None, replies: Iterable[Reply]) -> None:
     """`replies` are those of the step that was given what the operation had waited for."""
-    if heard is None or heard.pinned[0] not in ("recall", "remember", "memorize"):
+    if heard is None or heard.pinned[0] not in ("recall", "remember", "memorize", "retrieve"):
         return
     op_id = getattr(heard.request, "op_id", None)
     outcome = next((reply.outcome for reply in replies if reply.op_id == op_id), None)
@@ -120,6 +121,8 @@ def accessed(heard: Heard, outcome: Outcome) -> Mapping[str, int]:
     value = outcome.value if isinstance(outcome, Done) else None
     if isinstance(value, Recalled):
         return Counter(hit.id for hit in value.hits)
+    if isinstance(value, Retrieved):
+        return Counter(hit.id for hit in value.hits if hit.level == "entities")
     if isinstance(value, Remembered | Memorized) and isinstance(heard.asked, Commit):
         return {} if getattr(value, "repeated", False) else Counter(stored.id for stored in value.entities)
     return {}

@@ -14,7 +14,7 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.messages.effects import AskModel
-from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
+from umi_core.messages.requests import Descent, Memorize, Recall, Remember, Summarise
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
@@ -29,15 +29,19 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "expand": ("query",),
     "memories": ("memory_type", "categories", "text"),
     "segment": ("text",),
+    "decide_need": ("turns", "query"),
+    "decide_enough": ("query", "found"),
+    "rank": ("query", "count", "candidates"),
     "summarise_category": ("category", "about", "facts"),
 }
+ASKING: Final = (Remember, Recall, Memorize, Summarise, Descent)
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def check_prompt(operation: Operation) -> None:
     """The question that this operation has just asked, if a model is asked about a request."""
     asked, request = operation.asked, operation.facts.get("request")
-    if not isinstance(asked, AskModel) or not isinstance(request, Remember | Recall | Memorize | Summarise):
+    if not isinstance(asked, AskModel) or not isinstance(request, ASKING):
         return
     if (due := INPUTS.get(asked.task)) is None:
         return
@@ -60,7 +64,7 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
             return told if request.speaker is None else {**told, "speaker": request.speaker}
         case "route", Remember() as request, _:
             return {"context": cut(request.text, ROUTE_CONTEXT_BYTES_MAX)}
-        case "rewrite", Recall() as request, _:
+        case "rewrite" | "decide_need", (Recall() | Descent()) as request, _:
             cut_turns = [{"role": it.role, "text": it.text[:TURN_CHARS_MAX]} for it in request.turns]
             turns = [turn for turn in cut_turns if turn["text"].strip()][-TURN_COUNT_MAX:][::-1]
             return {"turns": turns, "query": request.query}
@@ -71,9 +75,9 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
     return {}
 
 
-def check_turns(given: Recall, kept: object) -> None:
+def check_turns(given: Recall | Descent, kept: object) -> None:
     """What an operation keeps of the turns that were given with a query: the last that say something."""
-    if isinstance(kept, Recall) and kept.op_id == given.op_id:
+    if isinstance(kept, Recall | Descent) and kept.op_id == given.op_id:
         due = [(it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()]
         got = [(it.role, it.text) for it in kept.turns]
         demand(got == due[-TURN_COUNT_MAX:], RULE, "the turns that are kept", due[-TURN_COUNT_MAX:], got)

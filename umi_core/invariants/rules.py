@@ -316,6 +316,12 @@ DELETE_REACHES_ALL: Final = Rule("delete-reaches-all", "KEL-10", "deleted text i
 AGENTS_APART: Final = Rule("agents-apart", "KEL-12", "agents do not touch each other", ORACLE, CHEAP)
 KEY_ONCE: Final = Rule("key-once", "KEL-13", "a key works once", ORACLE, CHEAP)
 WRITE_GUARDS: Final = Rule("write-guards", "KEL-14", "read-only and limits on every path", ORACLE, CHEAP)
+READ_SCOPE: Final = Rule("read-scope", "I-READ-SCOPE", "rows shown are of the scope", ORACLE, CHEAP)
+STOP_MEANS_STOP: Final = Rule("stop-means-stop", "I-STOP", "enough is the end of the search", ORACLE, CHEAP)
+HITS_WITHIN_LIMITS: Final = Rule(
+    "hits-within-limits", "I-TOPK", "hits of a level are unique and limited", ORACLE, CHEAP
+)
+ENOUGH_RULE: Final = Rule("enough-rule", "I-MONO", "more never turns enough into too little", ORACLE, CHEAP)
 HOOK_ORDER: Final = Rule(
     "hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, stops=True
 )

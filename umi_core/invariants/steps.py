@@ -57,7 +57,7 @@ from umi_core.invariants.vectors import check_counted as check_vectors_counted
 from umi_core.invariants.vectors import check_learnt, check_texts, named_count
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
 from umi_core.messages.effects import Asked, Commit, Done, Embed, Reply
-from umi_core.messages.requests import InCore, Recall, request_name
+from umi_core.messages.requests import Descent, InCore, Recall, request_name
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Core, SessionRow
 from umi_core.state import State, Tiers
@@ -362,7 +362,7 @@ def check_questions(before: Before, value: Value, state: State, is_hooked: bool)
     was, now = before.tiers, state.tiers
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
-        if isinstance(value, Recall):
+        if isinstance(value, Recall | Descent):
             check_turns(value, operation.facts.get("request"))
     is_seen = not is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():

@@ -18,8 +18,8 @@ from umi_core.state import Operation
 
 RULE: Final = rules.VECTORS_AS_ANSWERED
 STEP: Final = "embed:"
-NAMED: Final = f"degraded {STEP}"
-BY_HOOK: Final = f"{NAMED}hook:"  # what an interceptor of that step did, which is told beside it
+NAMED: Final = "degraded embed"  # that step, or `embed_categories`
+BY_HOOK: Final = ":hook:"  # what an interceptor of that step did, which is told beside it
 MISCOUNTED: Final = "wrong number of vectors"
 
 
@@ -85,7 +85,7 @@ def check_counted(texts_count: int, answer: Embedded, counted: int, is_alone: bo
 
 def named_count(counters: Mapping[str, int]) -> int:
     """How many vectors the counters say were missing, whatever interceptors did."""
-    named = [name for name in counters if name.startswith(NAMED) and not name.startswith(BY_HOOK)]
+    named = [name for name in counters if name.startswith(NAMED) and BY_HOOK not in name]
     return sum(counters[name] for name in named)
 
 

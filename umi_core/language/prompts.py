@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
+from umi_core.language.decisions import PLACEHOLDER
 from umi_core.language.memories import EXAMPLE
 from umi_core.limits import (
     EXTRACT_CONTENT_BYTES_MAX,
@@ -122,6 +123,40 @@ Rules:
 {DATA_RULE}""",
         "Reply with <summary>, the text, and </summary>, and nothing else.",
     ),
+    "decide_need": (
+        "Say whether the input query needs anything that an assistant remembers of earlier conversations. "
+        "The newest turn stands first.",
+        f"""Rules:
+- NO_RETRIEVE only if nothing remembered can matter: a greeting, thanks, or what the turns answer themselves.
+- RETRIEVE in every other case, and if in doubt.
+- rewritten_query: the query so that it stands alone, in words of the query and the turns; the query itself if
+  it stands alone.
+{DATA_RULE}""",
+        f"""Reply in this form and nothing else:
+<decision>RETRIEVE or NO_RETRIEVE</decision>
+<rewritten_query>{PLACEHOLDER}</rewritten_query>""",
+    ),
+    "decide_enough": (
+        "Say whether what was found so far answers the input query. More may be looked up: single facts, and "
+        "whole texts.",
+        f"""Rules:
+- NO_RETRIEVE only if what was found answers the whole query: nothing more is looked up then.
+- RETRIEVE if anything is missing, and if in doubt.
+- rewritten_query: words that find what is missing, of the query and of what was found; every word of the
+  query that says something stays. The query itself if no other words are needed.
+{DATA_RULE}""",
+        f"""Reply in this form and nothing else:
+<decision>RETRIEVE or NO_RETRIEVE</decision>
+<rewritten_query>{PLACEHOLDER}</rewritten_query>""",
+    ),
+    "rank": (
+        "Put the input candidates in order: the one that helps most to answer the input query first.",
+        f"""Rules:
+- Leave out candidates that do not help. At most as many as the input count says.
+{DATA_RULE}""",
+        """Reply with one JSON object of this form and nothing else, ids as given:
+{"ids": [ID, ...]}""",
+    ),
     "memories": (
         "Read the input text and note the facts of the input memory_type that an assistant should remember.",
         f"""Memory types:
@@ -187,8 +222,7 @@ def shown(statements: tuple[Statement, ...]) -> Input:
 
 def ask_rewrite(query: str, turns: tuple[Turn, ...]) -> str:
     """`turns` newest first."""
-    said: Input = tuple({"role": turn.role, "text": turn.text} for turn in turns)
-    return prompt("rewrite", (("turns", said), ("query", query)))
+    return prompt("rewrite", (("turns", shown_turns(turns)), ("query", query)))
 
 
 def ask_expand(query: str) -> str:
@@ -210,6 +244,29 @@ def ask_summary(category: str, about: str, old: str | None, facts: tuple[Stateme
 def ask_segment(text: str) -> str:
     """`text` has its lines numbered, as a conversation has."""
     return prompt("segment", (("text", text),))
+
+
+def ask_need(query: str, turns: tuple[Turn, ...]) -> str:
+    """`turns` as `shown_turns` gives them."""
+    return prompt("decide_need", (("turns", shown_turns(turns)), ("query", query)))
+
+
+def ask_enough(query: str, found: tuple[str, ...]) -> str:
+    return prompt("decide_enough", (("query", query), ("found", tuple(map(as_shown, found)))))
+
+
+def ask_rank(query: str, count: int, candidates: tuple[tuple[str, str], ...]) -> str:
+    """`candidates`: alias and text of each."""
+    listed: Input = tuple({"id": alias, "text": as_shown(text)} for alias, text in candidates)
+    return prompt("rank", (("query", query), ("count", count), ("candidates", listed)))
+
+
+def shown_turns(turns: tuple[Turn, ...]) -> Input:
+    return tuple({"role": turn.role, "text": turn.text} for turn in turns)
+
+
+def as_shown(text: str) -> str:
+    return cut(text, SHOWN_CONTENT_BYTES_MAX)
 
 
 def shown_entity(entity: Entity) -> Input:

@@ -58,7 +58,7 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
     given = read(rewrite, asked.language)
     reason = refusal(rewrite, given, query, asked, turns)
     gone = len(asked.terms) - len(given.terms)
-    confidence_ppm = PPM * max(0, gone) // max(1, len(asked.terms))
+    confidence_ppm = PPM * max(0, gone) // len(asked.terms) if asked.terms else PPM
     if not reason and confidence_ppm < confidence_min_ppm:
         reason = "unresolved"
     if reason:

@@ -31,8 +31,12 @@ from umi_core.domains import (
     EventTime,
     Flag,
     Form,
+    HitCount,
     Importance,
     Key,
+    Least,
+    LevelCount,
+    Levels,
     Limit,
     ListedKind,
     Members,
@@ -40,12 +44,14 @@ from umi_core.domains import (
     Metadata,
     Modality,
     Query,
+    Ranker,
     RequestKey,
     Score,
     SessionId,
     Source,
     Speaker,
     StoredKey,
+    Sufficiency,
     Text,
     TimeRange,
     Ttl,
@@ -82,8 +88,11 @@ from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
 from umi_core.text import line_ends, size, tidy
+from umi_core.values import LEVELS
 
 FILE: Final = "umi_core/messages/requests.py"
+ALL_LEVELS: Final = tuple(LEVELS)
+LEVEL_COUNT: Final = len(LEVELS)
 
 
 # Working tier: answered in the step that brings them. A class without fields is frozen as its base is.
@@ -352,6 +361,48 @@ class Summarise(WorkflowRequest):
     workflow = "summarise"
     stores = True
     category: CategoryName
+
+
+@attrs.frozen
+class Descent(WorkflowRequest):
+    """A question to the levels of the archive, from the summary to the source, until there is enough.
+
+    `route_intention`: a model says first whether anything is needed at all. `enough`: who says that there is
+    enough; `min_results` hits with `min_avg_ppm` on average are, if scores decide. `levels` come in their own
+    order, `levels_max` of them at most; a limit of 0 asks nothing. `rank`: who orders the hits of a level.
+    """
+
+    workflow = "retrieve"
+    shows = True
+    query: Query
+    turns: Turns = ()
+    route_intention: Flag = True
+    resolve: Flag = True
+    enough: Sufficiency = "model"
+    rank: Ranker = "vector"
+    levels: Levels = ALL_LEVELS
+    levels_max: LevelCount = LEVEL_COUNT
+    limit_per_level: HitCount = 5
+    total_limit: HitCount = 20
+    min_score_ppm: Score = 600_000
+    min_results: Least = 3
+    min_avg_ppm: Score = 800_000
+
+
+class Retrieve(Descent):
+    """With a model that decides."""
+
+    tag = 106
+
+
+@attrs.frozen
+class Search(Descent):
+    """By scores alone: no model is asked but for what a query refers to."""
+
+    tag = 107
+    route_intention: Flag = False
+    enough: Sufficiency = "score"
+    limit_per_level: HitCount = 10
 
 
 # What follows from the classes.

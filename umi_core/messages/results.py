@@ -88,6 +88,60 @@ class Recalled(Data):
         return len(self.variants) > 1
 
 
+StopReason = Literal["nothing_asked", "not_needed", "enough", "limit", "levels_max", "exhausted"]
+
+
+@attrs.frozen
+class LevelHit(Data):
+    """A row of a level of the archive. `vector_ppm`: how well its vector fits; None if only words found it.
+
+    `text` is the content of an entity, the text of a resource, the summary of a category or what it is about.
+    """
+
+    tag = 109
+    level: str
+    id: str
+    version: int
+    score_ppm: int
+    vector_ppm: int | None
+    name: str
+    text: str
+
+
+@attrs.frozen
+class LevelTried(Data):
+    """What a level gave for the query that it was asked with; `is_failed`: it could not be searched."""
+
+    tag = 110
+    level: str
+    query: str
+    found_count: int
+    is_failed: bool = False
+
+
+@attrs.frozen
+class Retrieved(Data):
+    """`resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
+    levels that were asked for; `tried`: those that were reached, in that order. `context`: the hits as a text
+    for a prompt; `left_out_count` of them have no room in it.
+    """
+
+    tag = 108
+    query: str
+    resolution: Resolution | None
+    hits: tuple[LevelHit, ...]
+    asked: tuple[str, ...]
+    tried: tuple[LevelTried, ...]
+    stop_reason: StopReason
+    ordered_by: str
+    context: str
+    left_out_count: int = 0
+
+    @property
+    def stopped_early(self) -> bool:
+        return len(self.tried) < len(self.asked)
+
+
 @attrs.frozen
 class Forgotten(Data):
     tag = 78
@@ -191,7 +245,7 @@ class Rebalanced(Data):
 
 
 __all__ = [
-    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "Listed", "Memorized", "Rebalanced",
-    "Recalled", "Remembered", "Resolution", "SessionCreated", "SessionLoaded", "SessionSaved", "Stored",
-    "Summarised",
+    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "LevelHit", "LevelTried", "Listed", "Memorized",
+    "Rebalanced", "Recalled", "Remembered", "Resolution", "Retrieved", "SessionCreated", "SessionLoaded",
+    "SessionSaved", "Stored", "Summarised",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle
 
 from umi_core.data import Data
 from umi_core.declared import Incomplete
-from umi_core.domains import LISTED
+from umi_core.domains import JUDGES, LISTED, RANKERS
 from umi_core.messages.requests import REQUESTS, arguments_of
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import pools
@@ -82,6 +82,9 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "uri": st.sampled_from(("chat/1", "chat/2")),
     "memory_types": st.sampled_from((("profile",), ("behavior", "profile"))),
     "category_name": st.sampled_from(("facts", "preferences")),
+    "sufficiency": st.sampled_from(JUDGES),
+    "ranker": st.sampled_from(RANKERS),
+    "levels": st.sampled_from(pools.LEVELS),
     "listed_kind": st.sampled_from(LISTED),
     "request_key": st.sampled_from(("r1", "r2")),
     "speaker": st.sampled_from(("Alice", "Ann")),
@@ -115,6 +118,9 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
             "record_cursor",
             "system_text",
             "kind_of_block",
+            "level_count",
+            "hit_count",
+            "least",
         ),
         None,
     ),

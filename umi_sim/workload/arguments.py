@@ -12,10 +12,10 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.declared import Incomplete
-from umi_core.domains import LISTED
-from umi_core.limits import PPM
+from umi_core.domains import JUDGES, LISTED, RANKERS
+from umi_core.limits import PPM, RECALL_LIMIT_MAX
 from umi_core.messages.requests import ALL, REQUESTS, Argument, arguments_of
-from umi_core.values import BLOCK_KINDS, CATEGORIES
+from umi_core.values import BLOCK_KINDS, CATEGORIES, LEVELS
 from umi_sim.kernel.prng import Ratio, Stream
 from umi_sim.workload import api_values, pools
 from umi_sim.workload.pools import Pool
@@ -91,6 +91,12 @@ HABITS: Final[dict[str, Habit]] = {
     "time_range": Habit(User.time_range, pools.HOSTILE_RANGES, SELDOM),
     "types": Habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
     "turns": Habit(User.turns, pools.HOSTILE_TURNS),
+    "sufficiency": Habit(JUDGES, pools.HOSTILE_WORDS, OFTEN),
+    "ranker": Habit(RANKERS, pools.HOSTILE_WORDS, SOMETIMES),
+    "levels": Habit(pools.LEVELS, pools.HOSTILE_LEVELS, SOMETIMES),
+    "level_count": Habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),
+    "hit_count": Habit((0, 1, 2, 5, 20), pools.numbers(0, RECALL_LIMIT_MAX), SOMETIMES),
+    "least": Habit((1, 1, 2, 4), pools.numbers(1, RECALL_LIMIT_MAX), OFTEN),
     "score": Habit((0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
     "version": Habit((1, 2, 3), pools.HOSTILE_VERSIONS, SOMETIMES),
     **{domain: Habit(*habit) for domain, habit in api_values.HABITS.items()},

@@ -350,6 +350,15 @@ HOSTILE_CURSORS: Final[Pool] = {
     "size": sizes(limits.CURSOR_BYTES_MAX), "strange": ("/", "a/b/c", "\x00", "category"),
     "type": (7, True, b"x"), "surrogate": SURROGATES,
 }  # fmt: skip
+LEVELS: Final = (
+    ("categories",), ("entities",), ("resources",), ("entities", "categories"),
+    ("resources", "categories"), (),
+)  # fmt: skip
+HOSTILE_LEVELS: Final[Pool] = {
+    "unknown": (("category",), ("Entities",), ("reflections",), ("entities", "entities"), ("",)),
+    "type": (None, "entities", 7, True, (7,), (None,)),
+}
+HOSTILE_WORDS: Final[Pool] = {"unknown": ("", "Score", "model ", "scores", "always"), "type": NO_TEXTS}
 DOCUMENT_KINDS: Final = ("text",) * 4 + ("conversation",) * 3 + ("document",)
 ROLES: Final = ("user", "assistant", "system", "tool")
 TURN_COUNTS: Final = (1, 2, 3, 3, 12)

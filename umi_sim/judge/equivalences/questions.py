@@ -55,8 +55,7 @@ def resolving(memory: Memory, value: object) -> Recall | None:
     if operation is None or not isinstance(operation.asked, AskModel) or operation.asked.task != "rewrite":
         return None
     request = operation.facts["request"]
-    assert isinstance(request, Recall)
-    return request
+    return request if isinstance(request, Recall) else None
 
 
 def asked(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:

@@ -14,11 +14,22 @@ import attrs
 from umi_core.config import Config
 from umi_core.data import Data
 from umi_core.invariants.broken import Broken, demand
-from umi_core.language import evolution, extraction, memories, rewriting, routing, segments, summaries
+from umi_core.language import (
+    decisions,
+    evolution,
+    extraction,
+    memories,
+    ranks,
+    rewriting,
+    routing,
+    segments,
+    summaries,
+)
 from umi_core.language.replies import Unusable
 from umi_core.messages.effects import AskModel
 from umi_core.rows import Entity
 from umi_core.values import Turn
+from umi_sim.judge.plain.decisions import read_decision, read_ranks
 from umi_sim.judge.plain.extraction import Extracted, Link, Mention, read_extraction
 from umi_sim.judge.plain.memories import Told, read_memories
 from umi_sim.judge.plain.parts import read_starts
@@ -40,8 +51,11 @@ class Question(Data):
     turns: tuple[Turn, ...] = ()
     entities: tuple[Asked, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    candidates: tuple[str, ...] = ()
+    count: int = 0
 
 
+DECIDING: Final = ("decide_need", "decide_enough")
 Reader = Callable[[str, Question, Config], object]
 BY_MEMORY: Final[Mapping[str, Reader]] = {
     "extract": lambda reply, asked, config: extraction.parse_extraction(reply, asked.text, config),
@@ -58,6 +72,8 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
     "memories": lambda reply, asked, config: memories.parse_memories(reply),
     "segment": lambda reply, asked, config: segments.parse_segments(reply, line_count(asked)),
     "summarise_category": lambda reply, asked, config: summaries.parse_summary(reply),
+    **dict.fromkeys(DECIDING, lambda reply, asked, config: decisions.parse_decision(reply)),
+    "rank": lambda reply, asked, config: ranks.parse_ranks(reply, len(asked.candidates), asked.count),
 }
 PLAINLY: Final[Mapping[str, Reader]] = {
     "extract": lambda reply, asked, config: read_extraction(
@@ -74,10 +90,12 @@ PLAINLY: Final[Mapping[str, Reader]] = {
     "memories": lambda reply, asked, config: read_memories(reply),
     "segment": lambda reply, asked, config: read_starts(reply, line_count(asked)),
     "summarise_category": lambda reply, asked, config: read_summary(reply),
+    **dict.fromkeys(DECIDING, lambda reply, asked, config: read_decision(reply)),
+    "rank": lambda reply, asked, config: read_ranks(reply, asked.candidates, asked.count),
 }
 
 
-OF_ARCHIVE: Final = ("memories", "segment", "summarise_category")
+OF_ARCHIVE: Final = ("memories", "segment", "summarise_category", "rank", *DECIDING)
 
 
 def check_reading(effect: AskModel, reply: str, config: Config) -> None:
@@ -90,6 +108,7 @@ def check_reading(effect: AskModel, reply: str, config: Config) -> None:
         raise Broken(total, f"the answer to {task} cannot be read: {error!r}", "", reply) from None
     wanted = PLAINLY[task](reply, asked, config)
     if task in OF_ARCHIVE:
+        got = None if task == "rank" and isinstance(got, str) else got
         demand(wanted == got, total, f"the answer to {task} is read otherwise", wanted, got)
         return
     wanted = why_unusable(reply) if wanted is None else wanted
@@ -103,6 +122,10 @@ def as_plain(read: object) -> object:
     match read:
         case Unusable(reason=reason):
             return reason
+        case decisions.Decision(is_enough, rewrite):
+            return is_enough, rewrite
+        case ranks.Ranks(aliases):
+            return list(aliases)
         case extraction.Extraction(entities, links, dropped, partial, dropped_links, uncovered_count):
             return Extracted(
                 tuple(Mention(it.name, it.type, it.content, it.confidence_ppm, it.named) for it in entities),
@@ -112,8 +135,8 @@ def as_plain(read: object) -> object:
                 partial,
                 uncovered_count,
             )
-        case routing.Routes(decisions, degraded):
-            return Routes(decisions, degraded)
+        case routing.Routes(routed, degraded):
+            return Routes(routed, degraded)
         case evolution.Evolution(verdicts, dropped_rows):
             return Verdicts(tuple((pair, verdict_of(it)) for pair, it in verdicts), dropped_rows)
         case rewriting.Variants(texts):
@@ -147,7 +170,9 @@ def question(asked: Inputs) -> Question:
     """The inputs of a prompt, as far as they have the form that the memory gives them."""
     turns = tuple(Turn(*said) for said in rows_of(asked, "turns", "role", "text"))
     entities, pairs = rows_of(asked, "entities", "entity_id", "type"), rows_of(asked, "pairs", "new", "old")
-    return Question(text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs)
+    ids = tuple(alias for alias, _ in rows_of(asked, "candidates", "id", "text"))
+    count = int(getattr(asked.get("count"), "text", "0"))
+    return Question(text_of(asked, "text"), text_of(asked, "query"), turns, entities, pairs, ids, count)
 
 
 def text_of(asked: Inputs, name: str) -> str:

@@ -17,7 +17,7 @@ from umi_core.errors import Deposed, Error
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, EffectFailed
 from umi_core.messages.effects import Commit, Done, Failed, Outcome, Reply, Unknown
-from umi_core.messages.requests import Recall, Remember, Request, WorkingRequest
+from umi_core.messages.requests import Descent, Recall, Remember, Request, WorkingRequest
 from umi_core.messages.results import SessionCreated, SessionLoaded, SessionSaved
 from umi_core.rows import Receipt
 from umi_sim.judge.oracle.failures import Failures
@@ -93,7 +93,7 @@ class OldLife(Owner):
                 self.failures.replied(ending)
         if isinstance(outcome, Done) and isinstance(outcome.value, OPENS):
             self.working = None
-        if self.working is not None and (is_of_working or isinstance(request, Remember | Recall)):
+        if self.working is not None and (is_of_working or isinstance(request, Remember | Recall | Descent)):
             self.working.replied(ending)
 
     def judge_outcome(self, op_id: str, request: Request, outcome: Outcome) -> None:

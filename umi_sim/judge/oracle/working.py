@@ -36,7 +36,7 @@ class WorkingModel(Model):
     """
 
     judges = tuple(sorted(requests.WORKING, key=lambda cls: cls.tag))
-    watches = (requests.Remember, requests.Recall)
+    watches = (requests.Remember, requests.Recall, requests.Retrieve, requests.Search)
 
     def __init__(self, config: Config, sessions: Sessions) -> None:
         self.config, self.sessions = config, sessions
@@ -59,7 +59,7 @@ class WorkingModel(Model):
         value = outcome.value if isinstance(outcome, Done) else None
         if isinstance(request, requests.Remember) and isinstance(value, Remembered) and not value.repeated:
             self.count_remember(ending.op_id, request)  # it may have had nothing to commit
-        elif isinstance(request, requests.Recall) and value is not None:
+        elif isinstance(request, requests.Recall | requests.Descent) and is_question(value):
             for twin in self.twins:
                 twin.last_query = cut(request.query, SHOWN_BYTES_MAX)
         self.counted.pop(ending.op_id, None)
@@ -226,3 +226,8 @@ def broken_rule(
     ):
         return rules.TTL_CONTRACT
     return rules.REFERENCE_AGREES
+
+
+def is_question(value: object) -> bool:
+    """Whether something was looked for: a retrieve of no levels, or of no hits, asks nothing."""
+    return value is not None and getattr(value, "stop_reason", "") != "nothing_asked"

@@ -166,6 +166,16 @@ def listed_kind(name: str, value: object) -> Error | None:
     return None if good else errors.BadOption(name, shown(value), "")
 
 
+def one_word(*known: str) -> Wrong:
+    return lambda name, value: None if value in known else errors.BadOption(name, shown(value), "")
+
+
+def levels(name: str, value: object) -> Error | None:
+    given = value if isinstance(value, tuple) else (None,)
+    good = all(it in ("categories", "entities", "resources") and given.count(it) == 1 for it in given)
+    return None if good else errors.BadOption(name, shown(value), "")
+
+
 def category_name(name: str, value: object) -> Error | None:
     good = value in ("facts", "preferences", "skills", "rules", "context")
     return None if good else errors.BadOption(name, shown(value), "")
@@ -204,6 +214,12 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "memory_types": memory_types,
     "listed_kind": listed_kind,
     "category_name": category_name,
+    "levels": levels,
+    "level_count": number(option(errors.BadOption), 1, 3),
+    "hit_count": number(option(errors.BadOption), 0, limits.RECALL_LIMIT_MAX),
+    "least": number(option(errors.BadOption), 1, limits.RECALL_LIMIT_MAX),
+    "sufficiency": one_word("score", "model", "score_then_model", "never"),
+    "ranker": one_word("vector", "model"),
     "cursor": cursor,
     **dict.fromkeys(("flag", "deep"), flag),
     "time": number(option(errors.BadTime), 0),

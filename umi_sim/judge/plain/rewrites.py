@@ -76,7 +76,7 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
     if reason is not None:
         return Resolution("rejected", query, terms, reason)
     gone = len(asked.terms) - len(references(rewrite, asked.spoken).terms)
-    gone_ppm = ONE * gone // len(asked.terms) if asked.terms else 0
+    gone_ppm = ONE * gone // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
     if gone_ppm < floor_ppm:
         return Resolution("rejected", query, terms, "unresolved")
     return Resolution("resolved", rewrite, terms, "", gone_ppm)

@@ -9,6 +9,7 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
   cast, cues, languages    frozen tables: names and nouns that are known, what phrases tell, small words
   names, nouns, mentions, references    what a text names, and what a query refers to
   extraction, routing, evolution, expansion, rewriting, memories, segmentation, summaries    one file per task
+  decisions    whether anything is needed, whether it is enough, and which of it helps most
 
 The workload knows its own cast, so what it tells about is looked up, in any language, and not parsed. Of
 another text only looks are known: quotes, capitals inside a sentence, a few cues; else nothing is told.
@@ -47,6 +48,12 @@ def answer_of(task: str) -> Callable[[Inputs], str] | None:
             from umi_sim.services.model.memories import memories as answer
         case "summarise_category":
             from umi_sim.services.model.summaries import summarise_category as answer
+        case "decide_need":
+            from umi_sim.services.model.decisions import decide_need as answer
+        case "decide_enough":
+            from umi_sim.services.model.decisions import decide_enough as answer
+        case "rank":
+            from umi_sim.services.model.decisions import rank as answer
         case "segment":
             from umi_sim.services.model.segmentation import segment as answer
         case _:

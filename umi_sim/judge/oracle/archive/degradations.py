@@ -32,7 +32,16 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
     Summarise: {"ask": "ask:old_summary"},
     Recall: {"resolve": "resolve:original", "expand": "expand:single", "embed": "embed:words_only"},
 }  # fmt: skip
+OF_LEVELS: Final = tuple(
+    name
+    for level in ("categories", "entities", "resources")
+    for name in (
+        f"embed_{level}:words_only", f"{level}_by_vector:words_only", f"{level}_by_words:failed",
+        f"rank_{level}:by_score", f"enough_{level}:go_on",
+    )
+)  # fmt: skip
 NAMES: Final = (
+    *OF_LEVELS, "route:retrieve",
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
     "extract:unit_missing", "contents:partial", "by_vector:words_only", "settle:core_unread", *STORAGE_MADE,

@@ -10,7 +10,7 @@ import attrs
 
 from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
-from umi_core.messages.requests import Memorize, Recall, Summarise
+from umi_core.messages.requests import Descent, Memorize, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
 from umi_sim.judge.plain.extraction import read_extraction
@@ -62,7 +62,7 @@ class Evidence(Part):
             return read_starts(text, len(lines)) is not None
         if step == "extract":
             return read_extraction(text, "", 0) is not None
-        if step == "resolve" and isinstance(request, Recall):
+        if step == "resolve" and isinstance(request, Recall | Descent):
             floor_ppm = self.context.config.resolve_confidence_min_ppm
             found = read_rewrite(text, request.query, shown_turns(request.turns), floor_ppm)
             return found.outcome != "rejected" or found.reason == "unresolved"

@@ -17,15 +17,26 @@ from umi_core.messages.answers import Answer, ModelReplied
 from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import (
     Count,
+    Descent,
     Forget,
     GetEntity,
     List,
     Memorize,
     Recall,
     Remember,
+    Retrieve,
+    Search,
     Summarise,
 )
-from umi_core.messages.results import Forgotten, Listed, Memorized, Recalled, Remembered, Summarised
+from umi_core.messages.results import (
+    Forgotten,
+    Listed,
+    Memorized,
+    Recalled,
+    Remembered,
+    Retrieved,
+    Summarised,
+)
 from umi_core.rows import Entity, Version
 from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.context import Context
@@ -36,6 +47,7 @@ from umi_sim.judge.oracle.archive.lists import LISTED, Lists
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
 from umi_sim.judge.oracle.archive.reads import Reads
 from umi_sim.judge.oracle.archive.relations import Relations
+from umi_sim.judge.oracle.archive.retrievals import Retrievals
 from umi_sim.judge.oracle.archive.searches import Searches
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
@@ -51,7 +63,7 @@ AUDIT_VERSION_COUNT_MAX: Final = 8
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
-    Summarise: (Summarised,),
+    Summarise: (Summarised,), Retrieve: (Retrieved,), Search: (Retrieved,),
 }  # fmt: skip
 
 
@@ -61,7 +73,7 @@ class ArchiveModel(Model):
     `restless`: ids that may have changed since the last life ended.
     """
 
-    judges = (Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise)
+    judges = (Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise, Retrieve, Search)
 
     def __init__(
         self, scope: Scope, config: Config, surroundings: Surroundings, off: Container[str] = ()
@@ -77,6 +89,7 @@ class ArchiveModel(Model):
         self.documents = Documents(context, evidence, degradations, tracks, self.writes)
         self.summaries = Summaries(context, evidence, degradations, tracks)
         self.lists = Lists(context, tracks, self.documents, self.summaries)
+        self.retrievals = Retrievals(context, evidence, tracks, self.searches, self.documents, self.summaries)
         self.restless: dict[Track, None] = {}
 
     # What happens.
@@ -102,6 +115,8 @@ class ArchiveModel(Model):
             self.documents.answered(op, call.step, call.effect, answer)
         elif isinstance(request, Summarise):
             self.summaries.answered(op, call.step, call.effect, answer)
+        elif isinstance(request, Descent):
+            self.retrievals.answered(op, call.step, call.effect)
         if call.step == "embed":
             op.text_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
         elif call.step == "resolve":
@@ -140,6 +155,7 @@ class ArchiveModel(Model):
             self.doubt(op)
         told = outcome.value if isinstance(outcome, Done) and isinstance(outcome.value, Memorized) else None
         self.summaries.ended(op)
+        self.retrievals.ended(op)
         self.documents.ended(op, told, is_unsure=isinstance(outcome, Unknown))
 
     def crashed(self) -> None:
@@ -241,6 +257,8 @@ class ArchiveModel(Model):
                 self.documents.judge_memorize(op, value, names)
             case Summarise():
                 self.summaries.judge_summarise(op, value, names)
+            case Descent():
+                self.retrievals.judge_retrieve(op, value, names)
             case List():
                 self.lists.judge_list(op, value)
 

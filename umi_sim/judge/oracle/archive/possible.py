@@ -18,6 +18,7 @@ from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.requests import (
     Count,
+    Descent,
     Forget,
     GetEntity,
     List,
@@ -38,7 +39,7 @@ from umi_sim.record.rules import Rule
 CHANGES: Final = ("created", "updated", "forgot")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
 
-ArchiveRequest = Remember | Recall | Forget | GetEntity | Count | Memorize | List | Summarise
+ArchiveRequest = Remember | Recall | Forget | GetEntity | Count | Memorize | List | Summarise | Descent
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 

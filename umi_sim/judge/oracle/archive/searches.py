@@ -14,7 +14,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.invariants import limits
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, ReadDone
-from umi_core.messages.requests import Recall
+from umi_core.messages.requests import Descent, Recall
 from umi_core.messages.results import Hit, Recalled, Resolution
 from umi_core.values import Turn
 from umi_sim.judge.oracle.archive.context import Part
@@ -39,6 +39,7 @@ from umi_sim.judge.plain.scores import fused, fused_ppm, ranked, sound_vectors
 from umi_sim.judge.plain.text import words
 from umi_sim.record import rules
 
+Asking = Recall | Descent
 Asked = tuple[str, tuple[Turn, ...]]  # a query, and the turns it is asked after
 Relevances = tuple[int, ...]  # of one id, for each variant
 KEPT: Final = ("resolved", "unchanged")
@@ -94,7 +95,7 @@ class Searches(Part):
 
     # What the query was taken for.
 
-    def judge_resolution(self, op: Operation, request: Recall, got: Resolution) -> None:
+    def judge_resolution(self, op: Operation, request: Asking, got: Resolution) -> None:
         turns, answers = shown_turns(request.turns), op.answers_of("resolve")
         unasked = without_model(request.query, request.turns, request.resolve)
         if unasked is not None:
@@ -108,7 +109,7 @@ class Searches(Part):
         rule = rules.REFERENCE_AGREES if answers else rules.CACHE_INVISIBLE
         self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
 
-    def resolutions(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Resolution]:
+    def resolutions(self, op: Operation, request: Asking, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
         terms = terms_of(references(request.query))
         answers, heard = op.answers_of("resolve"), list[Resolution]()
@@ -122,7 +123,7 @@ class Searches(Part):
             return heard[-1:]
         return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
 
-    def judged(self, answer: ModelReplied, request: Recall, turns: tuple[Turn, ...]) -> Resolution:
+    def judged(self, answer: ModelReplied, request: Asking, turns: tuple[Turn, ...]) -> Resolution:
         floor_ppm = self.context.config.resolve_confidence_min_ppm
         return read_rewrite(answer.text, request.query, turns, floor_ppm)
 
@@ -131,7 +132,7 @@ class Searches(Part):
     def hear_rewrite(self, op: Operation, answer: Answer) -> None:
         """A memory that knows the answer does not ask; what it hears now it may know for a while."""
         request = op.request
-        if not isinstance(request, Recall) or not self.context.config.resolve_cache:
+        if not isinstance(request, Recall | Descent) or not self.context.config.resolve_cache:
             return
         turns = shown_turns(request.turns)
         known = [
@@ -149,7 +150,7 @@ class Searches(Part):
         found = (it.lapses_ms for rewrites in self.rewrites.values() for it in rewrites)
         return tuple(at_ms for at_ms in found if at_ms >= self.context.seen_ms)
 
-    def usable(self, op: Operation, request: Recall, turns: tuple[Turn, ...]) -> list[Rewrite]:
+    def usable(self, op: Operation, request: Asking, turns: tuple[Turn, ...]) -> list[Rewrite]:
         """What a memory may have known when it was asked: alive then, and not surely replaced."""
         if not self.context.config.resolve_cache:
             return []
@@ -157,7 +158,7 @@ class Searches(Part):
         sure = [n for n, it in enumerate(alive) if it.is_sure and it.tick < op.began]
         return alive[sure[-1] :] if sure else alive
 
-    def judge_rewrite(self, request: Recall, got: Resolution, turns: tuple[Turn, ...]) -> None:
+    def judge_rewrite(self, request: Asking, got: Resolution, turns: tuple[Turn, ...]) -> None:
         """An adopted rewrite keeps what was asked and invents nothing."""
         before, after = references(request.query), references(got.query)
         light, there = light_words(before), words(got.query)

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from umi_core.messages.requests import Count, GetEntity, List, Recall, Summarise
+from umi_core.messages.requests import Count, Descent, GetEntity, List, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.evidence import EXTEND, Evidence
 from umi_sim.judge.oracle.archive.possible import (
@@ -32,6 +32,7 @@ from umi_sim.record import rules
 from umi_sim.record.rules import Rule
 
 STATE_COUNT_MAX: Final = 128
+READS: Final = (Recall, GetEntity, Count, List, Summarise, Descent)
 
 
 @attrs.define
@@ -147,7 +148,7 @@ class Tracks(Part):
     def root(self, track: Track, states: Iterable[PossibleState]) -> None:
         """This id is in one of these states, or in what open operations make of them."""
         for op in self.flying.values():
-            if isinstance(op.request, Recall | GetEntity | Count | List | Summarise):
+            if isinstance(op.request, READS):
                 op.before.setdefault(track, {}).update(dict.fromkeys(self.states_of(track)))
         track.base, track.is_bound = tuple(states), False
 

@@ -1,0 +1,60 @@
+"""Decisions: what a model says of whether more is to be looked up, and in which words.
+
+Law 1. Total: any string gives a decision. Law 2. Exact: only one closed pair of tags that holds the words of
+a decision, and nothing else, says that no more is needed. Whatever else is said means: look it up.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final, Literal, get_args
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.language.replies import whole
+from umi_core.limits import REPLY_BYTES_MAX
+from umi_core.text import size
+
+Undecided = Literal["empty", "too_long", "no_tag", "two_tags", "unknown_word"]
+UNDECIDED: Final[tuple[str, ...]] = get_args(Undecided)
+WORD: Final = re.compile(r"[^\W_]+")
+STOPS: Final = {("retrieve",): False, ("no", "retrieve"): True}
+PLACEHOLDER: Final = "{query}"
+
+
+@attrs.frozen
+class Decision(Data):
+    """`is_enough`: no more is needed. `rewrite`: other words for the query, if there are some. `why`: why
+    nothing was decided."""
+
+    is_enough: bool
+    rewrite: str | None = None
+    why: Undecided | None = None
+
+
+def parse_decision(reply: str) -> Decision:
+    text = whole(reply)
+    if not text.strip():
+        return Decision(False, None, "empty")
+    if size(text) > REPLY_BYTES_MAX:
+        return Decision(False, None, "too_long")
+    insides, rewrites = list(pairs(text, "decision")), pairs(text, "rewritten_query")
+    rewrite = next(rewrites, "").strip()
+    rewrite_or_none = rewrite if rewrite not in ("", PLACEHOLDER) else None
+    if len(insides) != 1:
+        return Decision(False, rewrite_or_none, "two_tags" if insides else "no_tag")
+    is_enough = STOPS.get(tuple(WORD.findall(insides[0].casefold())))
+    return Decision(bool(is_enough), rewrite_or_none, "unknown_word" if is_enough is None else None)
+
+
+def pairs(text: str, name: str) -> Iterator[str]:
+    """What stands between each opening tag and the next closing one."""
+    begin: int | None = None
+    for tag in re.finditer(rf"<(/?){name}(?:\s[^<>]*)?>", text, re.IGNORECASE):
+        if tag[0].endswith("/>"):
+            continue  # a self-closing tag is a blank
+        if not tag[1]:
+            begin = tag.end() if begin is None else begin
+        elif begin is not None:
+            yield text[begin : tag.start()]
+            begin = None

@@ -1,0 +1,57 @@
+"""Ranks: the order in which a model puts what it was shown.
+
+Law 1. Total: any string gives an order or says why there is none. Law 2. Only what was shown is in it, each
+once, at most as many as are wanted. An empty order is an answer: nothing is of use.
+"""
+
+from typing import Final, Literal, get_args
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.language.replies import ArrayOf, ObjectWith, Unusable, find_json
+
+RankDrop = Literal["bad_element", "unknown_id", "duplicate", "too_many"]
+SHAPES: Final[tuple[str, ...]] = get_args(RankDrop)
+
+
+@attrs.frozen
+class Ranks(Data):
+    """The aliases in the model's order, and why others were dropped, each reason once."""
+
+    aliases: tuple[str, ...]
+    dropped: tuple[RankDrop, ...] = ()
+
+
+def parse_ranks(reply: str, count: int, limit: int) -> Ranks | Unusable:
+    """`count` things were shown, as c1, c2, and so on; `limit` of them are wanted."""
+    payload = find_json(reply, ObjectWith("ids"))
+    ids = find_json(reply, ArrayOf(str)) if isinstance(payload, Unusable) else payload["ids"]
+    if isinstance(ids, Unusable):
+        return ids
+    assert isinstance(ids, list)
+    shown = {alias_of(number): None for number in range(count)}
+    kept: dict[str, None] = {}
+    dropped: dict[RankDrop, None] = {}
+    for it in ids:
+        reason = drop_of(it, shown, kept, limit)
+        if reason is not None:
+            dropped[reason] = None
+        elif isinstance(it, str):
+            kept[it] = None
+    return Ranks(tuple(kept), tuple(dropped))
+
+
+def drop_of(it: object, shown: dict[str, None], kept: dict[str, None], limit: int) -> RankDrop | None:
+    """The first reason against an element."""
+    if not isinstance(it, str):
+        return "bad_element"
+    if it not in shown:
+        return "unknown_id"
+    if it in kept:
+        return "duplicate"
+    return "too_many" if len(kept) == limit else None
+
+
+def alias_of(number: int) -> str:
+    return f"c{number + 1}"

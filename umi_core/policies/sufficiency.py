@@ -1,0 +1,64 @@
+"""Sufficiency: what a level of the archive gives for a query, and whether the levels so far are enough.
+
+Law 1. Pure. Law 2. Each row counts once, at its best. Law 3. Only what a vector has found well enough counts
+toward enough: words alone never do. Law 4. More hits, or higher scores, never make enough too little.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.policies.ranking import merged, relevance
+from umi_core.rows import Resource, Row
+
+LIST_FACTOR = 2  # a list is asked for more than is wanted, since two lists are united
+
+
+@attrs.frozen
+class Found(Data):
+    """A row that a level gives, its score, and the one by vector alone; None if only words have found it."""
+
+    level: str
+    row: Row
+    score_ppm: int
+    vector_ppm: int | None
+
+
+def united(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Found, ...]:
+    """Two lists as one, the best first; of a text and its own part the better one."""
+    vectors: dict[str, int] = {}
+    by_vector = tuple(by_vector)
+    for row in by_vector:
+        vectors[row.address.id] = max(relevance(row), vectors.get(row.address.id, 0))
+    rows = without_wholes(merged((*by_vector, *by_words), len(by_vector) + len(tuple(by_words))))
+    return tuple(Found(level, row, relevance(row), vectors.get(row.address.id)) for row in rows[:limit])
+
+
+def without_wholes(rows: Sequence[Row]) -> list[Row]:
+    """The rows but for a text of which a part is as good, and the parts of a text that is better."""
+    scores = {row.address.id: relevance(row) for row in rows}
+    best_part: dict[str, int] = {}
+    for row in rows:
+        if (parent := parent_of(row)) is not None:
+            best_part[parent] = max(relevance(row), best_part.get(parent, 0))
+    return [
+        row
+        for row in rows
+        if best_part.get(row.address.id, -1) < relevance(row) and not wins(parent_of(row), scores, best_part)
+    ]
+
+
+def wins(parent: str | None, scores: dict[str, int], best_part: dict[str, int]) -> bool:
+    """Whether the whole text is better than each of its parts."""
+    return parent is not None and scores.get(parent, 0) > best_part[parent]
+
+
+def parent_of(row: Row) -> str | None:
+    return row.body.parent_id if isinstance(row.body, Resource) else None
+
+
+def is_enough(found: Iterable[Found], wanted: int, average_min_ppm: int) -> bool:
+    """Whether the best `wanted` that count are there, and reach this average."""
+    counted = sorted((it.vector_ppm for it in found if it.vector_ppm is not None), reverse=True)[:wanted]
+    return len(counted) == wanted and sum(counted) >= wanted * average_min_ppm

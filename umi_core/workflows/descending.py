@@ -1,0 +1,323 @@
+"""Descending: how one level of the archive is searched, and whether what was found so far is enough.
+
+The steps of a level are the same for all; each is told by its options which level it is of.
+
+Law 1. Nothing is asked of a level that was not asked for. Law 2. What is found is ordered, each row once, and
+cut; who is asked to order it adds nobody. Law 3. Scores decide before a model is asked.
+"""
+
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Learned, Step, Taken, Unusable, degrade, retry
+from umi_core.language.decisions import Decision, parse_decision
+from umi_core.language.prompts import SHOWN_CONTENT_BYTES_MAX, ask_enough, ask_rank
+from umi_core.language.ranks import alias_of, parse_ranks
+from umi_core.language.replies import Unusable as NoPayload
+from umi_core.language.rewriting import judged, shown_turns
+from umi_core.limits import RANK_CANDIDATE_COUNT_MAX
+from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
+from umi_core.messages.requests import Descent
+from umi_core.messages.results import Resolution
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, united
+from umi_core.rows import Category, Entity, Resource, Row
+from umi_core.text import cut
+from umi_core.values import LEVELS, Turn
+
+REQUEST: Final = Fact("request", Descent)
+RESOLUTION: Final = Fact("resolution", Resolution | None)  # None if nothing is looked up
+
+Vector = tuple[int, ...]
+
+
+@attrs.frozen
+class LevelFacts(Data):
+    """What is known of one level, and the level before it."""
+
+    name: str
+    before: str | None
+    vector: Fact[Vector | None]
+    by_vector: Fact[tuple[Row, ...]]
+    by_words: Fact[tuple[Row, ...] | None]  # None: it failed
+    order: Fact[tuple[str, ...] | None]  # ids, as a model put them
+    stop: Fact[str]  # why nothing more is looked up; empty to go on
+    query: Fact[str | None]  # other words for the levels that follow
+
+
+def facts_of_level(name: str, before: str | None) -> LevelFacts:
+    return LevelFacts(
+        name, before, Fact(f"{name}_vector", Vector | None), Fact(f"{name}_by_vector", tuple[Row, ...]),
+        Fact(f"{name}_by_words", tuple[Row, ...] | None), Fact(f"{name}_order", tuple[str, ...] | None),
+        Fact(f"{name}_stop", str), Fact(f"{name}_query", str | None),
+    )  # fmt: skip
+
+
+NAMES: Final = tuple(LEVELS)
+OF: Final = {name: facts_of_level(name, NAMES[at - 1] if at else None) for at, name in enumerate(NAMES)}
+
+
+# Which levels.
+
+
+def asked_levels(request: Descent) -> tuple[str, ...]:
+    """In their own order; none if no hit is wanted."""
+    is_wanted = request.limit_per_level > 0 and request.total_limit > 0
+    return tuple(name for name in NAMES if name in request.levels) if is_wanted else ()
+
+
+def tried_levels(request: Descent) -> tuple[str, ...]:
+    return asked_levels(request)[: request.levels_max]
+
+
+def level_of(view: View) -> LevelFacts:
+    return OF[str(view.options["level"])]
+
+
+def is_tried(facts: Facts, view: View) -> bool:
+    return level_of(view).name in tried_levels(facts[REQUEST])
+
+
+def query_at(facts: Facts, name: str | None) -> str:
+    """The query behind this level: the last words that were found for it."""
+    while name is not None:
+        if (query := facts.get(OF[name].query)) is not None:
+            return query
+        name = OF[name].before
+    resolution = facts[RESOLUTION]
+    return facts[REQUEST].query if resolution is None else resolution.query
+
+
+# embed.
+
+
+def ask_vector(facts: Facts, view: View) -> Embed | None:
+    """Only the first time, and when there are other words."""
+    before = level_of(view).before
+    is_known = before is not None and facts[OF[before].query] is None
+    return None if is_known else Embed((query_at(facts, before),))
+
+
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    level = level_of(view)
+    if answer is None:
+        assert level.before is not None
+        return Learned(level.vector(facts[OF[level.before].vector]))
+    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("words_only", answer.vectors, view.config.embedding_dims)
+    return Learned(level.vector(vectors[0]), degraded=lacking)
+
+
+# Two lists.
+
+
+def list_limit(request: Descent) -> int:
+    wanted = LIST_FACTOR * request.limit_per_level
+    return max(wanted, RANK_CANDIDATE_COUNT_MAX) if request.rank == "model" else wanted
+
+
+def ask_by_vector(facts: Facts, view: View) -> Read | None:
+    level, request = level_of(view), facts[REQUEST]
+    vector = facts[level.vector]
+    if vector is None or not is_tried(facts, view):
+        return None
+    least_ppm, kind = max(1, request.min_score_ppm), LEVELS[level.name]
+    return Read(ByVector(view.scope, vector, (), list_limit(request), least_ppm, kind))
+
+
+def take_by_vector(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(level_of(view).by_vector(answer.rows if answer is not None else ()))
+
+
+def by_words(facts: Facts, view: View, name: str) -> Read:
+    request = facts[REQUEST]
+    text, least_ppm = query_at(facts, OF[name].before), max(1, request.min_score_ppm)
+    return Read(ByWords(view.scope, text, (), list_limit(request), least_ppm, LEVELS[name]))
+
+
+def ask_by_words(facts: Facts, view: View) -> Read | None:
+    return by_words(facts, view, level_of(view).name) if is_tried(facts, view) else None
+
+
+def take_by_words(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(level_of(view).by_words(answer.rows if answer is not None else ()))
+
+
+# rank.
+
+
+def candidates(facts: Facts, level: LevelFacts) -> tuple[Found, ...]:
+    """What a model may put in order; without one, what is found."""
+    request = facts[REQUEST]
+    limit = RANK_CANDIDATE_COUNT_MAX if request.rank == "model" else request.limit_per_level
+    vector_list, word_list = facts[level.by_vector], facts[level.by_words]
+    return united(level.name, vector_list, word_list or (), limit)
+
+
+def ask_order(facts: Facts, view: View) -> AskModel | None:
+    request, level = facts[REQUEST], level_of(view)
+    shown = candidates(facts, level) if request.rank == "model" else ()
+    if not shown:
+        return None
+    listed = tuple((alias_of(number), text_of(it)) for number, it in enumerate(shown))
+    query = query_at(facts, level.before)
+    return AskModel("rank", ask_rank(query, request.limit_per_level, listed))
+
+
+def take_order(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    level = level_of(view)
+    if answer is None:
+        return Learned(level.order(None))
+    shown = candidates(facts, level)
+    ranks = parse_ranks(answer.text, len(shown), facts[REQUEST].limit_per_level)
+    if isinstance(ranks, NoPayload):
+        return Unusable(ranks.reason)
+    ids = {alias_of(number): it.row.address.id for number, it in enumerate(shown)}
+    return Learned(level.order(tuple(ids[alias] for alias in ranks.aliases)), shapes=ranks.dropped)
+
+
+def found_at(facts: Facts, level: LevelFacts) -> tuple[Found, ...]:
+    """What this level gives, in its order."""
+    shown, order = candidates(facts, level), facts[level.order]
+    if order is None:
+        return shown[: facts[REQUEST].limit_per_level]
+    by_id = {it.row.address.id: it for it in shown}
+    return tuple(by_id[row_id] for row_id in order)
+
+
+def found_until(facts: Facts, name: str) -> tuple[Found, ...]:
+    """What this level and those before it give."""
+    names = NAMES[: NAMES.index(name) + 1]
+    return tuple(it for each in names for it in found_at(facts, OF[each]))
+
+
+def text_of(found: Found) -> str:
+    """What a model or a reader is shown of a row."""
+    name, text = told(found.row)
+    return f"{name}: {text}" if name else text
+
+
+def told(row: Row) -> tuple[str, str]:
+    match row.body:
+        case Entity(name=name, content=content):
+            return name, content
+        case Category(name=name, summary=summary, description=description):
+            return name, summary or description
+        case Resource(uri=uri, text=text):
+            return uri or "", text
+    raise AssertionError(row.address)  # a search gives rows of its kind, and whole ones
+
+
+# enough.
+
+
+def stop_reason(facts: Facts, name: str) -> str | None:
+    """Why the search ends behind this level, by what needs no model; None if a model is to say."""
+    request, found = facts[REQUEST], found_until(facts, name)
+    wanted = min(request.min_results, request.total_limit)
+    by_score = request.enough in ("score", "score_then_model")
+    if name not in tried_levels(request) or name == asked_levels(request)[-1]:
+        return ""
+    if by_score and is_enough(found, wanted, request.min_avg_ppm):
+        return "enough"
+    if len(found) >= request.total_limit:
+        return "limit"
+    if name == tried_levels(request)[-1]:
+        return "levels_max"
+    by_model = request.enough in ("model", "score_then_model")
+    return None if by_model and found else ""
+
+
+def ask_verdict(facts: Facts, view: View) -> AskModel | None:
+    level = level_of(view)
+    if stop_reason(facts, level.name) is not None:
+        return None
+    texts = tuple(text_of(it) for it in found_until(facts, level.name))
+    return AskModel("decide_enough", ask_enough(query_at(facts, level.before), texts))
+
+
+def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learned:
+    level = level_of(view)
+    if answer is None:
+        reason = stop_reason(facts, level.name) or ""
+        return stopped(level, reason, None, ())
+    decision = parse_decision(answer.text)
+    if decision.is_enough:
+        return stopped(level, "enough", None, ())
+    shown = tuple(
+        Turn("tool", cut(text_of(it), SHOWN_CONTENT_BYTES_MAX)) for it in found_until(facts, level.name)
+    )
+    turns = (*shown_turns(facts[REQUEST].turns), *shown)
+    query = query_at(facts, level.before)
+    rewrite, shapes = adopted(decision, query, turns, view.config.resolve_confidence_min_ppm)
+    return stopped(level, "", rewrite.query if rewrite is not None else None, shapes)
+
+
+def as_turn(found: Found) -> Turn:
+    """What was found is known to both sides of the conversation from now on."""
+    return Turn("tool", cut(text_of(found), SHOWN_CONTENT_BYTES_MAX))
+
+
+def stopped(level: LevelFacts, reason: str, query: str | None, shapes: tuple[str, ...]) -> Learned:
+    return Learned(level.stop(reason) | level.query(query), "missed" if reason else None, shapes=shapes)
+
+
+def adopted(
+    decision: Decision, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int
+) -> tuple[Resolution | None, tuple[str, ...]]:
+    """The rewrite that a decision offers, if it passes the gate; and what is to be marked of the reply."""
+    shapes = (decision.why,) if decision.why is not None else ()
+    if decision.rewrite is None or not turns:
+        return None, shapes
+    resolution = judged(decision.rewrite, query, turns, confidence_min_ppm)
+    if resolution.outcome == "resolved":
+        return resolution, shapes
+    return None, (*shapes, "bad_rewrite") if resolution.outcome == "rejected" else shapes
+
+
+# The steps of a level.
+
+
+def steps_of(name: str) -> tuple[Step, ...]:
+    """How it is embedded, read by vector and by words, and put in order."""
+    level = OF[name]
+    known = tuple(OF[it].query for it in NAMES[: NAMES.index(name)])
+    before = (OF[level.before].vector,) if level.before is not None else ()
+    here, model = (("level", name),), (("level", name), ("profile", "default"))
+    lists, no_vector = (level.by_vector, level.by_words), level.vector(None)
+    unread = level.by_words(None)
+    return (
+        Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, *known, *before), produces=(level.vector,),
+             otherwise=no_vector, config=model,
+             **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("words_only", no_vector)))),
+        Step(f"{name}_by_vector", requires=(REQUEST, level.vector), produces=(level.by_vector,),
+             otherwise=level.by_vector(()), config=here,
+             **asks(Read, ask_by_vector, take_by_vector,
+                    retry(2, then=degrade("words_only", level.by_vector(()))))),
+        Step(f"{name}_by_words", requires=(REQUEST, RESOLUTION, *known), produces=(level.by_words,),
+             otherwise=level.by_words(()), config=here,
+             **asks(Read, ask_by_words, take_by_words, retry(3, then=degrade("failed", unread)))),
+        Step(f"rank_{name}", requires=(REQUEST, RESOLUTION, *known, *lists), produces=(level.order,),
+             otherwise=level.order(None), config=model,
+             **asks(AskModel, ask_order, take_order, retry(2, then=degrade("by_score", level.order(None))))),
+    )  # fmt: skip
+
+
+def verdict_of(name: str) -> Step:
+    """Whether it is enough after this level."""
+    names = NAMES[: NAMES.index(name) + 1]
+    lists = tuple(fact for it in names for fact in (OF[it].by_vector, OF[it].by_words, OF[it].order))
+    known, level = tuple(OF[it].query for it in names[:-1]), OF[name]
+    go_on = level.stop("") | level.query(None)
+    return Step(
+        f"enough_{name}", requires=(REQUEST, RESOLUTION, *known, *lists), produces=(level.stop, level.query),
+        otherwise=go_on, skips_to=("missed",), config=(("level", name), ("profile", "default")),
+        **asks(AskModel, ask_verdict, take_verdict, retry(2, then=degrade("go_on", go_on))),
+    )  # fmt: skip

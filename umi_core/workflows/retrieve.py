@@ -1,0 +1,238 @@
+"""retrieve: what the archive knows for a query, from the summary to the source, until there is enough.
+
+Law 1. The levels come in one order, and the search stops at the first that is enough; nothing is read after
+it. Law 2. A decision that cannot be read means: look it up. Law 3. A query is searched as it was given unless
+a rewrite passes the gate. Law 4. A level that fails is named, and the search goes on without it; if nothing
+was found and a level has failed, that is an error, never an empty result.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import (
+    OUTCOME,
+    Degrade,
+    Learned,
+    Step,
+    Workflow,
+    degrade,
+    nothing,
+    retry,
+)
+from umi_core.language.decisions import parse_decision
+from umi_core.language.prompts import ask_need
+from umi_core.language.rewriting import shown_turns
+from umi_core.limits import CONTEXT_BYTES_MAX
+from umi_core.messages.answers import ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, Done, Read
+from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
+from umi_core.policies.sufficiency import Found, united
+from umi_core.rows import Entity, Row
+from umi_core.text import cut, size
+from umi_core.tiers.rendering import escape
+from umi_core.tiers.session import recalled
+from umi_core.workflows import recall
+from umi_core.workflows.commits import entity_ids
+from umi_core.workflows.descending import (
+    NAMES,
+    OF,
+    REQUEST,
+    RESOLUTION,
+    adopted,
+    asked_levels,
+    by_words,
+    found_at,
+    query_at,
+    steps_of,
+    told,
+    tried_levels,
+    verdict_of,
+)
+
+Need = Literal["retrieve", "not_needed", "nothing_asked"]
+NEED: Final = Fact("need", str)
+OFFERED: Final = Fact("offered", Resolution | None)  # the rewrite that came with the decision
+MISSED: Final = Fact("missed", tuple[str, ...])  # levels that failed, if nothing at all was found
+AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...])  # what those give after all
+
+
+# route: whether anything is needed at all.
+
+
+def ask_route(facts: Facts, view: View) -> AskModel | None:
+    request = facts[REQUEST]
+    if not request.route_intention or not asked_levels(request):
+        return None
+    return AskModel("decide_need", ask_need(request.query, shown_turns(request.turns)))
+
+
+def take_route(facts: Facts, answer: ModelReplied | None, view: View) -> Learned:
+    request = facts[REQUEST]
+    if answer is None:
+        return routed("retrieve" if asked_levels(request) else "nothing_asked", None, ())
+    decision, turns = parse_decision(answer.text), shown_turns(request.turns)
+    if decision.is_enough:
+        return routed("not_needed", None, ())
+    floor_ppm = view.config.resolve_confidence_min_ppm
+    return routed("retrieve", *adopted(decision, request.query, turns, floor_ppm))
+
+
+def routed(need: Need, offered: Resolution | None, shapes: tuple[str, ...]) -> Learned:
+    return Learned(NEED(need) | OFFERED(offered), None if need == "retrieve" else "missed", shapes=shapes)
+
+
+# resolve: what the query refers to, unless that is told already.
+
+
+def ask_resolution(facts: Facts, view: View) -> AskModel | None:
+    return recall.ask_resolution(facts, view) if facts[OFFERED] is None else None
+
+
+def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Learned:
+    offered = facts[OFFERED]
+    return recall.take_resolution(facts, answer, view) if offered is None else Learned(RESOLUTION(offered))
+
+
+# missed, again: a last try before nothing is said to be there.
+
+
+def take_missed(facts: Facts, answer: None, view: View) -> Learned:
+    failed = tuple(name for name in NAMES if facts[OF[name].by_words] is None)
+    is_empty = not any(found_at(facts, OF[name]) for name in NAMES)
+    return Learned(MISSED(failed if is_empty else ()))
+
+
+def ask_again(facts: Facts, view: View) -> Read:
+    return by_words(facts, view, facts.unit(MISSED))
+
+
+def take_again(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    return Learned(AGAIN.unit(answer.rows))
+
+
+# build: the reply.
+
+
+def take_hits(facts: Facts, answer: None, view: View) -> Learned:
+    request, found = facts[REQUEST], best(facts)
+    hits = tuple(map(hit_of, found))
+    context, left_out_count = rendered(hits)
+    tiers = view.tiers
+    entities = [it.row.body for it in found if isinstance(it.row.body, Entity)]
+    tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
+    if facts[NEED] != "nothing_asked":
+        tiers.session = recalled(tiers.session, request.query)
+    tried = tuple(tried_of(facts))
+    value = Retrieved(
+        query_at(facts, tried[-1].level if tried else None), facts[RESOLUTION], hits, asked_levels(request),
+        tried, reason_of(facts), request.rank, context, left_out_count,
+    )  # fmt: skip
+    return Learned(OUTCOME(Done(value)))
+
+
+def found_in(facts: Facts, name: str) -> tuple[Found, ...]:
+    """What a level gave, in the end."""
+    missed, given = facts[MISSED], facts[AGAIN]
+    again = dict(zip(missed, given, strict=True))
+    if name in again:
+        return united(name, (), again[name], facts[REQUEST].limit_per_level)
+    return found_at(facts, OF[name])
+
+
+def best(facts: Facts) -> list[Found]:
+    """By score, then by level, then by id; as a model ordered them level by level."""
+    request, found = facts[REQUEST], [it for name in NAMES for it in found_in(facts, name)]
+    if request.rank == "vector":
+        found.sort(key=lambda it: (-it.score_ppm, NAMES.index(it.level), it.row.address.id))
+    return found[: request.total_limit]
+
+
+def reached(facts: Facts) -> tuple[str, ...]:
+    """The levels that were tried, in their order."""
+    if facts[NEED] != "retrieve":
+        return ()
+    tried = tried_levels(facts[REQUEST])
+    stop = next((at for at, name in enumerate(tried) if facts.get(OF[name].stop)), len(tried))
+    return tried[: stop + 1]
+
+
+def tried_of(facts: Facts) -> Iterable[LevelTried]:
+    for name in reached(facts):
+        is_failed = facts[OF[name].by_words] is None and name not in facts[MISSED]
+        yield LevelTried(name, query_at(facts, OF[name].before), len(found_in(facts, name)), is_failed)
+
+
+def reason_of(facts: Facts) -> StopReason:
+    need, reached_levels = facts[NEED], reached(facts)
+    if need != "retrieve":
+        return "not_needed" if need == "not_needed" else "nothing_asked"
+    match facts.get(OF[reached_levels[-1]].stop):
+        case "enough":
+            return "enough"
+        case "limit":
+            return "limit"
+        case "levels_max":
+            return "levels_max"
+    return "exhausted"
+
+
+def hit_of(found: Found) -> LevelHit:
+    body, (name, text) = found.row.body, told(found.row)
+    version = body.version if isinstance(body, Entity) else found.row.version
+    row_id = found.row.address.id
+    return LevelHit(found.level, row_id, version, found.score_ppm, found.vector_ppm, name, text)
+
+
+def rendered(hits: tuple[LevelHit, ...]) -> tuple[str, int]:
+    """The first hits whose texts fit, level by level, as a text for a prompt; and how many do not."""
+    lines: list[tuple[str, str]] = []
+    room_bytes = CONTEXT_BYTES_MAX
+    for hit in hits:
+        text = hit.text if lines else cut(hit.text, CONTEXT_BYTES_MAX)
+        if size(text) > room_bytes:
+            break
+        room_bytes -= size(text)
+        lines.append((hit.level, line_of(hit, text)))
+    return "".join(section(name, lines) for name in NAMES), len(hits) - len(lines)
+
+
+def line_of(hit: LevelHit, text: str) -> str:
+    name = f' name="{escape(hit.name)}"' if hit.name else ""
+    return f'<hit id="{escape(hit.id)}" score="{hit.score_ppm}"{name}>{escape(text)}</hit>\n'
+
+
+def section(name: str, lines: list[tuple[str, str]]) -> str:
+    inside = "".join(line for level, line in lines if level == name)
+    return f"<{name}>\n{inside}</{name}>\n" if inside else ""
+
+
+LEVEL_STEPS: Final = tuple(
+    step for name in NAMES for step in (*steps_of(name), *((verdict_of(name),) if name != NAMES[-1] else ()))
+)
+LEVEL_FACTS: Final = tuple(
+    fact for level in OF.values() for fact in (level.by_vector, level.by_words, level.order)
+)
+STOPS: Final = tuple(fact for name in NAMES[:-1] for fact in (OF[name].stop, OF[name].query))
+
+RETRIEVE: Final = Workflow(
+    "retrieve",
+    given=(REQUEST,),
+    steps=(
+        Step("route", requires=(REQUEST,), produces=(NEED, OFFERED), skips_to=("missed",),
+             config=(("profile", "default"),),
+             **asks(AskModel, ask_route, take_route,
+                    retry(2, then=degrade("retrieve", NEED("retrieve") | OFFERED(None))))),
+        Step("resolve", requires=(REQUEST, OFFERED), produces=(RESOLUTION,), otherwise=nothing(RESOLUTION),
+             config=(("profile", "default"),),
+             **asks(AskModel, ask_resolution, take_resolution,
+                    retry(2, then=Degrade("original", recall.original)))),
+        *LEVEL_STEPS,
+        Step("missed", requires=(REQUEST, *LEVEL_FACTS), produces=(MISSED,), take=take_missed),
+        Step("again", each=MISSED, requires=(REQUEST, RESOLUTION, *STOPS), produces=(AGAIN,),
+             **asks(Read, ask_again, take_again, retry(3))),
+        Step("build", requires=(REQUEST, NEED, RESOLUTION, MISSED, AGAIN, *LEVEL_FACTS, *STOPS),
+             produces=(OUTCOME,), take=take_hits),
+    ),
+)  # fmt: skip

@@ -1,0 +1,80 @@
+"""What a level gives for a query, and whether it is enough: as H6.18, H7.1 to H7.9 have it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.invariants.limits import CONTEXT_BYTES_MAX
+from umi_core.rows import Category, Entity, Resource, Row
+from umi_sim.judge.plain.text import byte_count
+
+KINDS: Final = {"categories": "category", "entities": "entity", "resources": "resource"}
+ALL: Final = ("categories", "entities", "resources")
+
+
+@attrs.frozen
+class Seen(Data):
+    """A row that a level gives."""
+
+    level: str
+    id: str
+    version: int
+    score_ppm: int
+    vector_ppm: int | None
+    name: str
+    text: str
+    whole: str | None = None  # the text that this one is a part of
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name}: {self.text}" if self.name else self.text
+
+
+def seen(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
+    """Each row once, the best first; of a text and its parts either it or them."""
+    vectors, scores, rows = dict[str, int](), dict[str, int](), dict[str, Row]()
+    for row in by_vector:
+        vectors[row.address.id] = max(row.score_ppm or 0, vectors.get(row.address.id, 0))
+    for row in (*by_vector, *by_words):
+        key, ppm = row.address.id, row.score_ppm or 0
+        if key not in rows or ppm > scores[key]:
+            rows[key], scores[key] = row, ppm
+    found = [told(level, row, scores[key], vectors.get(key)) for key, row in rows.items()]
+    best = {it.whole: 0 for it in found if it.whole is not None}
+    for it in found:
+        if it.whole is not None:
+            best[it.whole] = max(best[it.whole], it.score_ppm)
+    lost = [whole for whole, ppm in best.items() if ppm >= scores.get(str(whole), -1)]
+    kept = [it for it in found if it.id not in lost and (it.whole is None or it.whole in lost)]
+    return sorted(kept, key=lambda it: (-it.score_ppm, it.id))
+
+
+def told(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Seen:
+    body: Any = row.body
+    fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
+    if isinstance(body, Entity):
+        fields = {"name": body.name, "text": body.content, "version": body.version}
+    elif isinstance(body, Category):
+        fields |= {"name": body.name, "text": body.summary if body.summary != "" else body.description}
+    elif isinstance(body, Resource):
+        fields |= {"name": body.uri or "", "text": body.text, "whole": body.parent_id}
+    return Seen(level, row.address.id, score_ppm=score_ppm, vector_ppm=vector_ppm, **fields)
+
+
+def is_enough(found: Sequence[Seen], wanted: int, average_ppm: int) -> bool:
+    """Enough good ones by vector, and good enough on average."""
+    best = sorted(it.vector_ppm for it in found if it.vector_ppm is not None)[-wanted:]
+    return len(best) == wanted and sum(best) >= average_ppm * wanted
+
+
+def fitting_count(texts: Sequence[str]) -> int:
+    """How many of the texts, from the first on, a context has room for: the first is cut if it must be."""
+    used, count = 0, 0
+    for text in texts:
+        used += min(byte_count(text), CONTEXT_BYTES_MAX) if count == 0 else byte_count(text)
+        if used > CONTEXT_BYTES_MAX:
+            break
+        count += 1
+    return count

@@ -1,0 +1,55 @@
+"""Tasks decide_need, decide_enough, rank: what is needed, whether it is there, and what helps most."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from umi_core.language.words import content, words
+from umi_sim.services.model.prompts import Inputs, quoted, whole
+from umi_sim.services.model.rewriting import rewrite
+
+GREETINGS: Final = frozenset("hi hello hey thanks thank ok okay bye hola danke gracias".split())
+YES: Final = "<decision>RETRIEVE</decision>"
+NO: Final = "<decision>NO_RETRIEVE</decision>"
+
+
+def decide_need(given: Inputs) -> str:
+    """Nothing is needed for a greeting. What the turns tell stands in the words of the query."""
+    query = text_of(given.get("query"))
+    told = content(words(query))
+    is_needed = any(word not in GREETINGS for word in told)
+    return f"{YES if is_needed else NO}\n<rewritten_query>{rewrite(given)}</rewritten_query>"
+
+
+def decide_enough(given: Inputs) -> str:
+    """It is enough if each word of the query that says something was found; else what lacks is looked up."""
+    query = text_of(given.get("query"))
+    found = [text_of(it) for it in listed(given.get("found"))]
+    there = frozenset(word for text in found for word in words(text))
+    wanted = content(words(query)) or words(query)
+    is_there = all(word in there for word in wanted)
+    new = [word for text in found for word in content(words(text)) if word not in wanted]
+    other = " ".join((query, *new[:1]))  # what was found may tell where the rest is
+    return f"{NO if is_there else YES}\n<rewritten_query>{query if is_there else other}</rewritten_query>"
+
+
+def rank(given: Inputs) -> str:
+    """Most words in common first; who has none is left out."""
+    wanted = frozenset(content(words(text_of(given.get("query")))))
+    rows = [it for it in listed(given.get("candidates")) if isinstance(it, dict)]
+    shares = {str(it.get("id")): shared(wanted, words(text_of(it.get("text")))) for it in rows}
+    order = sorted((alias for alias in shares if shares[alias]), key=lambda alias: -shares[alias])
+    count = given.get("count")
+    limit = int(getattr(count, "text", "0"))
+    return '{"ids":[' + ",".join(map(quoted, order[:limit])) + "]}"
+
+
+def shared(wanted: Iterable[str], there: Sequence[str]) -> int:
+    return sum(word in there for word in wanted)
+
+
+def text_of(value: object) -> str:
+    return whole(value) if isinstance(value, str) else ""
+
+
+def listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
