@@ -23,7 +23,7 @@ from umi_core.state import Operation
 from umi_core.tiers.archive import AccessTable
 from umi_core.tiers.session import SessionInfo
 
-LEARN_BY_ANY: Final = ("retrieve",)  # a model may be the last that is asked
+LEARN_AT_ANY_STEP: Final = "retrieve"  # its last question may be one that nobody answers
 LEARN_BY_READING: Final = ("recall", "recover", "forget")  # what a forget does not find has no record either
 SPEAK_BY_READING: Final = ("recall", "load_session")
 SPEAK_BY_COMMIT: Final = ("remember", "create_session", "save_session")
@@ -48,8 +48,7 @@ def check_access_source(was: AccessTable, now: AccessTable, value: Value, heard:
         return
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in LEARN_BY_READING
-    is_any = workflow in LEARN_BY_ANY
-    holds = is_read or is_any or (workflow != "" and isinstance(value, Committed))
+    holds = is_read or (workflow != "" and isinstance(value, Committed))
     demand(holds, rules.ACCESS_TRUTH, "accesses changed, and nothing was learnt", was.records, now.records)
 
 
@@ -94,7 +93,7 @@ def check_session_source(was: SessionInfo, now: SessionInfo, value: Value, heard
     workflow = heard.pinned[0] if heard else ""
     is_read = isinstance(value, ReadDone) and workflow in SPEAK_BY_READING
     is_commit = isinstance(value, Committed) and workflow in SPEAK_BY_COMMIT
-    holds = is_read or is_commit or workflow in LEARN_BY_ANY
+    holds = is_read or is_commit
     demand(holds, rules.SESSION_KEYS_TRUE, "the session changed, and nothing was learnt", was, now)
 
 

@@ -21,6 +21,7 @@ from umi_core.errors import Error
 from umi_core.ids import pack
 from umi_core.invariants import rules
 from umi_core.invariants.accesses import (
+    LEARN_AT_ANY_STEP,
     check_access_source,
     check_counted,
     check_gone,
@@ -82,9 +83,10 @@ def check_step(before: Before, value: Value, state: State) -> None:
     if not is_hooked:
         check_attempts(before, told, state)
         check_core_source(was.core, told, tiers.core)
-        check_access_source(was.access, tiers.access, told.value, heard)
+        if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
+            check_access_source(was.access, tiers.access, told.value, heard)
+            check_session_source(was.session, tiers.session, told.value, heard)
         check_kept(was.access, tiers.access, state.seen_ms, heard)
-        check_session_source(was.session, tiers.session, told.value, heard)
         check_decisions_source(was.decisions, told, tiers.decisions)
         check_load(before, told, state)
         calls = (call for operation in state.operations.values() for call in operation.calls[-2:])

@@ -278,7 +278,7 @@ def adopted(
         return None, shapes
     resolution = judged(decision.rewrite, query, turns, confidence_min_ppm)
     if resolution.outcome == "resolved":
-        return resolution, shapes
+        return resolution, (*shapes, "adopted")
     return None, (*shapes, "bad_rewrite") if resolution.outcome == "rejected" else shapes
 
 

@@ -129,7 +129,7 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
         query_at(facts, tried[-1].level if tried else None), facts[RESOLUTION], hits, asked_levels(request),
         tried, reason_of(facts), request.rank, context, left_out_count,
     )  # fmt: skip
-    return Learned(OUTCOME(Done(value)))
+    return Learned(OUTCOME(Done(value)), shapes=(value.stop_reason,))
 
 
 def found_in(facts: Facts, name: str) -> tuple[Found, ...]:

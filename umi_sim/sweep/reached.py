@@ -16,9 +16,11 @@ import attrs
 
 from umi_core.data import Data
 from umi_core.engine.workflow import Degrade, Step, Unusable, Workflow
-from umi_core.language import evolution, extraction, rewriting, routing
+from umi_core.language import decisions, evolution, extraction, ranks, rewriting, routing
 from umi_core.language.replies import UNREAD
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, Read
+from umi_core.messages.results import StopReason
+from umi_core.values import LEVELS
 from umi_core.workflows import WORKFLOWS
 from umi_sim.record.rules import RULES
 
@@ -28,12 +30,18 @@ ANSWERS: Final[Mapping[type[Asked], tuple[str, ...]]] = {
     Read: ("ok", "timeout", "unavailable"),
     Commit: ("ok", "conflict", "refused", "full", "unknown", "timeout", "unavailable"),
 }
+DECIDED: Final = (*decisions.UNDECIDED, "adopted", "bad_rewrite")
 PARSED: Final[Mapping[str, tuple[str, ...]]] = {
     "remember.extract reply": (*UNREAD, *extraction.SHAPES),
     "remember.evolve reply": (*UNREAD, *evolution.SHAPES),
     "remember.route reply": (*UNREAD, *routing.SHAPES),
     "recall.resolve reply": rewriting.VERDICTS,
     "recall.expand reply": (*UNREAD, *rewriting.SHAPES),
+    "retrieve.route reply": DECIDED,
+    "retrieve.resolve reply": rewriting.VERDICTS,
+    **dict.fromkeys(("retrieve.enough_categories reply", "retrieve.enough_entities reply"), DECIDED),
+    **{f"retrieve.rank_{level} reply": (*UNREAD, *ranks.SHAPES) for level in LEVELS},
+    "retrieve.build reply": get_args(StopReason),
 }
 """What each parser may say of a reply, by the row that it reads for."""
 
