@@ -425,6 +425,7 @@ MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", some_of("memory 
 Types = Annotated[tuple[str, ...], Domain("types", some_of("entity types", ENTITY_TYPES))]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
 Score = Annotated[int, Domain("score", bad_score)]
+LevelScore = Annotated[int, Domain("level_score", bad_score)]  # of a level of the archive
 VersionNumber = Annotated[int, Domain("version", bad_version)]
 Moment = Annotated[int, Domain("moment", bad_moment)]
 Count = Annotated[int, Domain("count", bad_count)]

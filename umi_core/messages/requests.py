@@ -37,6 +37,7 @@ from umi_core.domains import (
     Least,
     LevelCount,
     Levels,
+    LevelScore,
     Limit,
     ListedKind,
     Members,
@@ -384,9 +385,9 @@ class Descent(WorkflowRequest):
     levels_max: LevelCount = LEVEL_COUNT
     limit_per_level: HitCount = 5
     total_limit: HitCount = 20
-    min_score_ppm: Score = 600_000
+    min_score_ppm: LevelScore = 600_000
     min_results: Least = 3
-    min_avg_ppm: Score = 800_000
+    min_avg_ppm: LevelScore = 800_000
 
 
 class Retrieve(Descent):

@@ -120,6 +120,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
             "kind_of_block",
             "level_count",
             "hit_count",
+            "level_score",
             "least",
         ),
         None,

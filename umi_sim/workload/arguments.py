@@ -97,6 +97,7 @@ HABITS: Final[dict[str, Habit]] = {
     "level_count": Habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),
     "hit_count": Habit((0, 1, 2, 5, 20), pools.numbers(0, RECALL_LIMIT_MAX), SOMETIMES),
     "least": Habit((1, 1, 2, 4), pools.numbers(1, RECALL_LIMIT_MAX), OFTEN),
+    "level_score": Habit((0, 1, 100_000, 300_000, PPM), pools.HOSTILE_PPM, OFTEN),
     "score": Habit((0, 1, 300_000, PPM), pools.HOSTILE_PPM, SELDOM),
     "version": Habit((1, 2, 3), pools.HOSTILE_VERSIONS, SOMETIMES),
     **{domain: Habit(*habit) for domain, habit in api_values.HABITS.items()},

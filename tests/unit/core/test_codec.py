@@ -38,7 +38,7 @@ TAGS = {
         Forgotten BlockSet BlockRemoved SessionCreated SessionSaved SessionLoaded Rebalanced Config
         CoreTier WorkingTier SessionInfo AccessTable Tiers Operation State Recalled Resolution Rewrite
         RewriteCache Resource Category Membership Memorize List Memorized Listed
-        Summarise Summarised
+        Summarise Summarised Retrieve Search Retrieved LevelHit LevelTried
     """,
     120: "Sheet BlockChange Message Archival Log",
     130: """

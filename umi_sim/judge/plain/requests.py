@@ -231,7 +231,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "time_range": time_range,
     "types": types,
     "turns": turns,
-    "score": number(option(errors.BadScore), 0, 1_000_000),
+    **dict.fromkeys(("score", "level_score"), number(option(errors.BadScore), 0, 1_000_000)),
     "version": number(option(errors.BadVersion), 1),
     **api_requests.WRONG,
 }

@@ -88,6 +88,8 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("memorize", "modality"): pools.HOSTILE_MODALITIES,
     ("memorize", "memory_types"): pools.HOSTILE_MEMORY_TYPES,
     ("list", "cursor"): pools.HOSTILE_CURSORS,
+    ("retrieve", "levels"): pools.HOSTILE_LEVELS,
+    ("retrieve", "enough"): pools.HOSTILE_WORDS,
 }
 
 
