@@ -17,8 +17,8 @@ from umi_core.rows import Entity, Vector
 from umi_core.state import Operation
 
 RULE: Final = rules.VECTORS_AS_ANSWERED
-STEP: Final = "embed:"
-NAMED: Final = "degraded embed"  # that step, or `embed_categories`
+STEP: Final = "embed"  # or `embed_categories`
+NAMED: Final = f"degraded {STEP}"
 BY_HOOK: Final = ":hook:"  # what an interceptor of that step did, which is told beside it
 MISCOUNTED: Final = "wrong number of vectors"
 
@@ -52,6 +52,9 @@ def texts_due(operation: Operation) -> tuple[str, ...] | None:
     variants = operation.facts.get("variants")
     if operation.workflow == "recall" and isinstance(variants, tuple):
         return variants
+    texts = operation.facts.get("unshelved")
+    if isinstance(texts, tuple) and "vectors" in operation.facts:  # those of facts have been asked for
+        return tuple(text for _, text in texts)
     entities = owed(operation.facts)
     return None if entities is None else tuple(map(text_of, entities))
 
@@ -69,7 +72,8 @@ def check_learnt(texts_count: int, answer: Embedded, operation: Operation | None
     """`operation`: that which asked for so many vectors; None if it has ended in the same step."""
     if operation is None or "vectors" not in operation.facts:
         return
-    due, got = as_answered(answer.vectors, texts_count, dims), operation.facts["vectors"]
+    due = as_answered(answer.vectors, texts_count, dims)
+    got = operation.facts.get("shelf_vectors") or operation.facts["vectors"]
     demand(got == due, RULE, f"vectors that {operation.workflow} learnt", due, got)
     if (reason := why_lacking(answer.vectors, texts_count, dims)[0]) != "":
         told = [lack.reason for lack in operation.degraded if lack.name.startswith(STEP)]
@@ -124,5 +128,8 @@ def check_written(facts: Mapping[str, object], writes: Iterable[Write]) -> None:
         return
     demand(len(entities) == len(vectors), RULE, "a vector or none for each row", len(entities), len(vectors))
     due = [Vector(it.id, it.version, one) for it, one in zip(entities, vectors, strict=True) if one]
+    texts, others = facts.get("unshelved"), facts.get("shelf_vectors")
+    if isinstance(texts, tuple) and isinstance(others, tuple):
+        due += [Vector(key, 1, one) for (key, _), one in zip(texts, others, strict=True) if one]
     got = [write.body for write in writes if isinstance(write.body, Vector)]
     demand(got == due, RULE, "vectors that are written", due, got)

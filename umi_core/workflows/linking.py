@@ -109,10 +109,13 @@ def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) 
     """The categories without these members; what is gone besides is not their business."""
     bodies = [row.body for row in memberships]
     lost = [it for it in bodies if isinstance(it, Membership)]
-    return tuple(
-        put(view.scope, "category", row.address.id, shrunk(row.body, lost, view))
-        for row in categories
-        if isinstance(row.body, Category)
+    found = [row.body for row in categories]
+    before = [it for it in found if isinstance(it, Category)]
+    after = [shrunk(it, lost, view) for it in before]
+    emptied = [new for old, new in zip(before, after, strict=True) if old.summary != new.summary]
+    return (
+        *(put(view.scope, "category", it.id, it) for it in after),
+        *(put(view.scope, "vector", it.id, None) for it in emptied),  # it was that of the summary
     )
 
 

@@ -81,6 +81,14 @@ from umi_core.workflows.reading import (
 )
 from umi_core.workflows.relating import version_relation
 from umi_core.workflows.remember import VECTORS, changed, expected, no_vectors, rows_of
+from umi_core.workflows.shelving import (
+    EMBED_SHELF,
+    SHELF_LAW,
+    SHELF_VECTORS,
+    UNSHELVED,
+    shelved,
+    unshelved,
+)
 
 TYPE_OF: Final = {
     "profile": "person", "behavior": "preference", "event": "event", "knowledge": "topic", "skill": "topic",
@@ -166,7 +174,18 @@ def take_lookup(facts: Facts, answer: ReadDone, view: View) -> Learned:
     adopt(view, core)
     drafts = tuple(draft_of(told, rows, facts, view) for told in facts[TOLD])
     shelf = tuple(row for row in answer.rows if row.address.kind in ("category", "membership", "resource"))
-    return Learned(EVOLVED(drafts) | SHELF(shelf) | CORE(core))
+    names = [name for told in facts[TOLD] for name in told.categories]
+    lacking = unshelved(captions(facts, view.scope), names, rows, view.scope)
+    return Learned(EVOLVED(drafts) | SHELF(shelf) | UNSHELVED(lacking) | CORE(core))
+
+
+def captions(facts: Facts, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Of the whole text, and of its segments if there are several."""
+    segments = facts[SEGMENTS]
+    yield own_id(facts, scope), caption(segments[0].text)
+    if len(segments) > 1:
+        ids = segment_ids(segments, facts, scope)
+        yield from ((key, caption(it.text)) for key, it in zip(ids, segments, strict=True))
 
 
 @attrs.frozen
@@ -238,7 +257,9 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     stored = tuple(Stored(draft.entity.id, draft.entity.version, draft.change) for draft in drafts)
     plan = Plan(
         view.now_ms,
-        writes=(*rows, *links, *resources, *access.writes(view.scope)),
+        writes=(
+            *rows, *links, *resources, *shelved(facts, resources, view.scope), *access.writes(view.scope)
+        ),
         expects=(
             *expected(drafts, None if is_moved else core, view.scope), *link_expects, *resource_expects
         ),
@@ -380,13 +401,16 @@ MEMORIZE: Final = Workflow(
         LIST_UNITS,
         EXTRACT,
         Step("gather", requires=(UNITS, FOUND), produces=(TOLD,), otherwise=nothing(TOLD), take=take_told),
-        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, TOLD), produces=(EVOLVED, SHELF, CORE),
-             otherwise=nothing(EVOLVED, SHELF, CORE), **asks(Read, ask_lookup, take_lookup, retry(3))),
+        Step("lookup", requires=(REQUEST, PARTS, SEGMENTS, TOLD), produces=(EVOLVED, SHELF, UNSHELVED, CORE),
+             otherwise=nothing(EVOLVED, SHELF, UNSHELVED, CORE),
+             **asks(Read, ask_lookup, take_lookup, retry(3))),
         Step("embed", requires=(EVOLVED,), produces=(VECTORS,), otherwise=nothing(VECTORS),
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
+        EMBED_SHELF,
         Step("plan",
-             requires=(REQUEST, RESOURCE, PARTS, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED, SHELF, CORE, VECTORS),
+             requires=(REQUEST, RESOURCE, PARTS, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED, SHELF, CORE, VECTORS,
+                       UNSHELVED, SHELF_VECTORS),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,
@@ -396,6 +420,7 @@ MEMORIZE: Final = Workflow(
         Law("a draft for each entity", (TOLD, EVOLVED), are_of_told),
         Law("a vector or none for each change", (EVOLVED, VECTORS),
             lambda facts, scope: len(facts[VECTORS]) == len(changed(facts))),
+        SHELF_LAW,
         Law("some segment", (SEGMENTS,), lambda facts, scope: len(facts[SEGMENTS]) > 0),
     ),
 )  # fmt: skip

@@ -13,24 +13,27 @@ import attrs
 from umi_core.conditions import Condition
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
-from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, retry
+from umi_core.engine.workflow import Degrade, Learned, Step, Taken, Unusable, Workflow, degrade, retry
 from umi_core.ids import category_id
 from umi_core.language.prompts import Statement, ask_summary
 from umi_core.language.summaries import Unwritten, parse_summary
 from umi_core.limits import SUMMARY_MEMBER_COUNT_MAX
-from umi_core.messages.answers import ModelReplied, ReadDone
-from umi_core.messages.effects import AskModel, ByFilter, ByIds, Expect, Read
+from umi_core.messages.answers import Embedded, ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Embed, Expect, Read
 from umi_core.messages.requests import Summarise
 from umi_core.messages.results import Summarised
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.rows import Category, Entity, Membership, Row
 from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
 from umi_core.workflows.drafting import ref
+from umi_core.workflows.shelving import described, vector_row
 
 REQUEST: Final = Fact("request", Summarise)
 HOME: Final = Fact("home", Row | None)  # the category
 MEMBERS: Final = Fact("members", tuple[Row, ...])
 SHOWN: Final = Fact("contents", tuple[Row, ...])  # the entities that are summarised, the last updated first
 TEXT: Final = Fact("text", str | None)  # the new summary; None if the old one stays
+VECTOR: Final = Fact("summary_vector", tuple[int, ...] | None)
 
 End = tuple[str, int]
 
@@ -117,6 +120,26 @@ def as_it_was(facts: Facts, reason: str = "") -> Mapping[str, object]:
     return TEXT(None)
 
 
+# embed_summary: a category is found by its summary.
+
+
+def ask_vector(facts: Facts, view: View) -> Embed | None:
+    category, text = category_of(facts), facts[TEXT]
+    if category is None or text is None or text == category.summary:
+        return None
+    return Embed((described(category.name, text),))
+
+
+def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(VECTOR(None))
+    vectors = sound_vectors(answer.vectors, 1, view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
+    return Learned(VECTOR(vectors[0]), degraded=lacking)
+
+
 # plan.
 
 
@@ -130,8 +153,10 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     if after == category:
         return Learned(PLAN(Plan(view.now_ms, value=told(category))))
     after = attrs.evolve(after, updated_ms=view.now_ms)
-    write = put(view.scope, "category", after.id, after)
-    plan = Plan(view.now_ms, (write,), (Expect(row.address, row.version),), value=told(after))
+    writes = [put(view.scope, "category", after.id, after)]
+    if text != category.summary:
+        writes.append(vector_row(after.id, facts[VECTOR], view.scope))
+    plan = Plan(view.now_ms, tuple(writes), (Expect(row.address, row.version),), value=told(after))
     return Learned(PLAN(plan))
 
 
@@ -153,7 +178,9 @@ SUMMARISE: Final = Workflow(
              **asks(Read, ask_contents, take_contents, retry(3))),
         Step("ask", requires=(HOME, SHOWN), produces=(TEXT,), config=(("profile", "default"),),
              **asks(AskModel, ask_text, take_text, retry(2, then=Degrade("old_summary", as_it_was)))),
-        Step("plan", requires=(HOME, SHOWN, TEXT), produces=(PLAN,), take=take_plan),
+        Step("embed_summary", requires=(HOME, TEXT), produces=(VECTOR,), config=(("profile", "default"),),
+             **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("no_vectors", VECTOR(None))))),
+        Step("plan", requires=(HOME, SHOWN, TEXT, VECTOR), produces=(PLAN,), take=take_plan),
         commit_row(replan="home", ask=ask_if_any),
         SETTLE,
         REPLY,

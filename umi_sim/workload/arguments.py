@@ -92,7 +92,7 @@ HABITS: Final[dict[str, Habit]] = {
     "types": Habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
     "turns": Habit(User.turns, pools.HOSTILE_TURNS),
     "sufficiency": Habit(JUDGES, pools.HOSTILE_WORDS, OFTEN),
-    "ranker": Habit(RANKERS, pools.HOSTILE_WORDS, SOMETIMES),
+    "ranker": Habit(RANKERS, pools.HOSTILE_WORDS, OFTEN),
     "levels": Habit(pools.LEVELS, pools.HOSTILE_LEVELS, SOMETIMES),
     "level_count": Habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),
     "hit_count": Habit((0, 1, 2, 5, 20), pools.numbers(0, RECALL_LIMIT_MAX), SOMETIMES),

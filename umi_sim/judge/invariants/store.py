@@ -113,7 +113,9 @@ def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
             is_told = address.id in rows.tombstones
             demand(is_told, rules.ARCHIVE_UNTOUCHED, f"{address.id} has gone, and nobody forgot it")
     check_owned(rows, "version", rules.VERSION_CHAIN, rows.versions)
-    check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, rows.vectors)
+    others = {**rows.categories, **rows.resources}
+    of_entities = [key for key in rows.vectors if key not in others]
+    check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
     if not state.operations and not state.tiers.access.is_due:
         check_owned(rows, "access", rules.ACCESS_TRUTH, rows.access)
     ends = [end[0] for relation in rows.relations for end in (relation.source, relation.target)]
@@ -169,10 +171,11 @@ COMPONENTS: Final = frozenset(range(-127, 128))
 
 def check_vectors(rows: Rows, dims: int) -> None:
     for key, vector in rows.vectors.items():
-        entity, components, rule = rows.entities[key], vector.components, rules.INDEX_FOLLOWS_ROW
-        version, now = vector.version, entity.version
+        entity, components, rule = rows.entities.get(key), vector.components, rules.INDEX_FOLLOWS_ROW
+        version, now = vector.version, entity.version if entity is not None else 1
         demand(version == now, rule, f"version of the vector of {key}", now, version)
-        demand(not entity.vector_missing, rule, f"{key} has the vector that it is said to lack")
+        is_missed = entity is not None and entity.vector_missing
+        demand(not is_missed, rule, f"{key} has the vector that it is said to lack")
         is_whole = len(components) == dims and any(components) and COMPONENTS.issuperset(components)
         demand(
             is_whole, rules.VECTORS_WHOLE, f"the vector of {key}", f"{dims} numbers, not all zero", components

@@ -15,7 +15,7 @@ from umi_core.messages.effects import Degraded
 from umi_core.messages.requests import Memorize, Recall, Remember, Summarise
 from umi_core.rows import Entity
 from umi_sim.judge.oracle.archive.context import Part
-from umi_sim.judge.oracle.archive.evidence import ANY, Evidence
+from umi_sim.judge.oracle.archive.evidence import ANY, OF_SHELF, Evidence
 from umi_sim.judge.oracle.archive.possible import Operation
 from umi_sim.judge.plain.replies import why_unusable
 from umi_sim.judge.plain.routes import read_routes
@@ -28,8 +28,10 @@ SUBSTITUTES: Final[Mapping[type, Mapping[str, str]]] = {  # by step
         "extract": "extract:one_note", "evolve": "evolve:table", "embed": "embed:no_vectors",
         "route": "route:table",
     },
-    Memorize: {"segment": "segment:windows", "embed": "embed:no_vectors"},
-    Summarise: {"ask": "ask:old_summary"},
+    Memorize: {
+        "segment": "segment:windows", "embed": "embed:no_vectors", "embed_shelf": "embed_shelf:no_vectors",
+    },
+    Summarise: {"ask": "ask:old_summary", "embed_summary": "embed_summary:no_vectors"},
     Recall: {"resolve": "resolve:original", "expand": "expand:single", "embed": "embed:words_only"},
 }  # fmt: skip
 OF_LEVELS: Final = tuple(
@@ -83,6 +85,7 @@ class Degradations(Part):
         for step, substitute in SUBSTITUTES[type(op.request)].items():
             heard, is_named = op.answers_of(step), substitute in names
             counts = [count] * len(heard) if self.evidence.is_exact(op) or step != "embed" else op.text_counts
+            counts = op.shelf_counts if step in OF_SHELF else counts
             bad = [not self.evidence.is_of_use(op, step, *one) for one in zip(heard, counts, strict=True)]
             if self.evidence.is_exact(op):
                 is_due = bool(bad) and bad[-1]

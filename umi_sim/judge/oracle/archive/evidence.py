@@ -22,6 +22,7 @@ from umi_sim.judge.plain.summaries import read_summary
 from umi_sim.judge.plain.verdicts import read_verdicts
 
 EXTEND: Final = "extend"
+OF_SHELF: Final = ("embed_shelf", "embed_summary")
 
 Vectors = tuple[tuple[int, ...], ...]
 
@@ -52,6 +53,8 @@ class Evidence(Part):
         """Whether the memory can go on with this answer; `count` is 0 if nobody knows how many vectors."""
         if step == "embed":
             return bool(self.sound(answer, count)) if count else isinstance(answer, Embedded)
+        if step in OF_SHELF:
+            return len(self.sound(answer, count)) == count
         if not isinstance(answer, ModelReplied):
             return False
         text, request = answer.text, op.request

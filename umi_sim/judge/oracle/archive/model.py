@@ -42,7 +42,7 @@ from umi_core.values import Scope
 from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.documents import Documents
-from umi_sim.judge.oracle.archive.evidence import Evidence
+from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
 from umi_sim.judge.oracle.archive.lists import LISTED, Lists
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
 from umi_sim.judge.oracle.archive.reads import Reads
@@ -119,6 +119,8 @@ class ArchiveModel(Model):
             self.retrievals.answered(op, call.step, call.effect)
         if call.step == "embed":
             op.text_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
+        elif call.step in OF_SHELF:
+            op.shelf_counts.append(len(call.effect.texts) if isinstance(call.effect, Embed) else 0)
         elif call.step == "resolve":
             self.searches.hear_rewrite(op, answer)
         elif call.step == "evolve":

@@ -63,6 +63,7 @@ class Operation(Owner):
     extraction: Extracted | None = None
     answers: list[tuple[str, Answer]] = attrs.field(factory=list)
     text_counts: list[int] = attrs.field(factory=list)
+    shelf_counts: list[int] = attrs.field(factory=list)  # of captions and summaries
     ended: int | None = None
     is_closed: bool = False
     is_refuted: bool = False

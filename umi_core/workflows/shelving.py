@@ -1,0 +1,91 @@
+"""Shelving: the vectors of texts and of categories, by which the levels of the archive are searched.
+
+Law 1. The vector of a text is that of its caption; that of a category is of its summary, or of its name and
+what it is about while it has none. Law 2. It changes in the commit that changes its text, or goes with it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Degrade, Law, Learned, Step, Taken, Unusable, nothing, retry
+from umi_core.ids import category_id
+from umi_core.messages.answers import Embedded
+from umi_core.messages.effects import Embed, Write
+from umi_core.policies.similarity import lacking_vectors, sound_vectors
+from umi_core.rows import Address, Resource, Row, Vector
+from umi_core.values import CATEGORIES, Scope
+from umi_core.workflows.commits import address, put
+
+Components = tuple[int, ...]
+UNSHELVED: Final = Fact("unshelved", tuple[tuple[str, str], ...])  # ids of rows, each with its text
+SHELF_VECTORS: Final = Fact("shelf_vectors", tuple[Components | None, ...])  # of those, in order
+
+VERSION: Final = 1  # of the vector of a row that has no versions
+
+
+def unshelved(
+    captions: Iterable[tuple[str, str]], names: Iterable[str], shelf: Mapping[Address, Row], scope: Scope
+) -> tuple[tuple[str, str], ...]:
+    """What needs a vector: captions that are new or changed, and categories that are not there yet."""
+    texts = [
+        (row_id, text)
+        for row_id, text in captions
+        if text.strip() and caption_of(shelf.get(address(scope, "resource", row_id))) != text
+    ]
+    keys = {category_id(scope, name): name for name in names}
+    new = [(key, name) for key, name in keys.items() if address(scope, "category", key) not in shelf]
+    return (*texts, *((key, described(name, "")) for key, name in new))
+
+
+def caption_of(row: Row | None) -> str | None:
+    return row.body.caption if row is not None and isinstance(row.body, Resource) else None
+
+
+def described(name: str, summary: str) -> str:
+    """The text that a category is found by."""
+    return summary or f"{name}: {CATEGORIES[name]}"
+
+
+def ask_shelf(facts: Facts, view: View) -> Embed | None:
+    texts = tuple(text for _, text in facts[UNSHELVED])
+    return Embed(texts) if texts else None
+
+
+def take_shelf(facts: Facts, answer: Embedded | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(SHELF_VECTORS(()))
+    vectors = sound_vectors(answer.vectors, len(facts[UNSHELVED]), view.config.embedding_dims)
+    if vectors is None:
+        return Unusable("wrong number of vectors")
+    lacking = lacking_vectors("no_vectors", answer.vectors, view.config.embedding_dims)
+    return Learned(SHELF_VECTORS(vectors), degraded=lacking)
+
+
+def none_of_shelf(facts: Facts, reason: str = "") -> Mapping[str, object]:
+    return SHELF_VECTORS((None,) * len(facts[UNSHELVED]))
+
+
+def shelved(facts: Facts, resources: Iterable[Write], scope: Scope) -> Iterator[Write]:
+    """The vectors that come, and those that go with their text."""
+    texts, vectors = facts[UNSHELVED], facts[SHELF_VECTORS]
+    for (row_id, _), components in zip(texts, vectors, strict=True):
+        yield vector_row(row_id, components, scope)
+    yield from (vector_row(it.address.id, None, scope) for it in resources if it.body is None)
+
+
+def vector_row(row_id: str, components: Components | None, scope: Scope) -> Write:
+    """Without components there is none any more."""
+    return put(scope, "vector", row_id, Vector(row_id, VERSION, components) if components else None)
+
+
+EMBED_SHELF: Final = Step(
+    "embed_shelf", requires=(UNSHELVED,), produces=(SHELF_VECTORS,), otherwise=nothing(SHELF_VECTORS),
+    config=(("profile", "default"),),
+    **asks(Embed, ask_shelf, take_shelf, retry(2, then=Degrade("no_vectors", none_of_shelf))),
+)  # fmt: skip
+SHELF_LAW: Final = Law(
+    "a vector or none for each text of a level", (UNSHELVED, SHELF_VECTORS),
+    lambda facts, scope: len(facts[SHELF_VECTORS]) == len(facts[UNSHELVED]),
+)  # fmt: skip
