@@ -1,0 +1,267 @@
+"""Goal: a retrieve goes down the levels, stops when it is enough, and says what it went without (H6, H7)."""
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.unit.core.test_memorize import TEA, memorized, xml
+from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
+from umi_core.errors import BadOption, StorageFailed
+from umi_core.ids import category_id
+from umi_core.messages.answers import EffectFailed, Embedded
+from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
+from umi_core.messages.requests import Descent, Memorize, Retrieve, Search, Summarise
+from umi_core.messages.results import LevelTried, Retrieved
+from umi_core.rows import Vector
+from umi_core.values import Turn
+from umi_sim.services.embedder import embed
+
+YES, NO = "<decision>RETRIEVE</decision>", "<decision>NO_RETRIEVE</decision>"
+FACTS = category_id(SCOPE, "preferences")
+
+
+class World:
+    """Two facts in one category with a summary; a model that decides as it is told, in turn."""
+
+    def __init__(self, *decisions: str, **told: str) -> None:
+        self.decisions, self.found = list(decisions), list[list[str]]()
+        self.pair = Pair(
+            model=saying(
+                memories=lambda _: xml("Likes tea", "preferences"), decide_need=lambda _: self.decision(),
+                decide_enough=self.verdict, summarise_category="<summary>tea and cake</summary>", **told
+            ),
+            config=QUIET,
+        ).run()  # fmt: skip
+        memorized(self.pair, Memorize(1, "tea is liked\nmuch", uri="chat/1", memory_types=("profile",)))
+        self.pair.ask(Summarise(2, "preferences"))
+        self.asked: list[Asked] = []
+
+    def decision(self) -> str:
+        return self.decisions.pop(0) if self.decisions else YES
+
+    def verdict(self, prompt: str) -> str:
+        self.found.append(input_of(prompt, "found"))
+        return self.decision()
+
+    def retrieve(self, request: Descent, *absent: type[Asked]) -> Retrieved:
+        outcome = self.outcome(request, *absent)
+        assert isinstance(outcome, Done), outcome
+        assert isinstance(outcome.value, Retrieved)
+        self.degraded = [it.name for it in outcome.degraded]
+        return outcome.value
+
+    def outcome(self, request: Descent, *absent: type[Asked]) -> Any:
+        """What is asked is noted."""
+        self.pair.step(request)
+        for _ in range(200):
+            if not self.pair.pending:
+                if request.op_id in self.pair.replies:
+                    break
+                self.pair.wake()
+                continue
+            effect = self.pair.pending[0]
+            self.asked.append(effect)
+            _ = self.pair.fail("unavailable") if isinstance(effect, absent) else self.pair.answer()
+        return self.pair.replies[request.op_id].outcome
+
+    def kinds(self) -> list[str]:
+        return [it.query.kind for it in self.asked if isinstance(it, Read) and isinstance(it.query, ByWords)]
+
+
+ASK = Retrieve(9, "tea and cake", min_score_ppm=1)
+
+
+def test_enough_at_the_categories_is_the_end() -> None:
+    world = World(YES, NO)
+    value = world.retrieve(ASK)
+    assert [(hit.level, hit.id, hit.text) for hit in value.hits] == [("categories", FACTS, "tea and cake")]
+    assert (value.stop_reason, value.stopped_early, value.query) == ("enough", True, "tea and cake")
+    assert [type(it).__name__ for it in world.asked] == ["AskModel", "Embed", "Read", "Read", "AskModel"]
+    assert world.found == [["preferences: tea and cake"]]
+    hit = f'<hit id="{FACTS}" score="1000000" name="preferences">tea and cake</hit>'
+    assert value.context == f"<categories>\n{hit}\n</categories>\n"
+
+
+def test_who_needs_nothing_is_told_so_and_nothing_is_read() -> None:
+    world = World(NO)
+    value = world.retrieve(ASK)
+    assert (value.hits, value.tried, value.resolution, value.stop_reason) == ((), (), None, "not_needed")
+    assert [type(it) for it in world.asked] == [AskModel]
+
+
+def test_all_levels_come_in_their_order_whatever_order_was_asked_for() -> None:
+    world = World()
+    value = world.retrieve(attrs.evolve(ASK, levels=("resources", "entities", "categories")))
+    assert world.kinds() == ["category", "entity", "resource"]
+    assert {hit.level: hit.id for hit in value.hits}["entities"] == TEA
+    assert [it.found_count for it in value.tried] == [1, 1, 1]
+    assert (value.stop_reason, value.stopped_early) == ("exhausted", False)
+    order = [(-hit.score_ppm, hit.id) for hit in value.hits]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("options", [{"levels": ()}, {"limit_per_level": 0}, {"total_limit": 0}])
+def test_where_nothing_is_asked_nothing_is_done(options: Any) -> None:
+    world = World()
+    assert world.retrieve(attrs.evolve(ASK, **options)).stop_reason == "nothing_asked"
+    assert world.asked == []
+
+
+@pytest.mark.parametrize(
+    ("options", "stop", "levels"),
+    [
+        ({"min_results": 1, "min_avg_ppm": 1}, "enough", 1),
+        ({"min_results": 2, "min_avg_ppm": 1}, "enough", 2),
+        ({"total_limit": 1, "min_avg_ppm": 1_000_000, "enough": "never"}, "limit", 1),
+        ({"levels_max": 2, "enough": "never"}, "levels_max", 2), ({"enough": "never"}, "exhausted", 3),
+        ({"levels": ("entities",), "min_results": 1, "min_avg_ppm": 1}, "exhausted", 1),
+    ],
+)  # fmt: skip
+def test_a_search_stops_by_scores_for_one_of_these_reasons(options: Any, stop: str, levels: int) -> None:
+    world = World()
+    value = world.retrieve(attrs.evolve(Search(9, "tea and cake", min_score_ppm=1), **options))
+    assert (value.stop_reason, len(value.tried)) == (stop, levels)
+    assert not [it for it in world.asked if isinstance(it, AskModel)]
+
+
+def test_scores_first_and_then_the_model() -> None:
+    world = World(NO)
+    value = world.retrieve(Search(9, "tea and cake", enough="score_then_model", min_score_ppm=1))
+    assert (value.stop_reason, len(world.found)) == ("enough", 1)
+
+
+def test_other_words_that_pass_the_gate_are_searched_from_there_on() -> None:
+    told = f"{YES}<rewritten_query>tea and cake preferences</rewritten_query>"
+    world = World(YES, told, f"{YES}<rewritten_query>something else</rewritten_query>")
+    value = world.retrieve(ASK)
+    texts = [it.texts for it in world.asked if isinstance(it, Embed)]
+    assert texts == [("tea and cake",), ("tea and cake preferences",)]
+    assert [it.query for it in value.tried] == ["tea and cake", *["tea and cake preferences"] * 2]
+    assert value.query == "tea and cake preferences"
+
+
+def test_the_decision_that_something_is_needed_may_bring_the_words() -> None:
+    told = f"{YES}<rewritten_query>Does Ann like tea and cake</rewritten_query>"
+    world = World(told, NO)
+    value = world.retrieve(
+        attrs.evolve(ASK, query="Does she like tea and cake", turns=(Turn("user", "Ann"),))
+    )
+    assert value.resolution is not None
+    assert (value.resolution.outcome, value.tried[0].query) == ("resolved", "Does Ann like tea and cake")
+    assert "rewrite" not in [it.task for it in world.asked if isinstance(it, AskModel)]
+
+
+def test_a_rewrite_of_nobodys_words_is_not_taken() -> None:
+    world = World(f"{YES}<rewritten_query>tea and cake in Oslo</rewritten_query>", NO)
+    assert world.retrieve(attrs.evolve(ASK, turns=(Turn("user", "Ann"),))).query == "tea and cake"
+    assert world.retrieve(attrs.evolve(ASK, op_id=10)).query == "tea and cake"  # without turns
+
+
+def test_a_model_orders_what_was_found_and_may_leave_out() -> None:
+    world = World(rank='{"ids": ["c1"]}')
+    value = world.retrieve(attrs.evolve(ASK, rank="model", enough="never"))
+    assert [hit.level for hit in value.hits] == ["categories", "entities", "resources"]
+    assert value.ordered_by == "model"
+    assert World(rank="[]").retrieve(attrs.evolve(ASK, rank="model", enough="never")).hits == ()
+
+
+def test_an_order_that_cannot_be_read_is_that_of_the_scores() -> None:
+    world = World(rank="none")
+    value = world.retrieve(attrs.evolve(ASK, rank="model", enough="never"))
+    assert len(value.hits) == 3
+    assert world.degraded == ["rank_categories:by_score", "rank_entities:by_score", "rank_resources:by_score"]
+
+
+def test_without_a_model_everything_is_looked_up() -> None:
+    world = World()
+    assert world.retrieve(ASK, AskModel).stop_reason == "exhausted"
+    assert world.degraded == ["route:retrieve", "enough_categories:go_on", "enough_entities:go_on"]
+
+
+def test_without_an_embedder_words_alone_find_and_never_suffice() -> None:
+    world = World()
+    value = world.retrieve(Search(9, "tea and cake", min_results=1, min_avg_ppm=0), Embed)
+    assert value.stop_reason == "exhausted"
+    assert {hit.vector_ppm for hit in value.hits} == {None}
+    assert world.degraded == ["embed_categories:words_only"]
+
+
+@pytest.mark.parametrize(("vectors", "why"), [(((0,) * 64,), "zero"), ((), "wrong number of vectors")])
+def test_why_there_is_no_vector_is_told(vectors: tuple[tuple[int, ...], ...], why: str) -> None:
+    world = World()
+    world.pair.step(Search(9, "tea"))
+    effect = world.pair.until(Embed)
+    world.pair.pending.pop(0)
+    world.pair.step(Embedded(effect.request_id, vectors))
+    world.pair.run()
+    outcome = world.pair.replies[9].outcome
+    assert isinstance(outcome, Done)
+    assert [(it.name, it.reason) for it in outcome.degraded] == [("embed_categories:words_only", why)]
+
+
+def test_where_nothing_was_found_a_failed_level_is_no_empty_answer() -> None:
+    world = World()
+    outcome = world.outcome(Search(9, "zebra", min_score_ppm=999_999), Read)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == StorageFailed("again", "unavailable", 3)
+
+
+def test_a_level_that_fails_is_asked_once_more_if_nothing_was_found() -> None:
+    world = World()
+    request = Search(9, "tea is liked much", levels=("resources",), min_score_ppm=1)
+    world.pair.step(request)
+    failed = 0
+    while request.op_id not in world.pair.replies:
+        if not world.pair.pending:
+            world.pair.wake()
+        elif isinstance(world.pair.pending[0], Read) and failed < 5:
+            failed += 1
+            world.pair.step(EffectFailed(world.pair.pending.pop(0).request_id, "unavailable"))
+        else:
+            world.pair.answer()
+    outcome = world.pair.replies[9].outcome
+    assert isinstance(outcome, Done)
+    assert isinstance(outcome.value, Retrieved)
+    assert [hit.name for hit in outcome.value.hits] == ["chat/1"]
+    assert outcome.value.tried == (LevelTried("resources", "tea is liked much", 1),)
+
+
+def test_what_does_not_fit_is_left_out_and_counted() -> None:
+    world = World()
+    for number in range(3):
+        memorized(world.pair, Memorize(20 + number, f"tea {number} " + "x" * 7_000, uri=f"long/{number}"))
+    value = world.retrieve(Search(9, "tea", levels=("resources",), min_score_ppm=1))
+    assert (value.context.count("<hit"), value.left_out_count) == (1, len(value.hits) - 1)
+
+
+@pytest.mark.parametrize(
+    "request_", [Retrieve(9, "tea", levels=("entities",) * 2), Search(9, "tea", enough="always"),
+                 Search(9, "tea", min_results=0)],
+)  # fmt: skip
+def test_options_that_cannot_be_are_refused(request_: Descent) -> None:
+    outcome = World().outcome(request_)
+    assert isinstance(outcome, Refused)
+    assert isinstance(outcome.error, BadOption)
+
+
+def vector_of(pair: Pair, row_id: str) -> tuple[int, ...] | None:
+    row = pair.row("vector", row_id)
+    assert row is None or isinstance(row.body, Vector)
+    return row.body.components if row is not None and isinstance(row.body, Vector) else None
+
+
+def test_texts_and_categories_have_the_vectors_of_what_they_say() -> None:
+    world = World()
+    [resource] = world.pair.rows("resource")
+    assert vector_of(world.pair, resource.address.id) == embed("tea is liked", 64)
+    assert vector_of(world.pair, FACTS) == embed("tea and cake", 64)
+
+
+def test_without_an_embedder_they_have_none() -> None:
+    world = World()
+    outcome = world.pair.ask(Memorize(30, "other text", uri="chat/1", memory_types=("profile",)), Embed)
+    assert isinstance(outcome, Done)
+    assert "embed_shelf:no_vectors" in [it.name for it in outcome.degraded]
+    [resource] = world.pair.rows("resource")
+    assert vector_of(world.pair, resource.address.id) is None

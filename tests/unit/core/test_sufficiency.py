@@ -1,0 +1,65 @@
+"""Goal: what a level gives stands there once, at its best; enough is what the table says, and stays it (H7)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.spec_tables import Row as SpecRow
+from tests.spec_tables import rows, whole
+from tests.worlds import SCOPE
+from umi_core.policies.sufficiency import Found, is_enough, united
+from umi_core.rows import Address, Resource, Row
+
+AVERAGE = 800_000
+LISTS = st.lists(st.integers(0, 1_000_000) | st.none(), max_size=8)
+
+
+def found(scores: list[int | None]) -> list[Found]:
+    row = Row(Address(SCOPE, "entity", "e"), 1, None)
+    return [Found("entities", row, ppm or 0, ppm) for ppm in scores]
+
+
+JUDGED = [row for row in rows("hierarchy", "enough") if "then" not in row["scores"]]
+
+
+@pytest.mark.parametrize("row", JUDGED, ids=lambda row: row["scores"])
+def test_enough_is_what_the_table_says(row: SpecRow) -> None:
+    """What is named twice is counted once: that is for whoever unites the lists."""
+    told, _, total = row["scores"].replace(" twice for one id,", "").partition(", with total_limit ")
+    scores = [None if it.endswith("w") else whole(it) * 1_000 for it in told.split()]
+    wanted = whole(total) if total else 3
+    assert is_enough(found(scores), wanted, AVERAGE) == (row["result"] == "enough")
+
+
+@given(LISTS, st.integers(0, 1_000_000) | st.none(), st.integers(1, 4), st.integers(0, 1_000_000))
+def test_one_more_hit_never_revokes_enough(
+    scores: list[int | None], more: int | None, wanted: int, average_ppm: int
+) -> None:
+    if is_enough(found(scores), wanted, average_ppm):
+        assert is_enough(found([*scores, more]), wanted, average_ppm)
+
+
+def text(row_id: str, score_ppm: int, parent_id: str | None = None) -> Row:
+    body = Resource(row_id, "text", row_id, "0", row_id, 0, 0, 1, 1, parent_id=parent_id)
+    return Row(Address(SCOPE, "resource", row_id), 1, body, score_ppm)
+
+
+@pytest.mark.parametrize(
+    ("of_text", "parts", "left"),
+    [
+        (500, {"a": 400, "b": 300}, ["whole"]), (500, {"a": 500, "b": 300}, ["a", "b"]),
+        (500, {"a": 600, "b": 300}, ["a", "b"]), (500, {}, ["whole"]),
+    ],
+)  # fmt: skip
+def test_of_a_text_and_its_parts_the_better_ones_stay(
+    of_text: int, parts: dict[str, int], left: list[str]
+) -> None:
+    hits = [text("whole", of_text), *(text(part, ppm, "whole") for part, ppm in parts.items())]
+    assert [it.row.address.id for it in united("resources", (), hits, 9)] == left
+
+
+def test_a_row_of_both_lists_stands_there_once_with_both_scores() -> None:
+    hits = united("resources", [text("a", 300), text("b", 900)], [text("a", 700), text("c", 700)], 2)
+    assert [(it.row.address.id, it.score_ppm, it.vector_ppm) for it in hits] == [
+        ("b", 900, 900), ("a", 700, 300),
+    ]  # fmt: skip
