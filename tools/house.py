@@ -34,7 +34,7 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
         ("limits", "text"),
         ("errors", "api_errors", "declared"),
         ("config", "values"),
-        ("body", "domains", "api_domains", "block_domains", "ids", "api_rows", "rows"),
+        ("body", "domains", "api_domains", "block_domains", "level_domains", "ids", "api_rows", "rows"),
         ("conditions",),
         ("messages",),
         ("policies", "language", "tiers"),

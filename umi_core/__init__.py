@@ -17,6 +17,7 @@
     conditions.py     conditions on rows: a field, an operator and a value
     domains.py        which values a field of a request or a row may hold
     block_domains.py  the same of the blocks of core
+    level_domains.py  the same of the options of a retrieve
     declared.py       tables that must have an entry for each class of a kind
     values.py ids.py text.py data.py    scopes and blocks, ids, texts, how values are compared and shown
     errors.py         error values, by who caused them

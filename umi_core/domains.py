@@ -28,7 +28,6 @@ from umi_core.values import (
     CATEGORIES,
     ENTITY_TYPES,
     EVOLUTION_KINDS,
-    LEVELS,
     LINK_KINDS,
     MEMORY_TYPES,
     MODALITIES,
@@ -39,8 +38,6 @@ from umi_core.values import (
 
 ROLES: Final = ("user", "assistant", "system", "tool")
 FORMS: Final = ("xml", "markdown")
-JUDGES: Final = ("score", "model", "score_then_model", "never")  # who says that a retrieval has enough
-RANKERS: Final = ("vector", "model")
 LISTED: Final = ("entity", "resource", "category", "membership")  # kinds of rows that are listed
 
 
@@ -137,24 +134,6 @@ def bad_range(name: str, value: object) -> Error | None:
     start_ms, end_ms = value
     is_reversed = start_ms is not None and end_ms is not None and start_ms > end_ms
     return errors.BadTimeRange(start_ms, end_ms) if is_reversed else None
-
-
-def from_to(low: int, high: int) -> Callable[[str, object], Error | None]:
-    """A whole number in this range."""
-    wanted = f"a whole number from {low} to {high}"
-
-    def bad_number(name: str, value: object) -> Error | None:
-        return None if is_int(value, low, high) else errors.BadOption(name, shown(value), wanted)
-
-    return bad_number
-
-
-def bad_levels(name: str, value: object) -> Error | None:
-    """Some levels of the archive, each once."""
-    good = isinstance(value, tuple) and all(isinstance(it, str) and it in LEVELS for it in value)
-    if good and isinstance(value, tuple) and len(dict.fromkeys(value)) == len(value):
-        return None
-    return errors.BadOption(name, shown(value), f"some of {' '.join(LEVELS)}, each once")
 
 
 # Names and ids.
@@ -425,18 +404,11 @@ MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", some_of("memory 
 Types = Annotated[tuple[str, ...], Domain("types", some_of("entity types", ENTITY_TYPES))]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]
 Score = Annotated[int, Domain("score", bad_score)]
-LevelScore = Annotated[int, Domain("level_score", bad_score)]  # of a level of the archive
 VersionNumber = Annotated[int, Domain("version", bad_version)]
 Moment = Annotated[int, Domain("moment", bad_moment)]
 Count = Annotated[int, Domain("count", bad_count)]
 EntityType = Annotated[str, Domain("entity_type", one_of(*ENTITY_TYPES))]
 EntityName = Annotated[str, Domain("entity_name", text_of(limits.ENTITY_NAME_BYTES_MAX))]
-Levels = Annotated[tuple[str, ...], Domain("levels", bad_levels)]
-LevelCount = Annotated[int, Domain("level_count", from_to(1, len(LEVELS)))]
-HitCount = Annotated[int, Domain("hit_count", from_to(0, limits.RECALL_LIMIT_MAX))]
-Least = Annotated[int, Domain("least", from_to(1, limits.RECALL_LIMIT_MAX))]
-Sufficiency = Annotated[str, Domain("sufficiency", one_of(*JUDGES))]
-Ranker = Annotated[str, Domain("ranker", one_of(*RANKERS))]
 CategoryName = Annotated[str, Domain("category_name", one_of(*CATEGORIES))]
 ListedKind = Annotated[str, Domain("listed_kind", one_of(*LISTED))]
 Cursor = Annotated[str, Domain("cursor", text_of(limits.CURSOR_BYTES_MAX))]

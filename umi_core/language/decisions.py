@@ -17,7 +17,7 @@ from umi_core.text import size
 
 Undecided = Literal["empty", "too_long", "no_tag", "two_tags", "unknown_word"]
 UNDECIDED: Final[tuple[str, ...]] = get_args(Undecided)
-WORD: Final = re.compile(r"[^\W_]+")
+WORD: Final = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")  # letters and digits, and whatever is not ASCII
 STOPS: Final = {("retrieve",): False, ("no", "retrieve"): True}
 PLACEHOLDER: Final = "{query}"
 
@@ -43,7 +43,7 @@ def parse_decision(reply: str) -> Decision:
     rewrite_or_none = rewrite if rewrite not in ("", PLACEHOLDER) else None
     if len(insides) != 1:
         return Decision(False, rewrite_or_none, "two_tags" if insides else "no_tag")
-    is_enough = STOPS.get(tuple(WORD.findall(insides[0].casefold())))
+    is_enough = STOPS.get(tuple(WORD.findall(insides[0].lower())))
     return Decision(bool(is_enough), rewrite_or_none, "unknown_word" if is_enough is None else None)
 
 

@@ -11,7 +11,7 @@ fields, and refuses with a typed error.
 """
 
 import re
-from typing import Any, Final, TypeGuard, get_args
+from typing import Any, ClassVar, Final, TypeGuard, get_args
 
 import attrs
 
@@ -31,13 +31,8 @@ from umi_core.domains import (
     EventTime,
     Flag,
     Form,
-    HitCount,
     Importance,
     Key,
-    Least,
-    LevelCount,
-    Levels,
-    LevelScore,
     Limit,
     ListedKind,
     Members,
@@ -45,14 +40,12 @@ from umi_core.domains import (
     Metadata,
     Modality,
     Query,
-    Ranker,
     RequestKey,
     Score,
     SessionId,
     Source,
     Speaker,
     StoredKey,
-    Sufficiency,
     Text,
     TimeRange,
     Ttl,
@@ -63,10 +56,17 @@ from umi_core.domains import (
     VersionNumber,
     bad_fields,
     checks_of,
-    domain_of,
-    plain_type,
 )
 from umi_core.errors import BlockTooLarge, Error
+from umi_core.level_domains import (
+    HitCount,
+    Least,
+    LevelCount,
+    Levels,
+    LevelScore,
+    Ranker,
+    Sufficiency,
+)
 from umi_core.limits import BLOCK_BYTES_MAX
 from umi_core.messages.api_requests import AddArchival as AddArchival
 from umi_core.messages.api_requests import AddMessages as AddMessages
@@ -431,31 +431,3 @@ def bad_request(request: Request) -> Error | None:
 
 
 CHECKS: Final[dict[type, Checks]] = {cls: checks_of(cls) for cls in ALL}
-
-
-@attrs.frozen
-class Argument(Data):
-    """A field of a request besides its label, for those who draw and read requests."""
-
-    name: str
-    domain: str
-    type: Any  # without the domain; of one that may be None both alternatives
-    is_required: bool
-
-    @property
-    def may_be_none(self) -> bool:
-        return type(None) in get_args(self.type)
-
-
-ARGUMENTS: Final = {
-    cls: tuple(
-        Argument(it.name, domain_of(it.type).name, plain_type(it.type), it.default is attrs.NOTHING)
-        for it in attrs.fields(cls)[1:]
-    )
-    for cls in ALL
-}
-
-
-def arguments_of(cls: type[Request]) -> tuple[Argument, ...]:
-    """The fields that a caller fills in, in their order."""
-    return ARGUMENTS[cls]

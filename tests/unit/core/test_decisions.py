@@ -1,4 +1,4 @@
-"""Goal: decisions and rankings are read exactly; whatever else a model says means: look it up (H6.25, H4.11)."""
+"""Goal: decisions and rankings are read exactly; whatever else a model says means: look it up (H6.25)."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Goal: what a level gives stands there once, at its best; enough is what the table says, and stays it (H7)."""
+"""Goal: what a level gives stands there once, at its best; enough is what the table says, for good (H7)."""
 
 import pytest
 from hypothesis import given

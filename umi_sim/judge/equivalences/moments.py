@@ -15,6 +15,7 @@ from umi_core.invariants.broken import Broken
 from umi_core.limits import BACKOFF_MS_MIN
 from umi_core.memory import Memory
 from umi_core.messages.answers import Value, Wake
+from umi_core.messages.arguments import arguments_of
 from umi_core.messages.effects import Effect, Refused, Reply
 from umi_core.messages.requests import (
     REQUESTS,
@@ -26,7 +27,6 @@ from umi_core.messages.requests import (
     LoadSession,
     SaveSession,
     Sweep,
-    arguments_of,
 )
 from umi_sim.judge.equivalences.lives import Life, Step, copied, told
 from umi_sim.record import rules

@@ -8,6 +8,7 @@ from umi_sim.judge.plain.replies import array_of, has_list, payload_of
 from umi_sim.judge.plain.text import byte_count, made_whole
 
 BLANKS: Final = " \t\n\r\f\v"
+PLAIN: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
 NO_QUERY: Final = ("", "{query}")
 
 
@@ -23,7 +24,8 @@ def read_decision(reply: str) -> tuple[bool, str | None]:
 
 
 def words_of(text: str) -> list[str]:
-    return "".join(char if char.isalnum() else " " for char in text.casefold()).split()
+    marked = "".join(char if char in PLAIN or ord(char) > 127 else " " for char in text.lower())
+    return [word for word in marked.split(" ") if word]
 
 
 def enclosed(text: str, name: str) -> list[str]:

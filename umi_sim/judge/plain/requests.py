@@ -10,7 +10,8 @@ from umi_core import errors
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.invariants import limits
-from umi_core.messages.requests import ALL, Request, SetBlock, arguments_of
+from umi_core.messages.arguments import arguments_of
+from umi_core.messages.requests import ALL, Request, SetBlock
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain import api_requests
 from umi_sim.judge.plain.text import (

@@ -67,7 +67,7 @@ class Path(Owner):
     steps: list[str] = attrs.field(factory=list)
     levels: list[tuple[str, str, bool]] = attrs.field(factory=list)
     found: list[Seen] = attrs.field(factory=list)
-    wrong: list[tuple[str, object, object]] = attrs.field(factory=list)  # questions that are not as due
+    astray: list[tuple[str, object, object]] = attrs.field(factory=list)  # questions that are not as due
     stop: str = "exhausted"
     vector: tuple[int, ...] | None = None
 
@@ -81,7 +81,7 @@ class Path(Owner):
         if answer is None or isinstance(answer, EffectFailed):
             self.name(step, substitute)
             if heard and len(heard) < attempts and may_pass(heard[-1]):
-                self.wrong.append((f"{step} after one try", attempts, heard))
+                self.astray.append((f"{step} after one try", attempts, heard))
             return None
         return answer
 
@@ -91,7 +91,7 @@ class Path(Owner):
 
     def must_ask(self, step: str, what: str, due: object, got: object) -> None:
         if step in self.questions and due != got:
-            self.wrong.append((f"{what} of {step}", due, got))
+            self.astray.append((f"{what} of {step}", due, got))
 
     def inputs(self, step: str) -> dict[str, object]:
         effect = self.questions.get(step)
@@ -371,7 +371,7 @@ class Retrievals(Part):
         self.demand(is_enough_rule, rules.ENOUGH_RULE, "why it stopped", path.stop, value.stop_reason)
         lacks = [step for step in path.steps if step not in asked]
         self.demand(not lacks, rules.STOP_MEANS_STOP, "questions that were due", lacks, asked)
-        for what, due, got in path.wrong:
+        for what, due, got in path.astray:
             self.demand(False, rules.REFERENCE_AGREES, what, due, got)
         heard = path.op.answers_of("resolve")[-1:]
         lost = any(not self.evidence.is_of_use(path.op, "resolve", it, 0) for it in heard)
