@@ -221,7 +221,8 @@ class TemplateEcho(edits.Replace, at="model.ask", is_a="shape", guards=("EXT-1",
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        return edits.texts(words.ECHOES[reply[:1] == "["])
+        is_decision = reply.startswith("<decision>")
+        return edits.texts(words.OF_DECISIONS if is_decision else words.ECHOES[reply[:1] == "["])
 
 
 # A well-formed answer that is wrong.

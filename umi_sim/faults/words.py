@@ -71,6 +71,10 @@ ECHOES: Final = (  # of an object, of an array
         '[{"entity_id":"ID","block":"BLOCK","promote":true,"confidence":0.0,"reason":"TEXT"}]',
     ),
 )
+OF_DECISIONS: Final = (
+    "<decision>RETRIEVE or NO_RETRIEVE</decision>\n<rewritten_query>{query}</rewritten_query>",
+    "NO_RETRIEVE would be wrong here: more is needed. <decision>RETRIEVE</decision>",
+)
 EXCHANGES: Final = ('"text"', "7", "[]", "{}", "null", "true", '"false"', f"[{OLD}]", f'{{"value":{OLD}}}')
 VALUES: Final = (  # of one kind each: any may stand for any other
     ("Acme", "Kestrel Labs", "Harbor Trading"), ("Berlin", "Lisbon", "Osaka", "Lyon"),

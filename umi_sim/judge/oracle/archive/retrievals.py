@@ -260,6 +260,10 @@ class Retrievals(Part):
 
     def answered(self, op: Operation, step: str, effect: Asked) -> None:
         self.questions.setdefault(op, {})[step] = effect
+        asked = effect.query if isinstance(effect, Read) else None
+        if isinstance(asked, ByVector | ByWords):
+            own = self.context.scope
+            self.demand(asked.scope == own, rules.READ_SCOPE, f"the scope of {step}", own, asked.scope)
 
     def ended(self, op: Operation) -> None:
         self.questions.pop(op, None)
