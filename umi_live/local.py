@@ -208,6 +208,10 @@ def summarise_category(given: Json) -> str:
     return "<summary>" + "\n".join(kept) + "</summary>"
 
 
-ANSWERS: Final = {
-    task.__name__: task for task in (extract, evolve, route, rewrite, memories, segment, summarise_category)
-}
+def rank(given: Json) -> str:
+    """An empty list would say that nothing is of use; without an answer scores put it in order."""
+    return ""
+
+
+TASKS: Final = (extract, evolve, route, rewrite, memories, segment, summarise_category, rank)
+ANSWERS: Final = {task.__name__: task for task in TASKS}
