@@ -34,11 +34,10 @@ def parse_ranks(reply: str, count: int, limit: int) -> Ranks | Unusable:
     kept: dict[str, None] = {}
     dropped: dict[RankDrop, None] = {}
     for it in ids:
-        reason = drop_of(it, shown, kept, limit)
-        if reason is not None:
+        if (reason := drop_of(it, shown, kept, limit)) is not None:
             dropped[reason] = None
-        elif isinstance(it, str):
-            kept[it] = None
+        else:
+            kept[str(it)] = None
     return Ranks(tuple(kept), tuple(dropped))
 
 

@@ -205,14 +205,13 @@ def text_of(found: Found) -> str:
 
 
 def told(row: Row) -> tuple[str, str]:
-    match row.body:
-        case Entity(name=name, content=content):
-            return name, content
-        case Category(name=name, summary=summary, description=description):
-            return name, summary or description
-        case Resource(uri=uri, text=text):
-            return uri or "", text
-    raise AssertionError(row.address)  # a search gives rows of its kind, and whole ones
+    body = row.body
+    if isinstance(body, Entity):
+        return body.name, body.content
+    if isinstance(body, Category):
+        return body.name, body.summary or body.description
+    assert isinstance(body, Resource)  # a search gives rows of its kind, and whole ones
+    return body.uri or "", body.text
 
 
 # enough.
@@ -251,10 +250,7 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     decision = parse_decision(answer.text)
     if decision.is_enough:
         return stopped(level, "enough", None, ())
-    shown = tuple(
-        Turn("tool", cut(text_of(it), SHOWN_CONTENT_BYTES_MAX)) for it in found_until(facts, level.name)
-    )
-    turns = (*shown_turns(facts[REQUEST].turns), *shown)
+    turns = (*shown_turns(facts[REQUEST].turns), *map(as_turn, found_until(facts, level.name)))
     query = query_at(facts, level.before)
     rewrite, shapes = adopted(decision, query, turns, view.config.resolve_confidence_min_ppm)
     return stopped(level, "", rewrite.query if rewrite is not None else None, shapes)

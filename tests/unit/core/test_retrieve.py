@@ -11,9 +11,9 @@ from umi_core.errors import BadOption, StorageFailed
 from umi_core.ids import category_id
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
-from umi_core.messages.requests import Descent, Memorize, Retrieve, Search, Summarise
+from umi_core.messages.requests import Descent, Memorize, Request, Retrieve, Search, Summarise
 from umi_core.messages.results import LevelTried, Retrieved
-from umi_core.rows import Vector
+from umi_core.rows import Tombstone, Vector
 from umi_core.values import Turn
 from umi_sim.services.embedder import embed
 
@@ -26,10 +26,11 @@ class World:
 
     def __init__(self, *decisions: str, **told: str) -> None:
         self.decisions, self.found = list(decisions), list[list[str]]()
+        self.says = "<summary>tea and cake</summary>"
         self.pair = Pair(
             model=saying(
                 memories=lambda _: xml("Likes tea", "preferences"), decide_need=lambda _: self.decision(),
-                decide_enough=self.verdict, summarise_category="<summary>tea and cake</summary>", **told
+                decide_enough=self.verdict, summarise_category=lambda _: self.says, **told
             ),
             config=QUIET,
         ).run()  # fmt: skip
@@ -265,3 +266,38 @@ def test_without_an_embedder_they_have_none() -> None:
     assert "embed_shelf:no_vectors" in [it.name for it in outcome.degraded]
     [resource] = world.pair.rows("resource")
     assert vector_of(world.pair, resource.address.id) is None
+
+
+@pytest.mark.parametrize("request_", [Memorize(30, "another text"), Summarise(30, "preferences")])
+def test_a_wrong_number_of_vectors_of_a_level_is_none(request_: Request) -> None:
+    world = World()
+    memorized(world.pair, Memorize(20, "cake", memory_types=("behavior",)))  # the summary is dirty now
+    world.says = "<summary>tea, cake</summary>"
+    world.pair.step(request_)
+    while request_.op_id not in world.pair.replies:
+        effect = world.pair.pending[0]
+        if isinstance(effect, Embed) and "Likes" not in effect.texts[0]:
+            world.pair.pending.pop(0)
+            world.pair.step(Embedded(effect.request_id, ()))
+        else:
+            world.pair.answer()
+    outcome = world.pair.replies[request_.op_id].outcome
+    assert isinstance(outcome, Done)
+    assert [(it.name.partition(":")[2], it.reason) for it in outcome.degraded] == [
+        ("no_vectors", "wrong number of vectors")
+    ]
+
+
+def test_what_has_its_vector_is_not_embedded_again() -> None:
+    world = World()
+    world.pair.step(Memorize(30, "tea is liked\nmuch", uri="chat/1", memory_types=("profile", "event")))
+    texts: list[str] = []
+    while 30 not in world.pair.replies:
+        effect = world.pair.pending[0]
+        texts += effect.texts if isinstance(effect, Embed) else ()
+        world.pair.answer()
+    assert "tea is liked" not in texts
+
+
+def test_a_row_of_another_kind_is_found_by_no_word() -> None:
+    assert Tombstone(1).told() == ("", "")

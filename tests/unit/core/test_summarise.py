@@ -81,6 +81,13 @@ def test_who_is_forgotten_leaves_no_summary() -> None:
     assert world.summarise() == Summarised("", (), False)
 
 
+def test_who_leaves_a_category_without_summary_leaves_the_others() -> None:
+    world = World()
+    world.memorize("Likes tea", "Likes coffee")
+    world.pair.ask(Forget(90, TEA))
+    assert (world.stored().member_count, world.stored().summary_dirty) == (1, True)
+
+
 def test_without_an_answer_the_old_summary_stays_and_stays_dirty() -> None:
     world = World()
     world.memorize("Likes tea")
