@@ -25,7 +25,7 @@ from umi_core.messages.effects import (
     Refused,
     Reply,
 )
-from umi_core.messages.results import Hit, Recalled, Remembered, Resolution
+from umi_core.messages.results import Hit, Recalled, Remembered, Resolution, Retrieved
 from umi_core.rows import Address, Entity, Relation, Version
 from umi_core.values import Scope
 
@@ -34,7 +34,7 @@ NAMES = {
     for agent in ("a1", "a2")
     for kind, name in (("person", "Alice"), ("person", "Bob"), ("person", "John"), ("self", "Umi"))
 }
-ID = re.compile(r"(ent|idm|ses|rel)_([0-9a-f]{6})[0-9a-f]{18}")
+ID = re.compile(r"(ent|idm|ses|rel|cat|res|mem)_([0-9a-f]{6})[0-9a-f]{18}")
 
 
 def line_of(text: str) -> str:
@@ -64,8 +64,10 @@ def shown_prompt(task: str, prompt: str) -> str:
     match task:
         case "evolve":
             return ", ".join(f"{pair['new']} to {pair['old']}" for pair in input_of(prompt, "pairs"))
-        case "rewrite" | "expand":
+        case "rewrite" | "expand" | "decide_need" | "decide_enough" | "rank":
             return repr(input_of(prompt, "query"))
+        case "summarise_category":
+            return str(input_of(prompt, "category"))
     return repr(input_of(prompt, "text"))
 
 
@@ -77,13 +79,17 @@ def shown_query(query: Query) -> str:
             return f"all {' '.join(kinds)}" + "".join(f" of {it.value}" for it in where)
         case CountRows():
             return "count"
-        case ByVector(limit=limit):
-            return f"by vector, {limit} rows"
-        case ByWords(text=text, where=where, limit=limit):
+        case ByVector(limit=limit, kind=kind):
+            return f"by vector, {limit} rows{of_kind(kind)}"
+        case ByWords(text=text, where=where, limit=limit, kind=kind):
             others = "".join(
                 f" without {' '.join(map(str, it.value))}" for it in where if isinstance(it.value, tuple)
             )
-            return f"by words {text!r}{others}, {limit} rows"
+            return f"by words {text!r}{others}, {limit} rows{of_kind(kind)}"
+
+
+def of_kind(kind: str) -> str:
+    return "" if kind == "entity" else f" of the kind {kind}"
 
 
 def place(address: Address) -> str:
@@ -115,6 +121,8 @@ def shown_value(value: object) -> str:
             return ", ".join([*said, *(["repeated"] if repeated else [])])
         case Recalled(hits, resolution):
             return (", ".join(map(shown_hit, hits)) or "nothing") + shown_resolution(resolution)
+        case Retrieved(hits=found, stop_reason=reason):
+            return ", ".join((reason, *(f"{hit.level} {hit.text!r} {hit.score_ppm}" for hit in found)))
         case Entity(id=key, version=version, content=content) | Version(key, version, content=content):
             return f"{key}@{version} {content!r}"
     return str(value)
