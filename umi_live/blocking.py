@@ -84,6 +84,8 @@ class BlockingMemory:
     recall = waiting(LiveMemory.recall)
     memorize = waiting(LiveMemory.memorize)
     summarise = waiting(LiveMemory.summarise)
+    retrieve = waiting(LiveMemory.retrieve)
+    search = waiting(LiveMemory.search)
     forget = waiting(LiveMemory.forget)
     entity = waiting(LiveMemory.entity)
     count = waiting(LiveMemory.count)

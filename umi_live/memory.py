@@ -34,6 +34,8 @@ from umi_core.messages.requests import (
     RemoveBlock,
     Render,
     Request,
+    Retrieve,
+    Search,
     SetBlock,
     Summarise,
 )
@@ -47,6 +49,7 @@ from umi_core.messages.results import (
     Recalled,
     Remembered,
     Resolution,
+    Retrieved,
     Summarised,
 )
 from umi_core.rows import Entity, Row, Version
@@ -227,6 +230,20 @@ class LiveMemory:
         """Keep a whole document or conversation, and the facts in it, by category. Told again, it is once."""
         wanted = None if memory_types is None else tuple(memory_types)
         return await self.ask(Memorize(0, text, modality, uri, wanted, happened_ms), Memorized)
+
+    async def retrieve(
+        self, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
+    ) -> Result[Retrieved]:
+        """What categories, facts and texts say, until a model finds it enough. `options`: of `Retrieve`."""
+        said = tuple(Turn(role, text) for role, text in turns)
+        return await self.ask(Retrieve(0, query, said, **options), Retrieved)
+
+    async def search(
+        self, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
+    ) -> Result[Retrieved]:
+        """The same, until the scores of what was found are enough. `options`: of `Search`."""
+        said = tuple(Turn(role, text) for role, text in turns)
+        return await self.ask(Search(0, query, said, **options), Retrieved)
 
     async def summarise(self, category: str) -> Result[Summarised]:
         """What is known in a category, as a text: it is made anew if facts have come or gone."""

@@ -17,6 +17,7 @@ from umi_sim.judge.oracle.archive.searches import damaged_ids
 from umi_sim.judge.oracle.archive.showing import fits, shown
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
+from umi_sim.judge.oracle.core_model import Register
 from umi_sim.judge.plain.ids import category_id, membership_id
 from umi_sim.record import rules
 
@@ -46,7 +47,7 @@ class Lists(Part):
         known = damaged_ids(op, "read")
         lies = [key for key in value.damaged if key not in known]
         self.demand(not lies, rules.ERROR_IS_NOT_EMPTY, "rows are called damaged that are not", known, lies)
-        self.judge_whole(request, value, states)
+        self.judge_whole(op, request, value, states)
 
     def judge_row(self, op: Operation, row: Any, states: States) -> None:
         match row:
@@ -93,25 +94,25 @@ class Lists(Part):
         high = sum(not it or any(name in state.links for state in it) for it in states.values())
         return low, high
 
-    def judge_whole(self, request: List, value: Listed, states: States) -> None:
+    def judge_whole(self, op: Operation, request: List, value: Listed, states: States) -> None:
         """From the first row after the cursor to the last shown, none is missing that is surely there."""
         ids = sorted((*(row.id for row in value.rows), *value.damaged))
         last = ids[-1] if ids and value.cursor is not None else None
         if value.cursor is not None and last is None:
             return
         kind, _, begin = (request.cursor or "").partition("/")  # any text is a place in the order
-        surely = [it for it in self.certain(request.kind, states) if (request.kind, it) > (kind, begin)]
+        surely = [it for it in self.certain(op, request.kind, states) if (request.kind, it) > (kind, begin)]
         lost = [it for it in surely if it not in ids and (last is None or it <= last)]
         message = f"rows of {request.kind} are not listed"
         self.demand(not lost, rules.ACKNOWLEDGED_IS_DURABLE, message, lost, ids)
 
-    def certain(self, kind: str, states: States) -> list[str]:
+    def certain(self, op: Operation, kind: str, states: States) -> list[str]:
+        """Rows that were there when this list was asked for, and are."""
         scope = self.context.scope
         if kind == "entity":
             return [key for key, it in states.items() if it and all(state.entity for state in it)]
         if kind == "resource":
-            surely = self.documents.resources.items()
-            return [key for key, it in surely if None not in it.texts.values()]
+            return [key for key, it in self.documents.resources.items() if is_kept(it.texts, op.began)]
         names = [name for name in CATEGORIES if self.count(name, states)[0]]
         if kind == "category":
             return [category_id(scope, name) for name in names]
@@ -121,6 +122,11 @@ class Lists(Part):
             for name in names
             if it and all(name in state.links for state in it)
         ]
+
+
+def is_kept(texts: Register, began: int) -> bool:
+    """Whether something has stood here since then."""
+    return None not in texts.values() and all(at < began for _, at in texts.settled)
 
 
 assert len(CATEGORIES) <= limits.RECALL_LIMIT_MAX  # all of them are on one page
