@@ -232,14 +232,14 @@ class LiveMemory:
         return await self.ask(Memorize(0, text, modality, uri, wanted, happened_ms), Memorized)
 
     async def retrieve(
-        self, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
+        self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
     ) -> Result[Retrieved]:
         """What categories, facts and texts say, until a model finds it enough. `options`: of `Retrieve`."""
         said = tuple(Turn(role, text) for role, text in turns)
         return await self.ask(Retrieve(0, query, said, **options), Retrieved)
 
     async def search(
-        self, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
+        self, /, query: str, *, turns: Sequence[tuple[str, str]] = (), **options: Any
     ) -> Result[Retrieved]:
         """The same, until the scores of what was found are enough. `options`: of `Search`."""
         said = tuple(Turn(role, text) for role, text in turns)
