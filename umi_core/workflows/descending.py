@@ -96,11 +96,15 @@ def query_at(facts: Facts, name: str | None) -> str:
 # embed.
 
 
+def ask_first_vector(facts: Facts, view: View) -> Embed:
+    return Embed((query_at(facts, None),))
+
+
 def ask_vector(facts: Facts, view: View) -> Embed | None:
-    """Only the first time, and when there are other words."""
+    """Only when there are other words than before."""
     before = level_of(view).before
-    is_known = before is not None and facts[OF[before].query] is None
-    return None if is_known else Embed((query_at(facts, before),))
+    assert before is not None  # the first level always asks
+    return Embed((query_at(facts, before),)) if facts[OF[before].query] is not None else None
 
 
 def take_vector(facts: Facts, answer: Embedded | None, view: View) -> Taken:
@@ -292,7 +296,8 @@ def steps_of(name: str) -> tuple[Step, ...]:
     return (
         Step(f"embed_{name}", requires=(REQUEST, RESOLUTION, *known, *before), produces=(level.vector,),
              otherwise=no_vector, config=model,
-             **asks(Embed, ask_vector, take_vector, retry(2, then=degrade("words_only", no_vector)))),
+             **asks(Embed, ask_vector if level.before else ask_first_vector, take_vector,
+                    retry(2, then=degrade("words_only", no_vector)))),
         Step(f"{name}_by_vector", requires=(REQUEST, level.vector), produces=(level.by_vector,),
              otherwise=level.by_vector(()), config=here,
              **asks(Read, ask_by_vector, take_by_vector,
