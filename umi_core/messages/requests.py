@@ -11,11 +11,10 @@ fields, and refuses with a typed error.
 """
 
 import re
-from typing import Any, ClassVar, Final, TypeGuard, get_args
+from typing import Final, TypeGuard
 
 import attrs
 
-from umi_core.data import Data
 from umi_core.declared import declared
 from umi_core.domains import (
     BlockKind,
