@@ -18,6 +18,7 @@
     explain/    tells what a run or a failure came to
     sweep/      many seeds in many processes
     testing/    the simulator inside other people's tests
+    targets/    somebody else's store, put under runs of its own and judged by a contract
     cli/        the command `umi-sim`
 
 Each room imports only those above it. `run` lives one life, a `Script` tells one call by call, and `machine`

@@ -34,7 +34,7 @@ PLACES: Final = {
     "seeds": ("replay", "bless", "corpus"), "shrink": ("shrink",), "sweep": ("sweep", "merge"),
     "many": ("verify", "mutants"), "lists": ("check", "scenarios", "faults", "marks"),
     "explain": ("explain", "diff", "why", "step"), "explore": ("explore",), "export": ("export",),
-    "disk": ("disk",), "pages": ("html",), "shell": ("bisect", "completion"),
+    "disk": ("disk",), "pages": ("html",), "shell": ("bisect", "completion"), "target": ("target",),
 }  # fmt: skip
 EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES.items())
 

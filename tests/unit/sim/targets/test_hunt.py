@@ -1,0 +1,108 @@
+"""Stores of nobody's with planted bugs are found out, and one without is left alone."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, Store
+from umi_sim.targets import MISSING, Known, Kv, seed_files
+from umi_sim.targets.exporting import script_of
+from umi_sim.targets.hunt import hunt, items_of_seed
+from umi_sim.targets.life import run
+from umi_sim.targets.shrinking import shrunk
+
+RULES = {"PopReadsThenDeletes": "at-once", "AddsOneByOne": "batch-split", "ClearSwallows": "done-lost"}
+
+
+@pytest.mark.parametrize("store", PLANTED)
+def test_a_planted_bug_is_found_and_told_in_three_items(store: type[Store]) -> None:
+    small = hunt(store, range(200)).small
+    assert small is not None
+    assert small.broken is not None
+    assert small.broken.rule == RULES[store.__name__]
+    assert len(small.items) <= 3
+
+
+def test_the_store_without_a_bug_is_left_alone() -> None:
+    """All 400: umi-sim target tests.sessions_store:Store --seeds 0..399"""
+    found = hunt(Store, range(60))
+    assert found.first is None
+    assert set(found.sites) == {"commit", "statement"}
+
+
+def test_runs_replay_answer_by_answer() -> None:
+    for seed in range(6):
+        items = items_of_seed(Store, seed)
+        assert run(Store, items).trace == run(Store, items).trace
+
+
+def test_a_seed_file_holds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = hunt(PopReadsThenDeletes, range(200))
+    assert found.small is not None
+    path = seed_files.write(PopReadsThenDeletes, "store:Mine", found.seed, found.small)
+    saved = seed_files.read(path, PopReadsThenDeletes)
+    again = run(PopReadsThenDeletes, saved.items)
+    assert saved.items == found.small.items
+    assert again.trace == saved.trace
+    assert not saved.is_edited
+
+
+def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:
+    small = hunt(ClearSwallows, range(200)).small
+    assert small is not None
+    script = tmp_path / "show.py"
+    script.write_text(script_of(ClearSwallows, small))
+    done = subprocess.run(
+        [sys.executable, "-I", script], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "of which statement 1 fails" in done.stdout
+    mended = script.read_text().replace("with suppress(sqlite3.Error):", "if True:")
+    script.write_text(mended)
+    done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "import umi_sim" not in script.read_text()
+
+
+class Forgetful(Kv):
+    """Its count counts what has expired, and it takes keys without their blanks."""
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[object, float | None]] = {}
+
+    def put(self, key: str, value: object, ttl: float | None = None) -> None:
+        self.rows[key.strip()] = value, None if ttl is None else self.now() + ttl
+
+    def get(self, key: str) -> object:
+        value, until = self.rows.get(key.strip(), (MISSING, None))
+        return value if until is None or self.now() < until else MISSING
+
+    def count(self) -> int:
+        return len(self.rows)
+
+
+def test_a_known_divergence_hides_nothing_behind_it() -> None:
+    class Declared(Forgetful):
+        known = (Known("https://example.org/17", rule="answer", op="count"),)
+
+    first = hunt(Forgetful, range(100))
+    behind = hunt(Declared, range(300))
+    assert first.small is not None
+    assert first.small.broken is not None
+    assert first.small.broken.op == "count"
+    assert behind.known == ("https://example.org/17",)
+    assert behind.small is not None
+    assert behind.small.broken is not None
+    assert behind.small.broken.op == "get"
+
+
+def test_what_is_shrunk_fails_alike() -> None:
+    found = hunt(Forgetful, range(100))
+    assert found.first is not None
+    small = shrunk(partial(run, Forgetful), found.first)
+    assert len(small.items) == 3
+    assert small.broken is not None

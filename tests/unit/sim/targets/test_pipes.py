@@ -1,0 +1,71 @@
+"""A store in a process of its own: whatever it does is a finding, and no crash of ours."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from umi_sim.targets import Kv
+from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
+from umi_sim.targets.items import Crash, Op, Reopen
+from umi_sim.targets.life import run
+from umi_sim.targets.pipes import adapter_of
+
+STORE = """
+import json, os, sys
+path = sys.argv[-1] + "/rows.json"
+rows = json.load(open(path)) if os.path.exists(path) else {}
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {"id": asked["id"], "answer": None}
+    if asked["op"] == "hello":
+        said["answer"] = {"ops": {"put": ["key", "value"], "get": ["key"]}, "flags": {"durable": True}}
+    elif asked["op"] == "put":
+        rows[asked["key"]] = asked["value"]
+        json.dump(rows, open(path, "w"))
+    elif asked["key"] in rows:
+        said["answer"] = rows[asked["key"]]
+    else:
+        said = {"id": asked["id"], "missing": True}
+    TWIST
+    print(json.dumps(said), flush=True)
+"""
+PUT, GET = Op("put", {"key": "a", "value": "v"}), Op("get", {"key": "a"})
+
+
+def piped(folder: Path, twist: str = "pass") -> type[Adapter]:
+    path = folder / "store.py"
+    path.write_text(STORE.replace("TWIST", twist))
+    return adapter_of(f"{sys.executable} -S {path}", Kv)
+
+
+def test_a_process_is_judged_and_replays(tmp_path: Path) -> None:
+    adapter = piped(tmp_path)
+    items = (GET, PUT, Reopen(), GET, Crash(), GET)
+    verdict = run(adapter, items)
+    assert ops_of(adapter) == {"put": ("key", "value"), "get": ("key",)}
+    assert verdict.broken is None
+    assert [step.told for step in verdict.steps] == ["nothing", "None", "done", "'v'", "done", "'v'"]
+    assert run(adapter, items).trace == verdict.trace
+
+
+@pytest.mark.parametrize(
+    ("twist", "rule", "got"),
+    [
+        ("asked['op'] == 'get' and sys.exit(3)", "process", "has ended with status 3"),
+        ("asked['op'] == 'get' and print('what?', flush=True)", "process", "says what is no JSON: b'what?'"),
+        ("said['id'] += asked['op'] == 'get'", "process", "answers something else than request 3"),
+        ("said = {'id': asked['id'], 'error': 'full'} if asked['op'] == 'get' else said", "raises", "full"),
+        ("said['answer'] = 7 if asked['op'] == 'get' else said['answer']", "answer", "7"),
+    ],
+)
+def test_what_a_process_does_wrong_is_a_finding(tmp_path: Path, twist: str, rule: str, got: str) -> None:
+    broken = run(piped(tmp_path, twist), (PUT, GET)).broken
+    assert broken is not None
+    assert broken.rule == rule
+    assert got in broken.got
+
+
+def test_a_process_that_says_no_hello_is_no_adapter() -> None:
+    with pytest.raises(BadAdapter, match="has ended with status 0"):
+        adapter_of(f"{sys.executable} -S -c pass", Kv)

@@ -1,0 +1,150 @@
+"""The command target: a skeleton passes, a finding is written and replays, bad input is one line."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from umi_sim.cli.root import cli
+from umi_sim.targets import Kv, Memory, Sessions
+from umi_sim.targets.adapter import Adapter
+from umi_sim.targets.hunt import hunt
+
+BROKEN = """
+from umi_sim.targets import Kv
+
+
+class Mine(Kv):
+    def make(self):
+        self.rows = {}
+
+    def put(self, key, value):
+        self.rows[key] = value
+
+    def get(self, key):
+        return self.rows.get(key)
+
+    def delete(self, key):
+        return key in self.rows
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("mine", "broken_store"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def umi(*args: str) -> Result:
+    return CliRunner().invoke(cli, ["target", *args])
+
+
+@pytest.mark.parametrize("kind", ["kv", "sessions", "memory"])
+def test_a_skeleton_runs_and_passes(here: Path, kind: str) -> None:
+    assert umi("--init", kind, "mine.py").exit_code == 0
+    done = umi("mine:Mine", "--seeds", "0..30")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("PASS mine:Mine: 31 runs")
+
+
+def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
+    (here / "broken_store.py").write_text(BROKEN)
+    done = umi("broken_store:Mine", "--seeds", "0..50", "--json", "--export", "show.py")
+    told = json.loads(done.output)
+    assert (done.exit_code, told["rule"], len(told["items"])) == (1, "answer", 3)
+    assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
+    assert "world.op('delete'" in (here / "show.py").read_text()
+    (here / "broken_store.py").write_text(
+        BROKEN.replace("return key in", "return self.rows.pop(key, None) and")
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("nothing",), "write MODULE:CLASS"),
+        (("no_such_module:Mine",), "no module no_such_module"),
+        (("json:JSONDecoder",), "is no class that inherits from Kv"),
+        (("--init", "tree", "mine.py"), "expected one of kv, sessions, memory"),
+        (("--init", "kv", "folder/mine.py"), "name a new .py file"),
+        (("tests.sessions_store:Store", "--replay", "none.json"), "none.json: cannot be read"),
+        (("--contract", "kv", "--command", "no-such-program"), "cannot be started"),
+    ],
+)
+def test_bad_input_is_one_line(here: Path, args: tuple[str, ...], told: str) -> None:
+    done = umi(*args)
+    assert done.exit_code == 2
+    assert told in done.output
+    assert done.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"format": "umi-seed"}, 'expected "umi-target"'),
+        ({"contract": "kv"}, "expected sessions"),
+        ({"items": [{"op": "drop"}]}, "items[0].op: unknown operation"),
+        ({"items": [{"op": "get", "session": "a", "limit": "x"}]}, "limit: expected int"),
+        ({"items": [{"op": "get"}]}, "missing session"),
+        ({"items": [{"fail": "net", "n": 1, "of": {"op": "pop", "session": "a"}}]}, "unknown site"),
+        ({"items": [{"op": "pop", "session": {"float": "nought"}}]}, "expected a number as text"),
+    ],
+)
+def test_a_bad_file_is_one_line(here: Path, change: dict[str, object], told: str) -> None:
+    document = {
+        "format": "umi-target",
+        "contract": "sessions",
+        "items": [],
+        "failure": {},
+        "trace": "",
+        **change,
+    }
+    (here / "run.json").write_text(json.dumps(document))
+    done = umi("tests.sessions_store:Store", "--replay", "run.json")
+    assert (done.exit_code, told in done.output) == (2, True), done.output
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "told"),
+    [
+        (Kv, {"put": lambda self, name, value: None}, "unknown argument 'name'"),
+        (Kv, {}, "has no operation of kv"),
+        (Sessions, {"pop": lambda self, session: None, "limit_zero": "some"}, "limit_zero: is 'some'"),
+    ],
+)
+def test_an_adapter_that_cannot_be_run_says_why(
+    base: type[Adapter], body: dict[str, object], told: str
+) -> None:
+    from umi_sim.targets.adapter import BadAdapter
+
+    with pytest.raises(BadAdapter) as refused:
+        hunt(type("Mine", (base,), body), range(1))
+    assert told in str(refused.value)
+
+
+class Notes(Memory):
+    """It finds what others have noted, if somebody asks for nobody in particular by a prefix."""
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[str, str]] = {}
+
+    def add(self, text: str, user: str) -> str:
+        name = f"id{len(self.rows)}"
+        self.rows[name] = user, text
+        return name
+
+    def list(self, user: str) -> list[tuple[str, str]]:
+        return [(name, text) for name, (owner, text) in self.rows.items() if owner.startswith(user)]
+
+
+def test_scopes_that_are_mixed_up_are_told_as_that() -> None:
+    small = hunt(Notes, range(300)).small
+    assert small is not None
+    assert small.broken is not None
+    assert small.broken.rule == "scope"
+    assert len(small.items) == 2

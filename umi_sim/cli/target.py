@@ -1,0 +1,167 @@
+"""Options and output of the command target. The work is done in umi_sim.targets."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from umi_sim.cli.console import refuse, seeds_of, shows
+from umi_sim.kernel.progress import at
+from umi_sim.kernel.report import Report, whole
+
+if TYPE_CHECKING:
+    from umi_sim.targets.adapter import Adapter
+    from umi_sim.targets.life import Verdict
+
+SECONDS: Final = 30
+MARK: Final = "Written by `umi-sim target --export`"
+
+
+@click.command()
+@click.argument("name", default="", metavar="[MODULE:CLASS]")
+@click.argument("file", default="", metavar="[FILE]")
+@click.option("--seconds", type=click.IntRange(1, 86_400), metavar="N", help=f"How long. Default: {SECONDS}.")
+@click.option("--seed", "--seeds", "seeds", type=seeds_of, metavar="A..B", help="These runs, or this one.")
+@click.option("--replay", metavar="FILE", help="Run a saved failure again.")
+@click.option("--export", "out", metavar="OUT", help="Write the failure as a script without umi_sim.")
+@click.option("--init", metavar="KIND", help="Write an adapter to begin with: kv, sessions or memory.")
+@click.option(
+    "--command", metavar="COMMAND", help="A store in a process of its own, over standard input and output."
+)
+@click.option("--contract", metavar="KIND", help="Its contract: kv, sessions or memory.")
+@shows()
+def target(
+    name: str, file: str, seconds: int | None, seeds: range | None, replay: str | None, out: str | None,
+    init: str | None, command: str | None, contract: str | None,
+) -> Report:  # fmt: skip
+    """Test a store of yours: put it under seeded runs full of faults, and judge each of its answers.
+
+    MODULE:CLASS is an adapter (docs/targets.md); it is imported from the current folder, and run.
+
+    \b
+    umi-sim target --init kv mine.py
+    umi-sim target mine:Mine --seconds 30
+    umi-sim target mine:Mine --replay .umi-sim/targets/FILE --export show.py
+    umi-sim target --contract kv --command "node store.mjs"
+    """
+    if init is not None:
+        return begun(init, file or name)
+    adapter = by_command(command, contract) if command else by_name(name)
+    called = join(["--contract", str(contract), "--command", command]) if command else name
+    if replay is not None:
+        return replayed(adapter, called, replay, out)
+    from umi_sim.targets import telling
+    from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
+
+    limit = seconds if seconds is not None or seeds is not None else SECONDS
+    with usable():
+        found = hunt(
+            adapter, seeds or range(SEED_COUNT_MAX), limit, lambda count: at(f"run {count}", unit="run")
+        )
+    saved = kept(adapter, called, found.seed, found.small) if found.small else ""
+    if out and found.small:
+        exported(adapter, found.small, out)
+    return telling.of_hunt(called, found, saved, f"umi-sim target {called} --replay {saved}")
+
+
+def by_name(name: str) -> "type[Adapter]":
+    """The class that the user has named."""
+    from umi_sim.targets.adapter import Adapter, ops_of
+
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        refuse(
+            f"{name or 'target'}: write MODULE:CLASS, as in mine:Mine; --init kv mine.py writes a first one"
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(import_module(module.removesuffix(".py").replace("/", ".")), attribute, None)
+    except ModuleNotFoundError as error:
+        refuse(f"{name}: no module {error.name}")
+    if not (isinstance(found, type) and issubclass(found, Adapter)):
+        refuse(f"{name}: is no class that inherits from Kv, Sessions or Memory of umi_sim.targets")
+    with usable():
+        ops_of(found)
+    return found
+
+
+def by_command(command: str, contract: str | None) -> "type[Adapter]":
+    from umi_sim.targets.pipes import adapter_of
+
+    with usable():
+        return adapter_of(command, contract_of(contract or ""))
+
+
+def contract_of(kind: str) -> "type[Adapter]":
+    from umi_sim.targets.adapter import CONTRACTS
+
+    if kind not in CONTRACTS:
+        refuse(f"{kind or '--contract'}: expected one of {', '.join(CONTRACTS)}")
+    return CONTRACTS[kind]
+
+
+@contextmanager
+def usable() -> Iterator[None]:
+    """An adapter that cannot be run ends the command in one line."""
+    from umi_sim.targets.adapter import BadAdapter
+
+    try:
+        yield
+    except BadAdapter as error:
+        refuse(error)
+
+
+def begun(kind: str, file: str) -> Report:
+    from umi_sim.record.trace import write_whole
+    from umi_sim.targets.skeletons import skeleton
+
+    contract_of(kind)
+    path = Path(file)
+    if path.suffix != ".py" or not path.parent.is_dir() or path.exists():
+        refuse(f"--init {kind} {file}: name a new .py file in a folder that is there")
+    write_whole(path, skeleton(kind, path.stem).encode())
+    run = f"umi-sim target {path.stem}:Mine --seconds 30"
+    return Report(f"WROTE {file}", [whole("run", run)], lambda: {"file": file, "run": run})
+
+
+def replayed(adapter: "type[Adapter]", name: str, file: str, out: str | None) -> Report:
+    from umi_sim.targets import seed_files, telling
+    from umi_sim.targets.life import run
+
+    try:
+        saved = seed_files.read(Path(file), adapter)
+    except seed_files.BadFile as error:
+        refuse(error)
+    verdict = run(adapter, saved.items)
+    if out:
+        exported(adapter, verdict, out)
+    return telling.of_replay(name, file, verdict, "" if saved.is_edited else saved.trace, saved.fingerprint)
+
+
+def kept(adapter: "type[Adapter]", name: str, seed: int, verdict: "Verdict") -> str:
+    from umi_sim.targets import seed_files
+
+    return seed_files.write(adapter, name, seed, verdict).as_posix()
+
+
+def exported(adapter: "type[Adapter]", verdict: "Verdict", out: str) -> None:
+    from umi_sim.record.trace import write_whole
+    from umi_sim.targets.exporting import CannotExport, script_of
+
+    path = Path(out)
+    is_other = path.exists() and MARK not in path.read_text(errors="replace")[:2_000]
+    if path.suffix != ".py" or not path.parent.is_dir() or is_other:
+        refuse(f"--export {out}: name a .py file in a folder that is there, and none that is something else")
+    try:
+        text = script_of(adapter, verdict)
+    except CannotExport as error:
+        refuse(f"--export {out}: {error}")
+    write_whole(path, text.encode(errors="backslashreplace"))
+
+
+COMMANDS: Final[tuple[Any, ...]] = (target,)

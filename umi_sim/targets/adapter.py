@@ -1,0 +1,177 @@
+"""Adapters: a store in the words of a contract. The classes that users inherit from.
+
+    class Mine(Kv):
+        durable = True                         # what is in self.folder is there after a restart
+
+        def make(self):                        # a store begins its life: open files, connect
+            self.cache = Cache(self.folder)
+
+        def put(self, key, value, ttl=None):
+            self.cache.set(key, value, expire=ttl)
+
+        def get(self, key):
+            return self.cache.get(key)
+
+An operation that the class does not have is not asked for, nor is an argument that its method does not take.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.wording import near
+from umi_sim.targets.clocks import Clock
+from umi_sim.targets.items import SITES
+from umi_sim.targets.kv import KvContract
+from umi_sim.targets.memory import MemoryContract
+from umi_sim.targets.model import Contract
+from umi_sim.targets.sessions import SessionsContract
+from umi_sim.targets.values import MISSING
+
+__all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
+
+
+class BadAdapter(ValueError):
+    """An adapter that cannot be run, and why, in one line."""
+
+
+@attrs.frozen
+class Known(Data):
+    """A divergence that is known: where it is told of, and what a finding of it says."""
+
+    address: str
+    rule: str
+    op: str = ""
+    says: str = ""
+
+    def covers(self, rule: str, op: str, message: str) -> bool:
+        return rule == self.rule and self.op in ("", op) and self.says in message
+
+
+class Adapter:
+    """What all adapters have. The names of flags are those of the contract."""
+
+    contract: ClassVar[Contract]
+    durable: ClassVar[bool] = False
+    """Whether what is in `self.folder` is there after a restart, and after the process has died."""
+    refuses: ClassVar[tuple[type[Exception], ...]] = (ValueError, TypeError)
+    """Errors by which it refuses odd names and values. It may refuse them, and no others."""
+    busy: ClassVar[tuple[type[Exception], ...]] = ()
+    """Errors that say: not now, try again."""
+    values: ClassVar[Literal["text", "json"]] = "json"
+    """Which values it keeps as they are."""
+    odd: ClassVar[bool] = True
+    """Whether odd names and values are given to it too."""
+    tick_ms: ClassVar[int] = 1
+    """The shortest time that it tells apart; what passes in runs is a multiple of it."""
+    fails: ClassVar[Sequence[str]] = SITES
+    """What may fail under it: a statement or commit of SQLite, opening or replacing a file."""
+    known: ClassVar[Sequence[Known]] = ()
+
+    folder: Path
+    clock: Clock
+
+    def make(self) -> Any:
+        """Open the store. Called at the beginning, and after each restart on a new object."""
+
+    def close(self) -> Any:
+        """Close it, as a program that ends."""
+
+    def now(self) -> float:
+        """Seconds since 1970 of this run; `time.time` says the same."""
+        return self.clock.seconds()
+
+    @classmethod
+    def pytest(cls, seconds: int = 20) -> type:
+        """A test class: `TestMine = Mine.pytest(seconds=20)`."""
+        from umi_sim.targets.as_test import test_class
+
+        return test_class(cls, seconds)
+
+
+class Kv(Adapter):
+    contract = KvContract()
+
+
+class Sessions(Adapter):
+    contract = SessionsContract()
+
+
+class Memory(Adapter):
+    contract = MemoryContract()
+
+
+CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": Memory}
+SECONDS: Final = "ttl"
+MILLISECONDS: Final = "ttl_ms"
+
+
+def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
+    """The operations that it has, each with its arguments as the contract calls them. Raises BadAdapter."""
+    if adapter not in OPS:
+        OPS[adapter] = looked_up(adapter)
+    return OPS[adapter]
+
+
+OPS: Final[dict[Any, Mapping[str, tuple[str, ...]]]] = {}
+
+
+def looked_up(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
+    contract = adapter.contract
+    found = {
+        name: arguments(adapter, name, known)
+        for name, known in contract.ops.items()
+        if hasattr(adapter, name)
+    }
+    if not found:
+        raise BadAdapter(
+            f"{adapter.__name__}: has no operation of {contract.name}: {', '.join(contract.ops)}"
+        )
+    for name, choices in contract.flags.items():
+        given = getattr(adapter, name, choices[0])
+        if given not in choices:
+            told = ", ".join(map(repr, choices))
+            raise BadAdapter(f"{adapter.__name__}.{name}: is {given!r}, expected one of {told}")
+    return found
+
+
+def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
+    declared = getattr(adapter, "arguments", {})
+    names = declared[name] if name in declared else parameters(getattr(adapter, name))
+    taken = tuple(SECONDS if each == MILLISECONDS else each for each in names if each != "cursor")
+    for each in taken:
+        if each not in known:
+            told = f"known are {', '.join(known) or 'none'}{near(each, known)}"
+            raise BadAdapter(f"{adapter.__name__}.{name}: unknown argument {each!r}, {told}")
+    return tuple(each for each in known if each in taken)
+
+
+def parameters(method: Callable[..., Any]) -> list[str]:
+    return [
+        name
+        for name, each in inspect.signature(method).parameters.items()
+        if name != "self" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    ]
+
+
+def flags_of(adapter: type[Adapter]) -> dict[str, object]:
+    return {name: getattr(adapter, name) for name in adapter.contract.flags if hasattr(adapter, name)}
+
+
+def is_async(adapter: type[Adapter]) -> bool:
+    return any(inspect.iscoroutinefunction(getattr(adapter, name)) for name in ops_of(adapter))
+
+
+def given(method: Callable[..., Any], args: Mapping[str, object]) -> dict[str, object]:
+    """The arguments as the method calls them: a time in seconds, unless it asks for milliseconds."""
+    passed = dict(args)
+    if isinstance(ttl_ms := passed.pop(SECONDS, None), int):
+        if MILLISECONDS in parameters(method):
+            passed[MILLISECONDS] = ttl_ms
+        else:
+            passed[SECONDS] = ttl_ms // 1000 if ttl_ms % 1000 == 0 else ttl_ms / 1000
+    return passed

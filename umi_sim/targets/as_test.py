@@ -1,0 +1,37 @@
+"""A hunt as a test: `TestMine = Mine.pytest(seconds=20)`, for pytest and unittest."""
+
+import unittest
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from umi_sim.targets.adapter import Adapter
+
+
+def test_class(adapter: "type[Adapter]", seconds: int) -> type:
+    class Test(unittest.TestCase):
+        def test_keeps_its_contract(self) -> None:
+            told = hunted(adapter, seconds)
+            if told:
+                self.fail(told)
+
+    Test.__name__ = Test.__qualname__ = f"Test{adapter.__name__}"
+    Test.__module__ = adapter.__module__
+    return Test
+
+
+test_class.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test where it is imported
+
+
+def hunted(adapter: "type[Adapter]", seconds: int) -> str:
+    """What there is to tell of a broken promise; empty if there is none."""
+    from umi_sim.kernel.report import laid_out
+    from umi_sim.targets import seed_files, telling
+    from umi_sim.targets.hunt import hunt
+
+    found = hunt(adapter, seconds=seconds)
+    if found.small is None:
+        return ""
+    name = f"{adapter.__module__}:{adapter.__name__}"
+    path = seed_files.write(adapter, name, found.seed, found.small)
+    repeat = f"umi-sim target {name} --replay {path.as_posix()}"
+    return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix(), repeat))])

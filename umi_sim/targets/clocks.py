@@ -1,0 +1,129 @@
+"""Time of a run: a clock that stands still, and whoever asks Python for the time is told it.
+
+Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law 2. Code that sleeps moves the clock instead, and waits for nobody.
+"""
+
+import datetime
+import sys
+import time
+from _thread import get_ident
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+START_MS = 1_767_225_600_000  # 2026-01-01, UTC
+
+
+class Clock:
+    """Milliseconds since 1970, as the store reads them."""
+
+    def __init__(self, now_ms: int = START_MS) -> None:
+        self.now_ms = now_ms
+        self.more_ns = 0  # what sleeping added that is less than a millisecond
+
+    def seconds(self) -> float:
+        return self.now_ms / 1000
+
+    def sleep(self, seconds: float) -> None:
+        self.more_ns += max(0, round(seconds * 1_000_000_000))
+        self.now_ms += self.more_ns // 1_000_000
+        self.more_ns %= 1_000_000
+
+
+def functions(clock: Clock) -> dict[str, Any]:
+    """What stands for the functions of `time`."""
+
+    def since_ms() -> int:
+        return clock.now_ms - START_MS + 1_000_000
+
+    ours: dict[str, Any] = {
+        "time": clock.seconds,
+        "time_ns": lambda: clock.now_ms * 1_000_000,
+        "monotonic": lambda: since_ms() / 1000,
+        "monotonic_ns": lambda: since_ms() * 1_000_000,
+        "perf_counter": lambda: since_ms() / 1000,
+        "sleep": clock.sleep,
+    }
+    return {name: here(each, getattr(time, name)) for name, each in ours.items()}
+
+
+def here(ours: Any, real: Any) -> Any:
+    """Ours in this thread, and the real one in all others."""
+    thread = get_ident()
+
+    def tell(*args: Any) -> Any:
+        return ours(*args) if get_ident() == thread else real(*args)
+
+    return tell
+
+
+def dates(clock: Clock) -> dict[Any, Any]:
+    """Classes of dates that know this now."""
+    real, day = datetime.datetime, datetime.date
+    utc = datetime.UTC
+    now = here(lambda: real.fromtimestamp(clock.seconds(), utc), lambda: real.now(utc))
+
+    def local() -> Any:
+        return now().astimezone().replace(tzinfo=None)
+
+    moments: dict[str, Any] = {
+        "now": lambda cls, tz=None: local() if tz is None else now().astimezone(tz),
+        "utcnow": lambda cls: now().replace(tzinfo=None),
+        "today": lambda cls: local(),
+    }
+    return {real: dated(real, moments), day: dated(day, {"today": lambda cls: local().date()})}
+
+
+def dated(real: Any, tellers: dict[str, Any]) -> Any:
+    """A class that makes the same as a class of dates, and tells another now."""
+
+    def make(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        return real(*args, **kwargs)
+
+    methods: dict[str, Any] = {name: classmethod(each) for name, each in tellers.items()}
+    return Same(real.__name__, (real,), {"__new__": make, **methods})
+
+
+class Same(type):
+    """What a class in the place of another says that it is: the other."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls.__bases__)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.__bases__)
+
+
+@contextmanager
+def told(clock: Clock) -> Iterator[None]:
+    """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
+    news = {getattr(time, name): function for name, function in functions(clock).items()}
+    news |= dates(clock)
+    places = [(time, name, getattr(time, name), each) for name, each in functions(clock).items()]
+    places += [(datetime, real.__name__, real, each) for real, each in dates(clock).items()]
+    places += [(module, key, old, news[old]) for module, key, old in held(tuple(news), len(sys.modules))]
+    for owner, name, _, new in places:
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for owner, name, old, _ in places:
+            setattr(owner, name, old)
+
+
+@lru_cache(maxsize=1)
+def held(olds: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
+    """Names of modules that were imported one by one; the same until more are loaded."""
+    kinds = type, type(time.time)
+    return [
+        (module, key, value)
+        for name, module in tuple(sys.modules.items())
+        if name.partition(".")[0] not in NOT_THEIRS
+        for key, value in tuple(getattr(module, "__dict__", {}).items())
+        if isinstance(value, kinds) and value in olds
+    ]
+
+
+NOT_THEIRS = {*sys.stdlib_module_names, "umi_sim", "umi_core", "pytest", "_pytest", "pluggy"}

@@ -1,0 +1,185 @@
+"""Failures of what a store stands on, without touching its code: SQLite, opened and replaced files.
+
+Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law 2. What fails has not happened: a statement is not executed, a commit not tried, a file not opened.
+Law 3. Only what belongs to the store is counted: connections made during a run, files of its folder.
+"""
+
+import builtins
+import io
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+NO_WAIT = "PRAGMA busy_timeout = 0"
+
+
+class Killed(BaseException):
+    """The process is gone; what still runs of it is of no use to anybody."""
+
+
+class Sites:
+    """Counts how often an operation reaches each site, while it is armed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.site, self.n, self.fired = "", 0, False
+        self.action: Callable[[Exception], None] = raised
+        self.reached: dict[str, int] = {}
+
+    def arm(self, site: str, n: int, action: Callable[[Exception], None] | None = None) -> None:
+        self.site, self.n, self.fired, self.action = site, n, False, action or raised
+
+    def disarm(self) -> bool:
+        """Whether it came to that."""
+        self.site, fired = "", self.fired
+        return fired
+
+    def reach(self, site: str, error: Exception) -> None:
+        self.reached[site] = self.reached.get(site, 0) + 1
+        if site == self.site and not self.fired:
+            self.n -= 1
+            if self.n <= 0:
+                self.fired = True
+                self.action(error)
+
+    def is_own(self, path: Any) -> bool:
+        try:
+            return bool(os.path.abspath(os.fspath(path)).startswith(self.folder))
+        except TypeError:  # a number of an open file
+            return False
+
+
+def raised(error: Exception) -> None:
+    error.is_made = True  # type: ignore[attr-defined]  # nothing that goes away when others go on
+    raise error
+
+
+def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
+    """SQL reads the clock of the run too. Its own functions compute, on a connection of their own."""
+    real = sqlite3.Connection(":memory:", check_same_thread=False)
+
+    def teller(name: str, now_at: int) -> Callable[..., Any]:
+        def tell(*args: Any) -> Any:
+            given = [repr_of(seconds()) if str(arg).lower() == "now" else arg for arg in args]
+            given += [repr_of(seconds())] if len(args) <= now_at else []
+            marks = ", ".join("?" * len(given))
+            return real.execute(f"SELECT {name}({marks})", given).fetchone()[0]
+
+        return tell
+
+    for name in ("datetime", "date", "time", "julianday", "unixepoch"):
+        connection.create_function(name, -1, teller(name, 0))
+    connection.create_function("strftime", -1, teller("strftime", 1))
+    for name in ("timestamp", "date", "time"):
+        tell = teller({"timestamp": "datetime"}.get(name, name), 0)
+        connection.create_function(f"current_{name}", 0, tell)
+
+
+def repr_of(seconds: float) -> str:
+    """As SQLite reads it, to the millisecond."""
+    import datetime
+
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=round(seconds * 1000))
+    return moment.isoformat(sep=" ", timespec="milliseconds")
+
+
+def connections(sites: Sites) -> tuple[type, type]:
+    """Classes of connections and cursors that can fail."""
+
+    def statement(sql: Any) -> Any:
+        """What is to be executed. Raises if it is its turn."""
+        word = str(sql).lstrip().split(None, 1)[:1]
+        if word and word[0].upper() in ("PRAGMA", "ROLLBACK"):  # what fails after a failure is another story
+            return NO_WAIT if "busy_timeout" in str(sql).lower() and "=" in str(sql) else sql
+        if word and word[0].upper().rstrip(";") in ("COMMIT", "END"):
+            sites.reach("commit", sqlite3.OperationalError("database is locked"))
+        else:
+            sites.reach("statement", sqlite3.OperationalError("disk I/O error"))
+        return sql
+
+    class Cursor(sqlite3.Cursor):
+        def execute(self, sql: Any, *args: Any) -> Any:
+            return super().execute(statement(sql), *args)
+
+        def executemany(self, sql: Any, *args: Any) -> Any:
+            return super().executemany(statement(sql), *args)
+
+        def executescript(self, sql: Any) -> Any:
+            return super().executescript(statement(sql))
+
+    class Connection(sqlite3.Connection):
+        # No cursor of ours in `execute`: the traceback of an error would keep it, and with it a transaction.
+        def cursor(self, factory: Any = Cursor) -> Any:
+            return super().cursor(factory)
+
+        def execute(self, sql: Any, *args: Any) -> Any:
+            return super().execute(statement(sql), *args)
+
+        def executemany(self, sql: Any, *args: Any) -> Any:
+            return super().executemany(statement(sql), *args)
+
+        def executescript(self, sql: Any) -> Any:
+            return super().executescript(statement(sql))
+
+        def commit(self) -> None:
+            if self.in_transaction:
+                sites.reach("commit", sqlite3.OperationalError("database is locked"))
+            super().commit()
+
+        def __exit__(self, kind: Any, value: Any, trace: Any) -> Any:
+            if kind is not None:
+                self.rollback()
+                return False
+            try:
+                self.commit()
+            except BaseException:
+                self.rollback()  # as the real one
+                raise
+            return False
+
+    return Connection, Cursor
+
+
+@contextmanager
+def failing(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
+    """Until the block ends, SQLite and files of this folder can fail. SQL reads `seconds` as its clock.
+
+    Nobody waits for a lock: whoever holds it is in this thread too.
+    """
+    connection, _ = connections(sites)
+    connect, opened = sqlite3.connect, builtins.open
+    replace, rename = os.replace, os.rename
+
+    def new_connect(*args: Any, **kwargs: Any) -> Any:
+        kwargs.setdefault("factory", connection)
+        made = connect(*args, **{**kwargs, "timeout": 0} if len(args) < 2 else kwargs)
+        tell_time(made, seconds)
+        return made
+
+    def new_open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if set(mode) & set("wax+") and sites.is_own(file):
+            sites.reach("open", OSError(28, "No space left on device", str(file)))
+        return opened(file, mode, *args, **kwargs)
+
+    def moving(real: Any) -> Any:
+        def move(old: Any, new: Any, **kwargs: Any) -> Any:
+            if sites.is_own(new):
+                sites.reach("replace", OSError(5, "Input/output error", str(new)))
+            return real(old, new, **kwargs)
+
+        return move
+
+    places = [(sqlite3, "connect", new_connect, connect), (sqlite3.dbapi2, "connect", new_connect, connect),
+              (builtins, "open", new_open, opened), (io, "open", new_open, opened),
+              (os, "replace", moving(replace), replace),
+              (os, "rename", moving(rename), rename)]  # fmt: skip
+    for owner, name, new, _ in places:
+        setattr(owner, name, new)
+    try:
+        yield
+    finally:
+        for owner, name, _, old in places:
+            setattr(owner, name, old)

@@ -1,0 +1,338 @@
+"""The contract `kv`: values under keys, some of them for a time.
+
+    put(key, value, ttl)       get(key)              has(key)          delete(key)       pop(key)
+    put_many(pairs, ttl)       get_many(keys)        delete_many(keys) add(key, value, ttl)
+    incr(key, by)              touch(key, ttl)       ttl(key)          clear()           sweep()
+    keys(prefix)               items()               count()           scan(cursor, limit)
+
+`get` and `pop` give None for what is not there, or MISSING, or raise KeyError. Every operation may have `ns`,
+a namespace. `ttl` is in seconds; call the argument `ttl_ms` to have milliseconds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations
+from typing import Any, ClassVar, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.prng import Stream
+from umi_sim.targets.items import Op
+from umi_sim.targets.model import (
+    NOTHING,
+    WHATEVER,
+    Answer,
+    Between,
+    Contract,
+    Either,
+    Exactly,
+    Flags,
+    Members,
+    Outcome,
+    Pool,
+    Raises,
+    Truth,
+)
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same
+
+TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
+CLEARED_MAX: Final = 5  # entries of which any may be left by a clear that failed
+COUNTERS: Final = ("n1", "n2")
+Key = tuple[str, str]
+
+
+@attrs.frozen
+class Entry(Data):
+    value: object
+    deadline_ms: int | None = None
+    ttl_ms: int | None = None
+
+
+@attrs.frozen
+class KvState(Data):
+    entries: Mapping[Key, Entry]
+    flags: Flags
+
+    def alive(self, key: Key, now_ms: int) -> Entry | None:
+        entry = self.entries.get(key)
+        return entry if entry is not None and self.lives(entry, now_ms) else None
+
+    def lives(self, entry: Entry, now_ms: int) -> bool:
+        if self.flags["sees_expired"] == "all" or entry.deadline_ms is None or now_ms < entry.deadline_ms:
+            return True
+        return now_ms == entry.deadline_ms and self.flags["boundary"] == "alive"
+
+    def put(self, key: Key, value: object, now_ms: int, ttl_ms: int | None) -> "KvState":
+        return self.set(key, Entry(value, None if ttl_ms is None else now_ms + ttl_ms, ttl_ms))
+
+    def set(self, key: Key, entry: Entry) -> "KvState":
+        return KvState({**self.entries, key: entry}, self.flags)
+
+    def without(self, *keys: Key) -> "KvState":
+        return KvState({key: each for key, each in self.entries.items() if key not in keys}, self.flags)
+
+    def of(self, ns: str, now_ms: int, prefix: str = "") -> tuple[dict[str, object], dict[str, object]]:
+        """Values by key: those that are alive, and those that have expired and may still be seen."""
+        own = {
+            key: each for (space, key), each in self.entries.items() if space == ns and key.startswith(prefix)
+        }
+        alive = {key: each.value for key, each in own.items() if self.lives(each, now_ms)}
+        rest = {key: each.value for key, each in own.items() if key not in alive}
+        return alive, rest if self.flags["sees_expired"] else {}
+
+
+class KvContract(Contract):
+    name = "kv"
+    ops: ClassVar = {
+        "put": ("ns", "key", "value", "ttl"), "get": ("ns", "key"), "has": ("ns", "key"),
+        "delete": ("ns", "key"), "pop": ("ns", "key"), "put_many": ("ns", "pairs", "ttl"),
+        "get_many": ("ns", "keys"),
+        "delete_many": ("ns", "keys"), "add": ("ns", "key", "value", "ttl"), "incr": ("ns", "key", "by"),
+        "touch": ("ns", "key", "ttl"), "ttl": ("ns", "key"), "clear": ("ns",), "sweep": (),
+        "keys": ("ns", "prefix"), "items": ("ns",), "count": ("ns",), "scan": ("ns", "limit"),
+    }  # fmt: skip
+    flags: ClassVar = {
+        "boundary": (None, "alive", "expired"),
+        "delete_reports": (None, "existed", "nothing"),
+        "incr_makes": (None, True, False),
+        "incr_keeps_ttl": (None, True, False),
+        "sees_expired": (False, True, "all"),
+        "get_refreshes": (False, True),
+        "keeps_none": (False, True),
+        "batch_atomic": (False, True),
+    }
+    concerns: ClassVar = {
+        "boundary": "ttl", "delete_reports": "delete", "incr_makes": "incr", "incr_keeps_ttl": "incr",
+    }  # fmt: skip
+    names: ClassVar = ("ns", "key", "keys", "prefix")
+    batches = ("put_many", "delete_many")
+
+    def initial(self, flags: Flags) -> KvState:
+        return KvState({}, flags)
+
+    # Drawing.
+
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+        drawers: dict[str, Any] = {
+            "ns": lambda: chance.pick(pool.scopes),
+            "key": lambda: chance.pick(COUNTERS if name == "incr" else pool.names),
+            "keys": lambda: some_of(chance, pool),
+            "pairs": lambda: {key: value_of(chance, pool, at) for key in some_of(chance, pool)},
+            "value": lambda: value_of(chance, pool, at),
+            "ttl": lambda: chance.pick(TTLS_MS) if name == "touch" or chance.chance(1, 2) else None,
+            "by": lambda: chance.pick((1, 2, -1, 0)),
+            "limit": lambda: chance.pick((1, 2, 3)),
+            "prefix": lambda: chance.pick(pool.names)[:1] if chance.chance(1, 2) else None,
+        }  # fmt: skip
+        drawn = {each: drawers[each]() for each in args}
+        return {each: value for each, value in drawn.items() if value is not None or each == "value"}
+
+    def is_usual(self, name: str, value: object) -> bool:
+        match name:
+            case "pairs":
+                return (
+                    isinstance(value, dict)
+                    and bool(value)
+                    and all(is_plain_name(k) and is_plain(v) for k, v in value.items())
+                )
+            case "value":
+                return is_plain(value)
+        return value is None or isinstance(value, int)
+
+    def is_odd(self, op: Op) -> bool:
+        """A list of keys is odd if it is empty, or one of them is."""
+        args = {name: value for name, value in op.args.items() if name != "keys"}
+        keys = op.args.get("keys", ["a"])
+        is_bad = not isinstance(keys, list) or not keys or not all(map(is_plain_name, keys))
+        return is_bad or super().is_odd(Op(op.name, args))
+
+    def partly(self, state: KvState, op: Op, now_ms: int) -> Iterator[KvState]:
+        if not state.flags["batch_atomic"]:
+            yield from self.halves(state, op, now_ms)
+
+    def halves(self, state: KvState, op: Op, now_ms: int) -> Iterator[KvState]:
+        args: dict[str, Any] = dict(op.args)
+        pairs, keys = list(args.get("pairs", {}).items()), args.get("keys", [])
+        for count in range(1, len(pairs)):
+            some = Op("put_many", {**args, "pairs": dict(pairs[:count])})
+            yield from (after for _, after in self.outcomes(state, some, now_ms))
+        for count in range(1, len(keys)):
+            yield state.without(*((args.get("ns", ""), key) for key in keys[:count]))
+        if op.name == "clear":
+            own = [key for key in state.entries if key[0] == args.get("ns", "")][:CLEARED_MAX]
+            several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
+            yield from (state.without(*each) for each in several)
+
+    def foreign(self, state: KvState, op: Op) -> Iterator[object]:
+        own = op.args.get("ns", ""), op.args.get("key")
+        for (ns, key), entry in state.entries.items():
+            if ns != own[0] or (own[1] is not None and key != own[1]):
+                yield entry.value
+
+    # Operations.
+
+    def on_put(
+        self, state: KvState, now_ms: int, key: str, value: object, ns: str = "", ttl: int | None = None
+    ) -> Iterator[Outcome]:
+        yield WHATEVER, state.put((ns, key), value, now_ms, ttl)
+
+    def on_put_many(
+        self, state: KvState, now_ms: int, pairs: Mapping[str, object], ns: str = "", ttl: int | None = None
+    ) -> Iterator[Outcome]:
+        for key, value in pairs.items():
+            state = state.put((ns, key), value, now_ms, ttl)
+        yield WHATEVER, state
+
+    def on_add(
+        self, state: KvState, now_ms: int, key: str, value: object, ns: str = "", ttl: int | None = None
+    ) -> Iterator[Outcome]:
+        if state.alive((ns, key), now_ms):
+            yield Truth(False, is_told=True), state
+        else:
+            yield Truth(True, is_told=True), state.put((ns, key), value, now_ms, ttl)
+
+    def on_get(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
+        entry = state.alive((ns, key), now_ms)
+        yield answer_of(entry), refreshed(state, [(ns, key)], now_ms)
+
+    def on_get_many(
+        self, state: KvState, now_ms: int, keys: Sequence[str], ns: str = ""
+    ) -> Iterator[Outcome]:
+        alive = {key: entry for key in keys if (entry := state.alive((ns, key), now_ms))}
+        yield (
+            Many(keys, {key: each.value for key, each in alive.items()}),
+            refreshed(state, [(ns, key) for key in keys], now_ms),
+        )
+
+    def on_has(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
+        yield Truth(bool(state.alive((ns, key), now_ms)), is_told=True), state
+
+    def on_delete(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
+        existed = state.alive((ns, key), now_ms) is not None
+        is_told = state.flags["delete_reports"] == "existed"
+        yield Truth(existed, is_told=True) if is_told else Exactly(None), state.without((ns, key))
+        if not existed and (ns, key) in state.entries and state.flags["sees_expired"]:
+            yield Truth(True, is_told=True), state.without((ns, key))
+            yield Truth(False, is_told=True) if is_told else Exactly(None), state
+
+    def on_delete_many(
+        self, state: KvState, now_ms: int, keys: Sequence[str], ns: str = ""
+    ) -> Iterator[Outcome]:
+        count = sum(state.alive((ns, key), now_ms) is not None for key in dict.fromkeys(keys))
+        seen = sum((ns, key) in state.entries for key in dict.fromkeys(keys))
+        told = Between(count, seen if state.flags["sees_expired"] else count)
+        yield Either((told, Exactly(None))), state.without(*((ns, key) for key in keys))
+        if seen != count and state.flags["sees_expired"]:
+            alive = [(ns, key) for key in keys if state.alive((ns, key), now_ms)]
+            yield Either((Exactly(count), Exactly(None))), state.without(*alive)
+
+    def on_pop(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
+        found = state.alive((ns, key), now_ms)
+        yield answer_of(found), state.without((ns, key))
+        if found is None and state.flags["sees_expired"]:
+            yield NOTHING, state
+
+    def on_incr(self, state: KvState, now_ms: int, key: str, by: int = 1, ns: str = "") -> Iterator[Outcome]:
+        entry = state.alive((ns, key), now_ms)
+        if entry is None:
+            if state.flags["incr_makes"]:
+                yield Exactly(by), state.put((ns, key), by, now_ms, None)
+            else:
+                yield Either((NOTHING, Raises())), state
+        elif type(entry.value) is not int:
+            yield Raises(), state
+        else:
+            new = entry.value + by
+            changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else Entry(new)
+            yield Exactly(new), state.set((ns, key), changed)
+
+    def on_touch(self, state: KvState, now_ms: int, key: str, ttl: int, ns: str = "") -> Iterator[Outcome]:
+        entry = state.alive((ns, key), now_ms)
+        if entry is None:
+            yield Truth(False), state
+        else:
+            yield Either((Truth(True), Exactly(None))), state.put((ns, key), entry.value, now_ms, ttl)
+
+    def on_ttl(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
+        entry = state.alive((ns, key), now_ms)
+        deadline_ms = None if entry is None else entry.deadline_ms
+        yield NOTHING if deadline_ms is None else Seconds(deadline_ms - now_ms), state
+
+    def on_clear(self, state: KvState, now_ms: int, ns: str = "") -> Iterator[Outcome]:
+        yield WHATEVER, state.without(*(key for key in state.entries if key[0] == ns))
+
+    def on_sweep(self, state: KvState, now_ms: int) -> Iterator[Outcome]:
+        strict = KvState(state.entries, {**state.flags, "sees_expired": False})
+        gone = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
+        yield WHATEVER, state.without(*gone)
+
+    def on_keys(self, state: KvState, now_ms: int, ns: str = "", prefix: str = "") -> Iterator[Outcome]:
+        alive, rest = state.of(ns, now_ms, prefix)
+        yield Members(list(alive), list(rest)), state
+
+    def on_scan(self, state: KvState, now_ms: int, limit: int, ns: str = "") -> Iterator[Outcome]:
+        yield from self.on_keys(state, now_ms, ns)
+
+    def on_items(self, state: KvState, now_ms: int, ns: str = "") -> Iterator[Outcome]:
+        alive, rest = state.of(ns, now_ms)
+        yield Members([[*pair] for pair in alive.items()], [[*pair] for pair in rest.items()]), state
+
+    def on_count(self, state: KvState, now_ms: int, ns: str = "") -> Iterator[Outcome]:
+        alive, rest = state.of(ns, now_ms)
+        yield Between(len(alive), len(alive) + len(rest)), state
+
+
+def some_of(chance: Stream, pool: Pool) -> list[str]:
+    return chance.shuffle(pool.names)[: chance.between(0, 3)]
+
+
+def value_of(chance: Stream, pool: Pool, at: int) -> object:
+    """Mostly one that no other item has, so that it is seen where it came from."""
+    return f"v{at}" if chance.chance(2, 3) else chance.pick(pool.values)
+
+
+def answer_of(entry: Entry | None) -> Answer:
+    return NOTHING if entry is None else Exactly(entry.value)
+
+
+def refreshed(state: KvState, keys: Sequence[Key], now_ms: int) -> KvState:
+    if not state.flags["get_refreshes"]:
+        return state
+    for key in keys:
+        entry = state.alive(key, now_ms)
+        if entry is not None and entry.ttl_ms is not None:
+            state = state.put(key, entry.value, now_ms, entry.ttl_ms)
+    return state
+
+
+@attrs.frozen
+class Seconds(Answer):
+    """A time that is left, in whole seconds or in parts of them."""
+
+    ms: int
+
+    def takes(self, got: object) -> bool:
+        return isinstance(got, int | float) and abs(got * 1000 - self.ms) < 1000
+
+    def __str__(self) -> str:
+        return f"{self.ms / 1000} s"
+
+
+@attrs.frozen
+class Many(Answer):
+    """Values by key, or in the order of the keys with None for what is not there."""
+
+    keys: Sequence[str]
+    found: Mapping[str, object]
+
+    def takes(self, got: object) -> bool:
+        if isinstance(got, dict):
+            told = {key: value for key, value in got.items() if value is not None and value is not MISSING}
+            wanted = {key: value for key, value in self.found.items() if value is not None}
+            return same(told, wanted) and set(got) <= set(self.keys)
+        return isinstance(got, list) and same(
+            [None if value is MISSING else value for value in got], [self.found.get(key) for key in self.keys]
+        )
+
+    def __str__(self) -> str:
+        return f"{dict(self.found)!r}"

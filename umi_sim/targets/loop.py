@@ -1,0 +1,256 @@
+"""An event loop that does the same each time: no threads, no sockets, and a clock that stands still.
+
+Law 1. This file needs the standard library alone: a script that is exported carries a copy of it.
+Law 2. Callbacks run in the order in which they came, as asyncio promises. Free is only what is free there:
+       when a task gets to begin, and which job of an executor is done first; `pick` decides.
+Law 3. What nobody will ever wake is Stuck at once, and what never ends after STEPS_MAX steps.
+"""
+
+import asyncio
+import heapq
+import sqlite3
+import sys
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+STEPS_MAX = 200_000
+DELAY_MAX = 6  # steps until a task begins
+FINISH_STEPS = 1_000
+TRIES_MAX = 200  # of a statement that waits for a lock
+
+
+class Stuck(Exception):
+    """Nothing goes on, or it goes on for ever."""
+
+
+class OutOfReach(BaseException):
+    """It needs what this loop has not; no `except Exception` takes it for its own."""
+
+
+class Jobs:
+    """Work of one executor, or of one connection of aiosqlite: done in order, each at once."""
+
+    def __init__(self, loop: "Loop", is_ordered: bool) -> None:
+        self.loop, self.is_ordered = loop, is_ordered
+        self.waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
+        self.tries_left = TRIES_MAX
+        loop.jobs.append(self)
+
+    def put_nowait(self, job: tuple[Any, Callable[[], Any]]) -> None:
+        self.waiting.append(job)
+
+    def run_one(self) -> None:
+        at = 0 if self.is_ordered else self.loop.pick(len(self.waiting))
+        future, function = self.waiting[at]
+        del self.waiting[at]
+        try:
+            result = function()
+        except Exception as error:
+            if self.must_wait(error):
+                self.waiting.appendleft((future, function))
+                return
+            if future is not None and not future.done():
+                future.set_exception(error)
+        else:
+            self.tries_left = TRIES_MAX
+            if future is not None and not future.done():
+                future.set_result(result)
+
+    def must_wait(self, error: Exception) -> bool:
+        """Whether another connection holds a lock, and will let go of it when it goes on."""
+        is_busy = isinstance(error, sqlite3.OperationalError) and "is locked" in str(error)
+        if not is_busy or hasattr(error, "is_made") or not self.is_ordered or not self.tries_left:
+            return False
+        self.tries_left -= 1
+        return True
+
+
+BASE: Any = asyncio.AbstractEventLoop
+
+
+class Loop(BASE):  # type: ignore[misc]  # it has what is used of a loop, and no sockets
+    """`pick(n)`: one of n, where asyncio leaves it open who is first."""
+
+    def __init__(self, clock: Any) -> None:
+        self.clock = clock
+        self.ready: deque[asyncio.Handle] = deque()
+        self.timers: list[Any] = []
+        self.jobs: list[Jobs] = []
+        self.executors: dict[Any, Jobs] = {}
+        self.pick: Callable[[int], int] = lambda n: 0
+        self.turn = 0  # one after the other, so that nobody waits for ever
+        self.is_ended = False
+
+    # What asyncio asks of a loop.
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self.ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self.timers, timer)
+        return timer
+
+    def _timer_handle_cancelled(self, handle: Any) -> None:
+        """It is passed over when its time has come."""
+
+    def time(self) -> float:
+        return float(self.clock.seconds())
+
+    def create_future(self) -> Any:
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> Any:
+        return asyncio.Task(coro, loop=self, name=name, context=context)
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        if executor not in self.executors:
+            self.executors[executor] = Jobs(self, getattr(executor, "_max_workers", 0) == 1)
+        future = self.create_future()
+        self.executors[executor].put_nowait((future, lambda: func(*args)))
+        return future
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self.is_ended
+
+    def is_closed(self) -> bool:
+        return self.is_ended
+
+    def call_exception_handler(self, context: Any) -> None:
+        """A task that nobody waits for has failed: nobody is told, as in a program that only logs it."""
+
+    async def shutdown_asyncgens(self) -> None:
+        pass
+
+    async def shutdown_default_executor(self, timeout: Any = None) -> None:
+        pass
+
+    def has_not(self, *args: Any, **kwargs: Any) -> Any:
+        raise OutOfReach("needs an event loop with sockets, pipes or signals")
+
+    add_reader = add_writer = create_connection = create_server = has_not
+    subprocess_exec = subprocess_shell = add_signal_handler = has_not
+
+    # Running.
+
+    def run_until_complete(self, future: Any) -> Any:
+        task = asyncio.ensure_future(future, loop=self)
+        self.run([task])
+        return task.result()
+
+    def run(self, tasks: Sequence[Any], steps_max: int = STEPS_MAX) -> bool:
+        """Until all tasks are done, or so many steps: whether they are done. Raises Stuck."""
+        before = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            for _ in range(steps_max):
+                if all(task.done() for task in tasks):
+                    return True
+                self.step()
+        finally:
+            events._set_running_loop(before)
+        if steps_max == STEPS_MAX:
+            raise Stuck(f"goes on for ever: {STEPS_MAX} steps")
+        return all(task.done() for task in tasks)
+
+    def finish(self) -> None:
+        """Whatever is still going on is cancelled."""
+        tasks = asyncio.all_tasks(self)
+        for task in tasks:
+            task.cancel()
+        with suppress(Stuck):
+            self.run(list(tasks), FINISH_STEPS)
+        self.is_ended = True
+
+    def step(self) -> None:
+        busy = [jobs for jobs in self.jobs if jobs.waiting]
+        if busy and (not self.ready or self.pick(2)):
+            self.turn += 1
+            busy[(self.pick(len(busy)) + self.turn) % len(busy)].run_one()
+        elif self.ready:
+            handle = self.ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+        elif self.timers:
+            timer = heapq.heappop(self.timers)
+            if not timer.cancelled():
+                self.clock.sleep(timer.when() - self.time())
+                self.ready.append(timer)
+        else:
+            raise Stuck("waits for something that nobody will do")
+
+    def at_once(self, starts: Sequence[Callable[[], Any]], pick: Callable[[int], int]) -> list[Any]:
+        """Tasks that begin at times of their own; what each came to, a value or its exception."""
+        self.pick = pick
+        try:
+            tasks = [asyncio.Task(delayed(start, pick(DELAY_MAX)), loop=self) for start in starts]
+            self.run(tasks)
+        finally:
+            self.pick = lambda n: 0
+        return [task.exception() or task.result() for task in tasks]
+
+
+async def delayed(start: Callable[[], Any], count: int) -> Any:
+    for _ in range(count):
+        await asyncio.sleep(0)
+    return await start()
+
+
+def inline(loop: Loop) -> Callable[[], None]:
+    """aiosqlite and anyio without their threads, if they are imported; the function that puts them back."""
+    back = [part(loop) for part in (inline_aiosqlite, inline_anyio)]
+
+    def put_back() -> None:
+        for each in back:
+            each()
+
+    return put_back
+
+
+def inline_aiosqlite(loop: Loop) -> Callable[[], None]:
+    try:
+        core = import_module("aiosqlite.core")  # many import it as late as they connect
+    except ImportError:
+        return lambda: None
+    real = core.Connection.__init__
+
+    def begin(self: Any, *args: Any, **kwargs: Any) -> None:
+        real(self, *args, **kwargs)
+        self._tx, self._thread = Jobs(loop, is_ordered=True), NoThread()
+
+    core.Connection.__init__ = begin
+    return lambda: setattr(core.Connection, "__init__", real)
+
+
+def inline_anyio(loop: Loop) -> Callable[[], None]:
+    if "anyio" not in sys.modules:
+        return lambda: None
+    owner = import_module("anyio._backends._asyncio").AsyncIOBackend
+    real = vars(owner)["run_sync_in_worker_thread"]
+
+    async def run(cls: Any, func: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+        return await loop.run_in_executor("anyio", func, *args)
+
+    owner.run_sync_in_worker_thread = classmethod(run)
+    return lambda: setattr(owner, "run_sync_in_worker_thread", real)
+
+
+class NoThread:
+    """In the place of a thread that has nothing to do."""
+
+    def start(self) -> None:
+        pass

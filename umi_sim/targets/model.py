@@ -1,0 +1,214 @@
+"""What a contract is made of: states, what an operation may answer in one, and the state after it.
+
+Law 1. A state never changes; an operation gives others. What is left open (a flag that nobody has set, an
+       order among requests at once) is several states, and each answer leaves fewer of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, ClassVar, Final
+
+import attrs
+
+from umi_core.data import Data
+from umi_sim.kernel.prng import Stream
+from umi_sim.targets.items import Op
+from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same, shown
+
+
+class Answer:
+    """What may be answered."""
+
+    def takes(self, got: object) -> bool:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+
+class Whatever(Answer):
+    def takes(self, got: object) -> bool:
+        return got is not REFUSED
+
+    def __str__(self) -> str:
+        return "anything"
+
+
+@attrs.frozen
+class Exactly(Answer):
+    value: object
+
+    def takes(self, got: object) -> bool:
+        return same(self.value, got)
+
+    def __str__(self) -> str:
+        return shown(self.value)
+
+
+@attrs.frozen
+class Truth(Answer):
+    """Yes or no, or how many; None where a store does not tell."""
+
+    value: bool
+    is_told: bool = False
+
+    def takes(self, got: object) -> bool:
+        if got is None or got is MISSING:
+            return not self.is_told or not self.value
+        return isinstance(got, int) and bool(got) == self.value
+
+    def __str__(self) -> str:
+        return "yes" if self.value else "no"
+
+
+@attrs.frozen
+class Members(Answer):
+    """These in any order, and none twice; `may`: these too, or not."""
+
+    must: Sequence[object]
+    may: Sequence[object] = ()
+
+    def takes(self, got: object) -> bool:
+        if not isinstance(got, list):
+            return False
+        left = list(got)
+        return taken(left, self.must) == len(self.must) and taken(left, self.may) >= 0 and not left
+
+    def __str__(self) -> str:
+        more = f", and perhaps {shown(list(self.may))}" if self.may else ""
+        return f"{shown(list(self.must))} in any order{more}"
+
+
+def taken(left: list[object], wanted: Sequence[object]) -> int:
+    """Take what is wanted out of the list; how many were there."""
+    before = len(left)
+    for value in wanted:
+        at = next((place for place, each in enumerate(left) if same(each, value)), None)
+        if at is not None:
+            del left[at]
+    return before - len(left)
+
+
+@attrs.frozen
+class Between(Answer):
+    low: int
+    high: int
+
+    def takes(self, got: object) -> bool:
+        return type(got) is int and self.low <= got <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.low}" if self.low == self.high else f"{self.low} to {self.high}"
+
+
+@attrs.frozen
+class Either(Answer):
+    answers: Sequence[Answer]
+
+    def takes(self, got: object) -> bool:
+        return any(each.takes(got) for each in self.answers)
+
+    def __str__(self) -> str:
+        return " or ".join(dict.fromkeys(map(str, self.answers)))
+
+
+@attrs.frozen
+class Raises(Answer):
+    """An error of the kind that `refuses` names."""
+
+    def takes(self, got: object) -> bool:
+        return got is REFUSED
+
+    def __str__(self) -> str:
+        return "a refusal"
+
+
+class Refused:
+    def __repr__(self) -> str:
+        return "a refusal"
+
+
+REFUSED: Final = Refused()
+WHATEVER: Final = Whatever()
+NOTHING: Final = Either((Exactly(MISSING), Exactly(None)))
+
+State = Any  # of one contract, which alone looks into it
+Outcome = tuple[Answer, State]
+Flags = Mapping[str, object]
+
+
+@attrs.frozen
+class Pool(Data):
+    """Names and values that one run draws from; few, so that they meet."""
+
+    names: Sequence[str]
+    scopes: Sequence[str]
+    values: Sequence[object]
+    made: list[str] = attrs.field(factory=list)  # what was drawn to be remembered
+
+
+class Contract:
+    """One of the contracts. `ops`: their arguments; `flags`: what each may be, the first is the default.
+
+    A flag whose choices begin with None is found out from the answers, and must then stay the same.
+    """
+
+    name: ClassVar[str]
+    ops: ClassVar[Mapping[str, Sequence[str]]]
+    flags: ClassVar[Mapping[str, Sequence[object]]]
+    concerns: ClassVar[Mapping[str, str]] = {}  # the operation, or argument, without which a flag is idle
+    names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
+    batches: ClassVar[Sequence[str]] = ()
+
+    def is_batch(self, op: Op) -> bool:
+        """Whether others may come in between, where batches are not atomic."""
+        return op.name in self.batches
+
+    def initial(self, flags: Flags) -> State:
+        raise NotImplementedError
+
+    def outcomes(self, state: State, op: Op, now_ms: int) -> Iterator[Outcome]:
+        """What may be answered, each with the state after it."""
+        found: Iterator[Outcome] = getattr(self, f"on_{op.name}")(state, now_ms, **op.args)
+        return found
+
+    def partly(self, state: State, op: Op, now_ms: int) -> Iterator[State]:
+        """The states that a batch leaves of which a part was applied."""
+        return iter(())
+
+    def foreign(self, state: State, op: Op) -> Iterator[object]:
+        """Values of other scopes than that of the operation."""
+        return iter(())
+
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+        """Arguments of an operation; `at`: the place of the item, for values that none other has."""
+        raise NotImplementedError
+
+    def may_be_drawn(self, op: Op, flags: Flags) -> bool:
+        """Whether the contract says what it does, with the flags that are set."""
+        return True
+
+    def is_odd(self, op: Op) -> bool:
+        """Whether a store may refuse it."""
+        return not all(
+            is_plain_name(value) if name in self.names else self.is_usual(name, value)
+            for name, value in op.args.items()
+        )
+
+    def is_usual(self, name: str, value: object) -> bool:
+        return value is None or is_plain(value)
+
+
+def resolved(contract: Contract, given: Flags, ops: Mapping[str, Sequence[str]]) -> list[dict[str, object]]:
+    """Every reading of the flags that are given; of one that concerns no operation, the first."""
+    choices = []
+    for name, values in contract.flags.items():
+        value = given.get(name, values[0])
+        is_met = contract.concerns.get(name, "") in (
+            "",
+            *ops,
+            *(arg for args in ops.values() for arg in args),
+        )
+        known = (values[1:] if is_met else values[1:2]) if value is None else [value]
+        choices.append([(name, each) for each in known])
+    return [dict(each) for each in product(*choices)]

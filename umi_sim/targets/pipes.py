@@ -1,0 +1,170 @@
+"""A store in a process of its own, in any language: JSON lines over its standard input and output.
+
+We write one line, it answers with one line (docs/targets.md has the whole protocol):
+
+    {"id": 1, "op": "put", "key": "a", "value": 7, "now_ms": 1767225600000}
+    {"id": 1, "answer": null}
+
+Law 1. Whatever the process does, it is a finding and no crash of ours: it ends, says nothing, or babbles.
+"""
+
+import contextlib
+import json
+import os
+import select
+import shlex
+import subprocess
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, Final
+
+from umi_sim.targets.adapter import Adapter, BadAdapter
+from umi_sim.targets.values import MISSING, shown
+
+LINE_BYTES_MAX: Final = 1024 * 1024
+ANSWER_SECONDS_MAX: Final = 10
+ENDING_SECONDS: Final = 5
+
+
+class ProcessBroken(Exception):
+    """It does not answer as the protocol says."""
+
+
+class Refusal(Exception):
+    """It refuses what it was asked."""
+
+
+class Failure(Exception):
+    """It says that it failed."""
+
+
+class Process:
+    """The process as it runs now. Raises ProcessBroken."""
+
+    def __init__(self, command: str, folder: str) -> None:
+        self.buffer, self.count = b"", 0
+        try:
+            self.process = subprocess.Popen(
+                [*shlex.split(command), folder],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except (OSError, ValueError) as error:
+            raise ProcessBroken(f"cannot be started: {error}") from None
+
+    def ask(self, request: Mapping[str, Any]) -> Any:
+        assert self.process.stdin is not None
+        self.count += 1
+        line = json.dumps({"id": self.count, **request}, allow_nan=False)
+        try:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise ProcessBroken(f"has ended with status {self.process.wait()}") from None
+        return self.answer(self.line())
+
+    def line(self) -> bytes:
+        assert self.process.stdout is not None
+        until_s = monotonic() + ANSWER_SECONDS_MAX
+        while b"\n" not in self.buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(0, until_s - monotonic()))
+            if not ready:
+                raise ProcessBroken(f"says nothing for {ANSWER_SECONDS_MAX} s")
+            part = os.read(self.process.stdout.fileno(), 65_536)
+            if not part:
+                raise ProcessBroken(f"has ended with status {self.process.wait()}")
+            self.buffer += part
+            if len(self.buffer) > LINE_BYTES_MAX:
+                raise ProcessBroken(f"says more than {LINE_BYTES_MAX} bytes at once")
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        return line
+
+    def answer(self, line: bytes) -> Any:
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            raise ProcessBroken(f"says what is no JSON: {shown(line)}") from None
+        if not isinstance(said, dict) or said.get("id") != self.count:
+            raise ProcessBroken(f"answers something else than request {self.count}: {shown(said)}")
+        if self.buffer:
+            raise ProcessBroken(f"says more than it was asked: {shown(self.buffer)}")
+        if "refused" in said:
+            raise Refusal(shown(said["refused"]))
+        if "error" in said:
+            raise Failure(shown(said["error"]))
+        return MISSING if said.get("missing") is True else said.get("answer")
+
+    def end(self) -> None:
+        """Its input ends, and it has some time to end itself."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.end()
+
+
+def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
+    """An adapter of this contract whose operations are asked of a process. Raises BadAdapter."""
+    said = hello(command, base.contract.name)
+    ops, flags = said.get("ops"), said.get("flags", {})
+    if not isinstance(ops, dict) or not isinstance(flags, dict) or not ops:
+        raise BadAdapter(f"{command}: says no `ops` in its answer to hello: {shown(said)}")
+    if unknown := [name for name in ops if name not in base.contract.ops]:
+        known = ", ".join(base.contract.ops)
+        raise BadAdapter(f"{command}: unknown operation {shown(unknown[0])}, known are {known}")
+    body: dict[str, Any] = {name: asked(name) for name in ops}
+    known_flags = {
+        name: value
+        for name, value in flags.items()
+        if name in (*base.contract.flags, "durable", "odd", "values")
+    }
+    body |= {"make": make, "close": close, "killed": killed, "command": command, "arguments": ops}
+    body |= {"refuses": (Refusal,), **known_flags}
+    return type("Piped", (base,), body)
+
+
+def hello(command: str, contract: str) -> dict[str, Any]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            process = Process(command, folder)
+            try:
+                said = process.ask({"op": "hello", "contract": contract, "version": 1})
+            finally:
+                process.kill()
+        except (ProcessBroken, Refusal, Failure) as error:
+            raise BadAdapter(f"{command}: {error}") from None
+    return said if isinstance(said, dict) else {}
+
+
+def asked(name: str) -> Any:
+    def ask(self: Any, **args: Any) -> Any:
+        if "ttl" in args:
+            args["ttl_ms"] = args.pop("ttl")
+        return self.process.ask({"op": name, **args, "now_ms": self.clock.now_ms})
+
+    return ask
+
+
+def make(self: Any) -> None:
+    self.process = Process(self.command, str(self.folder))
+    self.process.ask({"op": "hello", "contract": self.contract.name, "version": 1})
+
+
+def close(self: Any) -> None:
+    self.process.end()
+
+
+def killed(self: Any) -> None:
+    self.process.kill()

@@ -1,0 +1,102 @@
+"""Adapters to begin with, which run and pass: `umi-sim target --init kv mine.py`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+HEAD: Final = '''\
+"""An adapter of NAME for umi-sim. Run it: umi-sim target MODULE:Mine --seconds 30
+
+Put your store in the place of the dict. An operation that you leave out is not asked for.
+{ops}
+"""
+
+from umi_sim.targets import MISSING, {base}
+
+
+class Mine({base}):
+    durable = False  # True if all of it is in the folder self.folder, and is there after a restart
+'''
+TAIL: Final = """
+
+TestMine = Mine.pytest(seconds=20)  # for pytest
+"""
+KV: Final = """
+    def make(self):
+        self.rows = {}
+
+    def close(self):
+        pass
+
+    def put(self, key, value, ttl=None):  # ttl in seconds; time.time() and self.now() are the time of the run
+        self.rows[key] = value, None if ttl is None else self.now() + ttl
+
+    def get(self, key):
+        value, until = self.rows.get(key, (MISSING, None))
+        return value if until is None or self.now() < until else MISSING
+
+    def delete(self, key):
+        existed = self.get(key) is not MISSING
+        self.rows.pop(key, None)
+        return existed
+
+    def keys(self):
+        return [key for key in self.rows if self.get(key) is not MISSING]
+"""
+SESSIONS: Final = """
+    def make(self):
+        self.rows = {}
+
+    def close(self):
+        pass
+
+    async def add(self, session, items):  # without `async` too
+        self.rows.setdefault(session, []).extend(items)
+
+    async def get(self, session, limit=None):
+        items = self.rows.get(session, [])
+        return list(items if limit is None else items[max(0, len(items) - limit) :])
+
+    async def pop(self, session):
+        return self.rows[session].pop() if self.rows.get(session) else None
+
+    async def clear(self, session):
+        self.rows.pop(session, None)
+"""
+MEMORY: Final = """
+    def make(self):
+        self.rows = {}
+
+    def close(self):
+        pass
+
+    def add(self, text, user):
+        name = f"id{len(self.rows)}"
+        self.rows[name] = [user, text]
+        return name
+
+    def get(self, id):
+        return self.rows[id][1] if self.rows.get(id) else None
+
+    def delete(self, id):
+        if id in self.rows:
+            self.rows[id] = None  # its name is not given to another one
+
+    def search(self, query, user, limit=10):  # pairs of id and text
+        return [pair for pair in self.list(user) if pair[1] == query][:limit]
+
+    def list(self, user):
+        return [(name, row[1]) for name, row in self.rows.items() if row and row[0] == user]
+"""
+BODIES: Final[Mapping[str, tuple[str, str]]] = {
+    "kv": ("Kv", KV), "sessions": ("Sessions", SESSIONS), "memory": ("Memory", MEMORY),
+}  # fmt: skip
+
+
+def skeleton(kind: str, module: str) -> str:
+    from umi_sim.targets.adapter import CONTRACTS
+
+    base, body = BODIES[kind]
+    ops = CONTRACTS[kind].contract.ops
+    listed = "\n".join(f"    {name}({', '.join(args)})" for name, args in ops.items())
+    head = HEAD.format(base=base, ops=listed).replace("NAME", "a store").replace("MODULE", module)
+    return (head if "MISSING" in body else head.replace("MISSING, ", "")) + body + TAIL
