@@ -1,0 +1,66 @@
+"""diskcache: umi-sim target diskcache_cache:Disk
+
+Run with diskcache 5.6.3. `len` and iteration see what has expired until somebody calls `expire`.
+"""
+
+import sqlite3
+
+import diskcache
+
+from umi_sim.targets import MISSING, Kv
+
+
+class Disk(Kv):
+    durable = True
+    fails = ("statement",)  # see docs/findings.md for a COMMIT that fails
+    sees_expired = True
+    keeps_none = True
+    refuses = (ValueError, TypeError, OverflowError, sqlite3.DataError)
+
+    def make(self):
+        self.cache = diskcache.Cache(str(self.folder))
+
+    def close(self):
+        self.cache.close()
+
+    def put(self, key, value, ttl=None):
+        self.cache.set(key, value, expire=ttl)
+
+    def get(self, key):
+        return self.cache.get(key, MISSING)
+
+    def has(self, key):
+        return key in self.cache
+
+    def add(self, key, value, ttl=None):
+        return self.cache.add(key, value, expire=ttl)
+
+    def incr(self, key, by=1):
+        return self.cache.incr(key, by)
+
+    def pop(self, key):
+        return self.cache.pop(key, MISSING)
+
+    def touch(self, key, ttl):
+        return self.cache.touch(key, expire=ttl)
+
+    def delete(self, key):
+        return self.cache.delete(key)
+
+    def keys(self):
+        return list(self.cache)
+
+    def count(self):
+        return len(self.cache)
+
+    def clear(self):
+        self.cache.clear()
+
+    def sweep(self):
+        self.cache.expire()
+
+
+class FailingCommit(Disk):
+    """Shows what is told in docs/findings.md."""
+
+    fails = ("commit",)

@@ -1,0 +1,58 @@
+"""py-key-value-aio: umi-sim target key_value_stores:InMemory   (and :OnDisk)
+
+Run with py-key-value-aio 0.5.0.
+"""
+
+from key_value.aio.stores.disk import DiskStore
+from key_value.aio.stores.memory import MemoryStore
+
+from umi_sim.targets import Kv
+
+
+class Wrapped(Kv):
+    """Values are dicts; each of ours is put into one."""
+
+    sees_expired = True  # `keys` shows, and `delete` counts, what has expired and was not read since
+
+    async def put(self, ns, key, value, ttl=None):
+        await self.store.put(key, {"value": value}, collection=ns, ttl=ttl)
+
+    async def get(self, ns, key):
+        found = await self.store.get(key, collection=ns)
+        return None if found is None else found["value"]
+
+    async def delete(self, ns, key):
+        return await self.store.delete(key, collection=ns)
+
+    async def put_many(self, ns, pairs, ttl=None):
+        await self.store.put_many(
+            list(pairs), [{"value": each} for each in pairs.values()], collection=ns, ttl=ttl
+        )
+
+    async def get_many(self, ns, keys):
+        found = await self.store.get_many(keys, collection=ns)
+        return [None if each is None else each["value"] for each in found]
+
+    async def delete_many(self, ns, keys):
+        return await self.store.delete_many(keys, collection=ns)
+
+    async def ttl(self, ns, key):
+        return (await self.store.ttl(key, collection=ns))[1]
+
+
+class InMemory(Wrapped):
+    async def make(self):
+        self.store = MemoryStore()
+
+    async def keys(self, ns):
+        return await self.store.keys(collection=ns)
+
+
+class OnDisk(Wrapped):
+    durable = True
+
+    async def make(self):
+        self.store = DiskStore(directory=self.folder)
+
+    async def close(self):
+        await self.store.close()
