@@ -58,6 +58,8 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     told = json.loads(done.output)
     assert (done.exit_code, told["rule"], len(told["items"])) == (1, "answer", 3)
     assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
+    other = CliRunner().invoke(cli, ["replay", told["saved"]])
+    assert (other.exit_code, "umi-sim target MODULE:CLASS --replay FILE" in other.output) == (2, True)
     assert "world.op('delete'" in (here / "show.py").read_text()
     (here / "broken_store.py").write_text(
         BROKEN.replace("return key in", "return self.rows.pop(key, None) and")
