@@ -159,7 +159,8 @@ def parameters(method: Callable[..., Any]) -> list[str]:
 
 
 def flags_of(adapter: type[Adapter]) -> dict[str, object]:
-    return {name: getattr(adapter, name) for name in adapter.contract.flags if hasattr(adapter, name)}
+    names = (*adapter.contract.flags, *adapter.contract.settings)
+    return {name: getattr(adapter, name) for name in names if hasattr(adapter, name)}
 
 
 def is_async(adapter: type[Adapter]) -> bool:

@@ -64,7 +64,9 @@ def pool_of(adapter: type[Adapter], chance: Stream) -> Pool:
 def kinds_of(adapter: type[Adapter], chance: Stream, sites: Sequence[str]) -> dict[str, int]:
     """Kinds of items, each with its weight; faults are left out of a third of the runs."""
     is_calm = chance.chance(1, 3)
-    is_timed = any("ttl" in args for args in ops_of(adapter).values())
+    is_timed = any("ttl" in args for args in ops_of(adapter).values()) or "default_ttl_ms" in flags_of(
+        adapter
+    )
     async_weight = 0 if is_calm or not is_async(adapter) else 1
     site_weight = 0 if is_calm or not sites else 1
     return {

@@ -63,7 +63,8 @@ class KvState(Data):
         return now_ms == entry.deadline_ms and self.flags["boundary"] == "alive"
 
     def put(self, key: Key, value: object, now_ms: int, ttl_ms: int | None) -> "KvState":
-        return self.set(key, Entry(value, None if ttl_ms is None else now_ms + ttl_ms, ttl_ms))
+        lives: Any = self.flags.get("default_ttl_ms") if ttl_ms is None else ttl_ms
+        return self.set(key, Entry(value, None if lives is None else now_ms + lives, lives))
 
     def set(self, key: Key, entry: Entry) -> "KvState":
         return KvState({**self.entries, key: entry}, self.flags)
@@ -101,8 +102,9 @@ class KvContract(Contract):
         "keeps_none": (False, True),
         "batch_atomic": (False, True),
     }
+    settings = ("default_ttl_ms",)
     concerns: ClassVar = {
-        "boundary": "ttl", "delete_reports": "delete", "incr_makes": "incr", "incr_keeps_ttl": "incr",
+        "delete_reports": "delete", "incr_makes": "incr", "incr_keeps_ttl": "incr",
     }  # fmt: skip
     names: ClassVar = ("ns", "key", "keys", "prefix")
     batches = ("put_many", "delete_many")

@@ -156,6 +156,7 @@ class Contract:
     name: ClassVar[str]
     ops: ClassVar[Mapping[str, Sequence[str]]]
     flags: ClassVar[Mapping[str, Sequence[object]]]
+    settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
     concerns: ClassVar[Mapping[str, str]] = {}  # the operation, or argument, without which a flag is idle
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
     batches: ClassVar[Sequence[str]] = ()
@@ -211,4 +212,5 @@ def resolved(contract: Contract, given: Flags, ops: Mapping[str, Sequence[str]])
         )
         known = (values[1:] if is_met else values[1:2]) if value is None else [value]
         choices.append([(name, each) for each in known])
-    return [dict(each) for each in product(*choices)]
+    numbers = {name: given[name] for name in contract.settings if name in given}
+    return [{**dict(each), **numbers} for each in product(*choices)]

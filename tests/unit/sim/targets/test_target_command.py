@@ -129,6 +129,30 @@ def test_an_adapter_that_cannot_be_run_says_why(
     assert told in str(refused.value)
 
 
+class Minute(Kv):
+    """Every entry lives for a minute, up to its deadline and no longer."""
+
+    default_ttl_ms = 60_000
+
+    def make(self) -> None:
+        self.rows: dict[str, tuple[object, float]] = {}
+
+    def put(self, key: str, value: object) -> None:
+        self.rows[key] = value, self.now() + 60
+
+    def get(self, key: str) -> object:
+        value, until = self.rows.get(key, (None, 0))
+        return value if self.now() < until else None
+
+
+def test_entries_may_all_live_for_one_time() -> None:
+    class Longer(Minute):
+        default_ttl_ms = 61_000
+
+    assert hunt(Minute, range(40)).first is None
+    assert hunt(Longer, range(200)).first is not None
+
+
 class Notes(Memory):
     """It finds what others have noted, if somebody asks for nobody in particular by a prefix."""
 
