@@ -400,6 +400,7 @@ TimeRange = Annotated[tuple[int | None, int | None], Domain("time_range", bad_ra
 Uri = Annotated[str, Domain("uri", bad_row_id)]
 Document = Annotated[str, Domain("document", bad_text)]
 Modality = Annotated[str, Domain("modality", bad_modality)]
+CategoryNames = Annotated[tuple[str, ...], Domain("category_names", some_of("categories", tuple(CATEGORIES)))]
 MemoryTypes = Annotated[tuple[str, ...], Domain("memory_types", some_of("memory types", MEMORY_TYPES))]
 Types = Annotated[tuple[str, ...], Domain("types", some_of("entity types", ENTITY_TYPES))]
 Turns = Annotated[tuple[Turn, ...], Domain("turns", bad_turns)]

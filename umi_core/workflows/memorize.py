@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.domains import LinkMaker, Texts
+from umi_core.domains import CategoryNames, LinkMaker
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import (
@@ -100,7 +100,7 @@ class Told(Data):
     """One fact of the text, and the categories in which it belongs."""
 
     mention: Mention
-    categories: Texts
+    categories: CategoryNames
     by: LinkMaker
 
 
