@@ -121,7 +121,9 @@ class SessionsContract(Contract):
 
     def foreign(self, state: SessionsState, op: Op) -> Iterator[object]:
         own = op.args.get("user", ""), op.args.get("session")
-        yield from (each for key, messages in state.messages.items() if key != own for _, each in messages)
+        told = [(key == own, each) for key, messages in state.messages.items() for _, each in messages]
+        mine = [each for is_own, each in told if is_own]
+        yield from (each for is_own, each in told if not is_own and each not in mine)
 
     # Operations.
 
