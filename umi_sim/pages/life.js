@@ -171,7 +171,7 @@ function changeList(lines) {
 // The state as a tree, opened where somebody looks; or as a list of what a text finds.
 
 const opened = new Set(["memory"]);
-const filter = el("input", { type: "search", id: "filter", placeholder: "a part of a path, or of a value" });
+const filter = el("input", { type: "search", id: "filter", placeholder: "path or value" });
 const tree = el("div", { id: "tree" });
 
 function showState(state, changed) {
