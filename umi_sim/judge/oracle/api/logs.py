@@ -66,7 +66,10 @@ class Placed(Owner):
 
 @attrs.define
 class Log(Owner):
-    """`open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number."""
+    """`open`: requests that may still happen, or have happened unheard. `deletes`: the same, by number.
+
+    `unseen`: rows that were deleted before anybody was told of them, with the tick since which they are gone.
+    """
 
     name: str
     prefix: str
@@ -74,6 +77,7 @@ class Log(Owner):
     open: dict[str, list[Told]] = attrs.field(factory=dict)
     begun: dict[str, Begun] = attrs.field(factory=dict)
     deletes: dict[str, int] = attrs.field(factory=dict)
+    unseen: dict[int, int] = attrs.field(factory=dict)
     is_elsewhere: Callable[[Told], bool] = nowhere
     last: int = 0  # the greatest number that was acknowledged
     tick: int = 0
@@ -130,7 +134,7 @@ class Log(Owner):
 
     def place(self, op_id: str, first: int, told: list[Told]) -> None:
         for seq, each in enumerate(told, first):
-            now = self.rows.setdefault(seq, Placed(each, op_id))
+            now = self.rows.setdefault(seq, Placed(each, op_id, gone=self.unseen.pop(seq, FOREVER)))
             message = f"number {seq} of the {self.name} log names two rows"
             demand((now.op_id, now.told) == (op_id, each), rules.ID_NAMES_ONE_ROW, message, now.told, each)
         self.open.pop(op_id, None)
@@ -138,13 +142,17 @@ class Log(Owner):
     def judge_delete(self, op_id: str, key: str) -> None:
         self.tick += 1
         self.deletes.pop(op_id, None)
-        row, begun = self.rows.get(self.seq_of(key)), self.begun[op_id]
+        seq, begun = self.seq_of(key), self.begun[op_id]
+        row = self.rows.get(seq)
         may_be = row is not None or bool(self.open)
         demand(may_be, rules.ID_NAMES_ONE_ROW, f"{op_id} deleted {key}, which there never was")
-        if row is not None:
-            is_again = row.gone < begun.tick
-            demand(not is_again, rules.DELETE_REACHES_ALL, f"{op_id} deleted {key}, which was deleted before")
-            row.gone = min(row.gone, self.tick)
+        gone = self.unseen.get(seq, FOREVER) if row is None else row.gone
+        message = f"{op_id} deleted {key}, which was deleted before"
+        demand(gone >= begun.tick, rules.DELETE_REACHES_ALL, message)
+        if row is None:
+            self.unseen[seq] = min(gone, self.tick)
+        else:
+            row.gone = min(gone, self.tick)
 
     # What may be there.
 
