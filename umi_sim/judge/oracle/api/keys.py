@@ -50,8 +50,8 @@ class Keys(Owner):
         """The operation that did what this reply tells, if that was not judged yet; None: it was."""
         mine = self.of(op_id, key)
         first = next((it for it in self.asked[key] if it.value is not None), None)
-        is_kept = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
-        if first is not None and is_kept:
+        is_young = first is not None and now_ms - (first.done_ms or 0) < RECEIPT_MS_MAX
+        if first is not None and (is_young or is_told(first, value, repeated)):
             is_same = first.request == mine.request and first.value == value and (repeated or first.is_guess)
             first.is_guess &= repeated
             demand(
@@ -65,3 +65,8 @@ class Keys(Owner):
             self.asked[key] = [it for it in self.asked[key] if it.value is None]
         doer.value, doer.done_ms, doer.is_guess = value, now_ms, repeated
         return doer.op_id
+
+
+def is_told(first: Asked, value: object, repeated: bool) -> bool:
+    """A storage may forget a receipt after a day, and may do so later."""
+    return repeated and first.value == value
