@@ -43,6 +43,9 @@ def mutant(name: str, row: Mapping[str, Any], where: str) -> Mutant:
     needed = [key for key, field in fields.items() if field.default is attrs.NOTHING]
     given |= {"name": name, "edits": tuple(Edit(**edit) for edit in edits)}
     check(given, fields, needed, where)
+    for key, value in given.get("settings", {}).items():
+        if not isinstance(value, str):
+            raise BadMutant(f"{where}: settings.{key} is {value!r}, expected a text, as --set takes it")
     lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
     return Mutant(**(given | lists))
 

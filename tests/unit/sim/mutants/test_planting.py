@@ -177,3 +177,10 @@ def test_a_row_that_lacks_something_says_what_and_where(lacking: str) -> None:
 def test_a_key_that_nobody_reads_is_an_error() -> None:
     with pytest.raises(BadMutant, match=re.escape("x.toml: n: nobody reads rule")):
         mutant("n", {**ROW, "rule": "c"}, "x.toml: n")
+
+
+def test_a_setting_is_a_text_as_a_command_takes_it() -> None:
+    with pytest.raises(
+        BadMutant, match=re.escape("settings.run.equivalences is ['E-FORGE'], expected a text")
+    ):
+        mutant("n", {**ROW, "settings": {"run.equivalences": ["E-FORGE"]}}, "x.toml: n")
