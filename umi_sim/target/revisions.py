@@ -123,8 +123,8 @@ def changed_one(registry: Registry, name: str) -> Registry:
 
 # Interceptors that look on.
 
-ATTEMPT_MAX: Final[Mapping[Site, int]] = {"effect": 64, "step": 0}
-"""A step is no attempt; none of its questions is asked more often."""
+ATTEMPT_MAX: Final[Mapping[Site, int]] = {"effect": 1_000_000, "step": 0}
+"""A step is no attempt; recovery alone asks without end, and no run is so long."""
 ASKED: Final[Mapping[Site, tuple[type, ...]]] = {"effect": (AskModel, Embed, Read, Commit), "step": (Facts,)}
 CALL_COUNT_MIN: Final = 200
 """So many calls of those around steps do not pass without an effect, and the other way round."""
