@@ -202,7 +202,8 @@ def after_memorize(
     block = old.block if old else entity.block
     entity = attrs.evolve(entity, memory_type=entity.memory_type or mention.memory_type, block=block)
     links = tuple(sorted(dict.fromkeys((*state.links, *mention.categories))))
-    return attrs.evolve(later, entity=entity, links=links), change
+    kept = ("block",) if old and "block" in state.unsure else ()  # it stays where a model has routed it
+    return attrs.evolve(later, entity=entity, links=links, unsure=(*later.unsure, *kept)), change
 
 
 def first_entity(key: str, mention: Mention, at_ms: int) -> Entity:
