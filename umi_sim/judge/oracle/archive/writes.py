@@ -177,7 +177,7 @@ class Writes(Part):
             if state.entity is not None and state.version == stored.version:
                 entity = attrs.evolve(state.entity, block=blocks.get(stored.id, state.entity.block))
                 vector = vectors[0][n] if is_sure and state.vector == UNKNOWN_VECTOR else state.vector
-                unsure = tuple(name for name in state.unsure if name != "block")
+                unsure = tuple(name for name in state.unsure if name != "block" or stored.id not in blocks)
                 track.base = (attrs.evolve(state, entity=entity, vector=vector, unsure=unsure),)
 
 
