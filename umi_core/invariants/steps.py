@@ -17,6 +17,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.config import Config
 from umi_core.errors import Error
 from umi_core.ids import pack
 from umi_core.invariants import rules
@@ -53,7 +54,7 @@ from umi_core.invariants.stands import (
     stand_of,
     total,
 )
-from umi_core.invariants.tiers import check_equal_entries
+from umi_core.invariants.tiers import check_equal_entries, check_share_of_self
 from umi_core.invariants.vectors import check_counted as check_vectors_counted
 from umi_core.invariants.vectors import check_learnt, check_texts, named_count
 from umi_core.messages.answers import Committed, Embedded, ReadDone, Value
@@ -82,7 +83,7 @@ def check_step(before: Before, value: Value, state: State) -> None:
     check_revisions(before, state)
     if not is_hooked:
         check_attempts(before, told, state)
-        check_core_source(was.core, told, tiers.core)
+        check_core_source(was.core, told, tiers.core, state.config)
         if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
             check_access_source(was.access, tiers.access, told.value, heard)
             check_session_source(was.session, tiers.session, told.value, heard)
@@ -314,7 +315,7 @@ def least_wait_ms(stand: Stand, told: Told, now_ms: int) -> int:
 # Where core came from.
 
 
-def check_core_source(before: CoreTier, told: Told, core: CoreTier) -> None:
+def check_core_source(before: CoreTier, told: Told, core: CoreTier, config: Config) -> None:
     heard = told.heard
     if core is before or core == before:
         return
@@ -328,6 +329,14 @@ def check_core_source(before: CoreTier, told: Told, core: CoreTier) -> None:
     if isinstance(told.value, Committed):
         cause = request_name(type(heard.request)) if heard.request is not None else heard.pinned[0]
         check_self_stays(before, core, cause)
+        if is_built_on(before, heard.asked):
+            check_share_of_self(before, core, config)
+
+
+def is_built_on(core: CoreTier, asked: Asked | None) -> bool:
+    """Whether a batch expected storage to have this very core: another memory may have written one between."""
+    expects = asked.expects if isinstance(asked, Commit) else ()
+    return any(it.address.kind == "core" and it.version == core.guard_version for it in expects)
 
 
 def core_row(value: Value, asked: Asked | None) -> CoreTier | None:
