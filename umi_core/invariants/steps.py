@@ -334,7 +334,7 @@ def check_core_source(before: CoreTier, told: Told, core: CoreTier, config: Conf
 
 
 def is_built_on(core: CoreTier, asked: Asked | None) -> bool:
-    """Whether a batch expected storage to have this very core: another memory may have written one between."""
+    """Whether a batch expected storage to have this very core; another memory may have written one since."""
     expects = asked.expects if isinstance(asked, Commit) else ()
     return any(it.address.kind == "core" and it.version == core.guard_version for it in expects)
 

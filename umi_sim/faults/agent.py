@@ -87,4 +87,7 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
         return not life.is_recovering
 
     def strike(self, life: Life) -> None:
-        life.take_over(self.for_ms, self.ask_count)
+        if (
+            not life.is_recovering
+        ):  # it may be, where other faults were left out; woken, it would be the later one
+            life.take_over(self.for_ms, self.ask_count)

@@ -21,7 +21,7 @@ from umi_core.values import Turn
 from umi_core.workflows import BUILT_IN
 from umi_sim.explain import report
 from umi_sim.judge import equivalences
-from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen
+from umi_sim.judge.equivalences import NAMES, OF_LIVES, chosen, forged
 from umi_sim.judge.equivalences.lives import Life, Recorder, Step
 from umi_sim.judge.equivalences.questions import filtered
 from umi_sim.judge.equivalences.table import COMPARISONS, check
@@ -271,3 +271,14 @@ def test_a_memory_restarted_begins_another_life() -> None:
         life = recorder.over("a")
         assert life is not None
         assert (life.number, len(life.steps)) == (count, 1)
+
+
+def test_a_mistake_of_the_simulator_is_no_finding_about_a_memory_that_was_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def mistaken(memory: Memory) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setattr(forged, "live", mistaken)
+    with pytest.raises(KeyError, match="ours"):
+        forged.restore(Memory(SCOPE, registry=BUILT_IN).snapshot(), BUILT_IN, 0, "nothing changed")

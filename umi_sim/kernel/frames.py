@@ -1,0 +1,25 @@
+"""Frames: whose code raised an exception, that of what is tested or the simulator's own."""
+
+from typing import Final
+
+TARGETS: Final = ("umi_core.", "umi_sim.target.subject.", "umi_sim.mutants.")
+"""What an exception out of these modules breaks is what is tested; out of all others it is the simulator."""
+
+
+def is_of_target(raised: BaseException) -> bool:
+    return blamed_frame(raised).startswith(TARGETS)
+
+
+def blamed_frame(raised: BaseException) -> str:
+    """Module and qualified name of the innermost function that is ours: umi_core's, or the simulator's.
+
+    A KeyError that numpy raises for storage is storage's; one that a store raises behind a subject's call is
+    the subject's.
+    """
+    frame, tb = "", raised.__traceback__
+    while tb is not None:
+        code, module = tb.tb_frame.f_code, str(tb.tb_frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] in ("umi_core", "umi_sim"):
+            frame = f"{module}.{code.co_qualname}"
+        tb = tb.tb_next
+    return frame
