@@ -60,6 +60,7 @@ from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
 AUDIT_VERSION_COUNT_MAX: Final = 8
+AUDIT_SEARCH_COUNT_MAX: Final = 64  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
@@ -283,4 +284,5 @@ class ArchiveModel(Model):
             for number in range(max(1, last + 1 - AUDIT_VERSION_COUNT_MAX), last + 1):
                 reads.append(("get_entity", {"entity_id": key, "version": number}))
             names |= {state.entity.name: None for state in states if state.entity}
-        return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in names))
+        searched = list(names)[:: 1 + len(names) // AUDIT_SEARCH_COUNT_MAX]
+        return (*reads, *(("recall", {"query": name, "limit": limits.RECALL_LIMIT_MAX}) for name in searched))
