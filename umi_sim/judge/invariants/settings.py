@@ -9,7 +9,7 @@ from umi_core.errors import BadConfig, Rejected
 from umi_core.invariants.broken import demand
 from umi_sim.record import rules
 
-TURNS: Final = 8
+TURNS: Final = 32
 PPM: Final = (0, 1_000_000)
 RANGES: Final = {
     "core_bytes_max": (4_096, 32_768), "core_entry_count_max": (0, 50), "working_bytes_max": (1, 1_048_576),
