@@ -25,9 +25,11 @@ from umi_core.messages.requests import is_working
 from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
+from umi_sim.judge.invariants.defaults import check_defaults
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.oracle.judge import Oracle
+from umi_sim.kernel.prng import stream_key
 from umi_sim.record.answer_shapes import is_due
 from umi_sim.record.run_config import RunConfig
 from umi_sim.services.calls import Call
@@ -154,11 +156,18 @@ class Inspector:
             return
         if not self._has_seen_settings:  # the same in every life
             self._has_seen_settings = True
-            check_settings(self.oracle.config.seed)
+            turn = turn_of(self.oracle.config)
+            check_settings(turn)
+            check_defaults(turn)
         check_memory(memory.state)
         check_tables(memory.state, memory.registry)
         if self.oracle.tampered is None:
             check_store(storage, memory.state, has_lied=bool(self.oracle.surroundings.atlas.losses))
+
+
+def turn_of(config: RunConfig) -> int:
+    """Another one for each scenario too: those of a sweep share their seeds."""
+    return int.from_bytes(stream_key(config.seed, ("turn", config.scenario))[:4])
 
 
 def lenient(judge: Callable[P, None], off: Container[str]) -> Callable[P, None]:

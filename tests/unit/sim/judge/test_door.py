@@ -10,9 +10,10 @@ from umi_core.engine.registry import Registry
 from umi_core.errors import BadWorkflow, Error, Rejected, StateDamaged
 from umi_core.invariants.broken import Broken
 from umi_core.memory import Memory
+from umi_core.messages.requests import Incr, Remember, Request, Search
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
-from umi_sim.judge.invariants import settings
+from umi_sim.judge.invariants import defaults, settings
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.target.refusals import check_refusals
 
@@ -31,6 +32,20 @@ def test_the_ranges_are_those_of_the_specification() -> None:
 
 def test_settings_are_taken_to_the_ends_of_their_ranges() -> None:
     check_all()
+
+
+def test_what_a_request_says_by_itself_is_what_the_specification_tells() -> None:
+    for turn in range(defaults.TURNS):
+        defaults.check_defaults(turn)
+
+
+@pytest.mark.parametrize(("name", "cls"), [("search", Search), ("incr", Incr), ("remember", Remember)])
+def test_a_request_that_says_something_else_by_itself_is_seen(
+    monkeypatch: Any, name: str, cls: type[Request]
+) -> None:
+    monkeypatch.delitem(defaults.NAMED, name)
+    with pytest.raises(Broken, match=f"of {name}, where nothing is said"):
+        defaults.check_defaults_of(cls)
 
 
 @pytest.mark.parametrize("ends", [(4_095, 32_768), (4_096, 32_767), (4_097, 32_768)])
