@@ -14,16 +14,17 @@ import math
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import urldefrag
 
 import attrs
 import httpx
 
-from umi_core.limits import COMPONENT_MAX, RETRY_AFTER_MS_MAX
+from umi_core.limits import COMPONENT_MAX, EMBEDDING_DIMS_MAX, RETRY_AFTER_MS_MAX
 from umi_core.messages.effects import FailureKind
 from umi_live.errors import LiveError
 from umi_live.services import ServiceFailed
 from umi_live.store import wall_ms
+
+BODY_BYTES_MAX: Final = 32 * 2**20  # vectors of a whole page of texts are smaller
 
 
 @attrs.frozen
@@ -43,11 +44,13 @@ TABLE: Final[Mapping[str, Case]] = {  # what is asked again, and what is not: do
     "too_long": Case("status 413, or 400 with a code that names the length of the context", "too_long"),
     "refused": Case("any other status that is not 200: a wrong key, address or model", "refused"),
     "no_json": Case("a body that is empty, cut off, or no JSON", "unavailable"),
+    "too_large": Case(f"a body of more than {BODY_BYTES_MAX // 2**20} MiB", "unavailable"),
     "no_form": Case("JSON of another form, or an empty text", "unavailable"),
     "cut_off": Case("a text that ends where the model had to stop (finish_reason `length`)", "too_long"),
     "declined": Case("a refusal instead of a text, or one that a filter took away", "refused"),
     "vectors": Case("too few vectors, another length, or components that are no numbers", "unavailable"),
 }
+DIGITS_MAX: Final = len(str(EMBEDDING_DIMS_MAX))
 STATUSES: Final[Mapping[int, str]] = {408: "gateway", 504: "gateway", 429: "busy", 413: "too_long"}
 
 
@@ -56,12 +59,14 @@ def failed(case: str, retry_after_ms: int = 0) -> ServiceFailed:
 
 
 class Endpoint:
-    """`url` ends with `#` and the name of a model. Raises LiveError for an address that is none."""
+    """`url` ends with `#` and the name of a model. Raises LiveError for an address or a key that is none."""
 
     def __init__(self, url: str, key: str | None = None) -> None:
-        self.url, self.name = urldefrag(url)
-        if not self.url.startswith(("http://", "https://")) or not self.name:
+        self.url, _, self.name = url.partition("#")
+        if not is_address(self.url) or not self.name:
             raise LiveError(f"{url}: is no address of a model; write https://HOST/v1#MODEL")
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise LiveError("the key is none: it holds characters that no header of HTTP may have")
         self.headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.client: httpx.AsyncClient | None = None
 
@@ -71,14 +76,16 @@ class Endpoint:
             self.client = httpx.AsyncClient(headers=self.headers)
         try:
             url = f"{self.url.rstrip('/')}/{path}"
-            response = await self.client.post(url, json=body, timeout=timeout_ms / 1_000)
+            async with self.client.stream("POST", url, json=body, timeout=timeout_ms / 1_000) as response:
+                content = await content_of(response)
         except httpx.TimeoutException:
             raise failed("no_answer") from None
         except httpx.HTTPError:
             raise failed("no_connection") from None
         if response.status_code != 200:
-            raise failed(case_of(response), retry_after_ms(response.headers.get("Retry-After")))
-        return json_of(response)
+            case = case_of(response.status_code, content)
+            raise failed(case, retry_after_ms(response.headers.get("Retry-After")))
+        return json_of(content)
 
     async def close(self) -> None:
         if self.client is not None:
@@ -86,16 +93,33 @@ class Endpoint:
             self.client = None
 
 
-def json_of(response: httpx.Response) -> Any:
+def is_address(url: str) -> bool:
     try:
-        return json.loads(response.content)
+        address = httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):
+        return False
+    return address.scheme in ("http", "https") and bool(address.host) and (address.port or 1) < 2**16
+
+
+async def content_of(response: httpx.Response) -> bytes:
+    """The body, as far as it is no longer than any answer. Raises ServiceFailed."""
+    content = bytearray()
+    async for part in response.aiter_bytes():
+        content += part
+        if len(content) > BODY_BYTES_MAX:
+            raise failed("too_large")
+    return bytes(content)
+
+
+def json_of(content: bytes) -> Any:
+    try:
+        return json.loads(content)
     except (ValueError, RecursionError):
         raise failed("no_json") from None
 
 
-def case_of(response: httpx.Response) -> str:
-    status = response.status_code
-    if status == 400 and b"context_length" in response.content:
+def case_of(status: int, content: bytes) -> str:
+    if status == 400 and b"context_length" in content:
         return "too_long"
     return STATUSES.get(status, "broken" if status >= 500 else "refused")
 
@@ -144,7 +168,7 @@ class TextEmbedder(Endpoint):
 
     def __init__(self, url: str, key: str | None = None) -> None:
         address, _, dims = url.rpartition(":")
-        if not dims.isascii() or not dims.isdigit():
+        if not dims.isascii() or not dims.isdigit() or len(dims) > DIGITS_MAX:
             raise LiveError(f"{url}: is no address of an embedder; write https://HOST/v1#MODEL:DIMENSIONS")
         super().__init__(address, key)
         self.dims = int(dims)

@@ -44,6 +44,7 @@ FAILURES: Final[dict[str, Wire]] = {
     "empty": (200, {}, b""),
     "cut off JSON": (200, {}, b'{"choices": [{"mess'),
     "deep": (200, {}, b"[" * 100_000),
+    "large": (200, {}, b" " * 2_000_000),
     "no choices": (200, {}, b'{"choices": []}'),
     "no object": (200, {}, b"[7]"),
     "no text": (200, {}, chat(content=None)),

@@ -26,9 +26,9 @@ CASES = {  # what each failure is; all rows of the table are met
     "hangs": "no_answer", "breaks off": "no_connection", "408": "gateway", "504": "gateway", "429": "busy",
     "429 with seconds": "busy", "500": "broken", "503 with seconds": "broken", "400 too long": "too_long",
     "413": "too_long", "400": "refused", "401": "refused", "404": "refused", "301": "refused",
-    "empty": "no_json", "cut off JSON": "no_json", "deep": "no_json", "no choices": "no_form",
-    "no object": "no_form", "no text": "no_form", "blank text": "no_form", "stopped": "cut_off",
-    "refusal": "declined", "filtered": "declined", "too few vectors": "vectors",
+    "empty": "no_json", "cut off JSON": "no_json", "deep": "no_json", "large": "too_large",
+    "no choices": "no_form", "no object": "no_form", "no text": "no_form", "blank text": "no_form",
+    "stopped": "cut_off", "refusal": "declined", "filtered": "declined", "too few vectors": "vectors",
     "short vectors": "vectors", "no numbers": "vectors", "not finite": "vectors", "zeros": "vectors",
 }  # fmt: skip
 
@@ -43,6 +43,11 @@ async def asked(failure: str, question: str) -> Any:
         finally:
             await model.close()
             await embedder.close()
+
+
+@pytest.fixture(autouse=True)
+def small_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("umi_live.openai.BODY_BYTES_MAX", 1_000_000)
 
 
 def test_every_row_of_the_table_is_met() -> None:
@@ -74,11 +79,15 @@ def test_an_endpoint_that_is_not_there_is_unavailable() -> None:
     assert failed.value.kind == "unavailable"
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1", "ftp://host/v1#m", "http://host/v1", "https://host/v1#m:"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "127.0.0.1", "ftp://host/v1#m", "http://host/v1", "http://[::1#m", "http:///v1#m",
+     "http://host:99999/v1#m", "https://host/v1#m:", "https://host/v1#m:" + 5_000 * "9"],
+)  # fmt: skip
 def test_an_address_that_is_none_is_told(url: str) -> None:
     with pytest.raises(LiveError, match="is no address of"):
         open_memory(":memory:", user="ann", agent="helper", embedder=url)
-    if not url.endswith("#m:"):
+    if not url.endswith(("#m:", "999")):
         with pytest.raises(LiveError, match="is no address of"):
             open_memory(":memory:", user="ann", agent="helper", model=url)
 
