@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Final
 
 from umi_core.values import Scope
-from umi_live.errors import ScopeTaken
+from umi_live.errors import ScopeTaken, StoreError
 
 SUFFIX: Final = "-live"
 FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -22,9 +22,12 @@ class Claims:
     """The claims of this process on one file."""
 
     def __init__(self, path: str | None) -> None:
-        """No path: a database in memory, which no other process sees."""
+        """No path: a database in memory, which no other process sees. Raises StoreError."""
         self.scopes: dict[Scope, int] = {}  # and the byte of each
-        self.file = None if path is None else os.open(path + SUFFIX, FLAGS, 0o644)
+        try:
+            self.file = None if path is None else os.open(path + SUFFIX, FLAGS, 0o644)
+        except OSError as error:
+            raise StoreError(f"{path}{SUFFIX}: cannot be opened for claims: {error.strerror}") from None
 
     def take(self, scope: Scope) -> None:
         """Raises ScopeTaken."""

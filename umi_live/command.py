@@ -19,7 +19,7 @@ from umi_live.memory import LiveMemory, open_memory
 from umi_live.schema import sentence
 from umi_live.services import ServiceFailed
 from umi_live.sqlite import SqliteStorage
-from umi_live.transfer import export_lines, scope_of
+from umi_live.transfer import export_lines
 
 KEY: Final = "UMI_LIVE_KEY"
 PROBE_MS: Final = 30_000
@@ -36,8 +36,8 @@ class Target:
     embedder: str | None
 
     def must_exist(self) -> None:
-        if not os.path.exists(self.db):
-            raise StoreError(f"{self.db}: is not there; `umi-live remember` makes it")
+        if not os.path.exists(self.db) or not os.path.getsize(self.db):
+            raise StoreError(f"{self.db}: is not there, or empty; `umi-live remember` makes it")
 
     async def work(self, use: Callable[[LiveMemory], Awaitable[None]]) -> None:
         """With the memory open. Model and embedder must answer first: nothing changes without them."""
@@ -170,8 +170,11 @@ def serve_mcp(target: Target) -> None:
 @click.argument("file", type=click.File(encoding="utf-8"))
 def import_file(db: str, file: TextIO) -> None:
     """Take an export into a memory that is empty; its user and agent stand in it."""
-    scope = scope_of(file.readline())
-    count = asyncio.run(live.import_lines(db, scope, file.readlines()))
+    try:
+        lines = file.readlines()
+    except UnicodeDecodeError:
+        raise LiveError(f"{file.name}: is no text, so no export of Umi") from None
+    scope, count = asyncio.run(live.import_lines(db, lines))
     click.echo(f"{count} rows of user {scope.user!r} and agent {scope.agent!r}")
 
 

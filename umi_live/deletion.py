@@ -8,6 +8,7 @@ from typing import Any, Final
 import apsw
 
 from umi_core.values import Scope
+from umi_live.schema import transaction
 from umi_live.sqlite import SqliteStorage
 
 OF_USER: Final = "scope in (select number from scope where user = ?)"
@@ -29,13 +30,12 @@ def scopes_of(storage: SqliteStorage, user: str) -> list[Scope]:
 def delete_user(storage: SqliteStorage, user: str) -> int:
     """How many rows it was. Nobody may have a memory of this user open."""
     execute = storage.connection.execute
-    execute("begin immediate")
     counted = f"select count(*) from row where body is not null and {OF_USER}"
-    found: Any = execute(counted, (user,)).fetchone()
-    for statement in DELETES:
-        execute(statement, (user,))
-    execute("insert into word (word) values ('optimize')")  # deleted words stay in it until then
-    execute("commit")
+    with transaction(storage.connection):
+        found: Any = execute(counted, (user,)).fetchone()
+        for statement in DELETES:
+            execute(statement, (user,))
+        execute("insert into word (word) values ('optimize')")  # deleted words stay in it until then
     storage.indexes.clear()
     execute("vacuum")
     storage.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -55,13 +55,13 @@ from umi_core.messages.results import (
 from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
 from umi_live import deletion
-from umi_live.errors import Closed, Failed, InDoubt, LiveError, NotDone, Refused, StoreError
+from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError
 from umi_live.host import Host
 from umi_live.local import HashEmbedder, RuleModel
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model
 from umi_live.store import Store, wall_ms
-from umi_live.transfer import import_rows
+from umi_live.transfer import import_rows, read_export
 
 T = TypeVar("T")
 EMBED_AGAIN_MS_MIN: Final = 20  # between two looks for entities without a vector
@@ -124,13 +124,14 @@ class LiveMemory:
         try:
             store.claims.take(self.scope)
             try:
-                await store.adopt(self.scope, f"{self.embedder.name}:{self.embedder.dims}")
+                embedder = f"{self.embedder.name}:{self.embedder.dims}"
+                await store.call(store.storage.adopt, self.scope, embedder)
                 if self.record is not None:
                     self.recorder = Recorder(self.record, self.scope, self.config)
-            except LiveError:
+            except BaseException:
                 store.claims.give_up(self.scope)
                 raise
-        except LiveError:
+        except BaseException:
             store.close()
             raise
         self.store, self.host = store, Host(memory, store, self.model, self.embedder, self.recorder)
@@ -352,15 +353,16 @@ def open_memory(
     return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record)
 
 
-async def import_lines(path: Path, scope: Scope, lines: Sequence[str]) -> int:
-    """Import a scope from the lines behind the first one of an export: how many rows. Raises LiveError."""
+async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
+    """Take the lines of an export into this file: whose they are, and how many rows. Raises LiveError."""
+    export = read_export(lines)
     store = Store.opened(path)
     try:
-        store.claims.take(scope)
+        store.claims.take(export.scope)
         try:
-            return await store.call(import_rows, store.storage, scope, lines, wall_ms())
+            return export.scope, await store.call(import_rows, store.storage, export, wall_ms())
         finally:
-            store.claims.give_up(scope)
+            store.claims.give_up(export.scope)
     finally:
         store.close()
 

@@ -8,6 +8,8 @@ journal and synchronous=FULL the deletion of the journal is not synced, so a pow
 the last commit is undone although it was acknowledged.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import apsw
@@ -119,13 +121,20 @@ def version_of(connection: apsw.Connection, path: str) -> int:
 
 def migrate(connection: apsw.Connection) -> None:
     """The next version, unless another process has made it meanwhile."""
-    connection.execute("begin immediate")
-    try:
+    with transaction(connection):
         version = int(connection.pragma("user_version"))
         if version < VERSION:
             connection.execute(MIGRATIONS[version])
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", version + 1)
+
+
+@contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """All that is written inside, or nothing of it."""
+    connection.execute("begin immediate")
+    try:
+        yield
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:

@@ -37,7 +37,7 @@ from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import Address, Body, Entity, Relation, Row, Vector, Version
 from umi_core.values import Scope
 from umi_live.conditions import clause, excluded
-from umi_live.schema import Way, opened
+from umi_live.schema import Way, opened, transaction
 from umi_live.search import Index, Mask, tokens
 
 KEPT_COUNT_MAX: Final = 4_096  # bodies of rows
@@ -87,15 +87,8 @@ class SqliteStorage:
 
     def commit_all(self, commits: Sequence[Commit], now_ms: int) -> list[Committed | EffectFailed]:
         """Batches in their order, made durable together in one wait for the disk, or none of them."""
-        execute = self.connection.execute
-        execute("begin immediate")
-        try:
+        with transaction(self.connection):
             answers = [self._answer_to(commit, now_ms) for commit in commits]
-            execute("commit")
-        except BaseException:
-            if self.connection.in_transaction:
-                execute("rollback")
-            raise
         if self.log_pages > self.log_pages_max:
             self._shorten_log()
         return answers
@@ -196,15 +189,18 @@ class SqliteStorage:
         else may have the scope open. It writes in any case: a file that cannot be written is noticed here.
         """
         execute = self.connection.execute
-        known: Any = execute("select embedder from scope where number = ?", (self._scope(scope),)).fetchone()
-        is_left = known not in (None, (None,), (embedder,))
+        is_left = self.embedder_of(scope) not in (None, embedder)
         while is_left:
-            execute("begin immediate")
-            is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
-            execute("commit")
-        execute("begin immediate")
-        execute("update scope set embedder = ? where number = ?", (embedder, self._place(scope)[0]))
-        execute("commit")
+            with transaction(self.connection):
+                is_left = self._take_vectors(scope) == PAGE_ROW_COUNT_MAX
+        with transaction(self.connection):
+            execute("update scope set embedder = ? where number = ?", (embedder, self._place(scope)[0]))
+
+    def embedder_of(self, scope: Scope) -> str | None:
+        """Who makes the vectors of a scope; None if nobody has yet."""
+        sql = "select embedder from scope where number = ?"
+        found: Any = self.connection.execute(sql, (self._scope(scope),)).fetchone()
+        return found[0] if found else None
 
     def _take_vectors(self, scope: Scope) -> int:
         """How many were taken: at most a page."""

@@ -13,7 +13,6 @@ import apsw
 
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import Commit, Query, Read
-from umi_core.values import Scope
 from umi_live.claims import Claims
 from umi_live.errors import StoreError
 from umi_live.schema import MEMORY, sentence
@@ -37,7 +36,11 @@ class Store:
     def __init__(self, path: str) -> None:
         self.path = path
         self.storage = SqliteStorage(path)
-        self.claims = Claims(None if path == MEMORY else path)
+        try:
+            self.claims = Claims(None if path == MEMORY else path)
+        except StoreError:
+            self.storage.close()
+            raise
         self.thread = ThreadPoolExecutor(1, "umi-live-store")
         self.commits: deque[tuple[Commit, Future[StoreAnswer]]] = deque()
         self.user_count = 1
@@ -100,16 +103,12 @@ class Store:
             raise StoreError(f"{self.path}: cannot be read; does the disk fail, or does somebody hold it?")
         return answer
 
-    async def adopt(self, scope: Scope, embedder: str) -> None:
-        """From now on this embedder makes the vectors of a scope. Raises StoreError."""
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        """In the thread of the store; whoever is cancelled leaves it to end there. Raises StoreError."""
         try:
-            await self.call(self.storage.adopt, scope, embedder)
+            return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
         except apsw.Error as error:
             raise StoreError(f"{self.path}: {sentence(error)}") from error
-
-    async def call(self, function: Callable[..., T], *args: Any) -> T:
-        """In the thread of the store; whoever is cancelled leaves it to end there."""
-        return await asyncio.get_running_loop().run_in_executor(self.thread, function, *args)
 
     def close(self) -> None:
         with self.turn:

@@ -1,20 +1,24 @@
 """A scope as a file of lines, and back.
 
-    {"umi": "export", "version": 1, "user": "ann", "agent": "helper"}
+    {"umi": "export", "version": 1, "user": "ann", "agent": "helper", "embedder": "hash-256:256"}
     {"kind": "entity", "id": "ent_...", "name": "Ann", "content": "likes tea", "row": "..."}
     {"row_count": 1}
 
 Law 1. What counts is `row`, the bytes of umi_core.row_bytes; the rest is for the eye.
 Law 2. A file is taken whole, into a scope that is empty, or not at all.
+Law 3. Vectors stay with the name of who made them: whoever opens the memory with another one embeds again.
 """
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import attrs
+
+from umi_core.domains import bad_row_id, bad_scope
 from umi_core.errors import Rejected
-from umi_core.messages.effects import ByFilter, Commit, CountRows, Expect, Write
+from umi_core.messages.effects import ByFilter, Commit, CountRows, Write
 from umi_core.row_bytes import decode_row, encode_row
 from umi_core.rows import BODIES, Address, Entity, Row
 from umi_core.values import Scope
@@ -27,7 +31,8 @@ FORM: Final = {"umi": "export", "version": 1}
 
 def export_lines(storage: SqliteStorage, scope: Scope) -> Iterator[str]:
     """One line for each row. Raises LiveError for a row that is damaged."""
-    yield json.dumps({**FORM, "user": scope.user, "agent": scope.agent}, ensure_ascii=False)
+    whose = {"user": scope.user, "agent": scope.agent, "embedder": storage.embedder_of(scope)}
+    yield json.dumps({**FORM, **whose}, ensure_ascii=False)
     count, cursor, is_left = 0, None, True
     while is_left:
         page = storage.read(0, ByFilter(scope, KINDS, cursor=cursor))
@@ -47,42 +52,62 @@ def line_of(row: Row) -> dict[str, str]:
     return {"kind": row.address.kind, "id": row.address.id, **told, "row": data}
 
 
-def scope_of(line: str) -> Scope:
-    """Of whom an export is. Raises LiveError."""
-    head = read(line)
+@attrs.frozen
+class Export:
+    """What a file holds, as it will be written; `embedder` is None if the file does not say it."""
+
+    scope: Scope
+    embedder: str | None
+    writes: tuple[Write, ...]
+
+
+def read_export(lines: Sequence[str]) -> Export:
+    """Raises LiveError for anything that `export_lines` does not write."""
+    head = read(lines[0]) if lines else None
     if not isinstance(head, dict) or {key: head.get(key) for key in FORM} != FORM:
         raise LiveError("the file is no export of Umi; make one with `umi-live export`")
-    return Scope(str(head.get("user")), str(head.get("agent")))
-
-
-def import_rows(storage: SqliteStorage, scope: Scope, lines: Iterable[str], now_ms: int) -> int:
-    """How many rows were taken: all that stand behind the first line. Raises LiveError."""
-    rows = [read(line) for line in lines]
+    scope, embedder = Scope(head.get("user", ""), head.get("agent", "")), head.get("embedder")
+    bad = bad_scope(scope) or (embedder is not None and bad_row_id("embedder", embedder))
+    if bad:
+        raise LiveError(f"the first line of the export is wrong: {bad}")
+    rows = [read(line) for line in lines[1:]]
     if not rows or rows.pop() != {"row_count": len(rows)}:
         raise LiveError("the export is cut off; make it again")
-    writes = tuple(write_of(scope, it) for it in rows)
+    writes = {it.address: it for it in (write_of(scope, row) for row in rows)}
+    if len(writes) < len(rows):
+        raise LiveError("the export was changed: a row stands in it twice")
+    return Export(scope, embedder, tuple(writes.values()))
+
+
+def import_rows(storage: SqliteStorage, export: Export, now_ms: int) -> int:
+    """How many rows were taken. Raises LiveError."""
+    scope, writes = export.scope, export.writes
     if storage.read(0, CountRows(scope, KINDS)).count:
         who = f"user {scope.user!r} and agent {scope.agent!r}"
         raise LiveError(f"{who} have a memory in this file already; nothing was taken")
-    storage.commit(Commit(writes, tuple(Expect(it.address, 0) for it in writes)), now_ms)
+    if export.embedder is not None:
+        storage.adopt(scope, export.embedder)
+    storage.commit(Commit(writes, ()), now_ms)  # it expects nothing: whoever has the claim is alone
     return len(writes)
 
 
 def read(line: str) -> Any:
     try:
         return json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise LiveError("the file is no export of Umi: a line is no JSON") from None
 
 
 def write_of(scope: Scope, it: Any) -> Write:
     try:
-        address, body = Address(scope, it["kind"], it["id"]), decode_row(b64decode(it["row"]))
+        address, body = Address(scope, it["kind"], it["id"]), decode_row(b64decode(it["row"], validate=True))
     except (KeyError, TypeError, ValueError):
         raise LiveError("the file is no export of Umi: a line is no row") from None
     except Rejected as rejected:
         raise LiveError(f"a row cannot be read: {rejected}") from None
-    if address.kind != body.row_kind or body.own_id() not in (None, address.id):
+    if bad := bad_row_id("id", address.id):
+        raise LiveError(f"the export was changed: {bad}")
+    if address.kind not in KINDS or address.kind != body.row_kind or body.own_id() not in (None, address.id):
         told = f"{address.kind} {address.id} holds {body.row_kind} {body.own_id() or ''}".rstrip()
         raise LiveError(f"the export was changed: the line of {told}")
     return Write(address, body)

@@ -109,6 +109,8 @@ def test_a_file_that_cannot_be_used_is_one_line(shell: Shell, monkeypatch: pytes
         assert "does the folder exist" in shell.refused("remember", "--db", "no/agent.db", "tea")
     assert "is not there" in shell.refused("recall", "--db", "nothing.db", "tea")
     assert "is not there" in shell.refused("doctor", "--db", "nothing.db")
+    Path("empty.db").touch()
+    assert "or empty" in shell.refused("doctor", "--db", "empty.db")
     connection = apsw.Connection("agent.db")
     monkeypatch.setattr(schema, "BUSY_MS", 1)
     connection.execute("begin immediate")
@@ -149,7 +151,7 @@ def test_a_memory_that_is_open_elsewhere_is_one_line(shell: Shell) -> None:
     assert done.stderr.endswith("agent 'agent' is open in another process; close it there first\n")
 
 
-def test_a_wrong_request_or_address_is_one_line(shell: Shell) -> None:
+def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     shell("remember", "--db", "agent.db", "Ann likes tea.")
     assert "text is empty" in shell.refused("remember", "--db", "agent.db", " ")
     assert "is no address of a model" in shell.refused(
@@ -158,3 +160,7 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell) -> None:
     wrong = "http://127.0.0.1:9/v1#m"
     assert f"{wrong}: no connection" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
     assert "no export of Umi" in shell.refused("import", "--db", "agent.db", __file__)
+    Path("bytes").write_bytes(b"\xff\xfe")
+    assert "bytes: is no text" in shell.refused("import", "--db", "new.db", "bytes")
+    monkeypatch.setenv(KEY, "ключ")
+    assert "the key is none" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")

@@ -14,7 +14,9 @@ from umi_live import Closed, Failed, LiveMemory, delete_user, open_blocking, ope
 from umi_live.errors import LiveError, ScopeTaken
 from umi_live.local import RuleModel
 from umi_live.store import Store
-from umi_live.transfer import export_lines, import_rows, scope_of
+from umi_live.transfer import export_lines, import_rows, read_export
+
+TOLD = '{"row_count": %d}'
 
 
 class Model(RuleModel):
@@ -114,7 +116,6 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         memory.set_block("human", "Name: Ann")
     source, target = Store.opened(tmp_path / "a.db"), Store.opened(tmp_path / "b.db")
     head, *lines = export_lines(source.storage, memory.memory.scope)
-    scope = scope_of(head)
     newer = lines[0].replace('"row": "', '"row": "AAAA')
     entity = next(line for line in lines if '"entity"' in line)
     of_another = [line.replace('"id": "ent_', '"id": "ent_0') if line == entity else line for line in lines]
@@ -122,15 +123,21 @@ def test_a_scope_is_exported_and_imported_whole_or_not_at_all(tmp_path: Path) ->
         (lines[:-1], "cut off"), (lines[1:], "cut off"), (["{}", *lines[1:]], "no row"),
         (["x", *lines], "no JSON"), ([newer, *lines[1:]], "cannot be read"),
         (of_another, "was changed: the line of entity ent_0.* holds entity ent_"),
+        (["[" * 100_000, *lines], "no JSON"),
+        ([lines[0], *lines[:-1], TOLD % len(lines)], "stands in it twice"),
     ):  # fmt: skip
         with pytest.raises(LiveError, match=told):
-            import_rows(target.storage, scope, damaged, 0)
-    assert import_rows(target.storage, scope, lines, 0) == len(lines) - 1
-    assert list(export_lines(target.storage, scope)) == [head, *lines]
+            read_export([head, *damaged])
+    for wrong, told in (('"user"', "user"), ('"agent"', "agent"), ('"umi"', "no export of Umi")):
+        with pytest.raises(LiveError, match=told):
+            read_export([head.replace(wrong, '"whose"'), *lines])
+    export = read_export([head, *lines])
+    assert import_rows(target.storage, export, 0) == len(lines) - 1
+    assert list(export_lines(target.storage, export.scope)) == [head, *lines]
     with pytest.raises(LiveError, match="have a memory in this file already"):
-        import_rows(target.storage, scope, lines, 0)
+        import_rows(target.storage, export, 0)
     with pytest.raises(LiveError, match="no export of Umi"):
-        scope_of(lines[0])
+        read_export(lines)
     source.close()
     target.close()
     with open_blocking(tmp_path / "b.db", user="ann", agent="helper") as memory:
