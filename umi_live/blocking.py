@@ -11,6 +11,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from umi_live.errors import Closed
 from umi_live.memory import LiveMemory, open_memory
 
 P = ParamSpec("P")
@@ -52,9 +53,10 @@ class BlockingMemory:
 
     def __init__(self, memory: LiveMemory) -> None:
         self.memory = memory
-        self.loop = asyncio.new_event_loop()
+        self.loop: asyncio.AbstractEventLoop | None = None
 
     def __enter__(self) -> Self:
+        self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="umi-live", daemon=True)
         self.thread.start()
         try:
@@ -73,12 +75,17 @@ class BlockingMemory:
             self.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self.loop is None:
+            work.close()
+            raise Closed("the memory is not open; use it inside `with`")
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        loop, self.loop = self.loop, None
+        assert loop is not None
+        loop.call_soon_threadsafe(loop.stop)
         self.thread.join()
-        self.loop.close()
+        loop.close()
 
     remember = waiting(LiveMemory.remember)
     recall = waiting(LiveMemory.recall)

@@ -5,6 +5,7 @@ Law 2. The file holds what users and models said. Keep it as you keep the databa
 """
 
 import os
+from contextlib import suppress
 
 from umi_core.config import Config
 from umi_core.messages.answers import Value
@@ -22,13 +23,22 @@ class Recorder:
             self.file = open(path, "x", encoding="utf-8", buffering=1)  # noqa: SIM115  # closed with the memory
         except OSError as error:
             raise LiveError(f"{path}: no recording can be written there: {error.strerror}") from None
-        self.file.write(Head(scope, config).line() + "\n")
+        self._write(Head(scope, config).line())
 
     def took(self, now_ms: int, value: Value) -> None:
-        self.file.write(Taken(now_ms, value).line() + "\n")
+        self._write(Taken(now_ms, value).line())
 
     def gave(self, effects: tuple[Effect, ...]) -> None:
-        self.file.write(digest_line(effects) + "\n")
+        self._write(digest_line(effects))
 
     def close(self) -> None:
-        self.file.close()
+        with suppress(OSError):  # of what could not be written: that was told when it happened
+            self.file.close()
+
+    def _write(self, line: str) -> None:
+        """A memory whose recording ends goes on no further: what it did then would be nowhere."""
+        try:
+            self.file.write(line + "\n")
+        except OSError as error:
+            path = self.file.name
+            raise LiveError(f"{path}: the recording cannot be written: {error.strerror}") from None

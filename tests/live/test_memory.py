@@ -15,7 +15,7 @@ from umi_core.errors import EmptyText
 from umi_core.messages.requests import List, Recall
 from umi_core.messages.results import Listed
 from umi_core.rows import Resource
-from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_memory
+from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory
 
 
 def inside(path: Path | str, use: Callable[[LiveMemory], Awaitable[Any]]) -> Any:
@@ -122,6 +122,18 @@ def test_a_memory_that_is_not_open_says_so(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
     with pytest.raises(Closed, match="async with"):
         asyncio.run(memory.ask(Recall(0, "tea"), object))
+    waiting = open_blocking(tmp_path / "agent.db", user="ann", agent="helper")
+    for _ in range(2):  # before it was opened, and after it was closed
+        with pytest.raises(Closed, match="with"):
+            waiting.recall("tea")
+        with waiting:
+            assert list(waiting.recall("tea")) == []
+
+
+def test_claims_that_cannot_be_kept_are_told(tmp_path: Path) -> None:
+    (tmp_path / "agent.db-live").mkdir()
+    with pytest.raises(StoreError, match=r"agent\.db-live: cannot be opened for claims: Is a directory"):
+        inside(tmp_path / "agent.db", lambda memory: memory.count())
 
 
 @pytest.mark.parametrize(

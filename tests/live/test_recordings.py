@@ -11,7 +11,7 @@ pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
 from umi_core.messages.requests import Append, Delete, Forget, Get, Incr, Recall, Remember, Request, Set
 from umi_core.tiers import working
-from umi_live import LiveError, LiveMemory, NotDone, open_memory
+from umi_live import Closed, LiveError, LiveMemory, NotDone, open_memory
 from umi_sim.cli.recordings import is_recording, replayed, shrunk
 from umi_sim.runs import recorded
 
@@ -101,3 +101,19 @@ def test_a_recording_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(LiveError, match="no recording can be written there: File exists"):
         record(path, 1)
     assert not is_recording(str(tmp_path / "nothing"))
+
+
+def test_a_recording_that_cannot_be_written_ends_the_memory_in_a_sentence(tmp_path: Path) -> None:
+    async def live() -> None:
+        memory = open_memory(":memory:", user="ann", agent="helper", record=tmp_path / "live.jsonl")
+        async with memory:
+            await memory.count()
+            assert memory.recorder is not None
+            memory.recorder.file.close()
+            memory.recorder.file = open("/dev/full", "w", buffering=1)  # noqa: SIM115  # closed with the memory
+            with pytest.raises(LiveError, match="cannot be written: No space left"):
+                await memory.remember("Ann likes tea.")
+            with pytest.raises(Closed):
+                await memory.count()
+
+    asyncio.run(live())

@@ -123,3 +123,14 @@ def test_conditions_that_no_column_answers_are_decided_row_by_row() -> None:
         assert [row.address.id for row in storage.read(0, query).rows] == ["ent_2"]
     nothing = (Condition("nothing", "eq", 1),)
     assert storage.read(0, CountRows(scope, ("entity", "unheard"), nothing)).count == 0
+
+
+def test_an_adoption_that_fails_leaves_no_transaction_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others in the process use the same connection."""
+    storage, scope = SqliteStorage(":memory:"), Scope("ann", "helper")
+    with monkeypatch.context() as broken:
+        broken.setattr(SqliteStorage, "_place", None)
+        with pytest.raises(TypeError):
+            storage.adopt(scope, "hash")
+    storage.adopt(scope, "hash")
+    assert storage.embedder_of(scope) == "hash"
