@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -17,19 +18,17 @@ import attrs
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, EffectFailed, Embedded, ModelReplied, Value, Wake
-from umi_core.messages.effects import AskModel, Commit, Embed, Read, Reply
+from umi_core.messages.effects import AskModel, Embed, Reply
 from umi_core.messages.requests import Request
 from umi_live.errors import Closed
 from umi_live.recorder import Recorder
 from umi_live.services import Embedder, Model, ServiceFailed
-from umi_live.store import Store, wall_ms
+from umi_live.store import Store, StoreAnswer, wall_ms
 
 MODEL_CALLS_MAX: Final = 8  # at a time
 WAKE_MS_MAX: Final = 60_000  # a clock that was set back is noticed after so long
 
 LOG: Final = logging.getLogger("umi_live")
-
-Asked = AskModel | Embed | Read | Commit
 
 
 class Host:
@@ -40,13 +39,15 @@ class Host:
     ) -> None:
         self.memory, self.store, self.model, self.embedder = memory, store, model, embedder
         self.recorder = recorder
+        self.loop = asyncio.get_running_loop()
         self.room = asyncio.Semaphore(OP_COUNT_MAX)
         self.calls = asyncio.Semaphore(MODEL_CALLS_MAX)
         self.numbers = itertools.count(1)
         self.waiting: dict[int, asyncio.Future[Reply]] = {}
         self.tasks: dict[asyncio.Task[None], None] = {}
         self.timer: asyncio.TimerHandle | None = None
-        self.is_closed = False
+        self.timer_ms = 0  # when it rings
+        self.is_closed = self.is_ended = False  # takes no request; takes nothing any more
         self.broken: BaseException | None = None
 
     # Requests.
@@ -58,7 +59,7 @@ class Host:
             self.room.release()
             raise Closed("the memory is closed") from self.broken
         number = next(self.numbers)
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[Reply] = self.loop.create_future()
         self.waiting[number] = reply
         reply.add_done_callback(lambda _: self.room.release())
         self.step(attrs.evolve(request, op_id=number))
@@ -78,8 +79,7 @@ class Host:
         if not self.is_closed:
             self.is_closed = True
             await self.drain()
-        if self.timer is not None:
-            self.timer.cancel()
+        self.end()
         for task in list(self.tasks):
             task.cancel()
         if self.tasks:
@@ -102,8 +102,10 @@ class Host:
         for effect in effects:
             if isinstance(effect, Reply):
                 self.told(effect)
+            elif isinstance(effect, AskModel | Embed):
+                self.start(self.serve(effect))
             else:
-                self.start(self.perform(effect))
+                self.store.start(effect, self.hear)
         self.set_timer()
 
     def told(self, reply: Reply) -> None:
@@ -114,31 +116,41 @@ class Host:
 
     def break_off(self, error: BaseException) -> None:
         self.is_closed, self.broken = True, error
+        self.end()
         for waiting in self.waiting.values():
             if not waiting.done():
                 waiting.set_exception(error)
         self.waiting.clear()
 
+    def end(self) -> None:
+        self.is_ended = True
+        if self.timer is not None:
+            self.timer.cancel()
+
     # The world.
 
+    def hear(self, answer: StoreAnswer | BaseException) -> None:
+        """Called in the thread of the store."""
+        with suppress(RuntimeError):  # the loop is gone, and whoever waited in it
+            self.loop.call_soon_threadsafe(self.answered, answer)
+
+    def answered(self, answer: Answer | BaseException) -> None:
+        """After a mistake of the storage nothing can be promised any more, and whoever waits is told."""
+        if self.is_ended:
+            return
+        if isinstance(answer, BaseException):
+            LOG.error("the storage has a mistake, and the memory is closed", exc_info=answer)
+            self.break_off(answer)
+        else:
+            self.step(answer)
+
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        task = self.loop.create_task(work)
         self.tasks[task] = None
         task.add_done_callback(self.tasks.pop)
 
-    async def perform(self, effect: Asked) -> None:
-        answer: Answer
-        try:
-            if isinstance(effect, Read | Commit):
-                answer = await self.store.perform(effect)
-            else:
-                answer = await self.served(effect)
-        except Exception as error:  # a mistake of the storage: nothing can be promised any more
-            LOG.exception("the storage has a mistake, and the memory is closed")
-            self.break_off(error)
-            return
-        if self.broken is None:
-            self.step(answer)
+    async def serve(self, effect: AskModel | Embed) -> None:
+        self.answered(await self.served(effect))
 
     async def served(self, effect: AskModel | Embed) -> Answer:
         try:
@@ -160,9 +172,16 @@ class Host:
         return Embedded(effect.request_id, vectors)
 
     def set_timer(self) -> None:
+        """A timer that rings no later than the memory is due; one that rings sooner stays, and wakes it."""
+        due_ms = self.memory.deadline_ms()
+        if due_ms is None or (self.timer is not None and self.timer_ms <= due_ms):
+            return
         if self.timer is not None:
             self.timer.cancel()
-        due_ms = self.memory.deadline_ms()
-        if due_ms is not None:
-            delay_ms = min(max(0, due_ms - wall_ms()), WAKE_MS_MAX)
-            self.timer = asyncio.get_running_loop().call_later(delay_ms / 1_000, self.step, Wake())
+        now_ms = wall_ms()
+        self.timer_ms = min(max(due_ms, now_ms), now_ms + WAKE_MS_MAX)
+        self.timer = self.loop.call_later((self.timer_ms - now_ms) / 1_000, self.ring)
+
+    def ring(self) -> None:
+        self.timer = None
+        self.step(Wake())

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Final, TypeVar
 
 import apsw
@@ -21,6 +21,7 @@ from umi_live.sqlite import SqliteStorage, failure
 GROUP_COUNT_MAX: Final = 64  # commits of one wait
 T = TypeVar("T")
 StoreAnswer = Committed | ReadDone | EffectFailed
+Tell = Callable[[StoreAnswer | BaseException], None]
 
 
 def wall_ms() -> int:
@@ -42,7 +43,7 @@ class Store:
             self.storage.close()
             raise
         self.thread = ThreadPoolExecutor(1, "umi-live-store")
-        self.commits: deque[tuple[Commit, Future[StoreAnswer]]] = deque()
+        self.commits: deque[tuple[Commit, Tell]] = deque()
         self.user_count = 1
 
     @classmethod
@@ -58,13 +59,21 @@ class Store:
                 cls.known[real] = cls(real)
             return cls.known[real]
 
-    async def perform(self, effect: Read | Commit) -> StoreAnswer:
+    def start(self, effect: Read | Commit, tell: Tell) -> None:
+        """`tell` is called in the thread of the store, with the answer or with what was raised."""
         if isinstance(effect, Read):
-            return await self.call(self._read, effect)
-        answer: Future[StoreAnswer] = Future()
-        self.commits.append((effect, answer))
-        self.thread.submit(self._flush)
-        return await asyncio.wrap_future(answer)
+            self.thread.submit(self._tell_read, effect, tell)
+        else:
+            self.commits.append((effect, tell))
+            self.thread.submit(self._flush)
+
+    def _tell_read(self, read: Read, tell: Tell) -> None:
+        try:
+            answer = self._read(read)
+        except BaseException as error:
+            tell(error)
+        else:
+            tell(answer)
 
     def _read(self, read: Read) -> StoreAnswer:
         try:
@@ -74,18 +83,16 @@ class Store:
 
     def _flush(self) -> None:
         """All commits that have come meanwhile, in one wait for the disk."""
-        taken = [self.commits.popleft() for _ in range(min(len(self.commits), GROUP_COUNT_MAX))]
-        group = [(commit, answer) for commit, answer in taken if answer.set_running_or_notify_cancel()]
+        group = [self.commits.popleft() for _ in range(min(len(self.commits), GROUP_COUNT_MAX))]
         if not group:
             return
+        answers: Sequence[StoreAnswer | BaseException]
         try:
             answers = self._committed([commit for commit, _ in group])
         except BaseException as error:
-            for _, waiting in group:
-                waiting.set_exception(error)
-            return
-        for (_, waiting), answer in zip(group, answers, strict=True):
-            waiting.set_result(answer)
+            answers = [error] * len(group)
+        for (_, tell), answer in zip(group, answers, strict=True):
+            tell(answer)
 
     def _committed(self, commits: Sequence[Commit]) -> Sequence[StoreAnswer]:
         """If they fail together, each is tried alone: one that is too large does not fail the others."""
@@ -98,7 +105,7 @@ class Store:
 
     async def read(self, query: Query) -> ReadDone:
         """Raises StoreError if the file cannot be read."""
-        answer = await self.perform(Read(query))
+        answer = await self.call(self._read, Read(query))
         if not isinstance(answer, ReadDone):
             raise StoreError(f"{self.path}: cannot be read; does the disk fail, or does somebody hold it?")
         return answer
