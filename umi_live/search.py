@@ -55,7 +55,8 @@ class Index:
 
     def __init__(self, scope: int) -> None:
         self.scope = scope
-        self.changed = 0  # the last commit that it knows
+        self.changed = 0  # the last commit of the scope that it knows
+        self.version = -1  # of the whole file, when it last looked
         self.ids: list[str] = []  # by slot
         self.slots: dict[str, int] = {}
         self.keys = np.zeros(0, np.uint64)  # in the order of ids, as far as eight bytes tell it
@@ -68,10 +69,12 @@ class Index:
     # Following the file.
 
     def follow(self, connection: apsw.Connection) -> None:
-        """Learn what has been committed since the last time. Call it inside the transaction of the read."""
-        fresh: list[Any] = connection.execute(CHANGED, (self.scope, self.changed)).fetchall()
-        if not fresh:
+        """Learn what has been committed since the last time. Call it after a read of the same transaction."""
+        version = connection.data_version()
+        if version == self.version:
             return
+        fresh: list[Any] = connection.execute(CHANGED, (self.scope, self.changed)).fetchall()
+        self.version = version
         for number, kind, row_id, is_there, name_words, components, changed in fresh:
             slot = self._slot(row_id)
             if kind == "entity":
@@ -142,15 +145,18 @@ class Index:
         wanted = content(asked) or asked
         if not wanted or limit <= 0 or not self.ids:
             return []
-        scores = self._scores(asked, frozenset(wanted), connection)
+        shares = [PPM * count // len(wanted) for count in range(len(wanted) + 1)]
+        scores = self._scores(asked, frozenset(wanted), shares, connection)
         scores *= self.numbers[: len(self.ids)] > 0
         if allowed is not None:
             scores *= allowed
-        return self._leading(scores, limit, max(1, least_ppm))
+        possible = sorted({*shares, NAME_FLOOR_PPM}, reverse=True)
+        return self._leading(scores, [it for it in possible if it >= max(1, least_ppm)], limit)
 
     def _scores(
-        self, asked: Sequence[str], wanted: frozenset[str], connection: apsw.Connection
+        self, asked: Sequence[str], wanted: frozenset[str], shares: list[int], connection: apsw.Connection
     ) -> NDArray[np.int32]:
+        """Of each slot the share of the wanted words that it has, or more if the question names it."""
         size = len(self.ids)
         counts, named = np.zeros(size, np.uint16), np.zeros(size, np.int16)
         for word in asked:
@@ -158,7 +164,7 @@ class Index:
             named += marks >> 1
             if word in wanted:
                 counts += marks & IN_CONTENT
-        scores = np.array([PPM * count // len(wanted) for count in range(len(wanted) + 1)], np.int32)[counts]
+        scores = np.array(shares, np.int32)[counts]
         raised = np.flatnonzero(named == self.name_sizes[:size])
         scores[raised] = np.maximum(scores[raised], NAME_FLOOR_PPM)
         return scores
@@ -178,20 +184,22 @@ class Index:
         numbers = [number for (number,) in connection.execute(FOUND, (name,))]
         return self.slot_of[np.array(numbers, np.int64)]
 
-    def _leading(self, scores: NDArray[np.int32], limit: int, least_ppm: int) -> list[Hit]:
-        """The best by (score descending, id). Of the lowest score, which many have, only the first by id."""
-        place = max(0, len(scores) - limit)
-        lowest = max(least_ppm, int(np.partition(scores, place)[place]))
-        above = np.flatnonzero(scores > lowest).tolist()
-        hits = sorted(((int(scores[slot]), slot) for slot in above), key=self._order)
-        rest, ties = limit - len(hits), np.flatnonzero(scores == lowest)
-        if len(ties) > rest > 0:
-            keys = self.keys[ties]
-            ties = ties[keys <= np.partition(keys, rest - 1)[rest - 1]]
-        return hits + sorted(((lowest, slot) for slot in ties.tolist()), key=self._order)[:rest]
+    def _leading(self, scores: NDArray[np.int32], possible: list[int], limit: int) -> list[Hit]:
+        """The best by (score descending, id). Few scores are possible, and the highest are met first."""
+        hits: list[Hit] = []
+        for score_ppm in possible:
+            slots = self._first(np.flatnonzero(scores == score_ppm), limit - len(hits))
+            hits += [(score_ppm, slot) for slot in slots]
+            if len(hits) == limit:
+                break
+        return hits
 
-    def _order(self, hit: Hit) -> tuple[int, str]:
-        return -hit[0], self.ids[hit[1]]
+    def _first(self, slots: NDArray[np.intp], count: int) -> list[int]:
+        """The first by id; of many only those are compared whose eight bytes say that they may be."""
+        if len(slots) > count:
+            keys = self.keys[slots]
+            slots = slots[keys <= np.partition(keys, count - 1)[count - 1]]
+        return sorted(slots.tolist(), key=self.ids.__getitem__)[:count]
 
     def mask(self, numbers: Iterable[int]) -> Mask:
         """The slots of these rows of entities."""

@@ -308,7 +308,7 @@ class SqliteStorage:
         for score_ppm, slot in hits:
             address = Address(query.scope, "entity", index.ids[slot])
             found: Any = self.connection.execute(ONE, (index.scope, "entity", address.id)).fetchone()
-            yield attrs.evolve(row_at(address, found), score_ppm=score_ppm)
+            yield row_at(address, found, score_ppm)
 
     def _scanned(self, query: ByVector | ByWords) -> list[Row]:
         """Of kinds of which a scope has few rows, or long ones, no index is kept."""
@@ -386,10 +386,10 @@ def read_body(data: bytes, components: bytes | None) -> Body | None:
 kept_body: Final = lru_cache(maxsize=KEPT_COUNT_MAX)(read_body)  # the same rows are found again and again
 
 
-def row_at(address: Address, found: Found) -> Row:
+def row_at(address: Address, found: Found, score_ppm: int | None = None) -> Row:
     _, version, data, components = found
     assert data is not None
-    return Row(address, version, body_of(data, components))
+    return Row(address, version, body_of(data, components), score_ppm)
 
 
 def columns(body: Body | None) -> tuple[Any, ...]:
