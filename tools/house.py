@@ -130,8 +130,9 @@ CORE_MODULES: Final = {
     "threading": "an operation",
     "asyncio": "a workflow",
 }
-CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed
+CLOCK_FILES: Final = {  # S1.5: budgets, time elapsed, the fresh seed or secret
     "umi_sim/cli/progress.py",
+    "umi_sim/cli/redact.py",
     "umi_sim/cli/root.py",
     "umi_sim/runs/mutation_run.py",
     "umi_sim/sweep/outside.py",

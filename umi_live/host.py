@@ -62,7 +62,13 @@ class Host:
         reply: asyncio.Future[Reply] = self.loop.create_future()
         self.waiting[number] = reply
         reply.add_done_callback(lambda _: self.room.release())
-        self.step(attrs.evolve(request, op_id=number))
+        try:
+            self.step(attrs.evolve(request, op_id=number))
+        except BaseException:
+            self.waiting.pop(number, None)
+            if not reply.cancel():
+                reply.exception()  # which is raised here
+            raise
         return attrs.evolve(await asyncio.shield(reply), op_id=request.op_id)
 
     def begin(self) -> None:
@@ -117,10 +123,10 @@ class Host:
     def break_off(self, error: BaseException) -> None:
         self.is_closed, self.broken = True, error
         self.end()
-        for waiting in self.waiting.values():
-            if not waiting.done():
-                waiting.set_exception(error)
-        self.waiting.clear()
+        waiting, self.waiting = self.waiting, {}
+        for reply in waiting.values():
+            if not reply.done():
+                reply.set_exception(error)
 
     def end(self) -> None:
         self.is_ended = True

@@ -2,18 +2,25 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("apsw", reason="the extra `live` is not installed")
 
+from umi_core.memory import Memory
 from umi_core.messages.requests import Append, Delete, Forget, Get, Incr, Recall, Remember, Request, Set
+from umi_core.messages.results import Remembered
+from umi_core.recordings import Head, Taken
 from umi_core.tiers import working
-from umi_live import Closed, LiveError, LiveMemory, NotDone, open_memory
+from umi_live import Closed, LiveError, LiveMemory, NotDone, open_blocking, open_memory
 from umi_sim.cli.recordings import is_recording, replayed, shrunk
+from umi_sim.cli.redact import redact
 from umi_sim.runs import recorded
+from umi_sim.runs.redacted import redacted
 
 
 def requests(count: int) -> list[Request]:
@@ -83,6 +90,57 @@ def test_a_planted_bug_becomes_a_recording_of_two_requests(
     assert recorded.live(head, steps).failure == "space-accounting"
     monkeypatch.undo()
     assert recorded.live(head, steps).failure == ""
+
+
+def test_a_recording_in_other_words_breaks_the_same_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, shared = tmp_path / "live.jsonl", tmp_path / "shared.jsonl"
+
+    def forgets_to_count(tier: working.WorkingTier, key: str) -> None:
+        del tier.entries[key]
+
+    monkeypatch.setattr(working, "drop", forgets_to_count)
+    record(path, 100)
+    said = CliRunner().invoke(redact, [str(path), str(shared)])
+    assert (said.exit_code, "space-accounting, as before" in said.output) == (0, True), said.output
+    assert replayed(str(shared)).head.startswith("FAIL space-accounting of recording ")
+    assert "name a new file" in CliRunner().invoke(redact, [str(path), str(shared)]).output
+
+
+def test_a_life_that_goes_on_is_told_in_other_words_with_what_was_known_before(tmp_path: Path) -> None:
+    """Rows that the recording did not write are found under the ids that follow from their new names."""
+    path, lives = tmp_path / "agent.db", [tmp_path / f"{n}.jsonl" for n in range(2)]
+    with open_blocking(path, user="ann", agent="helper") as memory:
+        memory.remember("Zanzibar likes marzipan.")
+        memory.set_block("human", "Name: Zanzibar")
+    with open_blocking(path, user="ann", agent="helper", record=lives[0]) as memory:
+        assert [hit.name for hit in memory.recall("What does Zanzibar like?")] == ["Zanzibar"]
+        (kept,) = [it for it in memory.entities() if it.name == "Zanzibar"]
+        memory.remember("Zanzibar likes pistachio. Ötzi works at Acme-42.")
+        assert memory.forget(kept.id).value.existed
+        assert "Zanzibar" in memory.render()
+    head, steps = recorded.read(lives[0])
+    new_head, new_steps = redacted(head, steps, b"secret" * 8)
+    recorded.write(lives[1], new_head, new_steps)
+    told = [str(recorded.read(it)).casefold() for it in lives]
+    for word in ("zanzibar", "marzipan", "pistachio", "ötzi", "acme", "'ann'", kept.id):
+        assert (word in told[0], word in told[1]) == (True, False), word
+    replies = [kinds_of(*recorded.read(it)) for it in lives]
+    assert replies[0] == replies[1]
+    assert recorded.live(new_head, new_steps).differs_at is None
+
+
+def kinds_of(head: Head, steps: Sequence[Taken]) -> list[str]:
+    """What was asked and replied: of a recall how much was found, of a remember what it changed."""
+    memory, found = Memory(head.scope, head.config), list[str]()
+    for step in steps:
+        for effect in memory.step(step.now_ms, step.value):
+            value = getattr(getattr(effect, "outcome", None), "value", None)
+            counts = [len(getattr(value, name, ())) for name in ("hits", "entities", "removed")]
+            changes = [it.change for it in value.entities] if isinstance(value, Remembered) else []
+            found.append(f"{type(effect).__name__} {type(value).__name__} {counts} {changes}")
+    return found
 
 
 def test_a_recording_of_another_release_differs(tmp_path: Path) -> None:

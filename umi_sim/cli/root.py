@@ -35,6 +35,7 @@ PLACES: Final = {
     "many": ("verify", "mutants"), "lists": ("check", "scenarios", "faults", "marks"),
     "explain": ("explain", "diff", "why", "step"), "explore": ("explore",), "export": ("export",),
     "disk": ("disk",), "pages": ("html",), "shell": ("bisect", "completion"), "target": ("target",),
+    "redact": ("redact",),
 }  # fmt: skip
 EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES.items())
 

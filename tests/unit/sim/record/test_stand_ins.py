@@ -1,0 +1,67 @@
+"""Goal: stand-ins say nothing of what they stand for, and a memory treats them as it did the words."""
+
+import pytest
+
+from umi_core.language.words import words
+from umi_core.messages.answers import Embedded
+from umi_core.policies.similarity import inner
+from umi_core.text import size
+from umi_sim.record.stand_ins import StandIns, known_words
+
+TEXTS = (
+    "Ann likes tea, and tea likes ANN.", "Grüße an Zoë: naïve façade", "東京で会う 12345 6 ١٢٣٤",
+    "Ελένη İstanbul ẞ", "𐍈𐍉 გამარჯობა ไทย",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_keeps_its_length_and_its_words_their_places(text: str) -> None:
+    made = StandIns(b"secret").text(text)
+    assert (len(made), size(made)) == (len(text), size(text))
+    first, second = words(text), words(made)
+    assert len(first) == len(second)
+    for one, other in zip(first, second, strict=True):
+        assert (one == other) == (one in known_words() or (one.isascii() and one.isdigit() and len(one) < 4))
+    assert len(set(first)) == len(set(second))
+
+
+def test_words_that_mean_something_to_the_memory_stay() -> None:
+    text = "She it yesterday: the person works_at 42."
+    assert StandIns(b"secret").text(text) == text
+
+
+def test_the_same_word_has_the_same_stand_in_and_another_secret_another_one() -> None:
+    stand_ins = StandIns(b"secret")
+    one, two = stand_ins.text("Zanzibar"), stand_ins.text("zanzibar, ZANZIBAR")
+    assert two == f"{one.lower()}, {one.upper()}"
+    assert one[0].isupper()
+    assert StandIns(b"another").text("Zanzibar") != one
+    assert "anzibar" not in one
+
+
+def test_replies_keep_their_form_and_their_numbers() -> None:
+    stand_ins = StandIns(b"secret")
+    name = stand_ins.text("Zanzibar")
+    reply = '{"entities": [{"name": "Zanzibar", "confidence": 0.98765}]}'
+    assert stand_ins.reply(reply) == reply.replace("Zanzibar", name)
+    assert stand_ins.reply(f"```{reply[:-1]}").startswith(f'```{{"entities": [{{"name": "{name}"')
+    assert stand_ins.reply("[" * 100_000) == "[" * 100_000
+    code = f"{ord(stand_ins.text(chr(0xE9))):04x}"
+    assert stand_ins.text(r"caf\u00e9\nZanzibar") == rf"{stand_ins.text('caf')}\u{code}\n{name}"
+
+
+def test_numbers_that_are_counted_stay_and_bytes_that_are_no_text_do_not() -> None:
+    stand_ins = StandIns(b"secret")
+    assert stand_ins.value((b"-7", b"1234567", 5, None)) == (b"-7", b"1234567", 5, None)
+    assert stand_ins.data(b"Zanzibar") == stand_ins.text("Zanzibar").encode()
+    raw = bytes(range(128, 256))
+    assert len(stand_ins.data(raw)) == len(raw)
+    assert stand_ins.data(raw) != raw
+
+
+def test_vectors_are_turned_so_that_products_stay() -> None:
+    one, two = (1, -2, 3, 127), (5, 6, -7, 8)
+    turned = StandIns(b"secret").value(Embedded(1, (one, two, (1.5, "x"))))
+    assert inner(*turned.vectors[:2]) == inner(one, two)
+    assert turned.vectors[0] != one
+    assert turned.vectors[2] == (1.5, StandIns(b"secret").text("x"))

@@ -1,0 +1,183 @@
+"""Stand-ins: words in place of words, so that a recording can be shown to those who may not read it.
+
+Law 1. The same word has the same stand-in, of as many characters and bytes and of the same form; two words
+have two, as far as there are so many. So texts share as many words as before.
+Law 2. What the memory looks for in a text stays: words that stand in its code, numbers of up to three
+digits, and whatever is no word. All else goes, and only the secret leads from one to the other.
+Law 3. Vectors are turned, all in one way: every product of two stays what it was.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+import umi_core
+from umi_core.language.words import ALONE
+from umi_core.messages.answers import Embedded, ModelReplied
+from umi_core.rows import Vector
+from umi_sim.kernel.characters import is_upper, lower
+
+ID: Final = "[a-z]{3}_[0-9a-f]{24}"
+WORD: Final = re.compile(rf"[{ALONE}]|[^\W_{ALONE}]+")
+TOKEN: Final = re.compile(
+    rf"(?P<id>\b{ID}(?![0-9a-f]))|(?P<letter>\\u[0-9a-fA-F]{{4}})|\\.|(?P<word>{WORD.pattern})"
+)
+NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,20}")  # what a counter reads
+SMALL: Final = re.compile("[0-9]{1,3}")
+SILENT: Final = ("invariants", "errors.py", "api_errors.py", "prompts.py")  # they look for nothing in texts
+LETTERS: Final = {  # by bytes; of each as many as a nibble tells apart
+    2: "абвгдежзиклмнопр", 3: "აბგდევზთიკლმნოპჟ", 4: "".join(chr(0x10330 + n) for n in range(16)),
+}  # fmt: skip
+HALVES: Final = range(0xD800, 0xE000)  # of a letter that JSON writes as two
+TRIES_MAX: Final = 64  # for a word that no other has: of one letter there are few
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """Of all texts in the code of the memory, what it says itself aside."""
+    found = {"amp", "lt", "gt", "quot", "apos"}
+    for path in Path(umi_core.__file__).parent.rglob("*.py"):
+        if not any(part in SILENT for part in path.parts):
+            for text in literals(ast.parse(path.read_text("utf-8"))):
+                found.update(word.casefold() for word in WORD.findall(text))
+    return frozenset(found)
+
+
+def literals(node: ast.AST) -> Iterator[str]:
+    """All texts but those that stand alone, which are docstrings."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and not isinstance(node, ast.Expr):
+            yield part.value
+        yield from literals(part)
+
+
+class StandIns:
+    """All that one secret makes. `ids` of rows are what they are told to be, if they are told."""
+
+    def __init__(self, secret: bytes) -> None:
+        self.secret = secret
+        self.ids: dict[str, str] = {}
+        self.words: dict[str, str] = {}
+        self.taken = set(known_words())
+        self.turns: dict[int, tuple[tuple[int, int], ...]] = {}
+
+    def value(self, it: Any) -> Any:
+        """Any value of umi_core with stand-ins in place of its texts, bytes and vectors."""
+        match it:
+            case str():
+                return self.text(it)
+            case bytes():
+                return self.data(it)
+            case tuple():
+                return tuple(self.value(part) for part in it)
+            case dict():
+                return {self.value(key): self.value(part) for key, part in it.items()}
+            case ModelReplied():
+                return attrs.evolve(it, text=self.reply(it.text))
+            case Embedded(vectors=tuple(vectors)):
+                return attrs.evolve(it, vectors=tuple(self.vector(vector) for vector in vectors))
+            case Vector():
+                found = self.vector(it.components)
+                return attrs.evolve(it, entity_id=self.text(it.entity_id), components=found)
+        if not attrs.has(it.__class__):
+            return it
+        fields = [field.name for field in attrs.fields(it.__class__) if field.init]
+        return attrs.evolve(it, **{name: self.value(getattr(it, name)) for name in fields})
+
+    # Texts.
+
+    def text(self, text: str) -> str:
+        return TOKEN.sub(self._token, text)
+
+    def reply(self, text: str) -> str:
+        """Of JSON the strings alone: its numbers are none of a text."""
+        try:
+            return json.dumps(self._json(json.loads(text)), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            return self.text(text)
+
+    def data(self, data: bytes) -> bytes:
+        if NUMBER.fullmatch(data):
+            return data
+        try:
+            return self.text(data.decode()).encode()
+        except UnicodeDecodeError:
+            return self._stream(data, len(data))
+
+    def _json(self, it: Any) -> Any:
+        match it:
+            case str():
+                return self.text(it)
+            case list():
+                return [self._json(part) for part in it]
+            case dict():
+                return {self.text(key): self._json(part) for key, part in it.items()}
+        return it
+
+    def _token(self, match: re.Match[str]) -> str:
+        if match["id"]:
+            return self.id(match["id"])
+        if match["letter"]:
+            code = int(match["letter"][2:], 16)
+            return match[0] if code in HALVES else f"\\u{ord(self._word(chr(code))):04x}"
+        return self._word(match["word"]) if match["word"] else match[0]
+
+    def id(self, row_id: str) -> str:
+        if row_id not in self.ids:
+            self.ids[row_id] = row_id[:4] + self._stream(row_id.encode(), 12).hex()
+        return self.ids[row_id]
+
+    def _word(self, word: str) -> str:
+        if word.casefold() in known_words() or SMALL.fullmatch(word):
+            return word
+        small = lower(word)
+        plain = small if len(small.encode()) == len(word.encode()) else word
+        if plain not in self.words:
+            self.words[plain] = self._fresh(plain)
+        made = zip(word, self.words[plain], strict=True)
+        return "".join(new.upper() if is_upper(old) else new for old, new in made)
+
+    def _fresh(self, word: str) -> str:
+        for n in count():
+            chances = self._stream(word.encode() + b"%d" % n, len(word))
+            made = "".join(letter(old, chance) for old, chance in zip(word, chances, strict=True))
+            if (made not in self.taken and made != word) or n == TRIES_MAX:
+                self.taken.add(made)
+                return made
+        raise AssertionError
+
+    # Vectors.
+
+    def vector(self, vector: Any) -> Any:
+        """One that is malformed is no direction."""
+        if not isinstance(vector, tuple) or not all(type(it) is int for it in vector):
+            return self.value(vector)
+        if len(vector) not in self.turns:
+            self.turns[len(vector)] = tuple(self._turn(len(vector)))
+        return tuple(sign * vector[at] for at, sign in self.turns[len(vector)])
+
+    def _turn(self, dims: int) -> list[tuple[int, int]]:
+        """Where each component comes from, and its sign."""
+        keys = [self._stream(b"%d of %d" % (at, dims), 9) for at in range(dims)]
+        return [(at, 1 if keys[at][8] % 2 else -1) for at in sorted(range(dims), key=keys.__getitem__)]
+
+    def _stream(self, data: bytes, size: int) -> bytes:
+        parts = range(size // 64 + 1)
+        return b"".join(blake2b(data, key=self.secret, salt=b"%d" % n).digest() for n in parts)[:size]
+
+
+def letter(old: str, chance: int) -> str:
+    """Another one of the same form."""
+    if old.isascii():
+        return chr(ord("0") + chance % 10) if old.isdigit() else chr(ord("a") + chance % 26)
+    if re.fullmatch(f"[{ALONE}]", old):
+        return chr(0x4E00 + chance)
+    return LETTERS[len(old.encode())][chance % 16]

@@ -1,0 +1,155 @@
+"""A recording without its texts: the same life, told in other words, with a storage that keeps those.
+
+Ids of rows are made of names, and what a storage answers stands under ids. So answers of a storage are not
+translated: a storage of ours is asked instead, at the same moments. What it did not write itself, because it
+was in the file before the recording began or somebody else wrote it, it learns from the recorded answer.
+
+Law 1. Requests, failures, what searches found, and the order of everything are those of the recording.
+Law 2. Nothing in the new recording was in the old one but what stand-ins leave (umi_sim/record/stand_ins.py).
+Law 3. Whether the new one breaks the same rule is looked up, never claimed: `umi-sim redact` says it.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+import attrs
+
+from umi_core.answer_checks import held, is_typed
+from umi_core.config import Config
+from umi_core.data import Owner
+from umi_core.ids import entity_id
+from umi_core.memory import Memory
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
+from umi_core.messages.effects import Asked, ByIds, ByVector, ByWords, Commit, Effect, Read
+from umi_core.messages.requests import Request
+from umi_core.recordings import Head, Taken, digest_of
+from umi_core.rows import Address, Entity, Row
+from umi_core.values import Scope
+from umi_sim.record.stand_ins import ID, StandIns
+from umi_sim.runs.recorded import Label, Questions, fitted, labels_of
+from umi_sim.services.storage import SimStorage
+
+
+def redacted(head: Head, steps: Sequence[Taken], secret: bytes) -> tuple[Head, tuple[Taken, ...]]:
+    """The head and the steps of a recording that may be shown. `secret`: 16 to 64 bytes that nobody knows."""
+    words = StandIns(secret)
+    twins = Twins(words, Life(head.scope, head.config), Life(words.value(head.scope), head.config))
+    for step in steps:
+        if isinstance(step.value, ReadDone) and is_typed(step.value):
+            for row in step.value.rows:
+                twins.name(row)
+    for step, label in zip(steps, labels_of(head, steps), strict=True):
+        if not twins.step(step, label):
+            break
+    return Head(twins.new.scope, head.config), tuple(twins.taken)
+
+
+class Life(Owner):
+    """A memory, and what it has asked and not been answered."""
+
+    def __init__(self, scope: Scope, config: Config) -> None:
+        self.scope, self.memory, self.questions = scope, Memory(scope, config), Questions()
+        self.asked: dict[int, Asked] = {}
+
+    def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        effects = self.memory.step(now_ms, value)
+        self.questions.learn(self.memory)
+        self.asked |= {it.request_id: it for it in effects if isinstance(it, Asked)}
+        return effects
+
+
+@attrs.define
+class Twins(Owner):
+    """The life that was recorded and the one that is told, step by step beside each other."""
+
+    words: StandIns
+    old: Life
+    new: Life
+    stores: dict[str, SimStorage] = attrs.field(factory=dict)
+    versions: dict[tuple[str, Address], int] = attrs.field(factory=dict)  # of old rows that the new store has
+    taken: list[Taken] = attrs.field(factory=list)
+
+    def step(self, step: Taken, label: Label | None) -> bool:
+        """Whether there is more: a memory that raises has ended."""
+        here = None if label is None else (self.words.text(label[0]), label[1])
+        place = fitted(step.value, here, self.new.questions, self.new.memory)
+        if place is None:  # an answer that came late
+            return True
+        value = self.told(step, place)
+        self.taken.append(Taken(step.now_ms, value))
+        old = new = None
+        with suppress(Exception):
+            new = self.new.step(step.now_ms, value)
+            self.taken[-1] = Taken(step.now_ms, value, digest_of(new))
+        with suppress(Exception):
+            old = self.old.step(step.now_ms, step.value)
+        if old is None or new is None:
+            return False
+        self.learn(old, new)
+        return True
+
+    def told(self, step: Taken, place: Value) -> Value:
+        """The value in other words; `place` is the recorded one under the number that it has here."""
+        if isinstance(place, Request | Wake):
+            told: Value = self.words.value(place)
+            return told
+        assert not isinstance(step.value, Request | Wake)
+        question, asked = self.old.asked[step.value.request_id], self.new.asked[place.request_id]
+        match asked, question, held(question, step.value):
+            case Commit(), _, Committed() as recorded:
+                return self.commit(asked, recorded, step.now_ms)
+            case Read(), Read(), ReadDone() as recorded:
+                return self.read(asked, question, recorded, step.now_ms)
+            case _, _, recorded:
+                answer: Value = self.words.value(attrs.evolve(recorded, request_id=place.request_id))
+                return answer
+
+    def commit(self, asked: Commit, recorded: Committed, now_ms: int) -> Committed | EffectFailed:
+        self.versions |= {(asked.store, address): version for address, version in recorded.versions}
+        store = self.store(asked)
+        answer = store.flush(store.arrive(asked, ""), now_ms)
+        assert answer is not None
+        return answer
+
+    def read(self, asked: Read, question: Read, recorded: ReadDone, now_ms: int) -> ReadDone:
+        store = self.store(asked)
+        self.put_back(question, recorded, store, now_ms)
+        if isinstance(asked.query, ByVector | ByWords):
+            return ReadDone(asked.request_id, tuple(self.found(recorded, store)))
+        return store.read(asked.request_id, asked.query)
+
+    def store(self, asked: Commit | Read) -> SimStorage:
+        return self.stores.setdefault(asked.store, SimStorage())
+
+    def found(self, recorded: ReadDone, store: SimStorage) -> list[Row]:
+        """What the search found then: of vectors that were there before, nobody knows more than this."""
+        twins = [(store.rows.get(self.words.value(row.address)), row.score_ppm or 0) for row in recorded.rows]
+        rows = [attrs.evolve(row, score_ppm=score_ppm) for row, score_ppm in twins if row is not None]
+        return sorted(rows, key=lambda row: (-(row.score_ppm or 0), row.address.id))
+
+    def put_back(self, question: Read, recorded: ReadDone, store: SimStorage, now_ms: int) -> None:
+        """What the store did not write itself."""
+        rows: dict[Address, Row | None] = {}
+        for row in recorded.rows:
+            if self.versions.get((question.store, row.address)) != row.version:
+                self.versions[question.store, row.address] = row.version
+                rows[self.words.value(row.address)] = attrs.evolve(self.words.value(row), score_ppm=None)
+        found = {row.address for row in recorded.rows}
+        for address in question.query.addresses if isinstance(question.query, ByIds) else ():
+            if address not in found and self.versions.pop((question.store, address), 0):
+                rows[self.words.value(address)] = None
+        store.put_back(rows, now_ms)
+
+    def name(self, row: Row) -> None:
+        """An entity that was there before lies where its new name says."""
+        it, scope = row.body, self.new.scope
+        if isinstance(it, Entity) and it.id == entity_id(row.address.scope, it.type, it.name):
+            self.words.ids.setdefault(it.id, entity_id(scope, it.type, self.words.text(it.name)))
+
+    def learn(self, old: tuple[Effect, ...], new: tuple[Effect, ...]) -> None:
+        """What was asked of one row in the old life is asked of its twin in the new one."""
+        ids = [re.findall(ID, repr(effects)) for effects in (old, new)]
+        if len(ids[0]) == len(ids[1]):
+            for old_id, new_id in zip(*ids, strict=True):
+                self.words.ids.setdefault(old_id, new_id)
