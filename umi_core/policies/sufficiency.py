@@ -25,7 +25,7 @@ class Found(Data):
     vector_ppm: int | None
 
 
-def united(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Found, ...]:
+def union(level: str, by_vector: Iterable[Row], by_words: Iterable[Row], limit: int) -> tuple[Found, ...]:
     """Two lists as one, the best first; of a text and its own part the better one."""
     vectors: dict[str, int] = {}
     by_vector = tuple(by_vector)

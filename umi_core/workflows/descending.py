@@ -25,7 +25,7 @@ from umi_core.messages.effects import AskModel, ByVector, ByWords, Embed, Read
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import Resolution
 from umi_core.policies.similarity import lacking_vectors, sound_vectors
-from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, united
+from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, union
 from umi_core.rows import Category, Entity, Resource, Row
 from umi_core.text import cut
 from umi_core.values import LEVELS, Turn
@@ -162,7 +162,7 @@ def candidates(facts: Facts, level: LevelFacts) -> tuple[Found, ...]:
     request = facts[REQUEST]
     limit = RANK_CANDIDATE_COUNT_MAX if request.rank == "model" else request.limit_per_level
     vector_list, word_list = facts[level.by_vector], facts[level.by_words]
-    return united(level.name, vector_list, word_list or (), limit)
+    return union(level.name, vector_list, word_list or (), limit)
 
 
 def ask_order(facts: Facts, view: View) -> AskModel | None:
@@ -204,11 +204,11 @@ def found_until(facts: Facts, name: str) -> tuple[Found, ...]:
 
 def text_of(found: Found) -> str:
     """What a model or a reader is shown of a row."""
-    name, text = told(found.row)
+    name, text = name_and_text(found.row)
     return f"{name}: {text}" if name else text
 
 
-def told(row: Row) -> tuple[str, str]:
+def name_and_text(row: Row) -> tuple[str, str]:
     body = row.body
     if isinstance(body, Entity):
         return body.name, body.content
@@ -250,14 +250,14 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
     level = level_of(view)
     if answer is None:
         reason = stop_reason(facts, level.name) or ""
-        return stopped(level, reason, None, ())
+        return learn_stop(level, reason, None, ())
     decision = parse_decision(answer.text)
     if decision.is_enough:
-        return stopped(level, "enough", None, ())
+        return learn_stop(level, "enough", None, ())
     turns = (*shown_turns(facts[REQUEST].turns), *map(as_turn, found_until(facts, level.name)))
     query = query_at(facts, level.before)
-    rewrite, shapes = adopted(decision, query, turns, view.config.resolve_confidence_min_ppm)
-    return stopped(level, "", rewrite.query if rewrite is not None else None, shapes)
+    rewrite, shapes = adopt(decision, query, turns, view.config.resolve_confidence_min_ppm)
+    return learn_stop(level, "", rewrite.query if rewrite is not None else None, shapes)
 
 
 def as_turn(found: Found) -> Turn:
@@ -265,11 +265,11 @@ def as_turn(found: Found) -> Turn:
     return Turn("tool", cut(text_of(found), SHOWN_CONTENT_BYTES_MAX))
 
 
-def stopped(level: LevelFacts, reason: str, query: str | None, shapes: tuple[str, ...]) -> Learned:
+def learn_stop(level: LevelFacts, reason: str, query: str | None, shapes: tuple[str, ...]) -> Learned:
     return Learned(level.stop(reason) | level.query(query), "missed" if reason else None, shapes=shapes)
 
 
-def adopted(
+def adopt(
     decision: Decision, query: str, turns: tuple[Turn, ...], confidence_min_ppm: int
 ) -> tuple[Resolution | None, tuple[str, ...]]:
     """The rewrite that a decision offers, if it passes the gate; and what is to be marked of the reply."""

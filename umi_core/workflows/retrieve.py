@@ -7,7 +7,7 @@ was found and a level has failed, that is an error, never an empty result.
 """
 
 from collections.abc import Iterable
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
@@ -28,7 +28,7 @@ from umi_core.limits import CONTEXT_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Done, Read
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
-from umi_core.policies.sufficiency import Found, united
+from umi_core.policies.sufficiency import Found, union
 from umi_core.rows import Entity, Row
 from umi_core.text import cut, size
 from umi_core.tiers.rendering import escape
@@ -40,13 +40,13 @@ from umi_core.workflows.descending import (
     OF,
     REQUEST,
     RESOLUTION,
-    adopted,
+    adopt,
     asked_levels,
     by_words,
     found_at,
+    name_and_text,
     query_at,
     steps_of,
-    told,
     tried_levels,
     verdict_of,
 )
@@ -71,19 +71,19 @@ def ask_route(facts: Facts, view: View) -> AskModel | None:
 def take_route(facts: Facts, answer: ModelReplied | None, view: View) -> Learned:
     request = facts[REQUEST]
     if answer is None:
-        return routed("retrieve" if asked_levels(request) else "nothing_asked", None, ())
+        return learn_need("retrieve" if asked_levels(request) else "nothing_asked", None, ())
     decision, turns = parse_decision(answer.text), shown_turns(request.turns)
     if decision.is_enough:
-        return routed("not_needed", None, ())
+        return learn_need("not_needed", None, ())
     floor_ppm = view.config.resolve_confidence_min_ppm
-    return routed("retrieve", *adopted(decision, request.query, turns, floor_ppm))
+    return learn_need("retrieve", *adopt(decision, request.query, turns, floor_ppm))
 
 
-def routed(need: Need, offered: Resolution | None, shapes: tuple[str, ...]) -> Learned:
+def learn_need(need: Need, offered: Resolution | None, shapes: tuple[str, ...]) -> Learned:
     return Learned(NEED(need) | OFFERED(offered), None if need == "retrieve" else "missed", shapes=shapes)
 
 
-# resolve: what the query refers to, unless that is told already.
+# resolve: what the query refers to, unless that is name_and_text already.
 
 
 def ask_resolution(facts: Facts, view: View) -> AskModel | None:
@@ -116,9 +116,9 @@ def take_again(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
-    request, found = facts[REQUEST], best(facts)
+    request, found = facts[REQUEST], best_found(facts)
     hits = tuple(map(hit_of, found))
-    context, left_out_count = rendered(hits)
+    context, left_out_count = context_of(hits)
     tiers = view.tiers
     entities = [it.row.body for it in found if isinstance(it.row.body, Entity)]
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
@@ -137,11 +137,11 @@ def found_in(facts: Facts, name: str) -> tuple[Found, ...]:
     missed, given = facts[MISSED], facts[AGAIN]
     again = dict(zip(missed, given, strict=True))
     if name in again:
-        return united(name, (), again[name], facts[REQUEST].limit_per_level)
+        return union(name, (), again[name], facts[REQUEST].limit_per_level)
     return found_at(facts, OF[name])
 
 
-def best(facts: Facts) -> list[Found]:
+def best_found(facts: Facts) -> list[Found]:
     """By score, then by level, then by id; as a model ordered them level by level."""
     request, found = facts[REQUEST], [it for name in NAMES for it in found_in(facts, name)]
     if request.rank == "vector":
@@ -149,43 +149,36 @@ def best(facts: Facts) -> list[Found]:
     return found[: request.total_limit]
 
 
-def reached(facts: Facts) -> tuple[str, ...]:
+def reached_levels(facts: Facts) -> tuple[str, ...]:
     """The levels that were tried, in their order."""
     if facts[NEED] != "retrieve":
         return ()
     tried = tried_levels(facts[REQUEST])
-    stop = next((at for at, name in enumerate(tried) if facts.get(OF[name].stop)), len(tried))
-    return tried[: stop + 1]
+    end = next((at for at, name in enumerate(tried) if facts.get(OF[name].stop)), len(tried))
+    return tried[: end + 1]
 
 
 def tried_of(facts: Facts) -> Iterable[LevelTried]:
-    for name in reached(facts):
+    for name in reached_levels(facts):
         is_failed = facts[OF[name].by_words] is None and name not in facts[MISSED]
         yield LevelTried(name, query_at(facts, OF[name].before), len(found_in(facts, name)), is_failed)
 
 
 def reason_of(facts: Facts) -> StopReason:
-    need, reached_levels = facts[NEED], reached(facts)
-    if need != "retrieve":
-        return "not_needed" if need == "not_needed" else "nothing_asked"
-    match facts.get(OF[reached_levels[-1]].stop):
-        case "enough":
-            return "enough"
-        case "limit":
-            return "limit"
-        case "levels_max":
-            return "levels_max"
-    return "exhausted"
+    """What was decided before the levels, or behind the last of them; else there was no other."""
+    levels = reached_levels(facts)
+    said = facts.get(OF[levels[-1]].stop) if levels else facts[NEED]
+    return next((reason for reason in get_args(StopReason) if reason == said), "exhausted")
 
 
 def hit_of(found: Found) -> LevelHit:
-    body, (name, text) = found.row.body, told(found.row)
+    body, (name, text) = found.row.body, name_and_text(found.row)
     version = body.version if isinstance(body, Entity) else found.row.version
     row_id = found.row.address.id
     return LevelHit(found.level, row_id, version, found.score_ppm, found.vector_ppm, name, text)
 
 
-def rendered(hits: tuple[LevelHit, ...]) -> tuple[str, int]:
+def context_of(hits: tuple[LevelHit, ...]) -> tuple[str, int]:
     """The first hits whose texts fit, level by level, as a text for a prompt; and how many do not."""
     lines: list[tuple[str, str]] = []
     room_bytes = CONTEXT_BYTES_MAX

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.spec_tables import Row as SpecRow
 from tests.spec_tables import rows, whole
 from tests.worlds import SCOPE
-from umi_core.policies.sufficiency import Found, is_enough, united
+from umi_core.policies.sufficiency import Found, is_enough, union
 from umi_core.rows import Address, Resource, Row
 
 AVERAGE = 800_000
@@ -55,11 +55,11 @@ def test_of_a_text_and_its_parts_the_better_ones_stay(
     of_text: int, parts: dict[str, int], left: list[str]
 ) -> None:
     hits = [text("whole", of_text), *(text(part, ppm, "whole") for part, ppm in parts.items())]
-    assert [it.row.address.id for it in united("resources", (), hits, 9)] == left
+    assert [it.row.address.id for it in union("resources", (), hits, 9)] == left
 
 
 def test_a_row_of_both_lists_stands_there_once_with_both_scores() -> None:
-    hits = united("resources", [text("a", 300), text("b", 900)], [text("a", 700), text("c", 700)], 2)
+    hits = union("resources", [text("a", 300), text("b", 900)], [text("a", 700), text("c", 700)], 2)
     assert [(it.row.address.id, it.score_ppm, it.vector_ppm) for it in hits] == [
         ("b", 900, 900), ("a", 700, 300),
     ]  # fmt: skip

@@ -1,5 +1,6 @@
-"""What a level gives for a query, and whether it is enough: as H6.18, H7.1 to H7.9 have it."""
+"""What a level gives for a query, whether it is enough, what a context shows: as H6.18, H6.29, H7 say."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -8,10 +9,14 @@ import attrs
 from umi_core.data import Data
 from umi_core.invariants.limits import CONTEXT_BYTES_MAX
 from umi_core.rows import Category, Entity, Resource, Row
-from umi_sim.judge.plain.text import byte_count
+from umi_sim.judge.plain.blocks import every, unmarked
+from umi_sim.judge.plain.text import byte_count, cut
 
 KINDS: Final = {"categories": "category", "entities": "entity", "resources": "resource"}
 ALL: Final = ("categories", "entities", "resources")
+SECTION: Final = r"<(\w+)>\n((?:<hit [^<>]*>[^<>]*</hit>\n)+)</\1>\n"
+SHOWN: Final = r'<hit id="([^"<>]*)" score="(\d+)"(?: name="([^"<>]+)")?>([^<>]*)</hit>\n'
+Shown = tuple[str, str, int, str, str]  # level, id, score, name and text of a hit in a context
 
 
 @attrs.frozen
@@ -32,7 +37,7 @@ class Seen(Data):
         return f"{self.name}: {self.text}" if self.name else self.text
 
 
-def seen(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
+def found_in(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[Seen]:
     """Each row once, the best first; of a text and its parts either it or them."""
     vectors, scores, rows = dict[str, int](), dict[str, int](), dict[str, Row]()
     for row in by_vector:
@@ -41,7 +46,7 @@ def seen(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[
         key, ppm = row.address.id, row.score_ppm or 0
         if key not in rows or ppm > scores[key]:
             rows[key], scores[key] = row, ppm
-    found = [told(level, row, scores[key], vectors.get(key)) for key, row in rows.items()]
+    found = [seen_row(level, row, scores[key], vectors.get(key)) for key, row in rows.items()]
     best = {it.whole: 0 for it in found if it.whole is not None}
     for it in found:
         if it.whole is not None:
@@ -51,7 +56,7 @@ def seen(level: str, by_vector: Iterable[Row], by_words: Iterable[Row]) -> list[
     return sorted(kept, key=lambda it: (-it.score_ppm, it.id))
 
 
-def told(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Seen:
+def seen_row(level: str, row: Row, score_ppm: int, vector_ppm: int | None) -> Seen:
     body: Any = row.body
     fields: dict[str, Any] = {"name": "", "text": "", "version": row.version}
     if isinstance(body, Entity):
@@ -78,3 +83,24 @@ def fitting_count(texts: Sequence[str]) -> int:
             break
         count += 1
     return count
+
+
+def due_in_context(found: Sequence[Seen]) -> list[Shown]:
+    """The first hits whose texts fit, level by level."""
+    fitting = found[: fitting_count([it.text for it in found])]
+    first = [cut(it.text, CONTEXT_BYTES_MAX) for it in fitting[:1]]
+    texts = [*first, *(it.text for it in fitting[1:])]
+    hits = [(it.level, it.id, it.score_ppm, it.name, text) for it, text in zip(fitting, texts, strict=True)]
+    return sorted(hits, key=lambda hit: ALL.index(hit[0]))
+
+
+def read_context(text: str) -> list[Shown]:
+    """The hits of a context text. Raises ValueError for what is none."""
+    return [
+        shown_hit(section[1], hit) for section in every(SECTION, text) for hit in every(SHOWN, section[2])
+    ]
+
+
+def shown_hit(level: str, hit: re.Match[str]) -> Shown:
+    row_id, score, name, text = map(unmarked, hit.groups(default=""))
+    return level, row_id, int(score), name, text
