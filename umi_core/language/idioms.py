@@ -2,7 +2,7 @@
 
 A row lists patterns. In a pattern a word stands for itself, `a/b` for either, `[a]` for the word or nothing,
 `*` for any one word; `^` stands behind a mark in mid-text, `$` before a mark or the end. No mark stands
-inside.
+inside. What has a letter outside ASCII stands apart, since a text in ASCII is not searched for it.
 The table is frozen: a changed idiom changes recorded runs.
 """
 
@@ -14,6 +14,8 @@ DAYS: Final = (
     "august/september/october/november/december"
 )
 SURE: Final = "true/possible/impossible/ok/okay/fine/normal/necessary/rude/weird/likely/wrong"
+TAGE: Final = "montag/dienstag/mittwoch/donnerstag/freitag/samstag/sonnabend/sonntag"
+DIAS: Final = "lunes/martes/jueves/viernes/domingo"
 HARD: Final = "hard/easy/difficult/nice/good/great/safe/fun/better"
 
 IDIOM_ROWS: Final = (
@@ -24,8 +26,12 @@ IDIOM_ROWS: Final = (
     f"this {DAYS}",
     "this week/weekend/month/year/morning/afternoon/evening/spring/summer/autumn/fall/winter/time",
     "these days",
+    f"diesen {TAGE}/monat/morgen/abend/sommer/herbst/winter, diese woche/nacht, dieses jahr/mal/wochenende",
+    f"este {DIAS}/mes/verano/invierno/fin, esta semana/noche/tarde/vez/primavera",
+    "diesen frühling, dieses frühjahr, este miércoles/sábado/año/otoño, esta mañana",
+    "el otro día, la otra noche/tarde/vez, 这个月, 这个星期, 这个周末, 这个学期",
     # Those of whom only the rest of the sentence tells.
-    "those [*] who/that/which, that * that/which/who",
+    "those [*] [*] who/that/which, that * that/which/who",
     # `It` of the weather, of time, and for what follows.
     "it [*] [*] rain/rains/raining/rained/snow/snows/snowing/snowed",
     "what time/day/date/year/month is/was it, it far from/to",
@@ -34,7 +40,8 @@ IDIOM_ROWS: Final = (
     f"it [is/was/be] [*] {SURE} to/that/if, it [is/was/be] [*] {HARD} to * a/an/the/my/your/our",
     "it [is/was/be] [*] nice/good/great/lovely to hear/see/meet/talk/have/know, it be that",
     "is/was it [*] who/that, it is/was [*] who/that, it * who",
-    "how * is/was it to, it [*] like to, it feel/feels/felt to, it matter/matters, it just me, is that so",
+    "how * is/was it to, it [*] like to, it feel/feels/felt to, it matter/matters, it just me, is it me",
+    "whose turn is/was it, is that so",
     "it seems/turns/depends/looks [like]",
     "make/made/making it to/home/back, how [is/was] it going, take it easy",
     # Tags.

@@ -40,11 +40,14 @@ TERM_ROWS: Final = (
     ("es", "ayer, anteriormente, otra vez, la última vez"),
     ("zh", "昨天, 之前, 上次"),
     # Implicit.
-    ("en", "the same, similar, like before, as usual, the other, another one, the issue, the problem, "
-           "the error, the bug, the feature, the method, the function, the file, the code"),
-    ("de", "dasselbe, das gleiche, wie üblich, das problem, der fehler"),
-    ("es", "lo mismo, como siempre, el problema, el error"),
-    ("zh", "一样的, 那个问题, 这个问题"),
+    ("en", "the same, similar, like before, as usual, the other, another one, the first one, the second one, "
+           "the third one, the last one, the issue, the problem, "
+           "the error, the bug, the feature, the method, the function, the file, "
+           "the code"),
+    ("de", "dasselbe, das gleiche, wie üblich, der andere, die andere, das andere, die anderen, "
+           "das problem, der fehler"),
+    ("es", "lo mismo, como siempre, el otro, la otra, los otros, las otras, el problema, el error"),
+    ("zh", "一样的, 另一个, 那个问题, 这个问题"),
 )  # fmt: skip
 
 LANGUAGES: Final = {term: language for language, row in TERM_ROWS for term in row.split(", ")}

@@ -25,16 +25,18 @@ TERMS: Final = {
     "en": "he, him, his, himself, she, her, hers, herself, it, its, itself, they, them, their, theirs, "
     "themselves, this, that, these, those, here, there, earlier, before, previously, yesterday, recently, "
     "again, last time, just now, the same, similar, like before, as usual, the other, another one, "
+    "the first one, the second one, the third one, the last one, "
     "the issue, the problem, the error, the bug, the feature, the method, the function, the file, the code",
     "de": "er, ihn, ihm, sie, ihr, ihre, ihren, ihrem, ihrer, ihres, ihnen, sein, seine, seinen, seinem, "
     "seiner, seines, dies, diese, dieser, dieses, diesen, diesem, dort, dorthin, dahin, darüber, davon, "
     "dazu, daran, dafür, damit, darauf, dabei, danach, darin, daraus, dagegen, vorher, gestern, neulich, "
-    "letztes mal, dasselbe, das gleiche, wie üblich, das problem, der fehler",
+    "letztes mal, dasselbe, das gleiche, wie üblich, der andere, die andere, das andere, die anderen, "
+    "das problem, der fehler",
     "es": "él, ella, ellos, ellas, su, sus, esto, eso, aquello, este, esta, estos, estas, ese, esa, esos, "
     "esas, aquel, aquella, ahí, allí, allá, ayer, anteriormente, otra vez, la última vez, lo mismo, "
-    "como siempre, el problema, el error",
+    "como siempre, el otro, la otra, los otros, las otras, el problema, el error",
     "zh": "他, 她, 它, 他们, 她们, 它们, 这个, 那个, 这些, 那些, 这件事, 那件事, 这里, 那里, 这儿, 那儿, "
-    "昨天, 之前, 上次, 一样的, 那个问题, 这个问题",
+    "昨天, 之前, 上次, 一样的, 另一个, 那个问题, 这个问题",
 }
 BE: Final = "(?:is|are|was|were|isn|aren|wasn|weren)"
 HELPS: Final = "(?:be|will|would|can|could|should|must|might|may|has|have|had|hasn|haven)"
@@ -55,7 +57,16 @@ NOTHING: Final = (
     f"this {DAYS}",
     "this (?:week|weekend|month|year|morning|afternoon|evening|spring|summer|autumn|fall|winter|time)",
     "these days",
-    rf"those {ANY}?(?:who|that|which)",
+    "diesen (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag)",
+    "diesen (?:monat|morgen|abend|sommer|herbst|winter|frühling)",
+    "diese (?:woche|nacht)",
+    "dieses (?:jahr|mal|wochenende|frühjahr)",
+    "este (?:lunes|martes|miércoles|jueves|viernes|sábado|domingo|año|mes|verano|otoño|invierno|fin)",
+    "esta (?:semana|noche|mañana|tarde|vez|primavera)",
+    "el otro día",
+    "la otra (?:noche|tarde|vez)",
+    "这 个 (?:月|星 期|周 末|学 期)",
+    rf"those {ANY}?{ANY}?(?:who|that|which)",
     rf"it {ANY}?{ANY}?(?:rain|rains|raining|rained|snow|snows|snowing|snowed)",
     rf"that {ANY}(?:that|which|who)",
     "it far (?:from|to)",
@@ -77,6 +88,8 @@ NOTHING: Final = (
     "it (?:feel|feels|felt) to",
     "it (?:seems|turns|depends|looks)(?: like)?",
     "it just me",
+    "is it me",
+    "whose turn (?:is|was) it",
     "(?:make|made|making) it (?:to|home|back)",
     "how (?:(?:is|was) )?it going",
     "take it easy",
