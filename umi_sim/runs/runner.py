@@ -222,7 +222,6 @@ class Run(Owner):
             self.ask(agent, "audit", "load_session", {"session_id": session_id})
             for key in self.inspector.oracle.keys(agent.name):
                 self.ask(agent, "audit", "get", {"key": key})
-            self.audit_reserved(agent)
             for name in ("len", "bytes"):
                 self.ask(agent, "audit", name, {})
             self.audit_rows += 1

@@ -1,10 +1,12 @@
-"""Task segment: a conversation in parts, each begun by a line that asks or that names somebody new."""
+"""Task segment: a conversation in parts, each begun by a line that names somebody new, or asks."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from umi_sim.services.model.names import name_spans
 from umi_sim.services.model.prompts import Inputs, whole
 
+PART_LINES_MIN: Final = 2
 PART_LINES_MAX: Final = 30
 
 
@@ -12,11 +14,19 @@ def segment(given: Inputs) -> str:
     """Parts without gaps; a text of one line is one part."""
     text = given.get("text")
     lines = whole(text if isinstance(text, str) else "").split("\n")
-    starts = [0]
+    starts, known = [0], frozenset(names_in(lines[0]))
     for at in range(1, len(lines)):
-        is_new = "?" in lines[at] and bool(name_spans(lines[at].partition("]: ")[2]))
-        if is_new or at - starts[-1] >= PART_LINES_MAX:
+        names, length = frozenset(names_in(lines[at])), at - starts[-1]
+        is_new = length >= PART_LINES_MIN and ("?" in lines[at] or not names <= known)
+        if is_new or length >= PART_LINES_MAX:
             starts.append(at)
+        known = names if is_new else known | names
     ends = [*(start - 1 for start in starts[1:]), len(lines) - 1]
     parts = ",".join(f'{{"start":{start},"end":{end}}}' for start, end in zip(starts, ends, strict=True))
     return f'{{"segments":[{parts}]}}'
+
+
+def names_in(line: str) -> Iterator[str]:
+    """The names in what somebody says, not that of who says it."""
+    said = line.partition("]: ")[2]
+    return (name.casefold() for _, _, name in name_spans(said))

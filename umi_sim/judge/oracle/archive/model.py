@@ -59,8 +59,8 @@ from umi_sim.judge.plain.requests import is_same, wrong
 from umi_sim.record import rules
 from umi_sim.services.calls import Call
 
-AUDIT_VERSION_COUNT_MAX: Final = 8
-AUDIT_SEARCH_COUNT_MAX: Final = 64  # of more names, every second, third, ...
+AUDIT_VERSION_COUNT_MAX: Final = 2
+AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
