@@ -6,7 +6,7 @@ Law 2. Every line is in exactly one segment; put together again, segments are th
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 import attrs
 
@@ -27,7 +27,6 @@ from umi_core.text import cut, size
 
 ENDS: Final = ("start", "end")
 Mend = Literal["salvaged", "bad_element", "inverted", "outside", "covered", "overlap", "gap"]
-MENDS: Final[tuple[str, ...]] = get_args(Mend)
 Span = tuple[int, int]  # the first and the last line, both included
 
 

@@ -37,6 +37,10 @@ def shows(**fields: Any) -> tuple[Block, ...]:
     return (Block("human", entries=(attrs.evolve(ENTRY, **fields),)),)
 
 
+def says(**fields: Any) -> tuple[Block, ...]:
+    return (attrs.evolve(Block("human", text="x"), **fields),)
+
+
 WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
     "entity": (
         *put("type", "alien", None), *put("name", LONG, HALF, 7), *put("content", HUGE, b"tea"),
@@ -81,6 +85,8 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *blocks((Block("human", text="x"), Block("human", text="y")), (Block("human", text=7),)),  # type: ignore[arg-type]  # not a text
         *blocks(shows(name=LONG), shows(version=ENDLESS), shows(text=HALF), shows(promoted_ms=-1)),
         *blocks(shows(entity_id=""), (Block("system", entries=(ENTRY,)),)),
+        *blocks(*(says(**{name: None}) for name in ("kind", "label", "importance_ppm", "entries"))),
+        *blocks(*(shows(**{name: None}) for name in ("entity_id", "version", "name", "text", "promoted_ms"))),
         *put("blocks", None, (None,)),
     ),
     "tombstone": put("version", 0, ENDLESS, None),

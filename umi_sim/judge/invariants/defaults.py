@@ -1,4 +1,4 @@
-"""Defaults: what a request says where its caller says nothing, as docs/spec/memory.md and its neighbours tell.
+"""Defaults: what a request says where its caller says nothing, as the pages of docs/spec tell.
 
 Law 1. Most of it is nothing: None, an empty text or list, a flag that is off. All else stands in `NAMED`.
 Law 2. It is a value that the caller might have given.

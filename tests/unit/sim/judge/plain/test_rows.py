@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from umi_core.declared import Incomplete
 from umi_core.rows import BODIES, Body, is_sound
-from umi_sim.judge.plain.rows import FIELDS, is_fit
+from umi_sim.judge.plain.rows import FIELDS, check_kinds, is_fit
 from umi_sim.services.unfit_rows import WRONG, can_be_unfit, unfit
 from umi_sim.testing.random_rows import bodies_of
 
@@ -37,3 +38,8 @@ def test_every_wrong_value_that_is_listed_is_one(kind: str, data: st.DataObject)
 def test_what_is_not_there_cannot_be_unfit() -> None:
     assert unfit(None, 3) is None
     assert not can_be_unfit(None)
+
+
+def test_a_kind_of_rows_that_the_judge_would_not_read_is_named_at_import() -> None:
+    with pytest.raises(Incomplete, match="rows of kind tombstones are unknown"):
+        check_kinds((*FIELDS, "tombstones"))
