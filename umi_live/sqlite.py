@@ -60,7 +60,7 @@ on conflict (scope, id, kind) do update set version = excluded.version, body = e
     touches_too = excluded.touches_too, components = excluded.components
 """
 
-Found = tuple[str, int, bytes | None, bytes | None]  # id, version, body, components
+Found = tuple[str | int, int, bytes | None, bytes | None]  # id or number, version, body, components
 Place = tuple[int, int]  # number of a scope, and of a commit in it
 Versions = tuple[tuple[Address, int], ...]
 
@@ -305,10 +305,12 @@ class SqliteStorage:
             hits = index.by_vector(query.vector, limit, least_ppm, allowed)
         else:
             hits = index.by_words(query.text, limit, least_ppm, allowed, self.connection)
-        for score_ppm, slot in hits:
-            address = Address(query.scope, "entity", index.ids[slot])
-            found: Any = self.connection.execute(ONE, (index.scope, "entity", address.id)).fetchone()
-            yield row_at(address, found, score_ppm)
+        numbers = index.numbers[[slot for _, slot in hits]].tolist()
+        marks = ", ".join("?" * len(hits))
+        sql = f"select number, version, body, components from row where number in ({marks})"
+        found: dict[int, Any] = {row[0]: row for row in self.connection.execute(sql, numbers)}
+        for (score_ppm, slot), number in zip(hits, numbers, strict=True):
+            yield row_at(Address(query.scope, "entity", index.ids[slot]), found[number], score_ppm)
 
     def _scanned(self, query: ByVector | ByWords) -> list[Row]:
         """Of kinds of which a scope has few rows, or long ones, no index is kept."""
