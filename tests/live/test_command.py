@@ -14,6 +14,7 @@ import apsw
 from umi_live import open_blocking, schema
 from umi_live.command import KEY, main
 
+MEMORY = b"CREATE TABLE row"
 Said = tuple[int, str, str]  # status, output, errors
 
 
@@ -50,11 +51,20 @@ class Shell:
         return err
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, object]:
     """Files by name; without what SQLite keeps beside them, and claims, which hold no data."""
-    return {
-        it.name: it.read_bytes() for it in folder.iterdir() if not it.name.endswith(("-live", "-shm", "-wal"))
-    }
+    return {it.name: held(it) for it in folder.iterdir() if not it.name.endswith(("-live", "-shm", "-wal"))}
+
+
+def held(path: Path) -> object:
+    """Of a memory its rows, without that of its lives: to open it may begin another one."""
+    data = path.read_bytes()
+    if MEMORY not in data:
+        return data
+    connection = apsw.Connection(str(path))
+    rows = list(connection.execute("select * from row where kind <> 'epoch' order by number"))
+    connection.close()
+    return rows
 
 
 @pytest.fixture
