@@ -22,6 +22,7 @@ ROOM_MIN: Final = 64
 MARKED_COUNT_MAX: Final = 256  # words that are kept: one byte for each slot and word
 FOLLOWED_COUNT_MAX: Final = 100  # after more changes the kept words are read again instead
 IN_CONTENT, IN_NAME = 1, 2
+RANK_COUNT_MAX: Final = 255  # of so many words ranks fit into one byte
 
 CHANGED: Final = """
 select number, kind, id, body is not null, name_words, components, changed from row
@@ -31,6 +32,7 @@ FOUND: Final = "select rowid from word where word match ?"
 
 Hit = tuple[int, int]  # score_ppm, slot
 Mask = NDArray[np.bool_]
+Ranks = NDArray[Any]  # of one byte, or two
 
 
 def tokens(scope: int, name: Iterable[str], rest: Iterable[str]) -> str:
@@ -135,8 +137,10 @@ class Index:
         if found is None or not any(query):
             return []
         alive = self.numbers[: found.size] > 0
-        mask = alive if allowed is None else alive & allowed[: found.size]
-        return nearest(query, found.rows(), self.ids[: found.size], limit, least_ppm, mask)
+        mask = None if allowed is None and alive.all() else alive
+        if allowed is not None:
+            mask = alive & allowed[: found.size]
+        return nearest(query, found.rows(), self.ids, limit, least_ppm, mask)
 
     def by_words(
         self, text: str, limit: int, least_ppm: int, allowed: Mask | None, connection: apsw.Connection
@@ -146,28 +150,35 @@ class Index:
         if not wanted or limit <= 0 or not self.ids:
             return []
         shares = [PPM * count // len(wanted) for count in range(len(wanted) + 1)]
-        scores = self._scores(asked, frozenset(wanted), shares, connection)
-        scores *= self.numbers[: len(self.ids)] > 0
+        possible = sorted({*shares, NAME_FLOOR_PPM})
+        ranks = self._ranks(asked, frozenset(wanted), connection, possible.index(NAME_FLOOR_PPM))
         if allowed is not None:
-            scores *= allowed
-        possible = sorted({*shares, NAME_FLOOR_PPM}, reverse=True)
-        return self._leading(scores, [it for it in possible if it >= max(1, least_ppm)], limit)
+            ranks *= allowed.view(np.uint8)
+        return self._leading(ranks, possible, limit, max(1, least_ppm))
 
-    def _scores(
-        self, asked: Sequence[str], wanted: frozenset[str], shares: list[int], connection: apsw.Connection
-    ) -> NDArray[np.int32]:
-        """Of each slot the share of the wanted words that it has, or more if the question names it."""
+    def _ranks(
+        self, asked: Sequence[str], wanted: frozenset[str], connection: apsw.Connection, floor: int
+    ) -> Ranks:
+        """The place of each slot's score among those that are possible, from 0: few bytes, so it is quick.
+
+        The score is the share of the wanted words that it has; what the question names has the rank `floor`
+        at least. So shares above that have one rank more than words.
+        """
         size = len(self.ids)
-        counts, named = np.zeros(size, np.uint16), np.zeros(size, np.int16)
+        ranks: Ranks = np.zeros(size, np.uint8 if len(asked) < RANK_COUNT_MAX else np.uint16)
+        named = np.zeros_like(ranks)
         for word in asked:
             marks = self._marks(word, connection)[:size]
             named += marks >> 1
             if word in wanted:
-                counts += marks & IN_CONTENT
-        scores = np.array(shares, np.int32)[counts]
-        raised = np.flatnonzero(named == self.name_sizes[:size])
-        scores[raised] = np.maximum(scores[raised], NAME_FLOOR_PPM)
-        return scores
+                ranks += marks & IN_CONTENT
+        if PPM * floor // len(wanted) != NAME_FLOOR_PPM:
+            ranks += (ranks >= floor).view(np.uint8)
+        raised = np.flatnonzero(named)
+        raised = raised[named[raised] == self.name_sizes[raised]]
+        ranks[raised] = np.maximum(ranks[raised], floor)
+        ranks *= (self.numbers[:size] > 0).view(np.uint8)
+        return ranks
 
     def _marks(self, word: str, connection: apsw.Connection) -> NDArray[np.uint8]:
         marks = self.marked.pop(word, None)
@@ -184,14 +195,14 @@ class Index:
         numbers = [number for (number,) in connection.execute(FOUND, (name,))]
         return self.slot_of[np.array(numbers, np.int64)]
 
-    def _leading(self, scores: NDArray[np.int32], possible: list[int], limit: int) -> list[Hit]:
-        """The best by (score descending, id). Few scores are possible, and the highest are met first."""
+    def _leading(self, ranks: Ranks, possible: list[int], limit: int, least_ppm: int) -> list[Hit]:
+        """The best by (score descending, id)."""
         hits: list[Hit] = []
-        for score_ppm in possible:
-            slots = self._first(np.flatnonzero(scores == score_ppm), limit - len(hits))
-            hits += [(score_ppm, slot) for slot in slots]
-            if len(hits) == limit:
+        for rank in range(len(possible) - 1, 0, -1):
+            if len(hits) == limit or possible[rank] < least_ppm:
                 break
+            slots = self._first(np.flatnonzero(ranks == rank), limit - len(hits))
+            hits += [(possible[rank], slot) for slot in slots]
         return hits
 
     def _first(self, slots: NDArray[np.intp], count: int) -> list[int]:

@@ -1,6 +1,7 @@
 """Goal: SqliteStorage keeps the contract of a storage, on a file and in memory."""
 
 import itertools
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from umi_core.conditions import Condition
 from umi_core.limits import RECEIPT_MS_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, ByWords, Commit, CountRows, Query, Write
+from umi_core.policies.similarity import words_relevance_ppm
 from umi_core.rows import Address, Entity, Receipt
 from umi_core.values import Scope
 from umi_live.deletion import delete_user
@@ -134,3 +136,24 @@ def test_an_adoption_that_fails_leaves_no_transaction_open(monkeypatch: pytest.M
             storage.adopt(scope, "hash")
     storage.adopt(scope, "hash")
     assert storage.embedder_of(scope) == "hash"
+
+
+def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() -> None:
+    """Of five words three are as many as a name is worth; 300 words are counted in more than a byte."""
+    chance, storage, scope = random.Random(1), SqliteStorage(":memory:"), Scope("ann", "helper")
+    known = [f"word{n}" for n in range(320)]
+    told = {}
+    for n in range(60):
+        name, content = chance.sample(known[:8], chance.randrange(1, 3)), chance.sample(known[:8], 3) if n else known
+        told[f"ent_{n}"] = body = Entity(
+            f"ent_{n}", "note", " ".join(name), " ".join(content), 1, 0, 0, "facts", 1, 1
+        )
+        storage.commit(Commit((Write(Address(scope, "entity", body.id), body),), ()), 1)
+    storage.commit(Commit((Write(Address(scope, "entity", "ent_7"), None),), ()), 1)
+    del told["ent_7"]
+    for count in (1, 2, 3, 4, 5, 6, 254, 255, 300):
+        question = " ".join(known[:count])
+        scores = {it: words_relevance_ppm(question, body.name, body.content) for it, body in told.items()}
+        best = sorted((-score, it) for it, score in scores.items() if score)[:20]
+        rows = storage.read(0, ByWords(scope, question, (), 20, 1)).rows
+        assert [(-(row.score_ppm or 0), row.address.id) for row in rows] == best
