@@ -80,7 +80,7 @@ def on_target(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """A memory on disk, by hand.
 
@@ -205,20 +205,29 @@ def tell(degraded: tuple[Degraded, ...]) -> None:
 
 
 def shown(text: str) -> str:
-    """On one line."""
-    return " / ".join(text.splitlines())
+    """On one line, without what would move the cursor of a terminal or colour it."""
+    return "".join(it if it.isprintable() else "\ufffd" for it in " / ".join(text.splitlines()))
 
 
 def main() -> None:
     """Run the command line, and end the process with its status."""
     try:
-        cli(prog_name="umi-live")
+        cli(prog_name="umi-live", standalone_mode=False)
+        sys.exit(0)
     except LiveError as error:
-        click.echo(f"umi-live: {error}", err=True)
-        sys.exit(2)
+        told = str(error)
     except apsw.Error as error:
-        click.echo(f"umi-live: the file: {sentence(error)}", err=True)
-        sys.exit(2)
+        told = f"the file: {sentence(error)}"
+    except click.UsageError as error:
+        told = f"{error.format_message()} See `{error.ctx.command_path if error.ctx else 'umi-live'} --help`."
+    except click.ClickException as error:
+        told = error.format_message()
+    except (click.Abort, KeyboardInterrupt):
+        told = "interrupted"
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(2)
+    except OSError as error:
+        told = f"{error.filename or 'standard output'}: {error.strerror}"
+    click.echo(f"umi-live: {shown(told)}", err=True)
+    sys.exit(2)

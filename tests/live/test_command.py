@@ -174,3 +174,18 @@ def test_a_wrong_request_or_address_is_one_line(shell: Shell, monkeypatch: pytes
     assert "bytes: is no text" in shell.refused("import", "--db", "new.db", "bytes")
     monkeypatch.setenv(KEY, "ключ")
     assert "the key is none" in shell.refused("remember", "--db", "agent.db", "--model", wrong, "tea")
+
+
+def test_a_command_that_is_none_is_one_line(shell: Shell) -> None:
+    assert "Missing command. See `umi-live --help`." in shell.refused()
+    assert "Missing option '--db'. See `umi-live recall --help`." in shell.refused("recall", "tea")
+    assert "No such file" in shell.refused("import", "--db", "new.db", "nothing")
+    assert "No such command" in shell.refused("remind\x1b[2J\n")
+    status, out, err = shell("--help")
+    assert (status, "remember" in out, err) == (0, True, "")
+
+
+def test_what_is_shown_moves_no_cursor(shell: Shell) -> None:
+    shell("remember", "--db", "agent.db", "Ann likes \x1b[2J tea.")
+    out = shell("recall", "--db", "agent.db", "tea")[1]
+    assert ("\x1b" in out, "tea" in out) == (False, True)

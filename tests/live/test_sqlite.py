@@ -144,7 +144,10 @@ def test_scores_by_words_are_those_of_every_row_for_questions_of_any_length() ->
     known = [f"word{n}" for n in range(320)]
     told = {}
     for n in range(60):
-        name, content = chance.sample(known[:8], chance.randrange(1, 3)), chance.sample(known[:8], 3) if n else known
+        name, content = (
+            chance.sample(known[:8], chance.randrange(1, 3)),
+            chance.sample(known[:8], 3) if n else known,
+        )
         told[f"ent_{n}"] = body = Entity(
             f"ent_{n}", "note", " ".join(name), " ".join(content), 1, 0, 0, "facts", 1, 1
         )
