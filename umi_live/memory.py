@@ -128,14 +128,16 @@ class LiveMemory:
                 await store.call(store.storage.adopt, self.scope, embedder)
                 if self.record is not None:
                     self.recorder = Recorder(self.record, self.scope, self.config)
+                host = Host(memory, store, self.model, self.embedder, self.recorder)
+                host.begin()
             except BaseException:
+                self.end_recording()
                 store.claims.give_up(self.scope)
                 raise
         except BaseException:
             store.close()
             raise
-        self.store, self.host = store, Host(memory, store, self.model, self.embedder, self.recorder)
-        self.host.begin()
+        self.store, self.host = store, host
         self.mending = asyncio.create_task(self.embed_again())
         return self
 
@@ -151,12 +153,16 @@ class LiveMemory:
             await host.close()
             await self.model.close()
             await self.embedder.close()
-            if self.recorder is not None:
-                self.recorder.close()
         finally:
+            self.end_recording()
             self.host = self.store = None
             store.claims.give_up(self.scope)
             store.close()
+
+    def end_recording(self) -> None:
+        if self.recorder is not None:
+            self.recorder.close()
+            self.recorder = None
 
     async def embed_again(self) -> None:
         """Entities without a vector get one while others work: after another embedder, or a failure of it."""

@@ -17,6 +17,7 @@ from umi_core.messages.results import Remembered
 from umi_core.recordings import Head, Taken
 from umi_core.tiers import working
 from umi_live import Closed, LiveError, LiveMemory, NotDone, open_blocking, open_memory
+from umi_live.recorder import Recorder
 from umi_sim.cli.recordings import is_recording, replayed, shrunk
 from umi_sim.cli.redact import redact
 from umi_sim.runs import recorded
@@ -175,3 +176,19 @@ def test_a_recording_that_cannot_be_written_ends_the_memory_in_a_sentence(tmp_pa
                 await memory.count()
 
     asyncio.run(live())
+
+
+def test_a_memory_that_cannot_begin_its_recording_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.db"
+
+    def full(*_: object) -> None:
+        raise LiveError("the recording cannot be written")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Recorder, "took", full)
+        with pytest.raises(LiveError, match="cannot be written"):
+            open_blocking(path, user="ann", agent="helper", record=tmp_path / "live.jsonl").__enter__()
+    with open_blocking(path, user="ann", agent="helper") as memory:
+        assert memory.count() == 0
