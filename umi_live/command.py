@@ -30,10 +30,11 @@ class Target:
     """Which memory a command works on, as its options name it."""
 
     db: str
-    user: str
-    agent: str
-    model: str | None
-    embedder: str | None
+    user: str = ""
+    agent: str = ""
+    model: str | None = None
+    embedder: str | None = None
+    record: str | None = None
 
     def must_exist(self) -> None:
         if not os.path.exists(self.db) or not os.path.getsize(self.db):
@@ -43,8 +44,9 @@ class Target:
         """With the memory open. Model and embedder must answer first: nothing changes without them."""
         key = os.environ.get(KEY)
         memory = open_memory(
-            self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key
-        )
+            self.db, user=self.user, agent=self.agent, model=self.model, embedder=self.embedder, key=key,
+            record=self.record,
+        )  # fmt: skip
         if self.model:
             await probe(self.model, memory.model.ask("probe", "Reply with the word yes.", PROBE_MS))
         if self.embedder:
@@ -67,13 +69,15 @@ OPTIONS: Final = (
     click.option("--agent", default="agent", show_default=True, help="Whose memory it is."),
     click.option("--model", help=f"https://HOST/v1#MODEL, with its key in {KEY}. Else simple rules."),
     click.option("--embedder", help="https://HOST/v1#MODEL:DIMENSIONS. Else a hash of words."),
+    click.option("--record", type=click.Path(dir_okay=False), help="A new file, for `umi-sim replay`."),
 )
 
 
 def on_target(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
-    def called(db: str, user: str, agent: str, model: str | None, embedder: str | None, **rest: Any) -> None:
-        command(Target(db, user, agent, model, embedder), **rest)
+    def called(**given: Any) -> None:
+        target = Target(**{field.name: given.pop(field.name) for field in attrs.fields(Target)})
+        command(target, **given)
 
     for option in reversed(OPTIONS):
         called = option(called)
@@ -183,7 +187,7 @@ def import_file(db: str, file: TextIO) -> None:
 @click.argument("user")
 def delete_user(db: str, user: str) -> None:
     """Take out all that any agent keeps of a user, down to the last byte."""
-    Target(db, user, "", None, None).must_exist()
+    Target(db).must_exist()
     click.echo(f"{asyncio.run(live.delete_user(db, user))} rows of user {user!r} are gone")
 
 
@@ -191,7 +195,7 @@ def delete_user(db: str, user: str) -> None:
 @click.option("--db", required=True, type=click.Path(dir_okay=False), help="The file of the memory.")
 def doctor(db: str) -> None:
     """Read every page and every row of the file, and say what is there and what is damaged; status 1 then."""
-    Target(db, "", "", None, None).must_exist()
+    Target(db).must_exist()
     storage = SqliteStorage(db)
     lines, damaged_count = examined(storage)
     storage.close()

@@ -13,6 +13,7 @@ import apsw
 
 from umi_live import open_blocking, schema
 from umi_live.command import KEY, main
+from umi_sim.cli.recordings import replayed
 
 MEMORY = b"CREATE TABLE row"
 Said = tuple[int, str, str]  # status, output, errors
@@ -78,6 +79,12 @@ def test_what_was_remembered_is_recalled(shell: Shell) -> None:
     assert (status, out.split("  ")[-1], err) == (0, "Ann: Ann likes tea.\n", "")
     assert shell("recall", "--db", "agent.db", "--user", "bob", "what does Ann like?") == (0, "", "")
     assert shell("blocks", "--db", "agent.db") == (0, "# Core Memory\n\n", "")
+
+
+def test_a_command_is_recorded(shell: Shell) -> None:
+    assert shell("remember", "--db", "agent.db", "--record", "life.jsonl", "Ann likes tea.")[0] == 0
+    assert replayed("life.jsonl").head.startswith("PASS recording life.jsonl: 2 requests")
+    assert "File exists" in shell.refused("recall", "--db", "agent.db", "--record", "life.jsonl", "tea")
 
 
 def test_an_export_is_imported_and_a_user_deleted(shell: Shell) -> None:
