@@ -107,11 +107,14 @@ class Index:
         self.name_sizes[slot] = name_words or -1  # a name without words is in no query
 
     def _embed(self, slot: int, components: bytes) -> None:
-        for vectors in self.vectors.values():
-            vectors.put(slot, None)
-        if components:
-            dims = len(components)
-            self.vectors.setdefault(dims, Vectors(dims)).put(slot, np.frombuffer(components, np.int8))
+        dims = len(components)
+        for other, vectors in self.vectors.items():
+            if other != dims:
+                vectors.put(slot, None)
+        if dims and dims not in self.vectors:
+            self.vectors[dims] = Vectors(dims)
+        if dims:
+            self.vectors[dims].put(slot, np.frombuffer(components, np.int8))
 
     def _mark_again(self, numbers: Sequence[int], connection: apsw.Connection) -> None:
         """Words that are kept may stand elsewhere now."""
@@ -249,7 +252,9 @@ class Vectors:
         self.fresh.append(slot)
 
     def measure(self) -> None:
-        self.squares[self.fresh], self.scales[self.fresh] = measured(self.matrix[self.fresh])
+        """Of most of them it is quicker to measure all than to pick them."""
+        at = self.fresh if 2 * len(self.fresh) < self.size else slice(self.size)
+        self.squares[at], self.scales[at] = measured(self.matrix[at])
         self.fresh.clear()
 
     def rows(self) -> Rows:
