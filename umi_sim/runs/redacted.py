@@ -79,10 +79,10 @@ class Twins(Owner):
         value = self.told(step, place)
         self.taken.append(Taken(step.now_ms, value))
         old = new = None
-        with suppress(Exception):
+        with suppress(Exception):  # whatever it is, the memory has raised it
             new = self.new.step(step.now_ms, value)
             self.taken[-1] = Taken(step.now_ms, value, digest_of(new))
-        with suppress(Exception):
+        with suppress(Exception):  # whatever it is, the memory has raised it
             old = self.old.step(step.now_ms, step.value)
         if old is None or new is None:
             return False
