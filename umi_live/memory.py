@@ -120,7 +120,7 @@ class LiveMemory:
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
-        memory, store = new_memory(self.scope, self.config), Store.opened(self.path)
+        memory, store = new_memory(self.scope, self.config), await Store.open(self.path)
         try:
             store.claims.take(self.scope)
             try:
@@ -135,7 +135,7 @@ class LiveMemory:
                 store.claims.give_up(self.scope)
                 raise
         except BaseException:
-            store.close()
+            await store.leave()
             raise
         self.store, self.host = store, host
         self.mending = asyncio.create_task(self.embed_again())
@@ -157,7 +157,7 @@ class LiveMemory:
             self.end_recording()
             self.host = self.store = None
             store.claims.give_up(self.scope)
-            store.close()
+            await store.leave()
 
     def end_recording(self) -> None:
         if self.recorder is not None:
@@ -362,7 +362,7 @@ def open_memory(
 async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
     """Take the lines of an export into this file: whose they are, and how many rows. Raises LiveError."""
     export = read_export(lines)
-    store = Store.opened(path)
+    store = await Store.open(path)
     try:
         store.claims.take(export.scope)
         try:
@@ -370,7 +370,7 @@ async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
         finally:
             store.claims.give_up(export.scope)
     finally:
-        store.close()
+        await store.leave()
 
 
 async def delete_user(path: Path, user: str) -> int:
@@ -378,7 +378,7 @@ async def delete_user(path: Path, user: str) -> int:
 
     Raises StoreError, and ScopeTaken while one of these memories is open.
     """
-    store = Store.opened(path)
+    store = await Store.open(path)
     claimed: list[Scope] = []
     try:
         for scope in await store.call(deletion.scopes_of, store.storage, user):
@@ -388,7 +388,7 @@ async def delete_user(path: Path, user: str) -> int:
     finally:
         for scope in claimed:
             store.claims.give_up(scope)
-        store.close()
+        await store.leave()
 
 
 def new_memory(scope: Scope, config: Config) -> Memory:

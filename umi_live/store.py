@@ -59,6 +59,20 @@ class Store:
                 cls.known[real] = cls(real)
             return cls.known[real]
 
+    @classmethod
+    async def open(cls, path: str | os.PathLike[str]) -> "Store":
+        """`opened`, without a loop that waits for it; whoever is cancelled leaves nothing open."""
+        opening = asyncio.ensure_future(asyncio.to_thread(cls.opened, path))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(close_again)
+            raise
+
+    async def leave(self) -> None:
+        """`close`, without a loop that waits for what is still to be written."""
+        await asyncio.shield(asyncio.to_thread(self.close))
+
     def start(self, effect: Read | Commit, tell: Tell) -> None:
         """`tell` is called in the thread of the store, with the answer or with what was raised."""
         if isinstance(effect, Read):
@@ -126,3 +140,9 @@ class Store:
             self.thread.shutdown()
             self.storage.close()
             self.claims.close()
+
+
+def close_again(opening: "asyncio.Future[Store]") -> None:
+    """What was opened for somebody who has gone."""
+    if opening.exception() is None:
+        opening.result().close()

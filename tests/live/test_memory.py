@@ -1,6 +1,7 @@
 """Goal: a few lines are a memory on disk: what was acknowledged is there for the next process."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from umi_core.errors import EmptyText
 from umi_core.messages.requests import List, Recall
 from umi_core.messages.results import Listed
 from umi_core.rows import Resource
-from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory
+from umi_live import Closed, LiveMemory, Refused, ScopeTaken, StoreError, open_blocking, open_memory, store
+from umi_live.sqlite import SqliteStorage
 
 
 def inside(path: Path | str, use: Callable[[LiveMemory], Awaitable[Any]]) -> Any:
@@ -152,6 +154,31 @@ def test_a_file_of_somebody_else_is_refused_and_not_touched(
         inside(path, lambda memory: memory.count())
     assert path.read_bytes() == content
     assert sorted(it.name for it in tmp_path.iterdir()) == ["agent.db"]
+
+
+def test_a_loop_goes_on_while_a_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def live() -> None:
+        memory = open_memory(tmp_path / "agent.db", user="ann", agent="helper")
+        opening = asyncio.create_task(memory.__aenter__())
+        await asyncio.to_thread(begun.wait)
+        with pytest.raises(Closed):  # and whoever is told to wait no longer leaves nothing open
+            await memory.count()
+        opening.cancel()
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        async with memory:
+            assert await memory.count() == 0
+
+    def slowly(path: str) -> SqliteStorage:
+        begun.set()
+        assert goes_on.wait(9)
+        return SqliteStorage(path)
+
+    begun, goes_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(store, "SqliteStorage", slowly)
+    asyncio.run(live())
+    assert store.Store.known == {}
 
 
 def test_thirty_requests_at_once_are_all_answered_and_more_than_fit_wait(tmp_path: Path) -> None:
