@@ -32,10 +32,11 @@ LAYERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "umi_core": (
         ("data", "characters"),
         ("limits", "text"),
-        ("errors", "api_errors", "declared"),
+        ("errors", "api_errors", "filter_errors", "declared"),
         ("config", "values"),
         ("body", "domains", "api_domains", "block_domains", "level_domains", "ids", "api_rows", "rows"),
         ("conditions",),
+        ("filters",),
         ("messages",),
         ("policies", "language", "tiers"),
         ("state",),
@@ -75,6 +76,7 @@ SPOKEN_OF: Final = (  # all that judges may import: words for what is asked, ans
     "umi_core.data",
     "umi_core.declared",
     "umi_core.errors",
+    "umi_core.filter_errors",
     "umi_core.invariants.broken",  # how a judge says so
     "umi_core.invariants.limits",  # the numbers, as judges know them
     "umi_core.messages",

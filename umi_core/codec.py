@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 import msgpack
 
-from umi_core import api_errors, api_rows, conditions, config, errors, rows, state, values
+from umi_core import api_errors, api_rows, conditions, config, errors, filter_errors, rows, state, values
 from umi_core.declared import Incomplete, tagged
 from umi_core.messages import answers, api_requests, api_results, effects, requests, results
 from umi_core.tiers import archive, core, rewrites, session, working
@@ -30,6 +30,7 @@ DICT: Final = 1
 MODULES: Final = (
     values, rows, conditions, requests, effects, answers, results, errors, config,
     core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
+    filter_errors,
 )  # fmt: skip
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 

@@ -1,4 +1,4 @@
-"""The labelled corpus: scenarios/data/talk.txt and topics.txt, whose heads tell their form."""
+"""The labelled corpus: talk.txt and topics.txt of tests/quality, whose heads tell their form."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import attrs
 
 from umi_core.values import Turn
 
-DATA: Final = Path(__file__).resolve().parents[2] / "scenarios" / "data"
+DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "quality"
 SAYS: Final = ("user", "assistant")
 
 

@@ -321,6 +321,9 @@ STOP_MEANS_STOP: Final = Rule("stop-means-stop", "I-STOP", "enough is the end of
 HITS_WITHIN_LIMITS: Final = Rule(
     "hits-within-limits", "I-TOPK", "hits of a level are unique and limited", ORACLE, CHEAP
 )
+FILTER_NARROWS: Final = Rule(
+    "filter-narrows", "ISO-2", "a filter narrows, None is no wildcard", ORACLE, CHEAP
+)
 ENOUGH_RULE: Final = Rule("enough-rule", "I-MONO", "more never turns enough into too little", ORACLE, CHEAP)
 HOOK_ORDER: Final = Rule(
     "hook-order", "I-HOOK-ORDER", "interceptors run in onion order", INSIDE, CHEAP, stops=True

@@ -57,6 +57,7 @@ from umi_core.domains import (
     checks_of,
 )
 from umi_core.errors import BlockTooLarge, Error
+from umi_core.filters import Filter
 from umi_core.level_domains import (
     HitCount,
     Least,
@@ -370,6 +371,7 @@ class Descent(WorkflowRequest):
     `route_intention`: a model says first whether anything is needed at all. `enough`: who says that there is
     enough; `min_results` hits with `min_avg_ppm` on average are, if scores decide. `levels` come in their own
     order, `levels_max` of them at most; a limit of 0 asks nothing. `rank`: who orders the hits of a level.
+    `where`: conditions that each hit holds; a level whose rows lack a field of them is skipped.
     """
 
     workflow = "retrieve"
@@ -387,6 +389,7 @@ class Descent(WorkflowRequest):
     min_score_ppm: LevelScore = 600_000
     min_results: Least = 3
     min_avg_ppm: LevelScore = 800_000
+    where: Filter = ()
 
 
 class Retrieve(Descent):

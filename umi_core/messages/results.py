@@ -123,7 +123,8 @@ class LevelTried(Data):
 class Retrieved(Data):
     """`resolution`: what became of the references of the query; None if nothing was looked up. `asked`: the
     levels that were asked for; `tried`: those that were reached, in that order. `context`: the hits as a text
-    for a prompt; `left_out_count` of them have no room in it.
+    for a prompt; `left_out_count` of them have no room in it. `skipped`: levels of which the filter leaves no
+    row.
     """
 
     tag = 108
@@ -136,6 +137,7 @@ class Retrieved(Data):
     ordered_by: str
     context: str
     left_out_count: int = 0
+    skipped: tuple[str, ...] = ()
 
     @property
     def stopped_early(self) -> bool:

@@ -14,6 +14,7 @@ from umi_core.data import Data
 from umi_core.engine.facts import Fact, Facts, View
 from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Learned, Step, Taken, Unusable, degrade, retry
+from umi_core.filters import conditions_of, reaches
 from umi_core.language.decisions import Decision, parse_decision
 from umi_core.language.prompts import SHOWN_CONTENT_BYTES_MAX, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
@@ -28,7 +29,7 @@ from umi_core.policies.similarity import lacking_vectors, sound_vectors
 from umi_core.policies.sufficiency import LIST_FACTOR, Found, is_enough, union
 from umi_core.rows import Category, Entity, Resource, Row
 from umi_core.text import cut
-from umi_core.values import LEVELS, Turn
+from umi_core.values import LEVELS, Scope, Turn
 
 REQUEST: Final = Fact("request", Descent)
 RESOLUTION: Final = Fact("resolution", Resolution | None)  # None if nothing is looked up
@@ -65,14 +66,20 @@ OF: Final = {name: facts_of_level(name, NAMES[at - 1] if at else None) for at, n
 # Which levels.
 
 
-def asked_levels(request: Descent) -> tuple[str, ...]:
-    """In their own order; none if no hit is wanted."""
+def asked_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
+    """In their own order, without those that the filter leaves no row of; none if no hit is wanted."""
     is_wanted = request.limit_per_level > 0 and request.total_limit > 0
-    return tuple(name for name in NAMES if name in request.levels) if is_wanted else ()
+    names = tuple(name for name in NAMES if name in request.levels) if is_wanted else ()
+    return tuple(name for name in names if reaches(request.where, name, scope))
 
 
-def tried_levels(request: Descent) -> tuple[str, ...]:
-    return asked_levels(request)[: request.levels_max]
+def skipped_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
+    """Those of which the filter leaves no row."""
+    return tuple(name for name in NAMES if name in request.levels and not reaches(request.where, name, scope))
+
+
+def tried_levels(request: Descent, scope: Scope) -> tuple[str, ...]:
+    return asked_levels(request, scope)[: request.levels_max]
 
 
 def level_of(view: View) -> LevelFacts:
@@ -80,7 +87,7 @@ def level_of(view: View) -> LevelFacts:
 
 
 def is_tried(facts: Facts, view: View) -> bool:
-    return level_of(view).name in tried_levels(facts[REQUEST])
+    return level_of(view).name in tried_levels(facts[REQUEST], view.scope)
 
 
 def query_at(facts: Facts, name: str | None) -> str:
@@ -133,7 +140,8 @@ def ask_by_vector(facts: Facts, view: View) -> Read | None:
     if vector is None or not is_tried(facts, view):
         return None
     least_ppm, kind = max(1, request.min_score_ppm), LEVELS[level.name]
-    return Read(ByVector(view.scope, vector, (), list_limit(request), least_ppm, kind))
+    where = conditions_of(request.where)
+    return Read(ByVector(view.scope, vector, where, list_limit(request), least_ppm, kind))
 
 
 def take_by_vector(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
@@ -143,7 +151,8 @@ def take_by_vector(facts: Facts, answer: ReadDone | None, view: View) -> Learned
 def by_words(facts: Facts, view: View, name: str) -> Read:
     request = facts[REQUEST]
     text, least_ppm = query_at(facts, OF[name].before), max(1, request.min_score_ppm)
-    return Read(ByWords(view.scope, text, (), list_limit(request), least_ppm, LEVELS[name]))
+    where = conditions_of(request.where)
+    return Read(ByWords(view.scope, text, where, list_limit(request), least_ppm, LEVELS[name]))
 
 
 def ask_by_words(facts: Facts, view: View) -> Read | None:
@@ -221,18 +230,19 @@ def name_and_text(row: Row) -> tuple[str, str]:
 # enough.
 
 
-def stop_reason(facts: Facts, name: str) -> str | None:
+def stop_reason(facts: Facts, name: str, scope: Scope) -> str | None:
     """Why the search ends behind this level, by what needs no model; None if a model is to say."""
     request, found = facts[REQUEST], found_until(facts, name)
     wanted = min(request.min_results, request.total_limit)
     by_score = request.enough in ("score", "score_then_model")
-    if name not in tried_levels(request) or name == asked_levels(request)[-1]:
+    tried = tried_levels(request, scope)
+    if name not in tried or name == asked_levels(request, scope)[-1]:
         return ""
     if by_score and is_enough(found, wanted, request.min_avg_ppm):
         return "enough"
     if len(found) >= request.total_limit:
         return "limit"
-    if name == tried_levels(request)[-1]:
+    if name == tried[-1]:
         return "levels_max"
     by_model = request.enough in ("model", "score_then_model")
     return None if by_model and found else ""
@@ -240,7 +250,7 @@ def stop_reason(facts: Facts, name: str) -> str | None:
 
 def ask_verdict(facts: Facts, view: View) -> AskModel | None:
     level = level_of(view)
-    if stop_reason(facts, level.name) is not None:
+    if stop_reason(facts, level.name, view.scope) is not None:
         return None
     texts = tuple(text_of(it) for it in found_until(facts, level.name))
     return AskModel("decide_enough", ask_enough(query_at(facts, level.before), texts))
@@ -249,7 +259,7 @@ def ask_verdict(facts: Facts, view: View) -> AskModel | None:
 def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learned:
     level = level_of(view)
     if answer is None:
-        reason = stop_reason(facts, level.name) or ""
+        reason = stop_reason(facts, level.name, view.scope) or ""
         return learn_stop(level, reason, None, ())
     decision = parse_decision(answer.text)
     if decision.is_enough:

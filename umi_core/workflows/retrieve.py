@@ -46,8 +46,8 @@ from umi_core.workflows.descending import (
     found_at,
     name_and_text,
     query_at,
+    skipped_levels,
     steps_of,
-    tried_levels,
     verdict_of,
 )
 
@@ -63,7 +63,7 @@ AGAIN: Final = Fact("again", tuple[tuple[Row, ...], ...])  # what those give aft
 
 def ask_route(facts: Facts, view: View) -> AskModel | None:
     request = facts[REQUEST]
-    if not request.route_intention or not asked_levels(request):
+    if not request.route_intention or not asked_levels(request, view.scope):
         return None
     return AskModel("decide_need", ask_need(request.query, shown_turns(request.turns)))
 
@@ -71,7 +71,7 @@ def ask_route(facts: Facts, view: View) -> AskModel | None:
 def take_route(facts: Facts, answer: ModelReplied | None, view: View) -> Learned:
     request = facts[REQUEST]
     if answer is None:
-        return learn_need("retrieve" if asked_levels(request) else "nothing_asked", None, ())
+        return learn_need("retrieve" if asked_levels(request, view.scope) else "nothing_asked", None, ())
     decision, turns = parse_decision(answer.text), shown_turns(request.turns)
     if decision.is_enough:
         return learn_need("not_needed", None, ())
@@ -124,10 +124,12 @@ def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
     if facts[NEED] != "nothing_asked":
         tiers.session = recalled(tiers.session, request.query)
-    tried = tuple(tried_of(facts))
+    asked = asked_levels(request, view.scope)
+    tried = tuple(tried_of(facts, asked))
     value = Retrieved(
-        query_at(facts, tried[-1].level if tried else None), facts[RESOLUTION], hits, asked_levels(request),
-        tried, reason_of(facts), request.rank, context, left_out_count,
+        query_at(facts, tried[-1].level if tried else None), facts[RESOLUTION], hits, asked,
+        tried, reason_of(facts, asked), request.rank, context, left_out_count,
+        skipped_levels(request, view.scope),
     )  # fmt: skip
     return Learned(OUTCOME(Done(value)), shapes=(value.stop_reason,))
 
@@ -149,24 +151,24 @@ def best_found(facts: Facts) -> list[Found]:
     return found[: request.total_limit]
 
 
-def reached_levels(facts: Facts) -> tuple[str, ...]:
+def reached_levels(facts: Facts, asked: tuple[str, ...]) -> tuple[str, ...]:
     """The levels that were tried, in their order."""
     if facts[NEED] != "retrieve":
         return ()
-    tried = tried_levels(facts[REQUEST])
+    tried = asked[: facts[REQUEST].levels_max]
     end = next((at for at, name in enumerate(tried) if facts.get(OF[name].stop)), len(tried))
     return tried[: end + 1]
 
 
-def tried_of(facts: Facts) -> Iterable[LevelTried]:
-    for name in reached_levels(facts):
+def tried_of(facts: Facts, asked: tuple[str, ...]) -> Iterable[LevelTried]:
+    for name in reached_levels(facts, asked):
         is_failed = facts[OF[name].by_words] is None and name not in facts[MISSED]
         yield LevelTried(name, query_at(facts, OF[name].before), len(found_in(facts, name)), is_failed)
 
 
-def reason_of(facts: Facts) -> StopReason:
+def reason_of(facts: Facts, asked: tuple[str, ...]) -> StopReason:
     """What was decided before the levels, or behind the last of them; else there was no other."""
-    levels = reached_levels(facts)
+    levels = reached_levels(facts, asked)
     said = facts.get(OF[levels[-1]].stop) if levels else facts[NEED]
     return next((reason for reason in get_args(StopReason) if reason == said), "exhausted")
 

@@ -87,6 +87,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
     "sufficiency": st.sampled_from(JUDGES),
     "ranker": st.sampled_from(RANKERS),
     "levels": st.sampled_from(pools.LEVELS),
+    "filter": st.lists(st.sampled_from(pools.FILTERS), max_size=2).map(tuple),
     "listed_kind": st.sampled_from(LISTED),
     "request_key": st.sampled_from(("r1", "r2")),
     "speaker": st.sampled_from(("Alice", "Ann")),

@@ -94,6 +94,7 @@ HABITS: Final[dict[str, Habit]] = {
     "types": Habit(pools.TYPES, pools.HOSTILE_TYPES, SOMETIMES),
     "turns": Habit(User.turns, pools.HOSTILE_TURNS),
     "sufficiency": Habit(JUDGES, pools.HOSTILE_WORDS, OFTEN),
+    "filter": Habit(User.filter, pools.HOSTILE_FILTERS, SOMETIMES, is_late=True),
     "ranker": Habit(RANKERS, pools.HOSTILE_WORDS, OFTEN),
     "levels": Habit(pools.LEVELS, pools.HOSTILE_LEVELS, SOMETIMES),
     "level_count": Habit((1, 2, 3), pools.numbers(1, len(LEVELS)), SOMETIMES),

@@ -176,6 +176,15 @@ class User:
         start_ms = self.instant(stream)
         return stream.pick(((start_ms, None), (None, start_ms), (start_ms, start_ms + 10_000)))
 
+    def filter(self, stream: Stream) -> object:
+        """One or two conditions that some rows hold; now and then one that only another scope holds."""
+        user, agent, start_ms = self.scope.user, self.scope.agent, self.instant(stream)
+        if stream.chance(1, 16):
+            return (("user", "ne", user),)
+        own = ("user", "eq", user), ("agent", "in", (agent, "nobody"))
+        known = (*pools.FILTERS, *own, ("created_ms", "gte", start_ms), ("updated_ms", "lt", start_ms))
+        return tuple(stream.pick(known) for _ in range(stream.between(1, 2)))
+
     def importance(self, stream: Stream) -> object:
         """Half of them so great that one access promotes, and so far apart that one displaces another."""
         return stream.between(PROMOTING_PPM, PPM) if stream.chance(1, 2) else stream.pick(pools.PARTS_PPM)

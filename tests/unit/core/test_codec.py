@@ -64,6 +64,7 @@ TAGS = {
         NotFound LabelTaken BadLabel VersionConflict ReadOnly AboveLimit TextNotFound TextAmbiguous BadCursor
         BadMessages
     """,
+    595: "UnknownField UnknownOperator BadFilterValue",
     1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told",
 }
 

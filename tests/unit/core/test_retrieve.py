@@ -8,6 +8,8 @@ import pytest
 from tests.unit.core.test_memorize import TEA, memorized, xml
 from tests.worlds import QUIET, SCOPE, Pair, input_of, saying
 from umi_core.errors import BadOption, StorageFailed
+from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
+from umi_core.filters import filter_of
 from umi_core.ids import category_id
 from umi_core.messages.answers import EffectFailed, Embedded
 from umi_core.messages.effects import Asked, AskModel, ByWords, Done, Embed, Failed, Read, Refused
@@ -301,3 +303,66 @@ def test_what_has_its_vector_is_not_embedded_again() -> None:
 
 def test_a_row_of_another_kind_is_found_by_no_word() -> None:
     assert Tombstone(1).told() == ("", "")
+
+
+# Filters.
+
+
+def ids_of(world: World, *where: Any, **options: Any) -> dict[str, list[str]]:
+    value = world.retrieve(Search(9, "tea and cake", enough="never", min_score_ppm=1, where=where, **options))
+    return {level: [hit.id for hit in value.hits if hit.level == level] for level in value.asked}
+
+
+@pytest.mark.parametrize(
+    ("where", "asked", "count"),
+    [
+        ((), ["categories", "entities", "resources"], 3),
+        ((("created_ms", "gte", 0), ("id", "ne", "x")), ["categories", "entities", "resources"], 3),
+        ((("type", "in", ("person",)),), ["entities"], 1),
+        ((("type", "in", ("note", None)),), ["entities"], 0),
+        ((("event_time_ms", "eq", None),), ["entities"], 1),
+        ((("name", "eq", "preferences"),), ["categories", "entities"], 1),
+        ((("uri", "eq", "chat/1"),), ["resources"], 1), ((("uri", "eq", None),), ["resources"], 0),
+        ((("uri", "eq", "chat/1"), ("type", "eq", "person")), [], 0),
+        ((("user", "eq", "u1"), ("agent", "in", ("a1",))), ["categories", "entities", "resources"], 3),
+        ((("user", "eq", "u2"),), [], 0), ((("agent", "ne", "a1"),), [], 0),
+    ],
+)  # fmt: skip
+def test_a_filter_narrows_what_is_searched(where: Any, asked: list[str], count: int) -> None:
+    found = ids_of(World(), *where)
+    assert list(found) == asked
+    assert sum(map(len, found.values())) == count
+
+
+def test_levels_that_a_filter_leaves_no_row_of_are_told() -> None:
+    world = World()
+    value = world.retrieve(Search(9, "tea", where=(("user", "eq", "u2"),)))
+    assert (value.asked, value.stop_reason) == ((), "nothing_asked")
+    assert value.skipped == ("categories", "entities", "resources")
+    assert world.asked == []
+
+
+def test_conditions_by_name_are_split_at_the_last_two_underscores() -> None:
+    assert filter_of({"type__in": ("person",), "user": "ann", "a__b__lt": 1}) == (
+        ("type", "in", ("person",)), ("user", "eq", "ann"), ("a__b", "lt", 1),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ((("colour", "eq", "red"),), UnknownField), ((("vector", "eq", 1),), UnknownField),
+        (((7, "eq", 7),), UnknownField), ((("type", "like", "p"),), UnknownOperator),
+        ((("type", None, "p"),), UnknownOperator), ((("type", "in", "person"),), BadFilterValue),
+        ((("type", "in", ((),)),), BadFilterValue), ((("created_ms", "gt", "7"),), BadFilterValue),
+        ((("created_ms", "gt", True),), BadFilterValue), ((("sources", "contains", None),), BadFilterValue),
+        ((("type", "eq", ("person",)),), BadFilterValue), ((("type", "eq", 2**63),), BadFilterValue),
+        ((("type", "eq", "x" * 10_001),), BadFilterValue), ((("id", "ne", ""),) * 21, BadFilterValue),
+        ((("type", "eq"),), BadFilterValue), ("type", BadFilterValue),
+        ((("type", "in", ("x",) * 101),), BadFilterValue),
+    ],
+)  # fmt: skip
+def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadOption]) -> None:
+    outcome = World().outcome(Search(9, "tea", where=where))
+    assert isinstance(outcome, Refused)
+    assert type(outcome.error) is error

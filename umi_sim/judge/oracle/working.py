@@ -229,5 +229,5 @@ def broken_rule(
 
 
 def is_question(value: object) -> bool:
-    """Whether something was looked for: a retrieve of no levels, or of no hits, asks nothing."""
+    """Whether something was looked for: a retrieve of no levels, of no hits, or of nobody's asks nothing."""
     return value is not None and getattr(value, "stop_reason", "") != "nothing_asked"

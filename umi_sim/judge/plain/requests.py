@@ -14,6 +14,7 @@ from umi_core.messages.arguments import arguments_of
 from umi_core.messages.requests import ALL, Request, SetBlock
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
 from umi_sim.judge.plain import api_requests
+from umi_sim.judge.plain.filters import wrong_filter
 from umi_sim.judge.plain.text import (
     CONTROLS,
     UNWRITABLE,
@@ -220,6 +221,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "hit_count": number(option(errors.BadOption), 0, limits.RECALL_LIMIT_MAX),
     "least": number(option(errors.BadOption), 1, limits.RECALL_LIMIT_MAX),
     "sufficiency": one_word("score", "model", "score_then_model", "never"),
+    "filter": wrong_filter,
     "ranker": one_word("vector", "model"),
     "cursor": cursor,
     **dict.fromkeys(("flag", "deep"), flag),

@@ -71,6 +71,7 @@ STRUCK: Final[dict[tuple[str, str], Pool]] = {
     ("remove_block", "label"): pools.HOSTILE_LABELS,
     ("set_importance", "importance_ppm"): pools.HOSTILE_PPM,
     ("render", "form"): pools.HOSTILE_FORMS,
+    ("search", "where"): pools.HOSTILE_FILTERS,
     ("get_entity", "entity_id"): pools.HOSTILE_IDS,
     ("load_session", "session_id"): pools.HOSTILE_IDS,
     ("create_session", "members"): pools.HOSTILE_MEMBERS,
@@ -420,7 +421,7 @@ def test_questions_refer_in_each_of_the_four_languages() -> None:
 @pytest.mark.slow
 @pytest.mark.uncounted
 def test_every_term_of_the_tables_is_asked_about() -> None:
-    asked = {term for args in recalls(800) for term in read(args["query"]).terms}
+    asked = {term for args in recalls(1_000) for term in read(args["query"]).terms}
     assert asked == set(LANGUAGES)
 
 

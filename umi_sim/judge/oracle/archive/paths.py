@@ -15,11 +15,12 @@ from umi_core.messages.effects import Asked, AskModel, ByVector, ByWords, Embed,
 from umi_core.messages.requests import Descent
 from umi_core.messages.results import Resolution
 from umi_core.rows import Row
-from umi_core.values import Turn
+from umi_core.values import Scope, Turn
 from umi_sim.judge.oracle.archive.degradations import ATTEMPTS, may_pass
 from umi_sim.judge.oracle.archive.possible import Operation
 from umi_sim.judge.plain.decisions import read_decision, read_ranks
 from umi_sim.judge.plain.descents import ALL, KINDS, Seen, found_in, is_enough
+from umi_sim.judge.plain.filters import may_hold
 from umi_sim.judge.plain.prompts import asked_about
 from umi_sim.judge.plain.rewrites import read_rewrite, shown_turns
 from umi_sim.judge.plain.scores import sound_vectors
@@ -30,10 +31,11 @@ READ_ATTEMPTS: Final = 3
 AGAIN: Final = "again"
 
 
-def asked_levels(request: Descent) -> list[str]:
+def asked_levels(request: Descent, scope: Scope) -> list[str]:
     if request.limit_per_level == 0 or request.total_limit == 0:
         return []
-    return [level for level in ALL if level in request.levels]
+    levels = [level for level in ALL if level in request.levels]
+    return [level for level in levels if may_hold(request.where, level, scope)]
 
 
 @attrs.define
@@ -47,6 +49,7 @@ class Path(Owner):
 
     op: Operation
     request: Descent
+    scope: Scope
     resolution: Resolution | None
     questions: dict[str, Asked]
     dims: int
@@ -60,6 +63,9 @@ class Path(Owner):
     vector: tuple[int, ...] | None = None
 
     # Answers.
+
+    def asked(self) -> list[str]:
+        return asked_levels(self.request, self.scope)
 
     def last(self, step: str, substitute: str, attempts: int = ATTEMPTS) -> Answer | None:
         """The answer that counts, None if the step had to do without; then its substitute is due."""
@@ -88,7 +94,7 @@ class Path(Owner):
     # The way.
 
     def walk(self) -> None:
-        request, asked = self.request, asked_levels(self.request)
+        request, asked = self.request, self.asked()
         if not asked:
             self.stop = "nothing_asked"
             return
@@ -199,7 +205,7 @@ class Path(Owner):
 
     def decide(self, level: str, query: str) -> tuple[str, str]:
         """Why the search ends behind this level, or the words that it goes on with."""
-        request, asked = self.request, asked_levels(self.request)
+        request, asked = self.request, self.asked()
         wanted = min(request.min_results, request.total_limit)
         if request.enough.startswith("score") and is_enough(self.found, wanted, request.min_avg_ppm):
             return "enough", query

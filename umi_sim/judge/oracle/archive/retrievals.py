@@ -24,6 +24,7 @@ from umi_sim.judge.oracle.archive.showing import shown
 from umi_sim.judge.oracle.archive.summaries import Summaries
 from umi_sim.judge.oracle.archive.tracks import Tracks
 from umi_sim.judge.plain.descents import ALL, due_in_context, read_context
+from umi_sim.judge.plain.filters import OF_SCOPE, may_hold
 from umi_sim.judge.plain.ids import category_id
 from umi_sim.judge.plain.parts import lines_of
 from umi_sim.record import rules
@@ -46,6 +47,11 @@ class Retrievals(Part):
         if isinstance(asked, ByVector | ByWords):
             own = self.context.scope
             self.demand(asked.scope == own, rules.READ_SCOPE, f"the scope of {step}", own, asked.scope)
+            request = op.request
+            assert isinstance(request, Descent)
+            due = [it for it in request.where if it[0] not in OF_SCOPE]
+            got = [(it.field, it.operator, it.value) for it in asked.where]
+            self.demand(got == due, rules.FILTER_NARROWS, f"the conditions of {step}", due, got)
 
     def ended(self, op: Operation) -> None:
         self.questions.pop(op, None)
@@ -67,8 +73,8 @@ class Retrievals(Part):
             return
         config = self.context.config
         path = Path(
-            op, request, value.resolution, self.questions.get(op, {}), config.embedding_dims,
-            config.resolve_confidence_min_ppm,
+            op, request, self.context.scope, value.resolution, self.questions.get(op, {}),
+            config.embedding_dims, config.resolve_confidence_min_ppm,
         )  # fmt: skip
         self.judge_words(op, path, value)
         path.walk()
@@ -76,7 +82,12 @@ class Retrievals(Part):
 
     def judge_shape(self, request: Descent, value: Retrieved) -> None:
         """What holds of any retrieve."""
-        asked, hits = asked_levels(request), value.hits
+        asked, hits = asked_levels(request, self.context.scope), value.hits
+        skipped = [
+            it for it in ALL if it in request.levels and not may_hold(request.where, it, self.context.scope)
+        ]
+        rule, told = rules.FILTER_NARROWS, "levels that the filter leaves out"
+        self.demand(list(value.skipped) == skipped, rule, told, skipped, value.skipped)
         self.demand(list(value.asked) == asked, rules.STOP_MEANS_STOP, "the levels", asked, value.asked)
         tried = [it.level for it in value.tried]
         most = asked[: request.levels_max]

@@ -1,0 +1,113 @@
+"""Filters: which rows of the archive a search is about, as its caller says it.
+
+    (("type", "in", ("person", "note")), ("user", "eq", "ann"))     all conditions must hold
+    filter_of({"type__in": ("person", "note"), "user": "ann"})      the same
+
+Law 1. A filter narrows: what is searched is always the scope and the filter. Law 2. None is a value like any
+other, and stands for no other. Law 3. What nobody knows, a field or an operator, is refused, never passed
+over.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from umi_core.conditions import CONDITION_COUNT_MAX, OPERATORS, Condition, Value, Where
+from umi_core.domains import Domain, is_int
+from umi_core.errors import Error
+from umi_core.filter_errors import BadFilterValue, UnknownField, UnknownOperator
+from umi_core.limits import QUERY_BYTES_MAX
+from umi_core.text import is_text, shown, size
+from umi_core.values import Scope
+
+VALUE_COUNT_MAX: Final = 100
+SCOPE_FIELDS: Final = ("user", "agent")
+ANY_ROW: Final = ("id", "created_ms", "updated_ms")
+FIELDS_OF: Final[Mapping[str, tuple[str, ...]]] = {  # H9.3, by level
+    "categories": (*ANY_ROW, "name", "member_count"),
+    "entities": (
+        *ANY_ROW, "type", "memory_type", "name", "event_time_ms", "reinforced_count", "sources", "metadata",
+    ),
+    "resources": (*ANY_ROW, "uri", "modality", "parent_id", "happened_ms"),
+}  # fmt: skip
+KNOWN: Final = tuple(
+    dict.fromkeys((*SCOPE_FIELDS, *(name for names in FIELDS_OF.values() for name in names)))
+)
+NUMBERS: Final = ("lt", "lte", "gt", "gte")
+LISTS: Final = ("in", "not_in")
+TEXTS: Final = ("contains", "has_key")
+
+Given = tuple[str, str, Value]  # field, operator, value
+
+
+def filter_of(fields: Mapping[str, Value]) -> tuple[Given, ...]:
+    """Conditions by `field` or `field__operator`, split at the last `__`."""
+    return tuple(condition_of(name, value) for name, value in fields.items())
+
+
+def condition_of(name: str, value: Value) -> Given:
+    field, _, operator = name.rpartition("__")
+    return (field, operator, value) if field else (name, "eq", value)
+
+
+# What is wrong with one.
+
+
+def bad_filter(name: str, value: object) -> Error | None:
+    """The first condition that cannot be decided."""
+    if not isinstance(value, tuple) or len(value) > CONDITION_COUNT_MAX:
+        return BadFilterValue(name, shown(value), f"at most {CONDITION_COUNT_MAX} conditions")
+    return next((error for each in value if (error := bad_condition(name, each)) is not None), None)
+
+
+def bad_condition(name: str, given: object) -> Error | None:
+    if not isinstance(given, tuple) or len(given) != 3:
+        return BadFilterValue(name, shown(given), "(field, operator, value)")
+    field, operator, value = given
+    if not isinstance(field, str) or field not in KNOWN:
+        return UnknownField(name, shown(field), " ".join(KNOWN))
+    if not isinstance(operator, str) or operator not in OPERATORS:
+        return UnknownOperator(name, shown(operator), " ".join(OPERATORS))
+    wanted = what_fits(operator, value)
+    return None if wanted is None else BadFilterValue(name, shown(value), f"{wanted} for {operator}")
+
+
+def what_fits(operator: str, value: object) -> str | None:
+    """What the value of this operator has to be; None if it is."""
+    if operator in NUMBERS:
+        return None if is_int(value) else "a whole number"
+    if operator in TEXTS:
+        return None if is_short(value) else "a text"
+    if operator in LISTS:
+        is_list = isinstance(value, tuple) and len(value) <= VALUE_COUNT_MAX and all(map(is_word, value))
+        return None if is_list else f"a tuple of at most {VALUE_COUNT_MAX} values"
+    return None if is_word(value) else "a text, a whole number, true, false or none"
+
+
+def is_word(value: object) -> bool:
+    return value is None or isinstance(value, bool) or is_int(value) or is_short(value)
+
+
+def is_short(value: object) -> bool:
+    return is_text(value) and size(value) <= QUERY_BYTES_MAX
+
+
+Filter = Annotated[tuple[Given, ...], Domain("filter", bad_filter)]
+
+
+# What it comes to.
+
+
+def conditions_of(given: tuple[Given, ...]) -> Where:
+    """Those that a row decides."""
+    return tuple(Condition(*each) for each in given if each[0] not in SCOPE_FIELDS)
+
+
+def reaches(given: tuple[Given, ...], level: str, scope: Scope) -> bool:
+    """Whether any row of this level may be meant: it has each field, and the scope is not another one."""
+    for field, operator, value in given:
+        if field in SCOPE_FIELDS:
+            if not OPERATORS[operator](getattr(scope, field), value):
+                return False
+        elif field not in FIELDS_OF[level]:
+            return False
+    return True
