@@ -40,12 +40,16 @@ class Config(Data):
     evolve_confidence_min_ppm: int = option(300_000, 0, limits.PPM)
     rebalance_interval_ms: int = option(60_000, 1_000, 86_400_000)
     segment_line_count_min: int = option(40, 2, 1_000)
+    context_bytes_max: int = option(limits.CONTEXT_BYTES_MAX, 100, 1_000_000)
+    resolve_turn_count_max: int = option(limits.TURN_COUNT_MAX, 1, limits.TURN_COUNT_MAX)
+    resolve_cache_ms: int = option(limits.RESOLVE_CACHE_MS, 1, 86_400_000)
     model_timeout_ms: int = option(30_000, 1, 600_000)
     store_timeout_ms: int = option(10_000, 1, 600_000)
     semantic_routing: bool = False
     auto_populate: bool = True
     auto_rebalance: bool = True
     resolve_cache: bool = True
+    resolve_queries: bool = True
 
     @classmethod
     def of(cls, options: Mapping[str, int | bool]) -> "Config":

@@ -391,6 +391,7 @@ Text = Annotated[str, Domain("text", bad_text)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]
 Deep = Annotated[bool, Domain("deep", bad_flag)]
+Wish = Annotated[bool, Domain("wish", bad_flag)]  # what is off unless it is said
 EventTime = Annotated[int, Domain("time", bad_time)]
 Metadata = Annotated[Pairs, Domain("metadata", bad_metadata)]
 RequestKey = Annotated[str, Domain("request_key", bad_request_key)]

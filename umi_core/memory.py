@@ -146,9 +146,9 @@ class Memory:
         if error is not None:
             engine.effects.append(Reply(request.op_id, Refused(error)))
         elif state.phase == "recovering":
-            state.queue += (kept(request),)
+            state.queue += (kept(request, state.config),)
         else:
-            self.serve(engine, kept(request))
+            self.serve(engine, kept(request, state.config))
 
     def serve(self, engine: Engine, request: WorkflowRequest | CoreRead) -> None:
         """Begin the operation, or answer at once what needs nothing of the world."""
@@ -280,11 +280,11 @@ class Memory:
         return codec.state_digest(self.state)
 
 
-def kept(request: WorkflowRequest | CoreRead) -> WorkflowRequest | CoreRead:
+def kept(request: WorkflowRequest | CoreRead, config: Config) -> WorkflowRequest | CoreRead:
     """What is kept of a request while it is in flight: of a conversation the turns that may be shown."""
     if not isinstance(request, Recall | Descent):
         return request
-    return attrs.evolve(request, turns=shown_turns(request.turns)[::-1])
+    return attrs.evolve(request, turns=shown_turns(request.turns, config.resolve_turn_count_max)[::-1])
 
 
 def given(request: WorkflowRequest) -> dict[str, object]:

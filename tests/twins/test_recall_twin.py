@@ -94,7 +94,7 @@ def recall(request: Recall, says: Says, memo: Memo, pair: Pair) -> Story:
 
 
 def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wants | Sleeps, Met, Resolution]:
-    terms = ("him",) if request.query == REFERRING else ()
+    terms, count = ("him",) if request.query == REFERRING else (), len(request.turns)
     if not request.resolve:
         return Resolution("disabled", request.query)
     if not terms or not request.turns:
@@ -103,13 +103,13 @@ def resolved(request: Recall, says: Says, less: list[Degraded]) -> Generator[Wan
     rewrite = "well..." if kind == "unusable" else says.rewrite  # any line is an answer
     if kind not in ("good", "unusable"):
         less.append(Degraded("resolve:original", kind))
-        return Resolution("failed", request.query, terms, kind)
+        return Resolution("failed", request.query, terms, kind, turn_count=count)
     if rewrite in REFUSED:
         less.append(Degraded("resolve:original", REFUSED[rewrite]))
-        return Resolution("rejected", request.query, terms, REFUSED[rewrite])
+        return Resolution("rejected", request.query, terms, REFUSED[rewrite], turn_count=count)
     if rewrite == request.query:
-        return Resolution("unchanged", request.query, terms)
-    return Resolution("resolved", rewrite, terms, "", 1_000_000)
+        return Resolution("unchanged", request.query, terms, turn_count=count)
+    return Resolution("resolved", rewrite, terms, "", 1_000_000, count)
 
 
 def found(pair: Pair, variant: str, has_vector: bool) -> dict[str, int]:

@@ -75,12 +75,12 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
     return {}
 
 
-def check_turns(given: Recall | Descent, kept: object) -> None:
+def check_turns(given: Recall | Descent, kept: object, count_max: int = TURN_COUNT_MAX) -> None:
     """What an operation keeps of the turns that were given with a query: the last that say something."""
     if isinstance(kept, Recall | Descent) and kept.op_id == given.op_id:
         due = [(it.role, it.text[:TURN_CHARS_MAX]) for it in given.turns if it.text[:TURN_CHARS_MAX].strip()]
         got = [(it.role, it.text) for it in kept.turns]
-        demand(got == due[-TURN_COUNT_MAX:], RULE, "the turns that are kept", due[-TURN_COUNT_MAX:], got)
+        demand(got == due[-count_max:], RULE, "the turns that are kept", due[-count_max:], got)
 
 
 def read(value: str) -> Any:  # any JSON

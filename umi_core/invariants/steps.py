@@ -374,7 +374,7 @@ def check_questions(before: Before, value: Value, state: State, is_hooked: bool)
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
         if isinstance(value, Recall | Descent):
-            check_turns(value, operation.facts.get("request"))
+            check_turns(value, operation.facts.get("request"), state.config.resolve_turn_count_max)
     is_seen = not is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
         if (operation.waiting or 0) > before.request_count:

@@ -25,18 +25,18 @@ from umi_core.text import norm, size
 from umi_core.values import Turn
 
 
-def detected(query: str, turns: tuple[Turn, ...], enabled: bool) -> Resolution | None:
-    """The resolution that needs no model; None if one is to be asked."""
+def detected(query: str, turns: tuple[Turn, ...], enabled: bool, force: bool = False) -> Resolution | None:
+    """The resolution that needs no model; None if one is to be asked. `force`: though no term is found."""
     terms = tuple(dict.fromkeys(read(query).terms)) if enabled else ()
-    if enabled and terms and turns:
+    if enabled and (terms or force) and turns:
         return None
     return Resolution("disabled" if not enabled else "no_context" if terms else "clear", query, terms)
 
 
-def shown_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+def shown_turns(turns: tuple[Turn, ...], count_max: int = TURN_COUNT_MAX) -> tuple[Turn, ...]:
     """The last turns that say something, newest first, each cut to its first code points."""
     cut = [Turn(turn.role, turn.text[:TURN_CHARS_MAX]) for turn in turns]
-    return tuple(reversed([turn for turn in cut if turn.text.strip()][-TURN_COUNT_MAX:]))
+    return tuple(reversed([turn for turn in cut if turn.text.strip()][-count_max:]))
 
 
 # The gate.
@@ -54,7 +54,7 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
     rewrite, asked = collapsed(clean_line(whole(reply))), read(query)
     terms = tuple(dict.fromkeys(asked.terms))
     if (rewrite and rewrite == collapsed(clean_line(query))) or collapsed(reply) == collapsed(query):
-        return Resolution("unchanged", query, terms)
+        return Resolution("unchanged", query, terms, turn_count=len(turns))
     given = read(rewrite, asked.language)
     reason = refusal(rewrite, given, query, asked, turns)
     gone = len(asked.terms) - len(given.terms)
@@ -62,8 +62,8 @@ def judged(reply: str, query: str, turns: tuple[Turn, ...], confidence_min_ppm: 
     if not reason and confidence_ppm < confidence_min_ppm:
         reason = "unresolved"
     if reason:
-        return Resolution("rejected", query, terms, reason)
-    return Resolution("resolved", rewrite, terms, "", confidence_ppm)
+        return Resolution("rejected", query, terms, reason, turn_count=len(turns))
+    return Resolution("resolved", rewrite, terms, "", confidence_ppm, len(turns))
 
 
 def refusal(

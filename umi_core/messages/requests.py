@@ -53,6 +53,7 @@ from umi_core.domains import (
     Uri,
     Value,
     VersionNumber,
+    Wish,
     bad_fields,
     checks_of,
 )
@@ -285,6 +286,8 @@ class Remember(WorkflowRequest):
 
 @attrs.frozen
 class Recall(WorkflowRequest):
+    """`force`: a model is asked what the query refers to, though no word of it says that it does."""
+
     tag = 64
     workflow = "recall"
     shows = True
@@ -296,6 +299,7 @@ class Recall(WorkflowRequest):
     turns: Turns = ()
     resolve: Flag = True
     min_score_ppm: Score | None = None
+    force: Wish = False
 
 
 @attrs.frozen
@@ -372,6 +376,7 @@ class Descent(WorkflowRequest):
     enough; `min_results` hits with `min_avg_ppm` on average are, if scores decide. `levels` come in their own
     order, `levels_max` of them at most; a limit of 0 asks nothing. `rank`: who orders the hits of a level.
     `where`: conditions that each hit holds; a level whose rows lack a field of them is skipped.
+    `force`: as in `Recall`.
     """
 
     workflow = "retrieve"
@@ -390,6 +395,7 @@ class Descent(WorkflowRequest):
     min_results: Least = 3
     min_avg_ppm: LevelScore = 800_000
     where: Filter = ()
+    force: Wish = False
 
 
 class Retrieve(Descent):

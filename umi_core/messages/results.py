@@ -5,6 +5,7 @@ from typing import Literal
 import attrs
 
 from umi_core.data import Data
+from umi_core.limits import PPM
 from umi_core.messages.api_results import Keyed
 from umi_core.rows import Category, Entity, Membership, Relation, Resource
 from umi_core.values import Block, RoutingDecision
@@ -64,6 +65,7 @@ class Resolution(Data):
 
     `query` is the one that is searched. `terms` stand once each, by first occurrence. `reason` says why a
     rewrite was rejected or failed. `confidence_ppm` is the share of references gone; None unless resolved.
+    `turn_count`: how many turns a model was shown.
     """
 
     tag = 94
@@ -72,6 +74,20 @@ class Resolution(Data):
     terms: tuple[str, ...] = ()
     reason: str = ""
     confidence_ppm: int | None = None
+    turn_count: int = 0
+
+    @property
+    def certainty_ppm(self) -> int:
+        """How sure it is, with or without a model, that what is searched says what was meant: half, where
+        something refers and nobody has said to what."""
+        match self.outcome:
+            case "clear":
+                return PPM
+            case "resolved":
+                return self.confidence_ppm or 0
+            case "unchanged" | "rejected":
+                return 0
+        return PPM // 2
 
 
 @attrs.frozen

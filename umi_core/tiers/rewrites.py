@@ -1,7 +1,7 @@
 """Rewrites: a cache of what recent queries referred to, so that a question asked again needs no model.
 
 Law 1. A rewrite belongs to its query, its turns and its scope: the key holds them all. Law 2. It is alive if
-and only if `now < stored + RESOLVE_CACHE_MS`. Law 3. The least recently used goes first. Law 4. A crash loses
+and only if `now < stored + keep_ms`. Law 3. The least recently used goes first. Law 4. A crash loses
 the whole cache.
 """
 
@@ -43,20 +43,22 @@ class RewriteCache(Data):
     tag = 96
     rewrites: tuple[Rewrite, ...] = ()
 
-    def find(self, key: bytes, now_ms: int) -> Resolution | None:
-        return next((it.resolution for it in self.alive(now_ms) if it.key == key), None)
+    def find(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> Resolution | None:
+        return next((it.resolution for it in self.alive(now_ms, keep_ms) if it.key == key), None)
 
-    def alive(self, now_ms: int) -> tuple[Rewrite, ...]:
-        return tuple(it for it in self.rewrites if now_ms < it.stored_ms + RESOLVE_CACHE_MS)
+    def alive(self, now_ms: int, keep_ms: int) -> tuple[Rewrite, ...]:
+        return tuple(it for it in self.rewrites if now_ms < it.stored_ms + keep_ms)
 
-    def used(self, key: bytes, now_ms: int) -> "RewriteCache":
+    def used(self, key: bytes, now_ms: int, keep_ms: int = RESOLVE_CACHE_MS) -> "RewriteCache":
         """That rewrite is the most recently used now."""
-        alive = self.alive(now_ms)
+        alive = self.alive(now_ms, keep_ms)
         return RewriteCache((*(it for it in alive if it.key != key), *(it for it in alive if it.key == key)))
 
-    def put(self, key: bytes, now_ms: int, resolution: Resolution) -> "RewriteCache":
+    def put(
+        self, key: bytes, now_ms: int, resolution: Resolution, keep_ms: int = RESOLVE_CACHE_MS
+    ) -> "RewriteCache":
         """With this answer, if it is one to keep."""
         if resolution.outcome not in KEPT:
             return self
-        others = tuple(it for it in self.alive(now_ms) if it.key != key)
+        others = tuple(it for it in self.alive(now_ms, keep_ms) if it.key != key)
         return RewriteCache((*others, Rewrite(key, now_ms, resolution))[-RESOLVE_CACHE_COUNT_MAX:])

@@ -54,10 +54,16 @@ WORD_LISTS: Final = Fact("word_lists", tuple[tuple[Row, ...], ...])
 def known_resolution(facts: Facts, view: View) -> Resolution | None:
     """What needs no model: nothing to resolve, or resolved before."""
     request, turns = facts[REQUEST], shown_turns(facts[REQUEST].turns)
-    found = detected(request.query, turns, request.resolve)
+    is_wanted = request.resolve and view.config.resolve_queries
+    found = detected(request.query, turns, is_wanted, request.force)
     if found is None and view.config.resolve_cache:
-        found = view.tiers.rewrites.find(rewrite_key(view.scope, request.query, turns), view.now_ms)
+        found = view.tiers.rewrites.find(rewrite_key(view.scope, request.query, turns), *alive_at(view))
     return found
+
+
+def alive_at(view: View) -> tuple[int, int]:
+    """The time, and how long a rewrite is kept."""
+    return view.now_ms, view.config.resolve_cache_ms
 
 
 def ask_resolution(facts: Facts, view: View) -> AskModel | None:
@@ -72,20 +78,20 @@ def take_resolution(facts: Facts, answer: ModelReplied | None, view: View) -> Le
     if answer is None:
         known = known_resolution(facts, view)
         assert known is not None  # else the model would have been asked
-        tiers.rewrites = tiers.rewrites.used(key, view.now_ms)
+        tiers.rewrites = tiers.rewrites.used(key, *alive_at(view))
         return Learned(RESOLUTION(known))
     resolution = judged(answer.text, request.query, turns, view.config.resolve_confidence_min_ppm)
     if view.config.resolve_cache:
-        tiers.rewrites = tiers.rewrites.put(key, view.now_ms, resolution)
+        tiers.rewrites = tiers.rewrites.put(key, view.now_ms, resolution, view.config.resolve_cache_ms)
     refused = resolution.outcome == "rejected" and resolution.reason != "unresolved"
     degraded = (("original", resolution.reason, 1),) if refused else ()
     return Learned(RESOLUTION(resolution), None, degraded, (resolution.reason or resolution.outcome,))
 
 
 def original(facts: Facts, reason: str = "") -> Mapping[str, object]:
-    query = facts[REQUEST].query
+    query, turns = facts[REQUEST].query, shown_turns(facts[REQUEST].turns)
     terms = tuple(dict.fromkeys(read(query).terms))
-    return RESOLUTION(Resolution("failed", query, terms, reason))
+    return RESOLUTION(Resolution("failed", query, terms, reason, turn_count=len(turns)))
 
 
 # expand: the same question in other words.

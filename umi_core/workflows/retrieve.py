@@ -24,7 +24,6 @@ from umi_core.engine.workflow import (
 from umi_core.language.decisions import parse_decision
 from umi_core.language.prompts import ask_need
 from umi_core.language.rewriting import shown_turns
-from umi_core.limits import CONTEXT_BYTES_MAX
 from umi_core.messages.answers import ModelReplied, ReadDone
 from umi_core.messages.effects import AskModel, Done, Read
 from umi_core.messages.results import LevelHit, LevelTried, Resolution, Retrieved, StopReason
@@ -118,7 +117,7 @@ def take_again(facts: Facts, answer: ReadDone, view: View) -> Learned:
 def take_hits(facts: Facts, answer: None, view: View) -> Learned:
     request, found = facts[REQUEST], best_found(facts)
     hits = tuple(map(hit_of, found))
-    context, left_out_count = context_of(hits)
+    context, left_out_count = context_of(hits, view.config.context_bytes_max)
     tiers = view.tiers
     entities = [it.row.body for it in found if isinstance(it.row.body, Entity)]
     tiers.access = tiers.access.recalled(entities, view.now_ms, entity_ids(tiers.core))
@@ -180,12 +179,12 @@ def hit_of(found: Found) -> LevelHit:
     return LevelHit(found.level, row_id, version, found.score_ppm, found.vector_ppm, name, text)
 
 
-def context_of(hits: tuple[LevelHit, ...]) -> tuple[str, int]:
+def context_of(hits: tuple[LevelHit, ...], bytes_max: int) -> tuple[str, int]:
     """The first hits whose texts fit, level by level, as a text for a prompt; and how many do not."""
     lines: list[tuple[str, str]] = []
-    room_bytes = CONTEXT_BYTES_MAX
+    room_bytes = bytes_max
     for hit in hits:
-        text = hit.text if lines else cut(hit.text, CONTEXT_BYTES_MAX)
+        text = hit.text if lines else cut(hit.text, bytes_max)
         if size(text) > room_bytes:
             break
         room_bytes -= size(text)

@@ -110,6 +110,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
             "metadata",
             "source",
             "deep",
+            "wish",
             "time_range",
             "types",
             "turns",

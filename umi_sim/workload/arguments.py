@@ -82,6 +82,7 @@ HABITS: Final[dict[str, Habit]] = {
     "listed_kind": Habit(LISTED, pools.HOSTILE_KINDS),
     "cursor": Habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
     "flag": Habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
+    "wish": Habit((True,), pools.HOSTILE_FLAGS, SOMETIMES, is_late=True),
     "time": Habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
     "metadata": Habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
     "source": Habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),

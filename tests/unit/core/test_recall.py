@@ -255,7 +255,7 @@ def test_no_model_is_asked_what_needs_none(request_: Recall, resolution: Resolut
 )
 def test_a_refused_rewrite_is_named_and_the_query_is_searched_as_it_was(reply: str, reason: str) -> None:
     outcome = rewriting(reply).ask(ASKED)
-    resolution = Resolution("rejected", QUERY, TERMS, reason)
+    resolution = Resolution("rejected", QUERY, TERMS, reason, turn_count=2)
     assert (recalled(outcome).resolution, recalled(outcome).variants) == (resolution, (QUERY,))
     assert degraded(outcome) == [("resolve:original", reason, 1)]
 
@@ -263,9 +263,9 @@ def test_a_refused_rewrite_is_named_and_the_query_is_searched_as_it_was(reply: s
 @pytest.mark.parametrize(
     ("reply", "resolution"),
     [
-        (REWRITE, Resolution("resolved", REWRITE, TERMS, "", 1_000_000)),
-        (HALF, Resolution("resolved", HALF, TERMS, "", 500_000)),
-        (QUERY, Resolution("unchanged", QUERY, TERMS)),
+        (REWRITE, Resolution("resolved", REWRITE, TERMS, "", 1_000_000, 2)),
+        (HALF, Resolution("resolved", HALF, TERMS, "", 500_000, 2)),
+        (QUERY, Resolution("unchanged", QUERY, TERMS, turn_count=2)),
     ],
 )
 def test_an_adopted_rewrite_is_told_and_nothing_is_degraded(reply: str, resolution: Resolution) -> None:
@@ -277,7 +277,7 @@ def test_an_adopted_rewrite_is_told_and_nothing_is_degraded(reply: str, resoluti
 def test_a_rewrite_that_resolves_too_little_is_refused_and_nothing_is_missing() -> None:
     query = "What did he say about that and this?"
     outcome = rewriting("What did John say about that and this?").ask(Recall(1, query, turns=TURNS))
-    resolution = Resolution("rejected", query, ("he", "that", "this"), "unresolved")
+    resolution = Resolution("rejected", query, ("he", "that", "this"), "unresolved", turn_count=2)
     assert (recalled(outcome).resolution, degraded(outcome)) == (resolution, [])
 
 

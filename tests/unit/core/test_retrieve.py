@@ -366,3 +366,56 @@ def test_a_filter_that_nobody_can_decide_is_refused(where: Any, error: type[BadO
     outcome = World().outcome(Search(9, "tea", where=where))
     assert isinstance(outcome, Refused)
     assert type(outcome.error) is error
+
+
+# Resolution and context, as the settings have it.
+
+
+def test_a_model_is_asked_by_force_though_nothing_refers() -> None:
+    told = {"rewrite": "Does Ann like green tea and cake"}
+    turns = (Turn("user", "Ann drinks green tea"), Turn("user", "and cake"))
+    plain, forced = (Search(9, "Does Ann like tea and cake", turns, force=force) for force in (False, True))
+    clear, resolved = World(**told).retrieve(plain).resolution, World(**told).retrieve(forced).resolution
+    assert clear is not None
+    assert resolved is not None
+    assert (clear.outcome, clear.turn_count, clear.certainty_ppm) == ("clear", 0, 1_000_000)
+    assert (resolved.query, resolved.turn_count) == ("Does Ann like green tea and cake", 2)
+    assert World(**told).retrieve(attrs.evolve(forced, turns=())).resolution == clear.__class__(
+        "clear", "Does Ann like tea and cake"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome", "certainty_ppm"),
+    [
+        ("Where does Ann live", "resolved", 1_000_000), ("Where does she live", "unchanged", 0),
+        ("Somewhere", "rejected", 0), (None, "failed", 500_000),
+    ],
+)  # fmt: skip
+def test_how_sure_it_is_is_told_with_and_without_a_model(
+    reply: str | None, outcome: str, certainty_ppm: int
+) -> None:
+    world = World(rewrite=reply or "")
+    request = Search(9, "Where does she live", (Turn("user", "Ann moved"),))
+    value = world.retrieve(request, *([AskModel] if reply is None else []))
+    assert value.resolution is not None
+    got = value.resolution
+    assert (got.outcome, got.certainty_ppm, got.turn_count) == (outcome, certainty_ppm, 1)
+
+
+def test_what_nobody_told_is_half_as_sure() -> None:
+    value = World().retrieve(Search(9, "Where does she live"))
+    assert value.resolution is not None
+    assert (value.resolution.outcome, value.resolution.certainty_ppm) == ("no_context", 500_000)
+
+
+def test_the_settings_say_whether_queries_are_resolved_and_how_long_a_context_is() -> None:
+    world = World()
+    settings = attrs.evolve(QUIET, resolve_queries=False, context_bytes_max=100)
+    world.pair.memory.state.config = settings
+    memorized(world.pair, Memorize(20, "tea " * 100, uri="long"))
+    value = world.retrieve(Search(9, "that tea", (Turn("user", "green"),), min_score_ppm=1, enough="never"))
+    assert value.resolution is not None
+    assert value.resolution.outcome == "disabled"
+    assert len(value.context) < 400
+    assert value.left_out_count > 0

@@ -134,7 +134,7 @@ def test_a_rewrite_has_the_verdict_of_the_table(row: Row) -> None:
 
 def test_a_rewrite_is_no_longer_than_a_query_may_be() -> None:
     reply = "say John " + "x" * QUERY_BYTES_MAX
-    assert verdict(reply) == Resolution("rejected", QUERY, ("he", "that"), "too_long")
+    assert verdict(reply) == Resolution("rejected", QUERY, ("he", "that"), "too_long", turn_count=2)
 
 
 def test_outcomes_and_reasons_are_those_of_the_tables() -> None:
@@ -146,7 +146,7 @@ def test_outcomes_and_reasons_are_those_of_the_tables() -> None:
 
 @pytest.mark.parametrize("reply", [f"Query: {QUERY}\nYes.", QUERY.replace(" ", "  ")])
 def test_the_query_itself_is_unchanged(reply: str) -> None:
-    assert verdict(reply) == Resolution("unchanged", QUERY, ("he", "that"))
+    assert verdict(reply) == Resolution("unchanged", QUERY, ("he", "that"), turn_count=2)
 
 
 @pytest.mark.parametrize("query", ["Name:\nis it he?", '""\nshe?', "```\n```\nis it he?"])

@@ -22,6 +22,7 @@ from umi_core.messages.requests import (
     Recall,
     Remember,
     Request,
+    Search,
     Set,
     SetBlock,
 )
@@ -45,6 +46,9 @@ STORY: tuple[Request, ...] = (
     Recall(11, "What did he say about that?", turns=TURNS, deep=False),
     Recall(12, "What did he say about that?", turns=TURNS, deep=False),
     Get(13, "__interaction_count"),
+    Recall(17, "Who likes it?", turns=(*TURNS, Turn("user", "Bob likes cake")), deep=False),
+    Memorize(18, "Ann likes tea. " * 20, uri="long"),
+    Search(19, "Ann likes tea", min_score_ppm=1),
     Memorize(16, '[{"content": "Ann likes tea."}, {"content": "Bob likes tea."}]', "conversation"),
 )
 CHANGED: Mapping[str, int | bool] = {
@@ -56,6 +60,7 @@ CHANGED: Mapping[str, int | bool] = {
     "extract_confidence_min_ppm": 1_000_000, "route_confidence_min_ppm": 800_000,
     "promote_confidence_min_ppm": 700_000, "resolve_confidence_min_ppm": 500_001,
     "evolve_confidence_min_ppm": 1_000_000, "store_timeout_ms": 1, "segment_line_count_min": 2,
+    "resolve_queries": False, "resolve_turn_count_max": 1, "resolve_cache_ms": 1, "context_bytes_max": 100,
 }  # fmt: skip
 
 
@@ -91,6 +96,8 @@ def life(config: Config) -> tuple[object, ...]:
     pair.run()
     for request in STORY:
         pair.ask(request)
+    pair.now_ms = 1_000
+    pair.ask(Recall(20, "What did he say about that?", turns=TURNS, deep=False))
     wake_ms = pair.memory.deadline_ms()
     pair.now_ms = config.working_ttl_ms_default // 2
     pair.ask(Get(14, "a"))

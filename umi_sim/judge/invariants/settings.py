@@ -19,8 +19,10 @@ RANGES: Final = {
     "route_confidence_min_ppm": PPM, "promote_confidence_min_ppm": PPM, "resolve_confidence_min_ppm": PPM,
     "evolve_confidence_min_ppm": PPM, "rebalance_interval_ms": (1_000, 86_400_000),
     "model_timeout_ms": (1, 600_000), "store_timeout_ms": (1, 600_000), "segment_line_count_min": (2, 1_000),
+    "context_bytes_max": (100, 1_000_000), "resolve_turn_count_max": (1, 10),
+    "resolve_cache_ms": (1, 86_400_000),
 }  # fmt: skip
-FLAGS: Final = ("semantic_routing", "auto_populate", "auto_rebalance", "resolve_cache")
+FLAGS: Final = ("semantic_routing", "auto_populate", "auto_rebalance", "resolve_cache", "resolve_queries")
 ROUTE, PROMOTE = "route_confidence_min_ppm", "promote_confidence_min_ppm"
 NORMAL_PPM: Final = {ROUTE: 600_000, PROMOTE: 800_000}
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 import attrs
 
 from umi_core.data import Data
-from umi_core.invariants.limits import CONTEXT_BYTES_MAX
 from umi_core.rows import Category, Entity, Resource, Row
 from umi_sim.judge.plain.blocks import every, unmarked
 from umi_sim.judge.plain.text import byte_count, cut
@@ -74,21 +73,21 @@ def is_enough(found: Sequence[Seen], wanted: int, average_ppm: int) -> bool:
     return len(best) == wanted and sum(best) >= average_ppm * wanted
 
 
-def fitting_count(texts: Sequence[str]) -> int:
+def fitting_count(texts: Sequence[str], bytes_max: int) -> int:
     """How many of the texts, from the first on, a context has room for: the first is cut if it must be."""
     used, count = 0, 0
     for text in texts:
-        used += min(byte_count(text), CONTEXT_BYTES_MAX) if count == 0 else byte_count(text)
-        if used > CONTEXT_BYTES_MAX:
+        used += min(byte_count(text), bytes_max) if count == 0 else byte_count(text)
+        if used > bytes_max:
             break
         count += 1
     return count
 
 
-def due_in_context(found: Sequence[Seen]) -> list[Shown]:
+def due_in_context(found: Sequence[Seen], bytes_max: int) -> list[Shown]:
     """The first hits whose texts fit, level by level."""
-    fitting = found[: fitting_count([it.text for it in found])]
-    first = [cut(it.text, CONTEXT_BYTES_MAX) for it in fitting[:1]]
+    fitting = found[: fitting_count([it.text for it in found], bytes_max)]
+    first = [cut(it.text, bytes_max) for it in fitting[:1]]
     texts = [*first, *(it.text for it in fitting[1:])]
     hits = [(it.level, it.id, it.score_ppm, it.name, text) for it, text in zip(fitting, texts, strict=True)]
     return sorted(hits, key=lambda hit: ALL.index(hit[0]))

@@ -41,18 +41,18 @@ ENDINGS: Final = {  # that may differ in two forms of a word, of which three let
 # When a model is asked.
 
 
-def shown_turns(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+def shown_turns(turns: Sequence[Turn], count: int = TURNS_SHOWN) -> tuple[Turn, ...]:
     """The last ones of which something is seen, newest first, each as far as it is shown."""
     shown = [Turn(turn.role, turn.text[:TURN_CHARS]) for turn in turns]
-    return tuple([turn for turn in shown if turn.text.strip() != ""][: -TURNS_SHOWN - 1 : -1])
+    return tuple([turn for turn in shown if turn.text.strip() != ""][: -count - 1 : -1])
 
 
-def without_model(query: str, turns: Sequence[Turn], wanted: bool) -> Resolution | None:
+def without_model(query: str, turns: Sequence[Turn], wanted: bool, forced: bool = False) -> Resolution | None:
     """The resolution of a query about which no model is asked; None if one is."""
     terms = terms_of(references(query))
     if not wanted:
         return Resolution("disabled", query)
-    if not terms:
+    if not terms and not (forced and shown_turns(turns)):
         return Resolution("clear", query)
     return None if shown_turns(turns) else Resolution("no_context", query, terms)
 
@@ -71,15 +71,15 @@ def read_rewrite(reply: str, query: str, turns: Sequence[Turn], floor_ppm: int) 
     rewrite, terms = one_line(clean_line(made_whole(reply))), terms_of(asked)
     is_same = rewrite != "" and rewrite == one_line(clean_line(query))
     if is_same or one_line(made_whole(reply)) == one_line(query):
-        return Resolution("unchanged", query, terms)
+        return Resolution("unchanged", query, terms, turn_count=len(turns))
     reason = why_refused(rewrite, query, asked, turns)
     if reason is not None:
-        return Resolution("rejected", query, terms, reason)
+        return Resolution("rejected", query, terms, reason, turn_count=len(turns))
     gone = len(asked.terms) - len(references(rewrite, asked.spoken).terms)
     gone_ppm = ONE * gone // len(asked.terms) if asked.terms else ONE  # nothing is left to refer
     if gone_ppm < floor_ppm:
-        return Resolution("rejected", query, terms, "unresolved")
-    return Resolution("resolved", rewrite, terms, "", gone_ppm)
+        return Resolution("rejected", query, terms, "unresolved", turn_count=len(turns))
+    return Resolution("resolved", rewrite, terms, "", gone_ppm, len(turns))
 
 
 def why_refused(rewrite: str, query: str, asked: References, turns: Sequence[Turn]) -> str | None:

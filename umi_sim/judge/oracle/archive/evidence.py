@@ -66,8 +66,10 @@ class Evidence(Part):
         if step == "extract":
             return read_extraction(text, "", 0) is not None
         if step == "resolve" and isinstance(request, Recall | Descent):
-            floor_ppm = self.context.config.resolve_confidence_min_ppm
-            found = read_rewrite(text, request.query, shown_turns(request.turns), floor_ppm)
+            config = self.context.config
+            floor_ppm = config.resolve_confidence_min_ppm
+            turns = shown_turns(request.turns, config.resolve_turn_count_max)
+            found = read_rewrite(text, request.query, turns, floor_ppm)
             return found.outcome != "rejected" or found.reason == "unresolved"
         if step == "expand":
             return read_variants(text, "") is not None

@@ -54,6 +54,7 @@ class Path(Owner):
     questions: dict[str, Asked]
     dims: int
     floor_ppm: int
+    turn_count: int
     names: list[str] = attrs.field(factory=list)
     steps: list[str] = attrs.field(factory=list)
     levels: list[tuple[str, str, bool]] = attrs.field(factory=list)
@@ -63,6 +64,9 @@ class Path(Owner):
     vector: tuple[int, ...] | None = None
 
     # Answers.
+
+    def turns(self) -> tuple[Turn, ...]:
+        return shown_turns(self.request.turns, self.turn_count)
 
     def asked(self) -> list[str]:
         return asked_levels(self.request, self.scope)
@@ -130,7 +134,7 @@ class Path(Owner):
 
     def offered_resolution(self) -> Resolution | None:
         """The rewrite that came with the decision to look something up, if it passes."""
-        heard, turns = self.op.answers_of("route"), shown_turns(self.request.turns)
+        heard, turns = self.op.answers_of("route"), self.turns()
         if not self.request.route_intention or not heard or not isinstance(heard[-1], ModelReplied):
             return None
         _, rewrite = read_decision(heard[-1].text)
@@ -224,7 +228,7 @@ class Path(Owner):
         is_done, rewrite = read_decision(answer.text)
         if is_done:
             return "enough", query
-        turns = (*shown_turns(request.turns), *(Turn("tool", text) for text in texts))
+        turns = (*self.turns(), *(Turn("tool", text) for text in texts))
         found = read_rewrite(rewrite, query, turns, self.floor_ppm) if rewrite is not None else None
         return "", found.query if found is not None and found.outcome == "resolved" else query
 

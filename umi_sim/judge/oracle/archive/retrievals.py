@@ -74,7 +74,7 @@ class Retrievals(Part):
         config = self.context.config
         path = Path(
             op, request, self.context.scope, value.resolution, self.questions.get(op, {}),
-            config.embedding_dims, config.resolve_confidence_min_ppm,
+            config.embedding_dims, config.resolve_confidence_min_ppm, config.resolve_turn_count_max,
         )  # fmt: skip
         self.judge_words(op, path, value)
         path.walk()
@@ -191,7 +191,7 @@ class Retrievals(Part):
 
     def judge_context(self, path: Path, value: Retrieved) -> None:
         best = path.best()
-        due, rule = due_in_context(best), rules.REFERENCE_AGREES
+        due, rule = due_in_context(best, self.context.config.context_bytes_max), rules.REFERENCE_AGREES
         got: object = value.context
         try:
             is_due = (got := read_context(value.context)) == due

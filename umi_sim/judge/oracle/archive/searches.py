@@ -56,12 +56,9 @@ class Rewrite(Data):
 
     resolution: Resolution
     at_ms: int
+    lapses_ms: int
     tick: int
     is_sure: bool
-
-    @property
-    def lapses_ms(self) -> int:
-        return self.at_ms + limits.RESOLVE_CACHE_MS
 
     def is_alive(self, now_ms: int) -> bool:
         return now_ms < self.lapses_ms
@@ -96,8 +93,9 @@ class Searches(Part):
     # What the query was taken for.
 
     def judge_resolution(self, op: Operation, request: Asking, got: Resolution) -> None:
-        turns, answers = shown_turns(request.turns), op.answers_of("resolve")
-        unasked = without_model(request.query, request.turns, request.resolve)
+        turns, answers = self.shown(request), op.answers_of("resolve")
+        is_wanted = request.resolve and self.context.config.resolve_queries
+        unasked = without_model(request.query, request.turns, is_wanted, request.force)
         if unasked is not None:
             self.demand(
                 not answers, rules.REWRITE_ONLY_IF_NEEDED, "a model was asked to resolve", (), answers
@@ -109,16 +107,19 @@ class Searches(Part):
         rule = rules.REFERENCE_AGREES if answers else rules.CACHE_INVISIBLE
         self.demand(got in allowed, rule, "nobody resolved it so", allowed, got)
 
+    def shown(self, request: Asking) -> tuple[Turn, ...]:
+        return shown_turns(request.turns, self.context.config.resolve_turn_count_max)
+
     def resolutions(self, op: Operation, request: Asking, turns: tuple[Turn, ...]) -> list[Resolution]:
         """What the answers come to: the last one, if none can be missing; without any, what is known."""
         terms = terms_of(references(request.query))
         answers, heard = op.answers_of("resolve"), list[Resolution]()
         for it in answers:
             kind = it.kind if isinstance(it, EffectFailed) else ""
-            failed = Resolution("failed", request.query, terms, kind)
+            failed = Resolution("failed", request.query, terms, kind, turn_count=len(turns))
             heard.append(self.judged(it, request, turns) if isinstance(it, ModelReplied) else failed)
         if self.evidence.is_late(op):
-            heard.append(Resolution("failed", request.query, terms, "timeout"))
+            heard.append(Resolution("failed", request.query, terms, "timeout", turn_count=len(turns)))
         elif heard:
             return heard[-1:]
         return heard if answers else [*heard, *(it.resolution for it in self.usable(op, request, turns))]
@@ -134,7 +135,7 @@ class Searches(Part):
         request = op.request
         if not isinstance(request, Recall | Descent) or not self.context.config.resolve_cache:
             return
-        turns = shown_turns(request.turns)
+        turns = self.shown(request)
         known = [
             it for it in self.usable(op, request, turns) if it.is_sure and it.is_alive(self.context.seen_ms)
         ]
@@ -142,7 +143,9 @@ class Searches(Part):
         self.demand(not is_known, rules.REWRITE_ONLY_IF_NEEDED, "resolved a short while ago", known, answer)
         found = self.judged(answer, request, turns) if isinstance(answer, ModelReplied) else None
         if found is not None and found.outcome in KEPT:
-            rewrite = Rewrite(found, self.context.seen_ms, self.context.tick, not self.evidence.is_late(op))
+            at_ms = self.context.seen_ms
+            lapses_ms = at_ms + self.context.config.resolve_cache_ms
+            rewrite = Rewrite(found, at_ms, lapses_ms, self.context.tick, not self.evidence.is_late(op))
             self.rewrites.setdefault((request.query, turns), []).append(rewrite)
 
     def lapses(self) -> tuple[int, ...]:

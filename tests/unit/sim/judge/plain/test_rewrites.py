@@ -57,7 +57,9 @@ def test_a_rewrite_that_is_longer_than_a_query_is_rejected() -> None:
 
 @pytest.mark.parametrize("reply", [QUERY, f"  {QUERY}\n", f"```\n{QUERY}\n```", f'Query: "{QUERY}"'])
 def test_the_query_itself_changes_nothing(reply: str) -> None:
-    assert read_rewrite(reply, QUERY, SAID, HALF_PPM) == Resolution("unchanged", QUERY, TERMS)
+    assert read_rewrite(reply, QUERY, SAID, HALF_PPM) == Resolution(
+        "unchanged", QUERY, TERMS, turn_count=len(SAID)
+    )
 
 
 def test_articles_of_the_language_of_a_reference_are_nobodys_words() -> None:
