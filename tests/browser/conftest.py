@@ -36,6 +36,19 @@ def browser() -> "Iterator[Browser]":
         started.close()
 
 
+AXE: Final = os.environ.get("UMI_AXE", "")
+needs_axe = pytest.mark.skipif(not AXE, reason="name axe.min.js of the package axe-core in UMI_AXE")
+
+
+def barriers(page: "Page") -> Any:
+    """What keeps somebody from reading a page, as axe sees it.
+
+    The script of axe is no part of the page: open it with `bypass_csp`, which sets its policy aside.
+    """
+    page.add_script_tag(path=AXE)
+    return page.evaluate("axe.run().then((it) => it.violations.map((v) => [v.id, v.nodes[0].html]))")
+
+
 class Opened:
     """A page, and all that the browser had to say about it."""
 

@@ -23,29 +23,38 @@ function failures() {
   return section("failures", `Failures: ${made.length}`, el("ol", {}, ...made));
 }
 
-const MET = ["not met", "met in a run, and the rule held", "the rule broke under this fault"];
-const SIGNS = ["", "\u00b7", "\u2716"];
+/** What a field of the map says to somebody who rests on it. */
+function metTold(rule, fault, count) {
+  const met = `${rule} judged ${spaced(Math.abs(count))} runs in which ${fault} struck`;
+  return count < 0 ? `${met}, and broke` : count ? `${met}, and held` : `${rule} judged no run in which ${fault} struck`;
+}
+
+function metCell(rule, fault, count) {
+  const how = count < 0 ? "broke" : count ? "held" : "apart";
+  return el("td", { class: how, title: metTold(rule, fault, count) }, count < 0 ? "\u2716" : count ? spaced(count) : "");
+}
 
 function map() {
-  const { rules, promises, rows } = data.map;
-  const top = el("tr", {}, el("th", { scope: "col" }, "fault"),
-    ...rules.map((rule, at) => el("th", { scope: "col", class: "slant", title: promises[at] }, el("span", {}, rule))));
-  const made = rows.map(([kind, met]) => {
+  const { faults, rows } = data.map;
+  if (!faults.length) return section("map", "What met what", el("p", {}, "These scenarios have no faults."));
+  const heads = faults.map((kind) => {
     const [struck, idle] = data.struck[kind];
-    const inside = [...met].map((how, at) => el("td", { class: `met${how}`, title: `${kind}, ${rules[at]}: ${MET[how]}` }, SIGNS[how]));
-    return el("tr", { title: `struck ${struck} times, ${idle} times without effect` }, el("th", { scope: "row" }, kind, el("small", {}, ` ${struck}`)), ...inside);
+    return el("th", { scope: "col", class: "slant", title: `struck ${spaced(struck)} times, ${spaced(idle)} times without effect` },
+      el("span", {}, `${kind} ${spaced(struck)}`));
   });
-  if (!rows.length) return section("map", "What met what", el("p", {}, "These scenarios have no faults."));
-  const note = `Each row is a fault with how often it struck, each column a rule. Filled: the rule judged a run in which the fault struck. ${SIGNS[2]}: the rule broke under it.`;
+  const made = rows.map(([rule, promise, counts]) => el("tr", {}, el("th", { scope: "row", title: promise }, rule),
+    ...counts.map((count, at) => metCell(rule, faults[at], count))));
+  const note = "Each column is a fault with how often it struck, each row a rule. A number says how many runs the rule judged in which the fault struck; \u2716: it broke there. What is empty did not meet.";
   return section("map", "What met what", el("p", {}, note),
-    el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Faults by rules" }, el("table", { class: "map" }, el("thead", {}, top), el("tbody", {}, ...made))));
+    el("div", { class: "wide tall", tabindex: "0", role: "group", "aria-label": "Rules by faults" },
+      el("table", { class: "map" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "rule"), ...heads)), el("tbody", {}, ...made))));
 }
 
 function marks() {
   const rows = data.marks.map(([name, counts]) => {
     const never = counts.filter(([, count]) => !count).map(([what]) => what);
     const met = counts.filter(([, count]) => count).map(([what, count]) => `${what} ${spaced(count)}`);
-    return cells(name, `${met.length} of ${counts.length}`, never.join(", "), el("details", {}, el("summary", {}, "counts"), met.join(", ") || "nothing"));
+    return cells(name, el("span", { class: "share-of" }, `${met.length} of ${counts.length}`), never.join(", "), el("details", {}, el("summary", {}, "counts"), met.join(", ") || "nothing"));
   });
   return section("marks", "What was reached", table("What was reached", ["part", "met", "never", "how often"], rows));
 }

@@ -4,9 +4,9 @@ Law 1. A pure function of the outcome, as its report is; the longest runs are th
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from umi_sim.kernel.wording import plural
 from umi_sim.pages.page_data import text
@@ -79,18 +79,26 @@ def kinds(outcome: Outcome) -> list[str]:
 
 
 def fault_map(outcome: Outcome, shown: Iterable[Found]) -> dict[str, object]:
-    """Rows are faults, columns rules: 1 where both met in a run, 2 where that rule broke under that fault."""
-    met = {kind: set(rules.split()) for kind, rules in outcome.totals.met.items()}
-    broken = [pair for found in shown for pair in broken_pairs(found)]
-    judged = [id_of(name) for name, count in outcome.totals.rules.items() if count]
-    columns = sorted(dict.fromkeys([*judged, *(rule for _, rule in broken)]))
+    """Rules by faults: in how many runs a rule judged while the fault struck, and whether it broke there.
 
-    def cell(kind: str, rule: str) -> str:
-        return "2" if (kind, rule) in broken else "1" if rule in met.get(kind, ()) else "0"
+    Each row is a rule by name, what it promises, and for each fault a number, below zero where it broke.
+    """
+    met, columns = outcome.totals.met, kinds(outcome)
+    broken = {pair for found in shown for pair in broken_pairs(found)}
+    judged = {id_of(name) for name, count in outcome.totals.rules.items() if count}
 
-    rows = [[kind, "".join(cell(kind, rule) for rule in columns)] for kind in kinds(outcome)]
-    promises = [rule_named(rule).statement for rule in columns]
-    return {"rules": columns, "promises": promises, "rows": rows}
+    def cell(kind: str, rule: str) -> int:
+        count = met[kind][rule] if kind in met else 0
+        return -max(1, count) if (kind, rule) in broken else count
+
+    rules = [rule_named(each) for each in sorted(judged | {rule for _, rule in broken})]
+    rows = [[rule.name, rule.statement, [cell(kind, rule.id) for kind in columns]] for rule in rules]
+    return {"faults": columns, "rows": sorted(rows, key=lambda row: (holds(row), row[0]))}
+
+
+def holds(row: Sequence[Any]) -> bool:
+    """Whether the rule of a row of the map held under each fault; the others come first."""
+    return min(row[-1], default=0) >= 0
 
 
 def broken_pairs(found: Found) -> Iterator[tuple[str, str]]:

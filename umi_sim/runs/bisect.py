@@ -1,13 +1,16 @@
 """Bisect: which commit broke what a seed file shows, found in a clone; the user's tree stays as it is.
 
 Law 1. Nothing is written but below the folder that is given; the clone shares the objects of the repository.
-Law 2. A commit that cannot judge the file (it is not readable there, or the simulator fails) is skipped.
+Law 2. A commit that cannot judge the file is skipped: there it is not readable, the simulator does not start,
+       fails or is killed, or has no end.
 """
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +23,10 @@ PASSES: Final = 0
 SKIPPED: Final = (2, 4)  # exit codes of a replay that say nothing about the memory
 ENDS: Final = ("first bad commit", "only 'skip'ped commits")  # what git says when it asks no more
 TRIED_COUNT_MAX: Final = 64  # git needs the logarithm of the number of commits
+SECONDS_MAX: Final = 600  # of one replay; a run ends after a number of steps, but a step need not end
+WORDS: Final = {
+    "good": "the file passes", "bad": "the file fails", "skip": "the file cannot be judged",
+}  # fmt: skip
 
 
 class CannotBisect(ValueError):
@@ -28,14 +35,10 @@ class CannotBisect(ValueError):
 
 @attrs.frozen
 class Tried(Data):
-    """A commit, and what a replay of the file ended with there."""
+    """A commit, and what a replay of the file came to there: good, bad or skip."""
 
     commit: str
-    code: int
-
-    @property
-    def word(self) -> str:
-        return "skip" if self.code in SKIPPED else "good" if self.code == PASSES else "bad"
+    word: str
 
 
 @attrs.frozen
@@ -63,11 +66,6 @@ def bisect(file: Path, good: str, bad: str, folder: Path) -> Bisected:
     if any(one.word == "skip" for one in tried) and is_open(clone):
         return Bisected(tuple(tried))
     return Bisected(tuple(tried), first, git(clone, "log", "-1", "--format=%s", first))
-
-
-WORDS: Final = {
-    "good": "the file passes", "bad": "the file fails", "skip": "the file cannot be judged",
-}  # fmt: skip
 
 
 def search(file: Path, clone: Path) -> Iterator[Tried]:
@@ -98,10 +96,23 @@ def is_open(clone: Path) -> bool:
 def replayed(file: Path, clone: Path, commit: str) -> Tried:
     """The file replayed with the code of a commit."""
     git(clone, "checkout", "--quiet", "--force", "--detach", commit)
-    command = [sys.executable, "-m", "umi_sim", "replay", "--quiet", "--expect", "pass", str(file)]
+    command = [sys.executable, "-m", "umi_sim", "replay", "--json", "--expect", "pass", str(file)]
     env = {**os.environ, "PYTHONPATH": str(clone), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, cwd=clone, env=env, capture_output=True, check=False)
-    return Tried(commit, done.returncode)
+    with suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            command, cwd=clone, env=env, capture_output=True, check=False, timeout=SECONDS_MAX
+        )
+        return Tried(commit, word_of(done.returncode, done.stdout))
+    return Tried(commit, "skip")
+
+
+def word_of(code: int, said: bytes) -> str:
+    """What a commit is after such a replay. Python ends with 1, too, where it finds nothing to run."""
+    try:
+        has_judged = isinstance(json.loads(said), dict) and code not in SKIPPED
+    except ValueError:
+        has_judged = False
+    return "skip" if not has_judged else "good" if code == PASSES else "bad"
 
 
 def commit_of(top: Path, name: str) -> str:

@@ -80,7 +80,8 @@ class Totals:
 
     `followed`: ids, by the oracle; `undecided`: those it gave up. `gated`: runs that ran again in
     other ways; `apart`: those that came out otherwise. `sizes`: least and greatest of a run. `met`: for each
-    fault that struck, the ids of the rules that judged the same run. `longest`: steps of the longest runs.
+    fault that struck, how many of its runs each rule judged, by the id of the rule. `longest`: steps of the
+    longest runs.
     """
 
     runs: int = 0
@@ -102,7 +103,7 @@ class Totals:
     lost: dict[tuple[str, Seed], Lost] = attrs.field(factory=dict)
     sizes: dict[str, Span] = attrs.field(factory=dict)
     summaries: dict[str, Summary] = attrs.field(factory=dict)
-    met: dict[str, str] = attrs.field(factory=dict)
+    met: dict[str, Counter[str]] = attrs.field(factory=dict)
     longest: dict[tuple[str, Seed], int] = attrs.field(factory=dict)
 
     def add(self, other: "Totals") -> None:
@@ -120,7 +121,7 @@ class Totals:
         for name, summary in other.summaries.items():
             self.summaries.setdefault(name, Summary()).add(summary)
         for name, rules in other.met.items():
-            self.met[name] = union(self.met.get(name, ""), rules)
+            self.met.setdefault(name, Counter()).update(rules)
         self.longest = longest_of({**self.longest, **other.longest})
 
     def keep(self, found: Found) -> None:
@@ -148,11 +149,6 @@ class Totals:
 
 
 TOTALS: Final = of(Totals)  # for other processes, and for files
-
-
-def union(some: str, others: str) -> str:
-    """The words of both, each once, in their order."""
-    return some if some == others else " ".join(sorted({*some.split(), *others.split()}))
 
 
 def longest_of(steps: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
@@ -255,7 +251,7 @@ def of_verdict(name: str, file: Scenario, verdict: Verdict) -> Totals:
         1, verdict.steps, followed=verdict.followed, undecided=verdict.undecided,
         sizes={which: (size, size) for which, size in sizes.items()},
         summaries={name: floors.summary_of(file, verdict)},
-        met=dict.fromkeys(verdict.fired, " ".join(sorted(set(map(id_of, verdict.rules))))),
+        met={kind: Counter(set(map(id_of, verdict.rules))) for kind in verdict.fired},
         longest={(name, verdict.config.seed): verdict.steps},
     )  # fmt: skip
     for counter in COUNTS:

@@ -12,7 +12,9 @@ from umi_sim.sweep.plan import Plan
 
 REPLAY = """
 import sys
-from pathlib import Path
+if {code} < 0:
+    sys.exit("a commit that does not even start")
+print("{{}}")
 sys.exit({code})
 """
 
@@ -23,7 +25,7 @@ def git(*args: str) -> str:
 
 
 def commit(code: int) -> str:
-    """A release whose replays end with this code."""
+    """A release whose replays end with this code; below zero, it does not start."""
     Path("umi_sim/__main__.py").write_text(
         REPLAY.format(code=code) + f"# {git('rev-list', '--all', '--count')}"
     )
@@ -34,7 +36,7 @@ def commit(code: int) -> str:
 
 @pytest.fixture
 def history(own_folder: Path) -> list[str]:
-    """Nine commits in a repository of its own: three good ones, one that cannot tell, five bad ones."""
+    """Nine commits in a repository of its own: good, but for one that cannot tell; then bad."""
     git("init", "--quiet")
     Path("umi_sim").mkdir()
     Path("umi_sim/__init__.py").write_text("")
@@ -53,7 +55,7 @@ def test_the_first_bad_commit_is_found_and_nothing_else_changes(history: list[st
 @pytest.mark.uncounted
 def test_where_only_commits_are_left_that_cannot_tell_nothing_is_claimed(history: list[str]) -> None:
     git("checkout", "--quiet", "-b", "mended", history[4])
-    last_good, skipped, first_bad = commit(0), commit(2), commit(1)
+    last_good, skipped, first_bad = commit(0), commit(-1), commit(1)
     done = umi("bisect", "a.json", last_good, first_bad)
     assert done.exit_code == 4
     assert done.stdout.startswith("UNKNOWN the first bad commit")

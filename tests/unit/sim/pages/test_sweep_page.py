@@ -7,6 +7,7 @@ from tests.unit.sim.commands import refused, umi
 from tests.unit.sim.pages.made import canary
 from tests.unit.sim.pages.test_pages import elements_of
 from umi_sim.pages import perfetto, seed_page
+from umi_sim.scenario import files as scenario
 from umi_sim.seedfile import files as seed_file
 
 
@@ -31,13 +32,26 @@ def test_faults_and_the_rules_that_they_met_are_a_map(own_folder: Path) -> None:
     data = sweep_page("retries", "--seeds", "0..1", "--no-shrink")
     known = data["map"]
     assert isinstance(known, dict)
-    rows = dict(known["rows"])
-    assert len(known["rules"]) == len(known["promises"]) > 20
+    counts = {rule: dict(zip(known["faults"], cells, strict=True)) for rule, _, cells in known["rows"]}
+    assert len(counts) > 20
     struck = data["struck"]
     assert isinstance(struck, dict)
-    for kind, cells in rows.items():
-        assert len(cells) == len(known["rules"])
-        assert ("1" in cells) == bool(struck[kind][0]), kind
+    for kind in known["faults"]:
+        assert any(each[kind] for each in counts.values()) == bool(struck[kind][0]), kind
+    runs = {count for each in counts.values() for count in each.values()}
+    assert {0, 1} <= runs <= {0, 1, 2}
+
+
+def test_a_rule_that_broke_under_a_fault_comes_first(own_folder: Path) -> None:
+    world = scenario.shipped()["retries"].read_text()
+    Path("own.toml").write_text(world.replace('id = "retries"', 'id = "own"\nmutant = "new-key-on-retry"'))
+    data = sweep_page("own.toml", "--seeds", "25", "--no-shrink")
+    known = data["map"]
+    assert isinstance(known, dict)
+    (rule, _, counts), *others = known["rows"]
+    assert rule == "once-only"
+    assert dict(zip(known["faults"], counts, strict=True))["storage_reply_lost"] == -1
+    assert all(count >= 0 for *_, cells in others for count in cells)
     longest = data["longest"]
     assert isinstance(longest, list)
     assert [steps for *_, steps in longest] == sorted((steps for *_, steps in longest), reverse=True)
