@@ -1,4 +1,7 @@
-"""Tables and pictures of docs/, made from the code. `python tools/tables.py` writes them; tests compare."""
+"""Tables and pictures of docs/, and outputs in the README, made from the code.
+
+`python tools/tables.py` writes them; tests compare.
+"""
 
 import ast
 import json
@@ -8,6 +11,7 @@ from typing import Any
 
 from tools import pictures
 from tools.house import LAYERS
+from tools.readme import readme
 from umi_core.config import OPTIONS, Config
 from umi_core.engine.facts import Fact
 from umi_core.engine.workflow import Degrade, OnFailure, Step
@@ -235,7 +239,7 @@ def shown(package: str, name: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "faults.md": faults, "workflows.md": workflows, "settings.md": settings, "scenarios.md": scenarios,
     "architecture.md": architecture, "marks.md": marks, "invariants.md": invariants, "glossary.md": glossary,
-    "seed-file.schema.json": seed_schema.text,
+    "seed-file.schema.json": seed_schema.text, "../README.md": readme,
 }  # fmt: skip
 
 if __name__ == "__main__":

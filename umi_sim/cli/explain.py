@@ -88,13 +88,13 @@ def diff(context: click.Context, a: str, b: str) -> Report:
     first, second = side_of(context, a), side_of(context, b)
     found = difference.apart(first.trace, second.trace, (named(a), named(b)))
     if found is None:
-        return Report("same", value=lambda: {"result": "same"})
+        return Report("SAME the two runs have the same records", value=lambda: {"result": "same"})
     changes = []
     if first.playback and second.playback:
         changes = difference.delta(first.playback, second.playback, found.step)
     value = {"result": "different", **found.as_object(), "state": list(map(attrs.asdict, changes))}
     told = difference.report(found, difference.delta_rows(changes))
-    return Report(told.head, told.lines, lambda: value, DIFFERENT)
+    return Report(f"DIFFER {told.head}", told.lines, lambda: value, DIFFERENT)
 
 
 def named(text: str) -> str:
@@ -139,6 +139,7 @@ def why(file: str, runs: int, own: str) -> Report:
     """
     from umi_sim.explain import why as asking
     from umi_sim.explain import why_page
+    from umi_sim.explain.report import replay_of
     from umi_sim.scenario import files as scenario
 
     seed = readable(file)
@@ -150,7 +151,9 @@ def why(file: str, runs: int, own: str) -> Report:
         refuse(f"--scenario {error}")
     except asking.NothingToExplain as error:
         refuse(f"{file}: {error}")
-    return attrs.evolve(why_page.page(found), exit_code=INTERRUPTED if found.is_interrupted else 0)
+    return attrs.evolve(
+        why_page.page(found, replay_of(file)), exit_code=INTERRUPTED if found.is_interrupted else 0
+    )
 
 
 # Steps.

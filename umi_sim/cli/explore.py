@@ -54,13 +54,13 @@ def explore(scenario: str, depth: int, states_max: int, dfs: bool) -> Report:
 
 def failed(found: "Explanation", verdict: "Verdict") -> Report:
     """Keep the failure as a seed file, and tell it as any other."""
-    from umi_sim.cli.seeds import again
     from umi_sim.explain import report
     from umi_sim.runs import corpus
 
     assert verdict.failure is not None
-    repeat = again(corpus.keep_run(verdict).as_posix())
-    told = report.of_run(verdict, repeat)
+    file = corpus.keep_run(verdict).as_posix()
+    repeat = report.replay_of(file)
+    told = report.of_run(verdict, repeat, file=file)
     head = f"FAIL at depth {found.depth} (shortest): {told.head.removeprefix('FAIL ')}"
     value = {**counts(found), "verdict": report.as_json(verdict), "repeat": repeat}
     return Report(head, told.lines, lambda: value, EXIT_CODES[verdict.failure.kind])

@@ -44,8 +44,11 @@ def verify(scenario: str, seed: int | None, seeds: range | None) -> Report:
     said = {"result": "same", "scenario": scenario, "seeds": list(wanted)}
     if done.differing is not None:
         return not_verified(scenario, said, done.differing, done.apart)
-    told = f"{scenario}: {len(wanted)} traces, each equal in 2 processes"
-    return Report(f"SAME {done.trace if len(wanted) == 1 else told}", value=lambda: said)
+    if len(wanted) == 1:
+        told = f"{scenario} seed {wanted[0]}: trace {done.trace} in both processes"
+    else:
+        told = f"{scenario}: {len(wanted)} traces, each the same in both processes"
+    return Report(f"SAME {told}", value=lambda: said)
 
 
 def seeds_wanted(name: str, seed: int | None, seeds: range | None) -> range:

@@ -177,7 +177,7 @@ def seed_file_report(file: str, all_items: bool) -> Report:
         value = {**expect, "scenario": config.scenario, "seed": str(config.seed), "items": len(seed.items)}
         return Report(f"PASS {where}: expected to pass, {len(seed.items)} items", value=lambda: value)
     told = report.Told(
-        config, seed.items, seed.failure, seed.fingerprint, again(file), minimised=seed.minimised
+        config, seed.items, seed.failure, seed.fingerprint, again(file), file=file, minimised=seed.minimised
     )
     failed = report.failed(told, all_items=all_items)
     head, rows = failed.head, failed.lines

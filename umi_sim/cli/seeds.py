@@ -93,7 +93,7 @@ def compared(file: str, repeat: str, done: "Replayed", details: bool) -> Report:
     path = kept_path(done.verdict) if done.what == "other failure" else None
     saved = again(path.as_posix()) if path else repeat if done.what == "other failure" else ""
     said = {"file": file, "class": done.what, "why": done.why, "exit": done.exit_code, "saved": saved}
-    told = report.of_run(done.verdict, repeat, with_details=details)
+    told = report.of_run(done.verdict, repeat, file=file, with_details=details)
     rows = chain(comparison(file, done, saved), told.lines)
     value = lambda: {**said, "verdict": report.as_json(done.verdict)}  # noqa: E731  # one line, used once
     return Report(told.head, rows, value, done.exit_code)
@@ -111,11 +111,11 @@ def comparison(file: str, done: "Replayed", saved: str) -> Iterator[Row]:
 
 def again(file: str, relaxed: bool = False, regenerate: bool = False, own: str = "", expect: str = "") -> str:
     """The command that replays a file so."""
-    from shlex import join
+    from umi_sim.explain.report import replay_of
 
     options = [*(["--relaxed"] if relaxed else []), *(["--regenerate"] if regenerate else [])]
     options += [*(["--scenario", own] if own else []), *(["--expect", expect] if expect else [])]
-    return join(["umi-sim", "replay", *options, file])
+    return replay_of(file, *options)
 
 
 def remarks(file: str, seed: "SeedFile") -> Iterator[str]:

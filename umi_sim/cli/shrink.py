@@ -71,7 +71,7 @@ def met(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
     if is_of_another_run(verdict, path, is_whole=is_whole):
         remark = row("kept", "an earlier, smaller run with this fingerprint:", repeat)
         return report.of_run(verdict, command).also(remark)
-    whole = report.of_run(verdict, repeat, command)
+    whole = report.of_run(verdict, repeat, command, file=path.as_posix())
     if is_whole:
         return whole
     try:
@@ -92,7 +92,7 @@ def small(path: Path, done: "Shrunk", command: str, before: "Failure") -> Report
     except seed_file.BadSeedFile as error:
         refuse(f"{path}: not replaced: {error}")
     others = list(kept_others(done))
-    told = report.of_shrunk(done, replay_of(path.as_posix()), command, before)
+    told = report.of_shrunk(done, path.as_posix(), command, before)
     value = lambda: {**report.told_as_json(told), "others": others}  # noqa: E731  # one line, used once
     rows = (row("other", "failure met on the way:", replay_of(other)) for other in others)
     return attrs.evolve(report.failed(told).also(*rows), value=value)

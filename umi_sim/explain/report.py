@@ -1,4 +1,4 @@
-"""What a run came to: the verdict first, then what to type, then the story.
+"""What a run came to: the verdict first, then what to type to see it again, then the cause, then the story.
 
 Law 1. A pure function of the verdict: no time elapsed, no absolute path, nothing that a Python decides.
 Law 2. What most people want to know has a line of its own; the rest is told if it is asked for.
@@ -7,6 +7,7 @@ Law 3. About LINE_COUNT_MAX lines at most, unless all was asked for.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from shlex import join
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 LINE_COUNT_MAX: Final = 40
 STRUCK_COUNT_MAX: Final = 5
 NEVER_COUNT_MAX: Final = 8
-SCRIPT_COUNT_MAX: Final = 12
-EVENT_COUNT_MAX: Final = 13
+SCRIPT_COUNT_MAX: Final = 10
+EVENT_COUNT_MAX: Final = 11
 CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
 EVENT_COLUMN: Final = 18
@@ -54,6 +55,7 @@ class Told(Data):
     fingerprint: str
     repeat: str
     seed: str = ""  # the command that makes it from its seed, if there is one
+    file: str = ""  # its seed file, if it has one
     tail: Sequence[Event] = ()
     changed: Sequence[str] = ()
     minimised: Minimised | None = None
@@ -61,25 +63,37 @@ class Told(Data):
     step_before: int = 0  # where it failed before it was shrunk, if that is known
 
 
-def of_shrunk(done: "Shrunk", repeat: str, command: str, before: Failure) -> Told:
+def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Told:
     """A failure that was shrunk, with its last events. `before`: what it was in the longer run."""
     seed = done.seed
     assert seed.failure is not None
     lived = runner.run(seed.config, seed.items)
     return Told(
-        seed.config, seed.items, seed.failure, seed.fingerprint, repeat, command, lived.tail,
+        seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, lived.tail,
         lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
     )  # fmt: skip
 
 
-def of_run(verdict: Verdict, repeat: str, seed: str = "", *, with_details: bool = False) -> Report:
-    """`repeat` is the command that repeats the run, `seed` the one that draws it from its seed."""
+def replay_of(file: str, *options: str) -> str:
+    """The command that replays a file so."""
+    return join(["umi-sim", "replay", *options, file])
+
+
+def of_run(
+    verdict: Verdict, repeat: str, seed: str = "", *, file: str = "", with_details: bool = False
+) -> Report:
+    """`repeat` is the command that repeats the run, `seed` the one that draws it from its seed.
+
+    `file`: the seed file that the run has, if it has one.
+    """
     failure = verdict.failure
     value = lambda: {**as_json(verdict), "repeat": repeat}  # noqa: E731  # shorter than a function of its own
     if failure is None:
         return Report(headline(verdict), passed(verdict, repeat, with_details=with_details), value)
     mark = fingerprint.of(failure)
-    told = Told(verdict.config, verdict.items, failure, mark, repeat, seed, verdict.tail, verdict.changed)
+    told = Told(
+        verdict.config, verdict.items, failure, mark, repeat, seed, file, verdict.tail, verdict.changed
+    )
     return attrs.evolve(failed(told), value=value)
 
 
@@ -104,7 +118,7 @@ def passed(verdict: Verdict, repeat: str, *, with_details: bool) -> Iterator[Row
     if with_details:
         yield from details(verdict)
     else:
-        yield row("more", "--details | umi-sim explain WORD, for any word that you see")
+        yield row("more", "--details tells everything;", "umi-sim explain WORD")
 
 
 def details(verdict: Verdict) -> Iterator[Row]:
@@ -147,7 +161,6 @@ def one_kind(config: RunConfig) -> Sequence[str]:
     return list(config.faults) if config.mode == "one_kind" else ()
 
 
-LOOKS: Final = ("umi-sim html FILE --open", "umi-sim why FILE", "umi-sim step FILE")
 SHARES: Final = {
     "adversarial": "of the requests have a value that is wrong or on a limit",
     "land": "of the pauses end on a deadline", "repeat": "of the requests are asked again with their key",
@@ -198,30 +211,43 @@ def phases(verdict: Verdict) -> str:
 def failed(told: Told, *, all_items: bool = False) -> Report:
     """The layout of a failure; from a seed file there are no events."""
     failure = told.failure
-    head = f"FAIL {failure.kind} {failure.rule_told} at step {failure.step}"
+    head = f"FAIL {failure.named} at step {failure.step}"
     return Report(head, failed_rows(told, all_items), lambda: told_as_json(told), EXIT_CODES[failure.kind])
 
 
 def failed_rows(told: Told, all_items: bool) -> Iterator[Line]:
-    failure, minimised = told.failure, told.minimised
-    yield row("promised", promise(failure))
-    yield from instead(failure)
+    minimised = told.minimised
     yield whole("repeat", told.repeat)
-    if told.seed:
+    if told.seed not in ("", told.repeat):
         yield Row("seed", (told.seed, *seed_remark(told)))
-    yield row("file", f"fingerprint {told.fingerprint}")
-    if minimised:
-        yield row("shrunk", shrunk(minimised))
-    yield from frames(failure)
+    yield from (BLANK, *cause(told))
     yield from (BLANK, *under("script", script(told, all_items)))
-    if minimised:
-        yield from (BLANK, *needed(told, minimised))
     if told.changed:
-        yield from (BLANK, *changed(told.changed))
+        yield from (BLANK, *changed(told.changed, told.file))
     if told.tail:
         yield from (BLANK, *under("events", story(told)))
-    of_file = () if told.repeat.startswith("umi-sim run ") else LOOKS
-    yield Row("more", (*of_file, f"umi-sim explain {failure.rule}"), " | ")
+    yield BLANK
+    yield from under("next", (whole("", command) for command in what_next(told)))
+    if minimised:
+        yield row("shrunk", shrunk(minimised))
+    yield row("file", f"fingerprint {told.fingerprint}")
+
+
+def cause(told: Told) -> Iterator[Row]:
+    """What was promised, what came instead, and what the failure needs."""
+    yield row("promised", promise(told.failure))
+    yield from instead(told.failure)
+    yield from frames(told.failure)
+    if told.minimised:
+        yield from needed(told, told.minimised)
+
+
+def what_next(told: Told) -> Iterator[str]:
+    """What a person may want to type now."""
+    if told.file:
+        yield join(["umi-sim", "why", told.file])
+        yield join(["umi-sim", "html", told.file, "--open"])
+    yield f"umi-sim explain {told.failure.rule}"
 
 
 def promise(failure: Failure) -> str:
@@ -240,7 +266,7 @@ def instead(failure: Failure) -> Iterator[Row]:
     due, came = ("nothing" if text == "None" else cut(text, TEXT_CHARS_MAX) for text in told)
     message = cut(failure.message, TEXT_CHARS_MAX)
     if due and (not failure.got or came in message or came == "nothing"):
-        yield row("instead", f"{message} - {due} was due")
+        yield row("instead", f"{message}, where {due} was due")
         return
     yield row("instead", message)
     yield from (row(label, text) for label, text in (("due", due), ("came", came)) if text)
@@ -260,12 +286,26 @@ NOUNS: Final = {"op": "operation", "fault": "fault", "schedule": "schedule move"
 
 
 def shrunk(minimised: Minimised) -> str:
-    """50 operations, 6 faults -> 1, 1 in 57 runs: kinds that never were there are left out."""
-    had = [name for name, count in minimised.before.items() if count]
-    before = ", ".join(plural(minimised.before[name], NOUNS[name]) for name in had) or "nothing"
-    after = ", ".join(str(minimised.after.get(name, 0)) for name in had) or "nothing"
-    proof = "none can be left out" if minimised.one_minimal else f"some may be needless ({minimised.stopped})"
-    return f"{before} -> {after} in {plural(minimised.runs, 'run')}, {proof}"
+    """From 50 operations and 6 faults to 1 operation: kinds of which none are there are left out."""
+    before, after = map(counts_told, (minimised.before, minimised.after))
+    tried = plural(minimised.runs, "run")
+    if before == after and minimised.one_minimal:
+        return f"none of {before} can be left out, tried in {tried}"
+    left = sum(minimised.after.values())
+    proof = (
+        f"the rest may hold what is not needed ({minimised.stopped})" if not minimised.one_minimal
+        else "none of them can be left out" if left > 1 else ""
+    )  # fmt: skip
+    return f"from {before} to {after} in {tried}{'; ' if proof else ''}{proof}"
+
+
+def counts_told(counts: Mapping[str, int]) -> str:
+    return in_a_row([plural(count, NOUNS[name]) for name, count in counts.items() if count]) or "nothing"
+
+
+def in_a_row(names: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def needed(told: Told, minimised: Minimised) -> Iterator[Row]:
@@ -293,13 +333,12 @@ PLAIN_PARTS: Final[Mapping[str, Callable[[Told], bool]]] = {
 }  # fmt: skip
 
 
-def changed(told: Sequence[str]) -> Iterator[Row]:
+def changed(told: Sequence[str], file: str) -> Iterator[Row]:
     """What the failing step changed, a line for each place."""
     head, *places = told
     shown = places if len(places) <= CHANGE_COUNT_MAX else places[: CHANGE_COUNT_MAX - 1]
-    more = (
-        [f"and {len(places) - len(shown)} more places: umi-sim step FILE"] if len(shown) < len(places) else []
-    )
+    look = f": {join(['umi-sim', 'step', file])}" if file else ""
+    more = [f"and {len(places) - len(shown)} more places{look}"] if len(shown) < len(places) else []
     texts = (f"{head} {shown[0]}", *shown[1:], *more)
     yield from under("changed", (row("", cut(text, TEXT_CHARS_MAX), hang=HANG) for text in texts))
 
@@ -320,9 +359,13 @@ def script(told: Told, all_items: bool) -> Iterator[Row]:
     shown = items if all_items else items[-SCRIPT_COUNT_MAX:]
     yield world_call(told.config, is_limited=told.failure.kind == "timeout")
     if len(shown) < len(items):
-        yield whole("", f"# ... {plural(len(items) - len(shown), 'item')} before: umi-sim show --all FILE")
+        yield whole("", f"# ... {plural(len(items) - len(shown), 'item')} before: {show_all(told.file)}")
     yield from map(item_call, shown)
     yield call("script.finish")
+
+
+def show_all(file: str) -> str:
+    return join(["umi-sim", "show", "--all", file or "FILE"])
 
 
 def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:

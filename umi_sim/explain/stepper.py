@@ -127,7 +127,7 @@ class Stepper:
             yield f"{spaced(int(str(record[1]))):>12} ms {in_column(record)}"
         failure = self.course.failure
         if failure is not None and failure.step == self.step:
-            yield f"FAIL {failure.kind} {failure.rule_told} at step {failure.step}: {failure.message}"
+            yield f"FAIL {failure.named} at step {failure.step}: {failure.message}"
 
     # Looking.
 

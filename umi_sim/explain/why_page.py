@@ -1,24 +1,27 @@
 """The page of `why`: the conclusion, what is needed, where it was decided, the nearest run that passes."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from umi_sim.explain import difference
 from umi_sim.explain.calls import HANG, ITEM_CHARS, in_words
 from umi_sim.explain.report import instead, promise
 from umi_sim.explain.why import Found, Part, Share
-from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under
+from umi_sim.kernel.report import BLANK, Line, Report, Row, row, under, whole
 from umi_sim.kernel.wording import cut
 from umi_sim.record.items import Item
 
 BAR_CHARS: Final = 20
 
 
-def page(found: Found) -> Report:
-    """The whole page."""
+def page(found: Found, repeat: str = "") -> Report:
+    """The whole page; `repeat` is the command that shows the failure again."""
     failure = found.failure
-    head = f"WHY {failure.kind} {failure.rule_told} at step {failure.step}"
-    return Report(head, lines(found), lambda: as_json(found))
+    head = f"WHY {failure.named} at step {failure.step}"
+    return Report(
+        head, chain([whole("repeat", repeat)] if repeat else [], lines(found)), lambda: as_json(found)
+    )
 
 
 def lines(found: Found) -> Iterator[Line]:
@@ -109,7 +112,7 @@ def nearest(found: Found) -> Iterator[Line]:
     assert apart is not None, "a run that passes is another one"
     yield from (
         BLANK,
-        row("nearest", f"the run without {part.name} passes, and is the failing one for longest"),
+        row("nearest", f"the run without {part.name} passes, and is like the failing one for longest"),
     )
     yield from difference.rows(apart)
 

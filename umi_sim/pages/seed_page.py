@@ -46,7 +46,7 @@ def drawn_data(config: RunConfig, repeat: str) -> dict[str, object]:
 
 def titled(config: RunConfig, failure: Failure | None) -> str:
     where = f"{config.scenario} seed {config.seed}"
-    return f"{failure.kind} {failure.rule_told} at step {failure.step}, {where}" if failure else where
+    return f"{failure.named} at step {failure.step}, {where}" if failure else where
 
 
 def life_of(config: RunConfig, items: Sequence[Item] | None) -> Life:

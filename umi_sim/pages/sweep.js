@@ -17,7 +17,7 @@ function section(id, title, ...inside) {
 function failures() {
   if (!data.failures.length) return section("failures", "Failures", el("p", {}, "None."));
   const made = data.failures.map(([isNew, kind, rule, message, hits, where, repeat, look]) =>
-    el("li", {}, el("h3", {}, isNew ? el("span", { class: "badge fail" }, "NEW") : el("span", { class: "badge" }, "KNOWN"), ` ${kind} ${rule}`),
+    el("li", {}, el("h3", {}, isNew ? el("span", { class: "badge fail" }, "NEW") : el("span", { class: "badge" }, "KNOWN"), ` ${kind === rule ? kind : `${kind} ${rule}`}`),
       el("p", {}, message), el("p", {}, `${hits} of the runs; the smallest is ${where}`),
       el("p", {}, el("code", {}, repeat)), look ? el("p", {}, el("code", {}, look)) : null));
   return section("failures", `Failures: ${made.length}`, el("ol", {}, ...made));

@@ -57,6 +57,15 @@ class Failure(Data):
         """The rule as people read it: its name, and the id behind it."""
         return self.rule if self.rule == self.rule_id else f"{self.rule} ({self.rule_id})"
 
+    @property
+    def named(self) -> str:
+        return named(self.kind, self.rule_told)
+
+
+def named(kind: str, rule: str) -> str:
+    """A failure as heads call it: its kind and its rule, which of a crash are the same word."""
+    return kind if kind == rule else f"{kind} {rule}"
+
 
 @attrs.frozen
 class Event(Data):

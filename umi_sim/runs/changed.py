@@ -1,7 +1,8 @@
 """What the step that failed changed in its memory: for the report of a failure.
 
-Law 1. If that step changed nothing, the last of a few steps before it that changed something is shown.
-Law 2. Tiers and counters first, then operations: what a user knows before what only the engine knows.
+Law 1. If that step changed nothing, the last of a few steps before it that changed a tier is shown.
+Law 2. Tiers first, then operations: what a user knows before what only the engine knows. Counters and
+       timers come last, since they change at many steps and hardly ever say why one failed.
 """
 
 import re
@@ -18,7 +19,8 @@ from umi_sim.target.machine import Machine
 from umi_sim.target.umi import memory_of
 
 STEP_COUNT: Final = 8
-RANKS: Final = ("tiers", "counters", "phase", "epoch", "operations")
+RANKS: Final = ("tiers", "phase", "epoch", "operations")
+USUAL: Final = re.compile(r"counters\..*|.*\.(ran_ms|is_due|at_ms)")
 NOT_TOLD: Final = re.compile(  # the time, what is counted anyway, and of an operation what its row says
     r"(seen_ms|request_count|waiting\..*|.*\.due_ms|operations\.\d+\.(facts|learned|asked|sent|pages|calls|notes)\b.*)"
 )
@@ -56,6 +58,8 @@ class Changed(Inspector):
         for step, agent, machine, before, after in reversed(self._kept):
             found = changes(before, state_of(machine) if after is None else after)
             telling = [change for change in found if not NOT_TOLD.fullmatch(change.path)]
+            if step < self._failing_step:
+                telling = [change for change in telling if rank(change) == OF_TIERS]
             if telling:
                 where = "" if len(self.oracle.config.agents) == 1 else f" in {agent}"
                 return (f"at step {step}{where}:", *(str(change) for change in sorted(telling, key=rank)))
@@ -72,9 +76,12 @@ class Changed(Inspector):
             return before.hex(), ""
 
 
-def rank(change: Change) -> int:
+OF_TIERS: Final = (False, RANKS.index("tiers"))
+
+
+def rank(change: Change) -> tuple[bool, int]:
     root = change.path.split(".")[0]
-    return RANKS.index(root) if root in RANKS else len(RANKS)
+    return USUAL.fullmatch(change.path) is not None, RANKS.index(root) if root in RANKS else len(RANKS)
 
 
 def state_of(machine: Machine) -> Tree:

@@ -49,9 +49,11 @@ def hunt(mutant: mutants.Mutant) -> Hunt:
 
 
 def hunt_line(done: Hunt) -> str:
-    note = "" if done.is_found else f"   expected {' or '.join(done.expected)}"
-    count = f"{done.items:>4} items" if done.items else ""
-    return (
-        f"{done.name:32} {done.rule or 'NOT FOUND':24} {plural(done.seeds, 'seed'):>9} {done.ms:>7} ms"
-        f"{count:>13}{note}".rstrip()
-    )
+    if not done.is_found:
+        instead = f", where {done.rule} is broken" if done.rule else ""
+        return f"NOT FOUND {done.name} in {taken(done)}{instead}: expected {' or '.join(done.expected)}"
+    return f"FOUND {done.name} by {done.rule} in {taken(done)}: a run of {plural(done.items, 'item')}"
+
+
+def taken(done: Hunt) -> str:
+    return f"{plural(done.seeds, 'seed')} and {done.ms} ms"

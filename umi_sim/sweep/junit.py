@@ -52,7 +52,7 @@ def fingerprints(outcome: Outcome) -> Iterator[Element]:
     for found in totals.in_order()[:FOUND_COUNT_MAX]:
         text = text_of(found_lines(found, totals.hits[found.fingerprint]))
         name = f"{found.rule.partition(' ')[0]}-{found.fingerprint}"
-        yield case_of("fingerprint", name, "failure", f"{found.kind} {found.rule}: {found.message}", text)
+        yield case_of("fingerprint", name, "failure", f"{found.named}: {found.message}", text)
 
 
 def earlier(outcome: Outcome) -> Iterator[Element]:

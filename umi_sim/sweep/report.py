@@ -1,4 +1,4 @@
-"""The report of a sweep: the verdict first, then what happened, then a row for each failure.
+"""The report of a sweep: the verdict first, then what is wrong, each with its command, then what happened.
 
 Law 1. A pure function of the outcome: no time, no number of processes, nothing of the order of events.
 """
@@ -34,9 +34,33 @@ def report(outcome: Outcome, *, with_reached: bool = False) -> Report:
 
 
 def lines(outcome: Outcome) -> Iterator[Line]:
-    totals = outcome.totals
     if outcome.is_interrupted:
         yield row("stopped", "interrupted: this is what had been run by then")
+    wrong = list(wrong_lines(outcome))
+    yield from wrong
+    if wrong:
+        yield BLANK
+    yield from met_lines(outcome)
+
+
+def wrong_lines(outcome: Outcome) -> Iterator[Line]:
+    """What a person should look at."""
+    totals = outcome.totals
+    for key in sorted(totals.apart):
+        yield BLANK
+        yield from apart_lines(totals.apart[key])
+    for found in totals.in_order()[:FOUND_COUNT_MAX]:
+        yield BLANK
+        yield from found_lines(found, totals.hits[found.fingerprint])
+    yield from lost_rows(totals)
+    if outcome.missed:
+        yield row("missed", f"{len(outcome.missed)} that so many runs must meet")
+        yield from (row("", missed_line(each)) for each in outcome.missed)
+
+
+def met_lines(outcome: Outcome) -> Iterator[Line]:
+    """What happened, and what never did."""
+    totals = outcome.totals
     yield row("requests", f"{sum(totals.operations.values())} of {plural(len(totals.operations), 'kind')}")
     told = {"replies": totals.replies, "excused": +totals.excused, "struck": totals.fired}
     for label, counts in told.items():
@@ -50,23 +74,13 @@ def lines(outcome: Outcome) -> Iterator[Line]:
     yield row("gate", gate_told(totals))
     if totals.undecided:
         yield row("open", f"{totals.undecided} of {totals.followed} ids left undecided by the oracle")
-    yield from lost_rows(totals)
     yield from kept_rows(outcome)
-    if outcome.missed:
-        yield row("missed", f"{len(outcome.missed)} that so many runs must meet")
-        yield from (row("", missed_line(each)) for each in outcome.missed)
-    for key in sorted(totals.apart):
-        yield BLANK
-        yield from apart_lines(totals.apart[key])
-    for found in totals.in_order()[:FOUND_COUNT_MAX]:
-        yield BLANK
-        yield from found_lines(found, totals.hits[found.fingerprint])
 
 
 def failures(outcome: Outcome) -> str:
     """What is wrong, most important first."""
     totals = outcome.totals
-    found = f"{totals.failed} failed, {len(totals.found)} different" if totals.found else ""
+    found = f"{totals.failed} failed, in {plural(len(totals.found), 'way')}" if totals.found else ""
     still = len(outcome.still_failing)
     old = f"{plural(still, 'earlier failure')} still there" if still else ""
     missed = f"{len(outcome.missed)} missed" if outcome.missed else ""
@@ -88,10 +102,12 @@ def shares(totals: Totals) -> Iterator[str]:
 
 
 def gate_told(totals: Totals) -> str:
-    again = f"{plural(totals.gated, 'run')} again in another process, from the record, with another draw"
-    if totals.apart:
-        return f"{again}: {len(totals.apart)} DIFFER"
-    return f"{again}: same traces" if totals.gated else "no run: one seed in 20 is checked"
+    if not totals.gated:
+        return "none of these runs was made again: one seed in 20 is"
+    again = (
+        f"{plural(totals.gated, 'run')} made again in another process, from the record and with another draw"
+    )
+    return f"{again}: {len(totals.apart)} DIFFER" if totals.apart else f"{again}: the same traces"
 
 
 def lost_rows(totals: Totals) -> Iterator[Row]:
@@ -129,7 +145,7 @@ def earlier_rows(kept: Kept) -> Iterator[Row]:
     """What fails still: a bug that the file itself plants does so until the file is removed."""
     yield whole("", f"umi-sim replay {kept.path.as_posix()}")
     if kept.replayed and (failure := kept.replayed.verdict.failure):
-        yield row("", cut(f"  {failure.kind} {failure.rule_told}: {failure.message}", MESSAGE_CHARS_MAX))
+        yield row("", cut(f"  {failure.named}: {failure.message}", MESSAGE_CHARS_MAX))
     if kept.seed and (bug := kept.seed.config.planted):
         yield row("", f"  it plants {bug}: remove it when you are done")
 
@@ -149,9 +165,10 @@ def repeat_apart(apart: Apart) -> str:
 
 
 def found_lines(found: Found, hits: int) -> Iterator[Line]:
-    yield cut(f"FAIL {found.kind} {found.rule}: {found.message}", MESSAGE_CHARS_MAX)
-    yield row("hits", f"{hits}, the smallest is {found.scenario} seed {found.seed}")
+    yield cut(f"FAIL {found.named}: {found.message}", MESSAGE_CHARS_MAX)
     yield whole("repeat", repeat_of(found))
+    first = f"{found.scenario} seed {found.seed}"
+    yield row("hits", f"{plural(hits, 'run')}; the one with the smallest seed is {first}")
 
 
 def repeat_of(found: Found) -> str:

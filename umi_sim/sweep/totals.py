@@ -17,7 +17,16 @@ from umi_sim.kernel.wording import plural
 from umi_sim.record import fingerprint
 from umi_sim.record.items import Op
 from umi_sim.record.rules import id_of
-from umi_sim.record.verdict import EXIT_CODES, HARNESS, INTERRUPTED, Failure, FailureKind, Verdict, severest
+from umi_sim.record.verdict import (
+    EXIT_CODES,
+    HARNESS,
+    INTERRUPTED,
+    Failure,
+    FailureKind,
+    Verdict,
+    named,
+    severest,
+)
 from umi_sim.runs.corpus import Kept
 from umi_sim.scenario import files as scenario
 from umi_sim.scenario import floors
@@ -53,6 +62,10 @@ class Found(Data):
     path: str
     text: Annotated[str, text(bytes_max=FILE_BYTES_MAX)]
     is_whole: bool = True
+
+    @property
+    def named(self) -> str:
+        return named(self.kind, self.rule)
 
 
 @attrs.frozen

@@ -213,12 +213,14 @@ def small(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
     except NothingToShrink:
         return as_it_is(path, verdict)
     seed_file.write(path, done.seed)
-    told = report.of_shrunk(done, f"umi-sim replay {path.as_posix()}", "", verdict.failure)
+    told = report.of_shrunk(done, path.as_posix(), "", verdict.failure)
     return len(done.seed.items), list(laid_out(report.failed(told)))
 
 
 def as_it_is(path: Path, verdict: Verdict) -> tuple[int, list[str]]:
-    return len(verdict.items), list(laid_out(report.of_run(verdict, f"umi-sim replay {path.as_posix()}")))
+    file = path.as_posix()
+    told = report.of_run(verdict, report.replay_of(file), file=file)
+    return len(verdict.items), list(laid_out(told))
 
 
 def failure_in(self: MemoryMachine, act: Callable[[], None]) -> Failure | None:

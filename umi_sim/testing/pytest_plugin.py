@@ -201,7 +201,8 @@ class Life(Test):
         command = join(["umi-sim", "run", shown(self.path), "--seed", str(self.seed)])
         path = kept(self.config, verdict)
         small = smaller(self.config, verdict, path, command) if path else None
-        fail(small or report.of_run(verdict, replay_of(path) if path else command, command))
+        repeat, file = (replay_of(path), shown(path)) if path else (command, "")
+        fail(small or report.of_run(verdict, repeat, command, file=file))
 
 
 class SeedFileCollector(pytest.File):
@@ -249,7 +250,8 @@ class Replay(Test):
             told = row("", "then it must never come back")
             return Report(f"UNEXPECTED PASS {name}: {done.why}", (repeat, bless, told))
         saved = kept(self.config, done.verdict) if done.what == "other failure" else None
-        failed = report.of_run(done.verdict, replay_of(saved or Path(name)))
+        file = saved or Path(name)
+        failed = report.of_run(done.verdict, replay_of(file), file=shown(file))
         return Report(failed.head, (row("replay", f"{name}: {done.what}: {done.why}"), *failed.lines))
 
 
@@ -312,7 +314,7 @@ def smaller(config: pytest.Config, verdict: "Verdict", path: Path, command: str)
         seed_file.write(path, done.seed)
     for other in done.others:
         kept(config, other)
-    return report.failed(report.of_shrunk(done, replay_of(path), command, verdict.failure))
+    return report.failed(report.of_shrunk(done, shown(path), command, verdict.failure))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -77,14 +77,14 @@ def test_a_run_is_the_same_as_itself_however_it_is_named() -> None:
     runner.trace_of(config).write(Path("run.trace"), {})
     for other in ("working --seed 3", "run.json", "run.trace"):
         result = umi("diff", "working:3", other)
-        assert (result.exit_code, result.stdout) == (0, "same\n"), other
+        assert (result.exit_code, result.stdout) == (0, "SAME the two runs have the same records\n"), other
 
 
 def test_two_configurations_of_a_seed_differ_in_state_too() -> None:
     result = umi("diff", "working:4", "working --seed 4 --set memory.working_entry_count_max=1")
     assert result.exit_code == 1
     first, *_ = result.stdout.splitlines()
-    assert first.startswith("first difference at record ")
+    assert first.startswith("DIFFER first difference at record ")
     assert "field outcome: done / refused" in first
     assert "memory.a.tiers.working.entries." in result.stdout
 

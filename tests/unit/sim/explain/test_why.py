@@ -186,8 +186,8 @@ def test_the_page_says_first_what_follows() -> None:
     assert result.exit_code == 0
     assert lines[0].startswith("WHY safety acknowledged-is-durable (STO-1) at step ")
     assert "  so       o1, f3, o4: needed together" in lines
-    assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:4] == [
-        "promised", "instead", "so", "needed",
+    assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:5] == [
+        "repeat", "promised", "instead", "so", "needed",
     ]  # fmt: skip
     assert any(line.startswith("first difference at record ") for line in lines)
     assert all(line.isprintable() for line in lines)

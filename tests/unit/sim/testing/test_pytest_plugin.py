@@ -153,7 +153,7 @@ def test_a_failure_is_told_in_our_layout_and_leaves_its_seed_file(pytester: Pyte
     repeated = told.index(f"  repeat   umi-sim replay {path}")
     assert at < repeated < at + 5
     assert told[repeated + 1].startswith("  seed     umi-sim run scenarios/broken.toml --seed 1")
-    assert any(line.startswith("  shrunk   2 operations -> 2 in ") for line in told)
+    assert any(line.startswith("  shrunk   none of 2 operations can be left out, tried in ") for line in told)
     assert not any("Traceback" in line or ".py:" in line for line in told)
     assert seed_file.read(path).minimised is not None
 
