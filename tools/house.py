@@ -147,8 +147,7 @@ FENCE_FILES: Final = {  # S1.8: must name what it stubs
     "umi_sim/target/stubs.py",
     "umi_sim/targets/clocks.py",
     "umi_sim/targets/faults.py",
-    "umi_sim/targets/life.py",
-    "umi_sim/targets/plain_world.py",
+    "umi_sim/targets/world.py",
 }
 SIM_MODULES: Final = {  # module: (replacement, files that may import it all the same)
     "random": ("umi_sim.kernel.prng.Stream", FENCE_FILES),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from umi_sim.targets.life import Verdict
 
 SECONDS: Final = 30
-MARK: Final = "Written by `umi-sim target --export`"
 
 
 @click.command()
@@ -151,7 +150,7 @@ def kept(adapter: "type[Adapter]", name: str, seed: int, verdict: "Verdict") -> 
 
 def exported(adapter: "type[Adapter]", verdict: "Verdict", out: str) -> None:
     from umi_sim.record.trace import write_whole
-    from umi_sim.targets.exporting import CannotExport, script_of
+    from umi_sim.targets.exporting import MARK, CannotExport, script_of
 
     path = Path(out)
     is_other = path.exists() and MARK not in path.read_text(errors="replace")[:2_000]

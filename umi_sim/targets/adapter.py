@@ -16,7 +16,7 @@ An operation that the class does not have is not asked for, nor is an argument t
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
@@ -31,6 +31,7 @@ from umi_sim.targets.memory import MemoryContract
 from umi_sim.targets.model import Contract
 from umi_sim.targets.sessions import SessionsContract
 from umi_sim.targets.values import MISSING
+from umi_sim.targets.world import parameters
 
 __all__ = ["CONTRACTS", "MISSING", "Adapter", "BadAdapter", "Known", "Kv", "Memory", "Sessions"]
 
@@ -81,6 +82,12 @@ class Adapter:
     def close(self) -> Any:
         """Close it, as a program that ends."""
 
+    def drain(self) -> Any:
+        """Wait until all that it was told can be found. Called before each operation."""
+
+    def killed(self) -> None:
+        """The process has died. What lives outside of it, such as another process, ends here."""
+
     def now(self) -> float:
         """Seconds since 1970 of this run; `time.time` says the same."""
         return self.clock.seconds()
@@ -88,9 +95,9 @@ class Adapter:
     @classmethod
     def pytest(cls, seconds: int = 20) -> type:
         """A test class: `TestMine = Mine.pytest(seconds=20)`."""
-        from umi_sim.targets.as_test import test_class
+        from umi_sim.targets.as_test import class_of_test
 
-        return test_class(cls, seconds)
+        return class_of_test(cls, seconds)
 
 
 class Kv(Adapter):
@@ -106,21 +113,10 @@ class Memory(Adapter):
 
 
 CONTRACTS: Final[Mapping[str, type[Adapter]]] = {"kv": Kv, "sessions": Sessions, "memory": Memory}
-SECONDS: Final = "ttl"
-MILLISECONDS: Final = "ttl_ms"
 
 
 def ops_of(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
     """The operations that it has, each with its arguments as the contract calls them. Raises BadAdapter."""
-    if adapter not in OPS:
-        OPS[adapter] = looked_up(adapter)
-    return OPS[adapter]
-
-
-OPS: Final[dict[Any, Mapping[str, tuple[str, ...]]]] = {}
-
-
-def looked_up(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
     contract = adapter.contract
     found = {
         name: arguments(adapter, name, known)
@@ -140,9 +136,8 @@ def looked_up(adapter: type[Adapter]) -> Mapping[str, tuple[str, ...]]:
 
 
 def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[str, ...]:
-    declared = getattr(adapter, "arguments", {})
-    names = declared[name] if name in declared else parameters(getattr(adapter, name))
-    taken = tuple(SECONDS if each == MILLISECONDS else each for each in names if each != "cursor")
+    names = parameters(getattr(adapter, name))
+    taken = tuple("ttl" if each == "ttl_ms" else each for each in names if each != "cursor")
     for each in taken:
         if each not in known:
             told = f"known are {', '.join(known) or 'none'}{near(each, known)}"
@@ -150,29 +145,11 @@ def arguments(adapter: type[Adapter], name: str, known: Sequence[str]) -> tuple[
     return tuple(each for each in known if each in taken)
 
 
-def parameters(method: Callable[..., Any]) -> list[str]:
-    return [
-        name
-        for name, each in inspect.signature(method).parameters.items()
-        if name != "self" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    ]
-
-
 def flags_of(adapter: type[Adapter]) -> dict[str, object]:
+    """The flags of the contract that it sets."""
     names = (*adapter.contract.flags, *adapter.contract.settings)
     return {name: getattr(adapter, name) for name in names if hasattr(adapter, name)}
 
 
 def is_async(adapter: type[Adapter]) -> bool:
     return any(inspect.iscoroutinefunction(getattr(adapter, name)) for name in ops_of(adapter))
-
-
-def given(method: Callable[..., Any], args: Mapping[str, object]) -> dict[str, object]:
-    """The arguments as the method calls them: a time in seconds, unless it asks for milliseconds."""
-    passed = dict(args)
-    if isinstance(ttl_ms := passed.pop(SECONDS, None), int):
-        if MILLISECONDS in parameters(method):
-            passed[MILLISECONDS] = ttl_ms
-        else:
-            passed[SECONDS] = ttl_ms // 1000 if ttl_ms % 1000 == 0 else ttl_ms / 1000
-    return passed

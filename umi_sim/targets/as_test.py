@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from umi_sim.targets.adapter import Adapter
 
 
-def test_class(adapter: "type[Adapter]", seconds: int) -> type:
+def class_of_test(adapter: "type[Adapter]", seconds: int) -> type:
     class Test(unittest.TestCase):
         def test_keeps_its_contract(self) -> None:
-            told = hunted(adapter, seconds)
+            told = failure_of(adapter, seconds)
             if told:
                 self.fail(told)
 
@@ -19,10 +19,7 @@ def test_class(adapter: "type[Adapter]", seconds: int) -> type:
     return Test
 
 
-test_class.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test where it is imported
-
-
-def hunted(adapter: "type[Adapter]", seconds: int) -> str:
+def failure_of(adapter: "type[Adapter]", seconds: int) -> str:
     """What there is to tell of a broken promise; empty if there is none."""
     from umi_sim.kernel.report import laid_out
     from umi_sim.targets import seed_files, telling

@@ -54,7 +54,12 @@ class Got(Data):
     frame: str = ""
 
     def __str__(self) -> str:
-        return f"raised {self.error}: {self.text}" if self.error else shown(self.value)
+        if self.error:
+            return TOLD.get(self.error) or f"raised {self.error}: {self.text}"
+        return shown(self.value)
+
+
+TOLD: Final = {"Killed": "died", "CancelledError": "cancelled"}
 
 
 @attrs.frozen
@@ -78,8 +83,11 @@ class Broken(Data):
 class Suspects(Data):
     """States that must not be, by the promise that would be broken."""
 
-    rule: str
-    states: Sequence[State]
+    rule: str = ""
+    states: Sequence[State] = ()
+
+
+NOBODY: Final = Suspects()
 
 
 class Checker:
@@ -87,93 +95,79 @@ class Checker:
         self.contract = contract
         self.possible: list[State] = [contract.initial(each) for each in resolved(contract, flags, ops)]
         self.suspects: list[Suspects] = []
-        self.last_resort: Sequence[State] = ()
+        self.blamed = NOBODY
 
     # What happened.
 
     def answered(self, op: Op, got: Got, times_ms: Sequence[int], spared: str = "") -> Broken | None:
         """An operation has ended. `spared`: the promise that is at stake if it was not applied after all."""
         before = self.possible
-        if got.error and not got.is_refusal:
-            return Broken("raises", op.name, str(got), error=got.error, frame=got.frame)
-        broken = self.narrow(lambda states: self.after(states, op, got, times_ms), op, got, times_ms)
-        if broken is None and spared:
+        if not self.narrow(lambda states: self.after(states, op, got, times_ms)):
+            return self.broken(op, got, times_ms)
+        if spared:
             self.suspect(spared, before)
-        if broken is None and got.is_refusal:
+        if got.is_refusal:
             self.suspect("error-applied", self.all_after(before, op, times_ms))
-        return broken
-
-    def failed(self, op: Op, times_ms: Sequence[int]) -> None:
-        """It raised because something under it failed: it must not have been applied."""
-        self.suspect("error-applied", self.all_after(self.possible, op, times_ms))
-        halves = list(self.halves(self.possible, op, times_ms))
-        self.suspect("batch-split", halves)
-        self.possible = distinct([*self.possible, *self.partly(op, times_ms)])
-
-    def undecided(self, op: Op, times_ms: Sequence[int], rule: str) -> None:
-        """It was cut off: it was applied, or it was not."""
-        halves = list(self.halves(self.possible, op, times_ms))
-        after = self.all_after(self.possible, op, times_ms)
-        self.possible = distinct([*self.possible, *after, *self.partly(op, times_ms)])
-        self.suspect(rule, halves)
+        return None
 
     def at_once(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
         """Some order of them explains all answers."""
-        for op, got in zip(ops, gots, strict=True):
-            if got.error and not got.is_refusal:
-                return Broken("raises", op.name, str(got), error=got.error, frame=got.frame)
-        found = self.in_some_order(self.possible, ops, gots, times_ms)
-        suspects = [
-            Suspects(each.rule, self.in_some_order(each.states, ops, gots, times_ms))
-            for each in self.suspects
-        ]
-        suspects = [each for each in suspects if each.states]
-        if not found:
-            self.last_resort = suspects[0].states if suspects else ()
-            told = ", ".join(f"{op.name} {got}" for op, got in zip(ops, gots, strict=True))
-            rule = suspects[0].rule if suspects else "at-once"
-            return Broken(rule, "+".join(sorted(op.name for op in ops)), told, "the answers of some order")
-        self.possible, self.suspects = found, suspects
-        return None
 
-    def in_some_order(
-        self, states: Sequence[State], ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]
-    ) -> list[State]:
-        found: list[State] = []
-        for order in permutations(range(len(ops))):
-            left = list(states)
-            for at in order:
-                left = self.after(left, ops[at], gots[at], times_ms)
-            found = distinct([*found, *left])
-        return found
+        def in_some_order(states: Sequence[State]) -> list[State]:
+            found: list[State] = []
+            for order in permutations(range(len(ops))):
+                left = list(states)
+                for at in order:
+                    left = self.after(left, ops[at], gots[at], times_ms)
+                found = distinct([*found, *left])
+            return found
+
+        if self.narrow(in_some_order):
+            return None
+        told = ", ".join(f"{op.name} {got}" for op, got in zip(ops, gots, strict=True))
+        names = "+".join(sorted(op.name for op in ops))
+        return Broken(self.blamed.rule or "at-once", names, told, "the answers of some order")
+
+    def failed(self, op: Op, times_ms: Sequence[int]) -> None:
+        """It raised because something under it failed: it must not have been applied."""
+        after = self.all_after(self.possible, op, times_ms)
+        allowed, forbidden = self.halves(op, times_ms)
+        self.possible = distinct([*self.possible, *allowed])
+        self.suspect("error-applied", after)
+        self.suspect("batch-split", forbidden)
+
+    def undecided(self, op: Op, times_ms: Sequence[int], rule: str) -> None:
+        """It was cut off: it was applied, or it was not."""
+        after = self.all_after(self.possible, op, times_ms)
+        allowed, forbidden = self.halves(op, times_ms)
+        self.possible = distinct([*self.possible, *after, *allowed])
+        self.suspect(rule, forbidden)
 
     def reopened(self, is_durable: bool) -> None:
+        empty = [self.contract.initial(state.flags) for state in self.possible]
         if is_durable:
-            self.suspect("reopen-lost", [self.contract.initial(state.flags) for state in self.possible])
+            self.suspect("reopen-lost", empty)
         else:
-            self.possible = distinct(self.contract.initial(state.flags) for state in self.possible)
-            self.suspects = []
+            self.possible, self.suspects = distinct(empty), []
 
     # States.
 
-    def narrow(
-        self, step: Callable[[Sequence[State]], list[State]], op: Op, got: Got, times_ms: Sequence[int]
-    ) -> Broken | None:
+    def narrow(self, step: Callable[[Sequence[State]], list[State]]) -> bool:
+        """Whether a state is left that may be; else whom to blame is known."""
         left = step(self.possible)
         suspects = [Suspects(each.rule, step(each.states)) for each in self.suspects]
         suspects = [each for each in suspects if each.states]
-        if not left:
-            broken = self.broken(op, got, suspects, times_ms)
-            self.last_resort = next((each.states for each in suspects), ())
-            return broken
-        self.possible, self.suspects = left, suspects
-        return None
+        if left:
+            self.possible, self.suspects = left, suspects
+        else:
+            self.blamed = suspects[0] if suspects else NOBODY
+        return bool(left)
 
     def accept(self) -> bool:
         """Go on from the state that must not be and yet is; whether there is one."""
-        if self.last_resort:
-            self.possible, self.suspects = list(self.last_resort), []
-        return bool(self.last_resort)
+        if self.blamed.states:
+            self.possible, self.suspects = list(self.blamed.states), []
+        return bool(self.blamed.states)
 
     def after(self, states: Iterable[State], op: Op, got: Got, times_ms: Sequence[int]) -> list[State]:
         found = []
@@ -192,14 +186,12 @@ class Checker:
     def all_after(self, states: Iterable[State], op: Op, times_ms: Sequence[int]) -> list[State]:
         return distinct(new for state in states for _, new in self.outcomes(state, op, times_ms))
 
-    def partly(self, op: Op, times_ms: Sequence[int]) -> Iterator[State]:
+    def halves(self, op: Op, times_ms: Sequence[int]) -> tuple[list[State], list[State]]:
+        """The states of which a batch was applied in part: those that may be, and those that must not."""
+        found: tuple[list[State], list[State]] = [], []
         for state in self.possible:
-            yield from self.contract.partly(state, op, times_ms[-1])
-
-    def halves(self, states: Iterable[State], op: Op, times_ms: Sequence[int]) -> Iterator[State]:
-        halves: Any = getattr(self.contract, "halves", self.contract.partly)
-        for state in states:
-            yield from halves(state, op, times_ms[-1])
+            found[state.flags.get("batch_atomic", True)].extend(self.contract.halves(state, op, times_ms[-1]))
+        return found
 
     def suspect(self, rule: str, states: Iterable[State]) -> None:
         """Only those that are not allowed anyway."""
@@ -209,10 +201,10 @@ class Checker:
 
     # Words.
 
-    def broken(self, op: Op, got: Got, suspects: Sequence[Suspects], times_ms: Sequence[int]) -> Broken:
+    def broken(self, op: Op, got: Got, times_ms: Sequence[int]) -> Broken:
         answers = [answer for state in self.possible for answer, _ in self.outcomes(state, op, times_ms)]
         allowed = " or ".join(list(dict.fromkeys(map(str, answers)))[:3])
-        rule = "raises" if got.error else suspects[0].rule if suspects else self.rule_of(op, got, answers)
+        rule = "raises" if got.error else self.blamed.rule or self.rule_of(op, got, answers)
         return Broken(rule, op.name, str(got), allowed, got.error, got.frame)
 
     def rule_of(self, op: Op, got: Got, answers: Sequence[Any]) -> str:

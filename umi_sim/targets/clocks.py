@@ -97,7 +97,7 @@ class Same(type):
 
 
 @contextmanager
-def told(clock: Clock) -> Iterator[None]:
+def install(clock: Clock) -> Iterator[None]:
     """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
     news = {getattr(time, name): function for name, function in functions(clock).items()}
     news |= dates(clock)

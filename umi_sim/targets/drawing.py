@@ -8,8 +8,8 @@ import attrs
 from umi_core.data import Data
 from umi_sim.kernel.prng import Stream
 from umi_sim.targets.adapter import Adapter, flags_of, is_async, ops_of
-from umi_sim.targets.items import SITES, Advance, AtOnce, Cancel, Crash, Fail, Item, Op, Reopen
-from umi_sim.targets.model import Pool
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.model import Contract, Flags, Pool
 from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 
 ITEM_COUNT_MAX: Final = 60
@@ -22,31 +22,34 @@ WEIGHTS: Final[Mapping[str, int]] = {
 
 @attrs.frozen
 class Plan(Data):
-    """What may happen in the runs of an adapter. `sites`: what it was seen to reach; None: not known yet."""
+    """What may happen in the runs of an adapter. `sites`: what it was seen to reach."""
 
     adapter: type[Adapter]
-    ops: Sequence[str]
+    contract: Contract
+    flags: Flags
+    ops: Mapping[str, Sequence[str]]
     pool: Pool
     kinds: Mapping[str, int]
     sites: Sequence[str]
 
 
-def items_of(adapter: type[Adapter], seed: int, sites: Sequence[str] = SITES) -> tuple[Item, ...]:
+def draw_items(adapter: type[Adapter], seed: int, sites: Sequence[str]) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
-    plan = Plan(
-        adapter, ops_drawn(adapter, chance), pool_of(adapter, chance), kinds_of(adapter, chance, sites), sites
-    )
-    return tuple(item(plan, chance, at) for at in range(chance.log_between(4, ITEM_COUNT_MAX)))
+    ops, flags = draw_ops(adapter, chance), flags_of(adapter)
+    pool, kinds = draw_pool(adapter, chance), draw_kinds(adapter, chance, sites)
+    plan = Plan(adapter, adapter.contract, flags, ops, pool, kinds, sites)
+    return tuple(draw_item(plan, chance, at) for at in range(chance.log_between(4, ITEM_COUNT_MAX)))
 
 
-def ops_drawn(adapter: type[Adapter], chance: Stream) -> tuple[str, ...]:
+def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]:
     """Some are left out in each run, so that others come together; never all that write."""
-    known = tuple(ops_of(adapter))
-    first = [name for name in known if name in ("put", "add")] or list(known[:1])
-    return (*first, *(name for name in known if name not in first and chance.chance(3, 4)))
+    known = ops_of(adapter)
+    first = [name for name in known if name in ("put", "add")] or list(known)[:1]
+    rest = [name for name in known if name not in first and chance.chance(3, 4)]
+    return {name: known[name] for name in (*first, *rest)}
 
 
-def pool_of(adapter: type[Adapter], chance: Stream) -> Pool:
+def draw_pool(adapter: type[Adapter], chance: Stream) -> Pool:
     is_odd = adapter.odd and chance.chance(1, 2)
     names = ["a", "b", *chance.shuffle(ODD_NAMES)[:3]] if is_odd else ["a", "ab", "b"]
     scopes = ["a", *chance.shuffle(ODD_NAMES)[:1]] if is_odd and chance.chance(1, 2) else ["a", "ab"]
@@ -61,7 +64,7 @@ def pool_of(adapter: type[Adapter], chance: Stream) -> Pool:
     return Pool(names[: chance.between(1, len(names))], scopes, values)
 
 
-def kinds_of(adapter: type[Adapter], chance: Stream, sites: Sequence[str]) -> dict[str, int]:
+def draw_kinds(adapter: type[Adapter], chance: Stream, sites: Sequence[str]) -> dict[str, int]:
     """Kinds of items, each with its weight; faults are left out of a third of the runs."""
     is_calm = chance.chance(1, 3)
     is_timed = any("ttl" in args for args in ops_of(adapter).values()) or "default_ttl_ms" in flags_of(
@@ -76,50 +79,50 @@ def kinds_of(adapter: type[Adapter], chance: Stream, sites: Sequence[str]) -> di
     }  # fmt: skip
 
 
-def item(plan: Plan, chance: Stream, at: int) -> Item:
-    match chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values())):
+def draw_item(plan: Plan, chance: Stream, at: int) -> Item:
+    kind = chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
+    match kind:
         case "advance":
             tick_ms = plan.adapter.tick_ms
-            return Advance(max(tick_ms, chance.pick(ADVANCES_MS) // tick_ms * tick_ms))
-        case "reopen":
-            return Reopen()
-        case "crash":
-            return Crash()
+            return Item(kind, number=max(tick_ms, chance.pick(ADVANCES_MS) // tick_ms * tick_ms))
+        case "reopen" | "crash":
+            return Item(kind)
         case "at_once":
-            return AtOnce(ops_at_once(plan, chance, at), chance.word() >> 2)
+            return Item(kind, draw_together(plan, chance, at), chance.word() >> 2)
         case "cancel":
-            return Cancel(chance.log_between(1, 30), drawn_op(plan, chance, at))
-        case "fail":
-            return Fail(chance.pick(plan.sites), chance.log_between(1, 6), drawn_op(plan, chance, at))
-        case "crash_in":
-            return Crash(chance.pick(plan.sites), chance.log_between(1, 6), drawn_op(plan, chance, at))
-    return drawn_op(plan, chance, at)
+            return Item(kind, number=chance.log_between(1, 30), ops=(draw_op(plan, chance, at),))
+        case "fail" | "crash_in":
+            site, number = chance.pick(plan.sites), chance.log_between(1, 6)
+            return Item(kind, (draw_op(plan, chance, at),), number, site)
+    return Item(kind, (draw_op(plan, chance, at),))
 
 
-def ops_at_once(plan: Plan, chance: Stream, at: int) -> tuple[Op, ...]:
+def draw_together(plan: Plan, chance: Stream, at: int) -> tuple[Op, ...]:
     """Often the same one twice: most of what goes wrong goes wrong there."""
-    ops = [lone_op(plan, chance, at) for _ in range(chance.between(2, 3))]
+    ops = [draw_lone(plan, chance, at) for _ in range(chance.between(2, 3))]
     return (ops[0], *ops[:-1]) if chance.chance(1, 2) else tuple(ops)
 
 
-def lone_op(plan: Plan, chance: Stream, at: int) -> Op:
+def draw_lone(plan: Plan, chance: Stream, at: int) -> Op:
     """No batch, if others may come in between: then there is nothing to be said of it."""
-    contract = plan.adapter.contract
-    is_atomic = flags_of(plan.adapter).get("batch_atomic", contract.flags.get("batch_atomic", (True,))[0])
+    choices = plan.contract.flags.get("batch_atomic", (True,))
+    is_atomic = plan.flags.get("batch_atomic", choices[0])
     for _ in range(DRAWS_MAX):
-        op = drawn_op(plan, chance, at)
-        if is_atomic or not contract.is_batch(op):
+        op = draw_op(plan, chance, at)
+        if is_atomic or not plan.contract.is_batch(op):
             return op
     return Op(op.name, {name: each[:1] if isinstance(each, list) else each for name, each in op.args.items()})
 
 
-def drawn_op(plan: Plan, chance: Stream, at: int) -> Op:
+def draw_op(plan: Plan, chance: Stream, at: int) -> Op:
     """An operation about which the contract says something; if none comes up, the first that writes."""
-    contract, known = plan.adapter.contract, ops_of(plan.adapter)
-    flags = flags_of(plan.adapter)
+    weights = [WEIGHTS.get(name, 2) for name in plan.ops]
     for _ in range(DRAWS_MAX):
-        name = chance.weighted(plan.ops, [WEIGHTS.get(each, 2) for each in plan.ops])
-        op = Op(name, contract.draw(chance, plan.pool, name, known[name], at))
-        if contract.may_be_drawn(op, flags):
+        op = draw_named(plan, chance, at, chance.weighted(tuple(plan.ops), weights))
+        if plan.contract.may_be_drawn(op, plan.flags):
             return op
-    return Op(plan.ops[0], contract.draw(chance, plan.pool, plan.ops[0], known[plan.ops[0]], at))
+    return draw_named(plan, chance, at, next(iter(plan.ops)))
+
+
+def draw_named(plan: Plan, chance: Stream, at: int, name: str) -> Op:
+    return Op(name, plan.contract.draw(chance, plan.pool, name, plan.ops[name], at))

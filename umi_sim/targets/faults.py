@@ -6,6 +6,7 @@ Law 3. Only what belongs to the store is counted: connections made during a run,
 """
 
 import builtins
+import datetime
 import io
 import os
 import sqlite3
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 NO_WAIT = "PRAGMA busy_timeout = 0"
+EXECUTING = ("execute", "executemany", "executescript")
 
 
 class Killed(BaseException):
@@ -21,16 +23,16 @@ class Killed(BaseException):
 
 
 class Sites:
-    """Counts how often an operation reaches each site, while it is armed."""
+    """What the store has reached of what may fail; while it is armed, the n-th time does."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.site, self.n, self.fired = "", 0, False
-        self.action: Callable[[Exception], None] = raised
-        self.reached: dict[str, int] = {}
+        self.action: Callable[[Exception], None] = fail
+        self.reached: set[str] = set()
 
-    def arm(self, site: str, n: int, action: Callable[[Exception], None] | None = None) -> None:
-        self.site, self.n, self.fired, self.action = site, n, False, action or raised
+    def arm(self, site: str, n: int, action: Callable[[Exception], None]) -> None:
+        self.site, self.n, self.fired, self.action = site, n, False, action
 
     def disarm(self) -> bool:
         """Whether it came to that."""
@@ -38,7 +40,7 @@ class Sites:
         return fired
 
     def reach(self, site: str, error: Exception) -> None:
-        self.reached[site] = self.reached.get(site, 0) + 1
+        self.reached.add(site)
         if site == self.site and not self.fired:
             self.n -= 1
             if self.n <= 0:
@@ -52,8 +54,8 @@ class Sites:
             return False
 
 
-def raised(error: Exception) -> None:
-    error.is_made = True  # type: ignore[attr-defined]  # nothing that goes away when others go on
+def fail(error: Exception) -> None:
+    error.add_note("made by umi_sim")
     raise error
 
 
@@ -61,10 +63,14 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
     """SQL reads the clock of the run too. Its own functions compute, on a connection of their own."""
     real = sqlite3.Connection(":memory:", check_same_thread=False)
 
+    def now() -> str:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=round(seconds() * 1000))
+        return moment.isoformat(sep=" ", timespec="milliseconds")
+
     def teller(name: str, now_at: int) -> Callable[..., Any]:
         def tell(*args: Any) -> Any:
-            given = [repr_of(seconds()) if str(arg).lower() == "now" else arg for arg in args]
-            given += [repr_of(seconds())] if len(args) <= now_at else []
+            given = [now() if str(arg).lower() == "now" else arg for arg in args]
+            given += [now()] if len(args) <= now_at else []
             marks = ", ".join("?" * len(given))
             return real.execute(f"SELECT {name}({marks})", given).fetchone()[0]
 
@@ -78,16 +84,8 @@ def tell_time(connection: Any, seconds: Callable[[], float]) -> None:
         connection.create_function(f"current_{name}", 0, tell)
 
 
-def repr_of(seconds: float) -> str:
-    """As SQLite reads it, to the millisecond."""
-    import datetime
-
-    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=round(seconds * 1000))
-    return moment.isoformat(sep=" ", timespec="milliseconds")
-
-
-def connections(sites: Sites) -> tuple[type, type]:
-    """Classes of connections and cursors that can fail."""
+def connection_class(sites: Sites) -> type:
+    """Connections that can fail, as can their cursors."""
 
     def statement(sql: Any) -> Any:
         """What is to be executed. Raises if it is its turn."""
@@ -100,29 +98,19 @@ def connections(sites: Sites) -> tuple[type, type]:
             sites.reach("statement", sqlite3.OperationalError("disk I/O error"))
         return sql
 
-    class Cursor(sqlite3.Cursor):
-        def execute(self, sql: Any, *args: Any) -> Any:
-            return super().execute(statement(sql), *args)
+    def failing(real: type) -> Any:
+        def method(name: str) -> Any:
+            return lambda self, sql, *args: getattr(real, name)(self, statement(sql), *args)
 
-        def executemany(self, sql: Any, *args: Any) -> Any:
-            return super().executemany(statement(sql), *args)
+        return type(real.__name__, (real,), {name: method(name) for name in EXECUTING})
 
-        def executescript(self, sql: Any) -> Any:
-            return super().executescript(statement(sql))
+    cursor_class = failing(sqlite3.Cursor)
+    base: Any = failing(sqlite3.Connection)
 
-    class Connection(sqlite3.Connection):
+    class Connection(base):  # type: ignore[misc]  # made three lines above
         # No cursor of ours in `execute`: the traceback of an error would keep it, and with it a transaction.
-        def cursor(self, factory: Any = Cursor) -> Any:
+        def cursor(self, factory: Any = cursor_class) -> Any:
             return super().cursor(factory)
-
-        def execute(self, sql: Any, *args: Any) -> Any:
-            return super().execute(statement(sql), *args)
-
-        def executemany(self, sql: Any, *args: Any) -> Any:
-            return super().executemany(statement(sql), *args)
-
-        def executescript(self, sql: Any) -> Any:
-            return super().executescript(statement(sql))
 
         def commit(self) -> None:
             if self.in_transaction:
@@ -140,16 +128,16 @@ def connections(sites: Sites) -> tuple[type, type]:
                 raise
             return False
 
-    return Connection, Cursor
+    return Connection
 
 
 @contextmanager
-def failing(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
+def install(sites: Sites, seconds: Callable[[], float]) -> Iterator[None]:
     """Until the block ends, SQLite and files of this folder can fail. SQL reads `seconds` as its clock.
 
     Nobody waits for a lock: whoever holds it is in this thread too.
     """
-    connection, _ = connections(sites)
+    connection = connection_class(sites)
     connect, opened = sqlite3.connect, builtins.open
     replace, rename = os.replace, os.rename
 

@@ -1,27 +1,49 @@
 """Items: what happens to a store in one run, in order; each is a line of a seed file.
 
 {"op": "put", "key": "a", "value": 1}
-{"at_once": [OP, OP], "order": 7}          requests at once; `order` draws who goes on when
-{"advance": 1000}                          milliseconds that pass
-{"reopen": true}                           closed and made again
-{"crash": SITE, "n": 2, "of": OP}          the process is gone as the operation reaches this for the n-th time
-{"fail": SITE, "n": 1, "of": OP}           the n-th time that the operation reaches this fails
-{"cancel": 3, "of": OP}                    the task is cancelled after so many steps of the event loop
+{"kind": "at_once", "number": 7, "ops": [OP, OP]}      together; the number draws who goes on when
+{"kind": "advance", "number": 1000}                    milliseconds that pass
+{"kind": "reopen"}                                     closed and opened again
+{"kind": "crash"}                                      the process is gone between two operations
+{"kind": "crash_in", "number": 2, "site": SITE, "ops": [OP]}  as the operation reaches this for the n-th time
+{"kind": "fail", "number": 1, "site": SITE, "ops": [OP]}  the n-th time that the operation reaches this fails
+{"kind": "cancel", "number": 3, "ops": [OP]}           its task is cancelled after so many steps
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import Json, as_list, as_object, at, fail, one_of, whole, wrong
-from umi_sim.targets.values import read_args, shown, to_json
+from umi_sim.formats.schema import Json, as_list, as_object, at, one_of, whole, wrong
+from umi_sim.targets.values import from_json, shown, to_json
 
 SITES: Final = ("statement", "commit", "open", "replace")
 ADVANCE_MS_MAX: Final = 10**12
 AT_ONCE_MAX: Final = 4
 N_MAX: Final = 1_000
+
+
+class Kind(NamedTuple):
+    """What the items of a kind have, and how they are told."""
+
+    text: str
+    op_counts: Sequence[int] = (0,)
+    number_max: int = 0
+    sites: Sequence[str] = ("",)
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "op": Kind("{ops}", (1,)),
+    "at_once": Kind("at once: {ops}", range(1, AT_ONCE_MAX + 1), 2**62),
+    "advance": Kind("{number} ms pass", (0,), ADVANCE_MS_MAX),
+    "reopen": Kind("closed and opened again"),
+    "crash": Kind("the process dies"),
+    "crash_in": Kind("the process dies at {site} {number} of {ops}", (1,), N_MAX, SITES),
+    "fail": Kind("{ops}, of which {site} {number} fails", (1,), N_MAX, SITES),
+    "cancel": Kind("{ops}, cancelled after {number} steps", (1,), N_MAX),
+}
 
 
 @attrs.frozen
@@ -36,149 +58,72 @@ class Op(Data):
 
 
 @attrs.frozen
-class AtOnce(Data):
-    ops: tuple[Op, ...]
-    order: int = 0
+class Item(Data):
+    """`number` and `site`: what they mean is said by the kind."""
 
-    def __str__(self) -> str:
-        return f"at once: {'; '.join(map(str, self.ops))}"
-
-
-@attrs.frozen
-class Advance(Data):
-    ms: int
-
-    def __str__(self) -> str:
-        return f"{self.ms} ms pass"
-
-
-@attrs.frozen
-class Reopen(Data):
-    def __str__(self) -> str:
-        return "closed and opened again"
-
-
-@attrs.frozen
-class Crash(Data):
-    """`site` empty: between two operations."""
-
+    kind: str
+    ops: tuple[Op, ...] = ()
+    number: int = 0
     site: str = ""
-    n: int = 1
-    of: Op | None = None
 
     def __str__(self) -> str:
-        return f"the process dies at {self.site} {self.n} of {self.of}" if self.of else "the process dies"
+        ops = "; ".join(map(str, self.ops))
+        return KINDS[self.kind].text.format(ops=ops, number=self.number, site=self.site)
 
-
-@attrs.frozen
-class Fail(Data):
-    site: str
-    n: int
-    of: Op
-
-    def __str__(self) -> str:
-        return f"{self.of}, of which {self.site} {self.n} fails"
-
-
-@attrs.frozen
-class Cancel(Data):
-    steps: int
-    of: Op
-
-    def __str__(self) -> str:
-        return f"{self.of}, cancelled after {self.steps} steps"
-
-
-Item = Op | AtOnce | Advance | Reopen | Crash | Fail | Cancel
+    @property
+    def call(self) -> tuple[str, int, str, list[tuple[str, Mapping[str, object]]]]:
+        """What `World.happen` takes."""
+        return self.kind, self.number, self.site, [(op.name, op.args) for op in self.ops]
 
 
 # As JSON.
 
 
 def item_to_json(item: Item) -> dict[str, Json]:
-    match item:
-        case Op():
-            return op_to_json(item)
-        case AtOnce():
-            return {"at_once": [op_to_json(op) for op in item.ops], "order": item.order}
-        case Advance():
-            return {"advance": item.ms}
-        case Reopen():
-            return {"reopen": True}
-        case Crash(of=None):
-            return {"crash": item.site}
-        case Crash(of=Op() as op):
-            return {"crash": item.site, "n": item.n, "of": op_to_json(op)}
-        case Fail():
-            return {"fail": item.site, "n": item.n, "of": op_to_json(item.of)}
-        case Cancel():
-            return {"cancel": item.steps, "of": op_to_json(item.of)}
-    raise AssertionError(item)
-
-
-def op_to_json(op: Op) -> dict[str, Json]:
-    return {"op": op.name, **{name: to_json(value) for name, value in op.args.items()}}
+    ops: list[Json] = [
+        {"op": op.name, **{name: to_json(value) for name, value in op.args.items()}} for op in item.ops
+    ]
+    if item.kind == "op":
+        return as_object(ops[0])
+    fields: dict[str, Json] = {"kind": item.kind, "number": item.number, "site": item.site, "ops": ops}
+    return {name: value for name, value in fields.items() if value}
 
 
 def read_item(value: Json, known: Mapping[str, Sequence[str]]) -> Item:
     """An item whose operations are `known`, with the arguments that they may have. Raises Wrong."""
     fields = as_object(value)
-    kind = next((name for name in FIELDS if name in fields), None)
-    if kind is None:
-        fail(f"one of {', '.join(FIELDS)}", ", ".join(fields))
-    if kind == "op":
-        return read_op(value, known)
-    if unknown := [name for name in fields if name not in FIELDS[kind]]:
-        wrong(f"unknown field {shown(unknown[0])} of {kind}")
-
-    def number(name: str, high: int, absent: int | None = 1) -> int:
-        given = fields.get(name, absent)
-        read: int = at(name, whole(0, high).read, given)
-        return read
-
-    of = at("of", lambda op: read_op(op, known), fields["of"]) if "of" in fields else None
-    match kind:
-        case "at_once":
-            ops = tuple(read_op(each, known) for each in as_list(fields["at_once"]))
-            if not 1 <= len(ops) <= AT_ONCE_MAX:
-                wrong(f"at_once: expected 1 to {AT_ONCE_MAX} operations, got {len(ops)}")
-            return AtOnce(ops, number("order", 2**62, 0))
-        case "advance":
-            return Advance(number("advance", ADVANCE_MS_MAX))
-        case "reopen":
-            return Reopen()
-        case "crash" if of is None:
-            return Crash()
-    if of is None:
-        wrong(f"{kind}: missing `of`, the operation")
-    if kind == "cancel":
-        return Cancel(number("cancel", N_MAX), of)
-    site: str = at(kind, one_of(SITES, "site").read, fields[kind])
-    return (Fail if kind == "fail" else Crash)(site, number("n", N_MAX), of)
-
-
-FIELDS: Final[Mapping[str, Sequence[str]]] = {
-    "at_once": ("at_once", "order"), "advance": ("advance",), "reopen": ("reopen",),
-    "crash": ("crash", "n", "of"),    "fail": ("fail", "n", "of"), "cancel": ("cancel", "of"), "op": ("op",),
-}  # fmt: skip
+    if "op" in fields:
+        return Item("op", (read_op(value, known),))
+    if unknown := [name for name in fields if name not in ("kind", "number", "site", "ops")]:
+        wrong(f"unknown field {shown(unknown[0])}")
+    kind: str = at("kind", one_of(KINDS, "kind").read, fields.get("kind"))
+    about = KINDS[kind]
+    given = at("ops", as_list, fields.get("ops", []))
+    if len(given) not in about.op_counts:
+        wrong(f"{kind}: expected {about.op_counts[0]} to {about.op_counts[-1]} operations, got {len(given)}")
+    ops = tuple(at(f"ops[{place}]", lambda op: read_op(op, known), each) for place, each in enumerate(given))
+    number: int = at("number", whole(0, about.number_max).read, fields.get("number", 0))
+    site: str = at("site", one_of(about.sites, "site").read, fields.get("site", ""))
+    return Item(kind, ops, number, site)
 
 
 def read_op(value: Json, known: Mapping[str, Sequence[str]]) -> Op:
+    """An operation with what the contracts need of it. Raises Wrong."""
     fields = as_object(value)
     name: str = at("op", one_of(known, "operation").read, fields.get("op"))
-    args = read_args({key: each for key, each in fields.items() if key != "op"})
-    if unknown := [key for key in args if key not in known[name]]:
-        wrong(f"{name}: unknown argument {shown(unknown[0])}, known are {', '.join(known[name])}")
+    args = {key: at(key, from_json, each) for key, each in fields.items() if key != "op"}
+    for key, each in args.items():
+        if key not in known[name]:
+            wrong(f"{name}: unknown argument {shown(key)}, known are {', '.join(known[name])}")
+        if key in TYPES and not isinstance(each, TYPES[key]):
+            wrong(f"{name}: {key}: expected {TYPES[key].__name__}, got {shown(each)}")
+    if missing := [key for key in known[name] if key in NEEDED and key not in args]:
+        wrong(f"{name}: missing {', '.join(missing)}")
     return Op(name, args)
 
 
-def ops_in(item: Item) -> tuple[Op, ...]:
-    """The operations in an item."""
-    match item:
-        case Op():
-            return (item,)
-        case AtOnce():
-            return item.ops
-        case Crash(of=Op() as op) | Fail(of=op) | Cancel(of=op):
-            return (op,)
-    return ()
+TYPES: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("ns", "key", "prefix", "user", "session", "id", "text", "query", "agent", "run"), str),
+    **dict.fromkeys(("ttl", "by", "limit"), int), **dict.fromkeys(("keys", "items"), list), "pairs": dict,
+}  # fmt: skip
+NEEDED: Final = {"key", "value", "pairs", "keys", "session", "items", "id", "text", "query"}

@@ -9,7 +9,7 @@
 a namespace. `ttl` is in seconds; call the argument `ttl_ms` to have milliseconds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Any, ClassVar, Final
 
@@ -28,17 +28,18 @@ from umi_sim.targets.model import (
     Exactly,
     Flags,
     Members,
-    Outcome,
+    Outcomes,
     Pool,
     Raises,
     Truth,
 )
-from umi_sim.targets.values import MISSING, is_plain, is_plain_name, same
+from umi_sim.targets.values import MISSING, is_plain, same
 
 TTLS_MS: Final = (1_000, 2_000, 5_000, 60_000)
 CLEARED_MAX: Final = 5  # entries of which any may be left by a clear that failed
 COUNTERS: Final = ("n1", "n2")
-Key = tuple[str, str]
+Key = tuple[str, str]  # a namespace, and a key in it
+Ttl = int | None
 
 
 @attrs.frozen
@@ -107,15 +108,27 @@ class KvContract(Contract):
         "delete_reports": "delete", "incr_makes": "incr", "incr_keeps_ttl": "incr",
     }  # fmt: skip
     names: ClassVar = ("ns", "key", "keys", "prefix")
-    batches = ("put_many", "delete_many")
 
     def initial(self, flags: Flags) -> KvState:
         return KvState({}, flags)
 
+    def bind(self, op: Op) -> dict[str, Any]:
+        args: dict[str, Any] = dict(op.args)
+        ns = args.pop("ns", "")
+        if "key" in args:
+            args["key"] = ns, args["key"]
+        elif "keys" in args:
+            args["keys"] = [(ns, key) for key in args["keys"]]
+        elif "pairs" in args:
+            args["pairs"] = {(ns, key): value for key, value in args["pairs"].items()}
+        elif op.name != "sweep":
+            args["ns"] = ns
+        return args
+
     # Drawing.
 
-    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
-        drawers: dict[str, Any] = {
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
+        return {
             "ns": lambda: chance.pick(pool.scopes),
             "key": lambda: chance.pick(COUNTERS if name == "incr" else pool.names),
             "keys": lambda: some_of(chance, pool),
@@ -126,42 +139,26 @@ class KvContract(Contract):
             "limit": lambda: chance.pick((1, 2, 3)),
             "prefix": lambda: chance.pick(pool.names)[:1] if chance.chance(1, 2) else None,
         }  # fmt: skip
-        drawn = {each: drawers[each]() for each in args}
-        return {each: value for each, value in drawn.items() if value is not None or each == "value"}
 
     def is_usual(self, name: str, value: object) -> bool:
-        match name:
-            case "pairs":
-                return (
-                    isinstance(value, dict)
-                    and bool(value)
-                    and all(is_plain_name(k) and is_plain(v) for k, v in value.items())
-                )
-            case "value":
-                return is_plain(value)
-        return value is None or isinstance(value, int)
+        if name == "pairs" and isinstance(value, dict):
+            return self.is_usual("keys", list(value)) and all(map(is_plain, value.values()))
+        return super().is_usual(name, value)
 
-    def is_odd(self, op: Op) -> bool:
-        """A list of keys is odd if it is empty, or one of them is."""
-        args = {name: value for name, value in op.args.items() if name != "keys"}
-        keys = op.args.get("keys", ["a"])
-        is_bad = not isinstance(keys, list) or not keys or not all(map(is_plain_name, keys))
-        return is_bad or super().is_odd(Op(op.name, args))
-
-    def partly(self, state: KvState, op: Op, now_ms: int) -> Iterator[KvState]:
-        if not state.flags["batch_atomic"]:
-            yield from self.halves(state, op, now_ms)
+    def is_batch(self, op: Op) -> bool:
+        return op.name in ("put_many", "delete_many")
 
     def halves(self, state: KvState, op: Op, now_ms: int) -> Iterator[KvState]:
-        args: dict[str, Any] = dict(op.args)
+        args = self.bind(op)
         pairs, keys = list(args.get("pairs", {}).items()), args.get("keys", [])
         for count in range(1, len(pairs)):
-            some = Op("put_many", {**args, "pairs": dict(pairs[:count])})
-            yield from (after for _, after in self.outcomes(state, some, now_ms))
+            yield from (
+                after for _, after in self.on_put_many(state, now_ms, dict(pairs[:count]), args.get("ttl"))
+            )
         for count in range(1, len(keys)):
-            yield state.without(*((args.get("ns", ""), key) for key in keys[:count]))
+            yield state.without(*keys[:count])
         if op.name == "clear":
-            own = [key for key in state.entries if key[0] == args.get("ns", "")][:CLEARED_MAX]
+            own = [key for key in state.entries if key[0] == args["ns"]][:CLEARED_MAX]
             several = chain.from_iterable(combinations(own, count) for count in range(1, len(own) + 1))
             yield from (state.without(*each) for each in several)
 
@@ -173,72 +170,57 @@ class KvContract(Contract):
 
     # Operations.
 
-    def on_put(
-        self, state: KvState, now_ms: int, key: str, value: object, ns: str = "", ttl: int | None = None
-    ) -> Iterator[Outcome]:
-        yield WHATEVER, state.put((ns, key), value, now_ms, ttl)
+    def on_put(self, state: KvState, now_ms: int, key: Key, value: object, ttl: Ttl = None) -> Outcomes:
+        yield WHATEVER, state.put(key, value, now_ms, ttl)
 
     def on_put_many(
-        self, state: KvState, now_ms: int, pairs: Mapping[str, object], ns: str = "", ttl: int | None = None
-    ) -> Iterator[Outcome]:
+        self, state: KvState, now_ms: int, pairs: Mapping[Key, object], ttl: Ttl = None
+    ) -> Outcomes:
         for key, value in pairs.items():
-            state = state.put((ns, key), value, now_ms, ttl)
+            state = state.put(key, value, now_ms, ttl)
         yield WHATEVER, state
 
-    def on_add(
-        self, state: KvState, now_ms: int, key: str, value: object, ns: str = "", ttl: int | None = None
-    ) -> Iterator[Outcome]:
-        if state.alive((ns, key), now_ms):
-            yield Truth(False, is_told=True), state
-        else:
-            yield Truth(True, is_told=True), state.put((ns, key), value, now_ms, ttl)
+    def on_add(self, state: KvState, now_ms: int, key: Key, value: object, ttl: Ttl = None) -> Outcomes:
+        is_new = state.alive(key, now_ms) is None
+        yield Truth(is_new, is_told=True), state.put(key, value, now_ms, ttl) if is_new else state
 
-    def on_get(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
-        entry = state.alive((ns, key), now_ms)
-        yield answer_of(entry), refreshed(state, [(ns, key)], now_ms)
+    def on_get(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
+        yield answer_of(state.alive(key, now_ms)), refreshed(state, [key], now_ms)
 
-    def on_get_many(
-        self, state: KvState, now_ms: int, keys: Sequence[str], ns: str = ""
-    ) -> Iterator[Outcome]:
-        alive = {key: entry for key in keys if (entry := state.alive((ns, key), now_ms))}
-        yield (
-            Many(keys, {key: each.value for key, each in alive.items()}),
-            refreshed(state, [(ns, key) for key in keys], now_ms),
-        )
+    def on_get_many(self, state: KvState, now_ms: int, keys: Sequence[Key]) -> Outcomes:
+        alive = {key[1]: entry.value for key in keys if (entry := state.alive(key, now_ms))}
+        yield Many([key for _, key in keys], alive), refreshed(state, keys, now_ms)
 
-    def on_has(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
-        yield Truth(bool(state.alive((ns, key), now_ms)), is_told=True), state
+    def on_has(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
+        yield Truth(bool(state.alive(key, now_ms)), is_told=True), state
 
-    def on_delete(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
-        existed = state.alive((ns, key), now_ms) is not None
+    def on_delete(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
+        existed = state.alive(key, now_ms) is not None
         is_told = state.flags["delete_reports"] == "existed"
-        yield Truth(existed, is_told=True) if is_told else Exactly(None), state.without((ns, key))
-        if not existed and (ns, key) in state.entries and state.flags["sees_expired"]:
-            yield Truth(True, is_told=True), state.without((ns, key))
+        yield Truth(existed, is_told=True) if is_told else Exactly(None), state.without(key)
+        if not existed and key in state.entries and state.flags["sees_expired"]:
+            yield Truth(True, is_told=True), state.without(key)
             yield Truth(False, is_told=True) if is_told else Exactly(None), state
 
-    def on_delete_many(
-        self, state: KvState, now_ms: int, keys: Sequence[str], ns: str = ""
-    ) -> Iterator[Outcome]:
-        count = sum(state.alive((ns, key), now_ms) is not None for key in dict.fromkeys(keys))
-        seen = sum((ns, key) in state.entries for key in dict.fromkeys(keys))
-        told = Between(count, seen if state.flags["sees_expired"] else count)
-        yield Either((told, Exactly(None))), state.without(*((ns, key) for key in keys))
-        if seen != count and state.flags["sees_expired"]:
-            alive = [(ns, key) for key in keys if state.alive((ns, key), now_ms)]
-            yield Either((Exactly(count), Exactly(None))), state.without(*alive)
+    def on_delete_many(self, state: KvState, now_ms: int, keys: Sequence[Key]) -> Outcomes:
+        seen = [key for key in dict.fromkeys(keys) if key in state.entries]
+        alive = [key for key in seen if state.alive(key, now_ms)]
+        told = Between(len(alive), len(seen if state.flags["sees_expired"] else alive))
+        yield Either((told, Exactly(None))), state.without(*keys)
+        if seen != alive and state.flags["sees_expired"]:
+            yield Either((Exactly(len(alive)), Exactly(None))), state.without(*alive)
 
-    def on_pop(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
-        found = state.alive((ns, key), now_ms)
-        yield answer_of(found), state.without((ns, key))
+    def on_pop(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
+        found = state.alive(key, now_ms)
+        yield answer_of(found), state.without(key)
         if found is None and state.flags["sees_expired"]:
             yield NOTHING, state
 
-    def on_incr(self, state: KvState, now_ms: int, key: str, by: int = 1, ns: str = "") -> Iterator[Outcome]:
-        entry = state.alive((ns, key), now_ms)
+    def on_incr(self, state: KvState, now_ms: int, key: Key, by: int = 1) -> Outcomes:
+        entry = state.alive(key, now_ms)
         if entry is None:
             if state.flags["incr_makes"]:
-                yield Exactly(by), state.put((ns, key), by, now_ms, None)
+                yield Exactly(by), state.put(key, by, now_ms, None)
             else:
                 yield Either((NOTHING, Raises())), state
         elif type(entry.value) is not int:
@@ -246,40 +228,40 @@ class KvContract(Contract):
         else:
             new = entry.value + by
             changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else Entry(new)
-            yield Exactly(new), state.set((ns, key), changed)
+            yield Exactly(new), state.set(key, changed)
 
-    def on_touch(self, state: KvState, now_ms: int, key: str, ttl: int, ns: str = "") -> Iterator[Outcome]:
-        entry = state.alive((ns, key), now_ms)
+    def on_touch(self, state: KvState, now_ms: int, key: Key, ttl: int) -> Outcomes:
+        entry = state.alive(key, now_ms)
         if entry is None:
             yield Truth(False), state
         else:
-            yield Either((Truth(True), Exactly(None))), state.put((ns, key), entry.value, now_ms, ttl)
+            yield Either((Truth(True), Exactly(None))), state.put(key, entry.value, now_ms, ttl)
 
-    def on_ttl(self, state: KvState, now_ms: int, key: str, ns: str = "") -> Iterator[Outcome]:
-        entry = state.alive((ns, key), now_ms)
+    def on_ttl(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
+        entry = state.alive(key, now_ms)
         deadline_ms = None if entry is None else entry.deadline_ms
         yield NOTHING if deadline_ms is None else Seconds(deadline_ms - now_ms), state
 
-    def on_clear(self, state: KvState, now_ms: int, ns: str = "") -> Iterator[Outcome]:
+    def on_clear(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         yield WHATEVER, state.without(*(key for key in state.entries if key[0] == ns))
 
-    def on_sweep(self, state: KvState, now_ms: int) -> Iterator[Outcome]:
+    def on_sweep(self, state: KvState, now_ms: int) -> Outcomes:
         strict = KvState(state.entries, {**state.flags, "sees_expired": False})
         gone = [key for key, each in state.entries.items() if not strict.lives(each, now_ms)]
         yield WHATEVER, state.without(*gone)
 
-    def on_keys(self, state: KvState, now_ms: int, ns: str = "", prefix: str = "") -> Iterator[Outcome]:
+    def on_keys(self, state: KvState, now_ms: int, ns: str, prefix: str = "") -> Outcomes:
         alive, rest = state.of(ns, now_ms, prefix)
         yield Members(list(alive), list(rest)), state
 
-    def on_scan(self, state: KvState, now_ms: int, limit: int, ns: str = "") -> Iterator[Outcome]:
-        yield from self.on_keys(state, now_ms, ns)
+    def on_scan(self, state: KvState, now_ms: int, ns: str, limit: int) -> Outcomes:
+        return self.on_keys(state, now_ms, ns)
 
-    def on_items(self, state: KvState, now_ms: int, ns: str = "") -> Iterator[Outcome]:
+    def on_items(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         alive, rest = state.of(ns, now_ms)
         yield Members([[*pair] for pair in alive.items()], [[*pair] for pair in rest.items()]), state
 
-    def on_count(self, state: KvState, now_ms: int, ns: str = "") -> Iterator[Outcome]:
+    def on_count(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         alive, rest = state.of(ns, now_ms)
         yield Between(len(alive), len(alive) + len(rest)), state
 

@@ -12,8 +12,8 @@ import sqlite3
 import sys
 from asyncio import events
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -49,7 +49,7 @@ class Jobs:
         del self.waiting[at]
         try:
             result = function()
-        except Exception as error:
+        except Exception as error:  # the job is the store's, and so is what it raises
             if self.must_wait(error):
                 self.waiting.appendleft((future, function))
                 return
@@ -63,7 +63,8 @@ class Jobs:
     def must_wait(self, error: Exception) -> bool:
         """Whether another connection holds a lock, and will let go of it when it goes on."""
         is_busy = isinstance(error, sqlite3.OperationalError) and "is locked" in str(error)
-        if not is_busy or hasattr(error, "is_made") or not self.is_ordered or not self.tries_left:
+        is_made = hasattr(error, "__notes__")  # by us: nothing that goes away when others go on
+        if not is_busy or is_made or not self.is_ordered or not self.tries_left:
             return False
         self.tries_left -= 1
         return True
@@ -201,7 +202,11 @@ class Loop(BASE):  # type: ignore[misc]  # it has what is used of a loop, and no
             self.run(tasks)
         finally:
             self.pick = lambda n: 0
-        return [task.exception() or task.result() for task in tasks]
+        return [outcome_of(task) for task in tasks]
+
+
+def outcome_of(task: Any) -> Any:
+    return asyncio.CancelledError() if task.cancelled() else task.exception() or task.result()
 
 
 async def delayed(start: Callable[[], Any], count: int) -> Any:
@@ -210,43 +215,32 @@ async def delayed(start: Callable[[], Any], count: int) -> Any:
     return await start()
 
 
-def inline(loop: Loop) -> Callable[[], None]:
-    """aiosqlite and anyio without their threads, if they are imported; the function that puts them back."""
-    back = [part(loop) for part in (inline_aiosqlite, inline_anyio)]
+@contextmanager
+def install(loop: Loop) -> Iterator[None]:
+    """Until the block ends, aiosqlite and anyio do without their threads."""
+    with ExitStack() as stack:
+        with suppress(ImportError):
+            core = import_module("aiosqlite.core")  # many import it as late as they connect
+            real = core.Connection.__init__
+            stack.callback(setattr, core.Connection, "__init__", real)
 
-    def put_back() -> None:
-        for each in back:
-            each()
+            def begin(self: Any, *args: Any, **kwargs: Any) -> None:
+                real(self, *args, **kwargs)
+                self._tx, self._thread = Jobs(loop, is_ordered=True), NoThread()
 
-    return put_back
+            core.Connection.__init__ = begin
+        if "anyio" in sys.modules:
+            owner = import_module("anyio._backends._asyncio").AsyncIOBackend
+            stack.callback(setattr, owner, WORKER, vars(owner)[WORKER])
 
+            async def run(cls: Any, func: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+                return await loop.run_in_executor("anyio", func, *args)
 
-def inline_aiosqlite(loop: Loop) -> Callable[[], None]:
-    try:
-        core = import_module("aiosqlite.core")  # many import it as late as they connect
-    except ImportError:
-        return lambda: None
-    real = core.Connection.__init__
-
-    def begin(self: Any, *args: Any, **kwargs: Any) -> None:
-        real(self, *args, **kwargs)
-        self._tx, self._thread = Jobs(loop, is_ordered=True), NoThread()
-
-    core.Connection.__init__ = begin
-    return lambda: setattr(core.Connection, "__init__", real)
+            setattr(owner, WORKER, classmethod(run))
+        yield
 
 
-def inline_anyio(loop: Loop) -> Callable[[], None]:
-    if "anyio" not in sys.modules:
-        return lambda: None
-    owner = import_module("anyio._backends._asyncio").AsyncIOBackend
-    real = vars(owner)["run_sync_in_worker_thread"]
-
-    async def run(cls: Any, func: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        return await loop.run_in_executor("anyio", func, *args)
-
-    owner.run_sync_in_worker_thread = classmethod(run)
-    return lambda: setattr(owner, "run_sync_in_worker_thread", real)
+WORKER = "run_sync_in_worker_thread"
 
 
 class NoThread:

@@ -9,7 +9,7 @@ Operations with `user` may have `agent` and `run` too; one that is None in a sea
 A store that needs time to find what it was told has `drain()`, which is called before each reading.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -26,12 +26,12 @@ from umi_sim.targets.model import (
     Exactly,
     Flags,
     Members,
-    Outcome,
+    Outcomes,
     Pool,
     Raises,
     Truth,
 )
-from umi_sim.targets.values import is_plain, shown
+from umi_sim.targets.values import shown
 
 Scope = tuple[str | None, str | None, str | None]
 ALL: Final = ("user", "agent", "run")
@@ -83,11 +83,17 @@ class MemoryContract(Contract):
     def initial(self, flags: Flags) -> MemoryState:
         return MemoryState({}, flags)
 
+    def bind(self, op: Op) -> dict[str, Any]:
+        args: dict[str, Any] = dict(op.args)
+        if "user" in self.ops[op.name]:
+            args["scope"] = tuple(args.pop(name, None) for name in ALL)
+        return args
+
     # Drawing.
 
-    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
         words = [value for value in pool.values if isinstance(value, str)] or ["likes green tea"]
-        drawers: dict[str, Any] = {
+        return {
             "id": lambda: f"m{at}" if name == "add" else chance.pick(pool.made or ["m0"]),
             "text": lambda: f"note {at}" if chance.chance(1, 2) else chance.pick(words),
             "query": lambda: (
@@ -98,92 +104,60 @@ class MemoryContract(Contract):
             "agent": lambda: chance.pick((None, "bot", "Bot")),
             "run": lambda: chance.pick((None, "r1", "r2")),
         }
-        drawn = {each: drawers[each]() for each in (("id", *args) if name == "add" else args)}
-        if name == "add":
-            pool.made.append(f"m{at}")
-        return {each: value for each, value in drawn.items() if value is not None}
 
-    def is_usual(self, name: str, value: object) -> bool:
-        return is_plain(value)
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+        """What is remembered has a name of ours, also where the store makes ids."""
+        if name == "add":
+            args = "id", *args
+            pool.made.append(f"m{at}")
+        return super().draw(chance, pool, name, args, at)
 
     def foreign(self, state: MemoryState, op: Op) -> Iterator[object]:
-        scope = scope_of(**{name: op.args[name] for name in ALL if name in op.args})  # type: ignore[arg-type]
-        for name, each in state.entries.items():
-            if not is_within(each.scope, scope):
-                yield [name, each.text]
+        scope = self.bind(op).get("scope", (None, None, None))
+        yield from ([name, it.text] for name, it in state.entries.items() if not is_within(it.scope, scope))
 
     # Operations.
 
-    def on_add(
-        self, state: MemoryState, now_ms: int, id: str, text: str,
-        user: str | None = None, agent: str | None = None, run: str | None = None,
-    ) -> Iterator[Outcome]:  # fmt: skip
-        scope = user, agent, run
+    def on_add(self, state: MemoryState, now_ms: int, id: str, text: str, scope: Scope) -> Outcomes:
         twins = [name for name, each in state.entries.items() if each.scope == scope and each.text == text]
         if state.flags["dedupes"] and twins:
             yield Either((*(Exactly(name) for name in twins), NOTHING)), state
         else:
             yield Exactly(id), state.set(id, Remembered(scope, (text,)))
 
-    def on_get(self, state: MemoryState, now_ms: int, id: str) -> Iterator[Outcome]:
+    def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
         yield NOTHING if entry is None else Exactly(entry.text), state
 
-    def on_update(self, state: MemoryState, now_ms: int, id: str, text: str) -> Iterator[Outcome]:
+    def on_update(self, state: MemoryState, now_ms: int, id: str, text: str) -> Outcomes:
         entry = state.entries.get(id)
         if entry is None:
             yield Either((Truth(False), NOTHING, Raises())), state
         else:
             yield WHATEVER, state.set(id, Remembered(entry.scope, (*entry.texts, text)))
 
-    def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Iterator[Outcome]:
+    def on_delete(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         told = Truth(id in state.entries, is_told=True)
         yield told if state.flags["delete_reports"] == "existed" else Exactly(None), state.without(id)
 
-    def on_history(self, state: MemoryState, now_ms: int, id: str) -> Iterator[Outcome]:
+    def on_history(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
         yield WHATEVER if entry is None else Exactly(list(entry.texts)), state
 
-    def on_list(
-        self,
-        state: MemoryState,
-        now_ms: int,
-        user: str | None = None,
-        agent: str | None = None,
-        run: str | None = None,
-    ) -> Iterator[Outcome]:
-        yield Members([[name, each.text] for name, each in state.of((user, agent, run)).items()]), state
+    def on_list(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
+        yield Members([[name, each.text] for name, each in state.of(scope).items()]), state
 
-    def on_count(
-        self,
-        state: MemoryState,
-        now_ms: int,
-        user: str | None = None,
-        agent: str | None = None,
-        run: str | None = None,
-    ) -> Iterator[Outcome]:
-        yield Exactly(len(state.of((user, agent, run)))), state
+    def on_count(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
+        yield Exactly(len(state.of(scope))), state
 
-    def on_delete_all(
-        self,
-        state: MemoryState,
-        now_ms: int,
-        user: str | None = None,
-        agent: str | None = None,
-        run: str | None = None,
-    ) -> Iterator[Outcome]:
-        yield WHATEVER, state.without(*state.of((user, agent, run)))
+    def on_delete_all(self, state: MemoryState, now_ms: int, scope: Scope) -> Outcomes:
+        yield WHATEVER, state.without(*state.of(scope))
 
     def on_search(
-        self, state: MemoryState, now_ms: int, query: str, limit: int = 10,
-        user: str | None = None, agent: str | None = None, run: str | None = None,
-    ) -> Iterator[Outcome]:  # fmt: skip
-        own = {name: each.text for name, each in state.of((user, agent, run)).items()}
+        self, state: MemoryState, now_ms: int, query: str, scope: Scope, limit: int = 10
+    ) -> Outcomes:
+        own = {name: each.text for name, each in state.of(scope).items()}
         yield Found(own, query if state.flags["finds_own"] else None, limit), state
-
-
-def scope_of(user: str | None = None, agent: str | None = None, run: str | None = None) -> Scope:
-    return user, agent, run
 
 
 @attrs.frozen

@@ -4,8 +4,8 @@ Law 1. A state never changes; an operation gives others. What is left open (a fl
        order among requests at once) is several states, and each answer leaves fewer of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -134,6 +134,7 @@ NOTHING: Final = Either((Exactly(MISSING), Exactly(None)))
 
 State = Any  # of one contract, which alone looks into it
 Outcome = tuple[Answer, State]
+Outcomes = Iterator[Outcome]
 Flags = Mapping[str, object]
 
 
@@ -159,21 +160,24 @@ class Contract:
     settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
     concerns: ClassVar[Mapping[str, str]] = {}  # the operation, or argument, without which a flag is idle
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
-    batches: ClassVar[Sequence[str]] = ()
-
-    def is_batch(self, op: Op) -> bool:
-        """Whether others may come in between, where batches are not atomic."""
-        return op.name in self.batches
 
     def initial(self, flags: Flags) -> State:
         raise NotImplementedError
 
-    def outcomes(self, state: State, op: Op, now_ms: int) -> Iterator[Outcome]:
+    def outcomes(self, state: State, op: Op, now_ms: int) -> Outcomes:
         """What may be answered, each with the state after it."""
-        found: Iterator[Outcome] = getattr(self, f"on_{op.name}")(state, now_ms, **op.args)
+        found: Outcomes = getattr(self, f"on_{op.name}")(state, now_ms, **self.bind(op))
         return found
 
-    def partly(self, state: State, op: Op, now_ms: int) -> Iterator[State]:
+    def bind(self, op: Op) -> dict[str, Any]:
+        """The arguments as the models take them: names that belong together are one."""
+        raise NotImplementedError
+
+    def is_batch(self, op: Op) -> bool:
+        """Whether it may be applied in part where batches are not atomic."""
+        return False
+
+    def halves(self, state: State, op: Op, now_ms: int) -> Iterator[State]:
         """The states that a batch leaves of which a part was applied."""
         return iter(())
 
@@ -181,9 +185,16 @@ class Contract:
         """Values of other scopes than that of the operation."""
         return iter(())
 
-    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
-        """Arguments of an operation; `at`: the place of the item, for values that none other has."""
+    # Drawing.
+
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
+        """How the arguments of this operation are drawn; `at`: a number that no other item has."""
         raise NotImplementedError
+
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+        drawers = self.drawers(chance, pool, name, at)
+        drawn = {each: drawers[each]() for each in args}
+        return {each: value for each, value in drawn.items() if value is not None or each == "value"}
 
     def may_be_drawn(self, op: Op, flags: Flags) -> bool:
         """Whether the contract says what it does, with the flags that are set."""
@@ -191,25 +202,22 @@ class Contract:
 
     def is_odd(self, op: Op) -> bool:
         """Whether a store may refuse it."""
-        return not all(
-            is_plain_name(value) if name in self.names else self.is_usual(name, value)
-            for name, value in op.args.items()
-        )
+        return not all(self.is_usual(name, value) for name, value in op.args.items())
 
     def is_usual(self, name: str, value: object) -> bool:
+        if name in self.names:
+            values = value if isinstance(value, list) else [value]
+            return bool(values) and all(map(is_plain_name, values))
         return value is None or is_plain(value)
 
 
 def resolved(contract: Contract, given: Flags, ops: Mapping[str, Sequence[str]]) -> list[dict[str, object]]:
     """Every reading of the flags that are given; of one that concerns no operation, the first."""
     choices = []
+    met = {"", *ops, *chain.from_iterable(ops.values())}
     for name, values in contract.flags.items():
         value = given.get(name, values[0])
-        is_met = contract.concerns.get(name, "") in (
-            "",
-            *ops,
-            *(arg for args in ops.values() for arg in args),
-        )
+        is_met = contract.concerns.get(name, "") in met
         known = (values[1:] if is_met else values[1:2]) if value is None else [value]
         choices.append([(name, each) for each in known])
     numbers = {name: given[name] for name in contract.settings if name in given}

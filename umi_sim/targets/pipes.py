@@ -14,7 +14,9 @@ import os
 import select
 import shlex
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
 from time import monotonic
 from typing import Any, Final
 
@@ -122,20 +124,45 @@ def adapter_of(command: str, base: type[Adapter]) -> type[Adapter]:
     if unknown := [name for name in ops if name not in base.contract.ops]:
         known = ", ".join(base.contract.ops)
         raise BadAdapter(f"{command}: unknown operation {shown(unknown[0])}, known are {known}")
-    body: dict[str, Any] = {name: asked(name) for name in ops}
-    known_flags = {
-        name: value
-        for name, value in flags.items()
-        if name in (*base.contract.flags, "durable", "odd", "values")
+    body = {name: asking(command, name, args, base.contract.ops[name]) for name, args in ops.items()}
+    body |= {
+        name: flags[name] for name in (*base.contract.flags, "durable", "odd", "values") if name in flags
     }
-    body |= {"make": make, "close": close, "killed": killed, "command": command, "arguments": ops}
-    body |= {"refuses": (Refusal,), **known_flags}
-    return type("Piped", (base,), body)
+    return type("Piped", (Piped, base), {**body, "command": command})
+
+
+class Piped(Adapter):
+    """An adapter whose operations are asked of a process."""
+
+    command: str
+    process: Process
+    refuses = (Refusal,)
+
+    def make(self) -> None:
+        self.process = Process(self.command, str(self.folder))
+        self.process.ask({"op": "hello", "contract": self.contract.name, "version": 1})
+
+    def close(self) -> None:
+        self.process.end()
+
+    def killed(self) -> None:
+        self.process.kill()
+
+
+def asking(command: str, name: str, args: Any, known: Sequence[str]) -> Any:
+    """A method with these arguments. Raises BadAdapter."""
+    if not isinstance(args, list) or any(each not in known for each in args):
+        raise BadAdapter(f"{command}: {name} has {shown(args)}, expected a list of {', '.join(known)}")
+
+    def ask(self: Piped, **args: Any) -> Any:
+        return self.process.ask({"op": name, **args, "now_ms": self.clock.now_ms})
+
+    names = ["ttl_ms" if each == "ttl" else each for each in dict.fromkeys(args)]
+    vars(ask)["__signature__"] = Signature([Parameter(each, Parameter.KEYWORD_ONLY) for each in names])
+    return ask
 
 
 def hello(command: str, contract: str) -> dict[str, Any]:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         try:
             process = Process(command, folder)
@@ -146,25 +173,3 @@ def hello(command: str, contract: str) -> dict[str, Any]:
         except (ProcessBroken, Refusal, Failure) as error:
             raise BadAdapter(f"{command}: {error}") from None
     return said if isinstance(said, dict) else {}
-
-
-def asked(name: str) -> Any:
-    def ask(self: Any, **args: Any) -> Any:
-        if "ttl" in args:
-            args["ttl_ms"] = args.pop("ttl")
-        return self.process.ask({"op": name, **args, "now_ms": self.clock.now_ms})
-
-    return ask
-
-
-def make(self: Any) -> None:
-    self.process = Process(self.command, str(self.folder))
-    self.process.ask({"op": "hello", "contract": self.contract.name, "version": 1})
-
-
-def close(self: Any) -> None:
-    self.process.end()
-
-
-def killed(self: Any) -> None:
-    self.process.kill()

@@ -5,23 +5,21 @@ Law 1. Input is hostile: bounded, typed, every name known. The store is named on
 Law 2. A file is whole or not there. A checksum that is wrong says: edited by hand, its hash proves nothing.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from umi_core.data import Data
-from umi_sim.formats.schema import Json, Wrong, as_list, as_object, at, text, whole, wrong
+from umi_sim.formats.schema import Json, Wrong, as_list, as_object, at, text, whole
 from umi_sim.formats.strict_json import bytes_of, parsed
 from umi_sim.record.provenance import made_by
 from umi_sim.record.trace import write_whole
 from umi_sim.seedfile.text import checksum, layout
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.items import Item, item_to_json, ops_in, read_item
+from umi_sim.targets.items import Item, item_to_json, read_item
 from umi_sim.targets.life import Verdict
 from umi_sim.targets.shrinking import fingerprint_of
-from umi_sim.targets.values import shown
 
 FORMAT: Final = "umi-target"
 VERSION: Final = 1
@@ -48,7 +46,7 @@ def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) 
     failure: dict[str, Json] = {}
     if broken is not None:
         failure = {
-            "rule": broken.rule, "op": broken.op, "message": broken.message, "item": verdict.broken_at,
+            "rule": broken.rule, "op": broken.op, "message": broken.message, "item": verdict.ended_at,
             "fingerprint": fingerprint_of(broken),
         }  # fmt: skip
     document = {
@@ -89,11 +87,9 @@ def saved_of(document: dict[str, Json], adapter: type[Adapter]) -> Saved:
     given = at("items", as_list, document.get("items"))
     if len(given) > ITEM_COUNT_MAX:
         raise Wrong(("items", f"more than {ITEM_COUNT_MAX}"))
-    known = {
-        name: (*args, "id") if contract.name == "memory" else args for name, args in contract.ops.items()
-    }
     items = [
-        at(f"items[{place}]", lambda each: checked(each, known), each) for place, each in enumerate(given)
+        at(f"items[{place}]", lambda each: read_item(each, contract.ops), each)
+        for place, each in enumerate(given)
     ]
     failure: Any = at("failure", as_object, document.get("failure", {}))
     return Saved(
@@ -102,22 +98,3 @@ def saved_of(document: dict[str, Json], adapter: type[Adapter]) -> Saved:
         at("failure.fingerprint", text().read, failure.get("fingerprint", "")),
         document.get("checksum") != checksum(document),
     )
-
-
-def checked(value: Json, known: Any) -> Item:
-    """An item whose operations have what the contract needs of them. Raises Wrong."""
-    item = read_item(value, known)
-    for op in ops_in(item):
-        for name, each in op.args.items():
-            if name in TYPES and not isinstance(each, TYPES[name]):
-                wrong(f"{op.name}: {name}: expected {TYPES[name].__name__}, got {shown(each)}")
-        if missing := [name for name in known[op.name] if name in NEEDED and name not in op.args]:
-            wrong(f"{op.name}: missing {', '.join(missing)}")
-    return item
-
-
-TYPES: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("ns", "key", "prefix", "user", "session", "id", "text", "query", "agent", "run"), str),
-    **dict.fromkeys(("ttl", "by", "limit"), int), **dict.fromkeys(("keys", "items"), list), "pairs": dict,
-}  # fmt: skip
-NEEDED: Final = {"key", "value", "pairs", "keys", "session", "items", "id", "text", "query"}

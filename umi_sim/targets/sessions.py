@@ -2,13 +2,14 @@
 
     add(session, items)        get(session, limit)   pop(session)      count(session)
     clear(session)             delete(session)       sessions()
-    put_state(session, key, value)                   state(session)
+    append(session, items, version)                  put_state(session, key, value)       state(session)
 
 A message is {"role": "user", "content": "..."}. `get` gives the latest `limit` of them, the oldest first;
-`pop` takes the last one away and gives it, or None. Every operation may have `user`.
+`pop` takes the last one away and gives it, or None. `append` adds only to a session of exactly `version`
+messages, and says whether it did. Every operation may have `user`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, Final
 
@@ -26,15 +27,17 @@ from umi_sim.targets.model import (
     Exactly,
     Flags,
     Members,
-    Outcome,
+    Outcomes,
     Pool,
+    Truth,
     taken,
 )
-from umi_sim.targets.values import is_plain, shown
+from umi_sim.targets.values import shown
 
 Key = tuple[str, str]
 Message = tuple[int, object]  # when it came, and itself
 ROLES: Final = ("user", "assistant")
+UNDEFINED: Final = "undefined"
 
 
 @attrs.frozen
@@ -49,6 +52,9 @@ class SessionsState(Data):
     def set(self, key: Key, messages: tuple[Message, ...]) -> "SessionsState":
         return attrs.evolve(self, messages={**self.messages, key: messages})
 
+    def plus(self, key: Key, values: Sequence[object], now_ms: int) -> "SessionsState":
+        return self.set(key, (*self.of(key), *((now_ms, each) for each in values)))
+
     def without(self, key: Key) -> "SessionsState":
         messages = {of: each for of, each in self.messages.items() if of != key}
         states = {of: each for of, each in self.states.items() if of != key}
@@ -58,13 +64,14 @@ class SessionsState(Data):
 class SessionsContract(Contract):
     name = "sessions"
     ops: ClassVar = {
-        "add": ("user", "session", "items"), "get": ("user", "session", "limit"), "pop": ("user", "session"),
-        "count": ("user", "session"), "clear": ("user", "session"), "delete": ("user", "session"),
-        "sessions": ("user",), "put_state": ("user", "session", "key", "value"), "state": ("user", "session"),
+        "add": ("user", "session", "items"), "append": ("user", "session", "items", "version"),
+        "get": ("user", "session", "limit"), "pop": ("user", "session"), "count": ("user", "session"),
+        "clear": ("user", "session"), "delete": ("user", "session"), "sessions": ("user",),
+        "put_state": ("user", "session", "key", "value"), "state": ("user", "session"),
     }  # fmt: skip
     flags: ClassVar = {
         "limit_zero": (None, "nothing", "all"),
-        "limit_negative": ("undefined", "nothing", "all"),
+        "limit_negative": (UNDEFINED, "nothing", "all"),
         "limit_takes": ("latest", "first"),
         "order": ("insertion", "time"),
         "batch_atomic": (True, False),
@@ -72,52 +79,50 @@ class SessionsContract(Contract):
     }
     concerns: ClassVar = {"limit_zero": "limit", "clear_ends_state": "state"}
     names: ClassVar = ("user", "session", "key")
-    batches = ("add",)
-
-    def is_batch(self, op: Op) -> bool:
-        items = op.args.get("items")
-        return isinstance(items, list) and len(items) > 1
 
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)
 
+    def bind(self, op: Op) -> dict[str, Any]:
+        args: dict[str, Any] = dict(op.args)
+        user = args.pop("user", "")
+        if op.name == "sessions":
+            return {"user": user}
+        return {"of": (user, args.pop("session")), **args}
+
     # Drawing.
 
-    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
-        drawers: dict[str, Any] = {
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
+        return {
             "user": lambda: chance.pick(pool.scopes),
             "session": lambda: chance.pick(pool.names),
             "items": lambda: [
                 message(chance, pool, f"v{at}.{n}") for n in range(chance.pick((0, 1, 1, 1, 2, 3)))
             ],
             "limit": lambda: chance.pick((None, None, 0, 1, 2, 3, 100, -1)),
+            "version": lambda: chance.pick((0, 0, 1, 1, 2, 3)),
             "key": lambda: chance.pick(("k1", "k2")),
             "value": lambda: f"v{at}" if chance.chance(1, 2) else chance.pick(pool.values),
         }
-        drawn = {each: drawers[each]() for each in args}
-        return {each: value for each, value in drawn.items() if value is not None}
 
     def may_be_drawn(self, op: Op, flags: Flags) -> bool:
         limit = op.args.get("limit", 1)
-        return not (
-            isinstance(limit, int) and limit < 0 and flags.get("limit_negative", "undefined") == "undefined"
-        )
+        return not isinstance(limit, int) or limit >= 0 or flags.get("limit_negative", UNDEFINED) != UNDEFINED
 
     def is_usual(self, name: str, value: object) -> bool:
         if name == "limit":
             return isinstance(value, int) and value > 0
-        return is_plain(value)
+        return super().is_usual(name, value)
 
-    def partly(self, state: SessionsState, op: Op, now_ms: int) -> Iterator[SessionsState]:
-        if not state.flags["batch_atomic"]:
-            yield from self.halves(state, op, now_ms)
+    def is_batch(self, op: Op) -> bool:
+        items = op.args.get("items")
+        return isinstance(items, list) and len(items) > 1
 
     def halves(self, state: SessionsState, op: Op, now_ms: int) -> Iterator[SessionsState]:
-        if op.name == "add":
-            items = list(op.args["items"])  # type: ignore[call-overload]  # as drawn
-            for count in range(len(items)):
-                half = Op(op.name, {**op.args, "items": items[:count]})
-                yield from (after for _, after in self.outcomes(state, half, now_ms))
+        args = self.bind(op)
+        if op.name == "add" or (op.name == "append" and args["version"] == len(state.of(args["of"]))):
+            for count in range(len(args["items"])):
+                yield state.plus(args["of"], args["items"][:count], now_ms)
 
     def foreign(self, state: SessionsState, op: Op) -> Iterator[object]:
         own = op.args.get("user", ""), op.args.get("session")
@@ -127,16 +132,17 @@ class SessionsContract(Contract):
 
     # Operations.
 
-    def on_add(
-        self, state: SessionsState, now_ms: int, session: str, items: Sequence[object], user: str = ""
-    ) -> Iterator[Outcome]:
-        key = user, session
-        yield WHATEVER, state.set(key, (*state.of(key), *((now_ms, each) for each in items)))
+    def on_add(self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object]) -> Outcomes:
+        yield WHATEVER, state.plus(of, items, now_ms)
 
-    def on_get(
-        self, state: SessionsState, now_ms: int, session: str, user: str = "", limit: int | None = None
-    ) -> Iterator[Outcome]:
-        yield self.window(state, state.of((user, session)), limit), state
+    def on_append(
+        self, state: SessionsState, now_ms: int, of: Key, items: Sequence[object], version: int
+    ) -> Outcomes:
+        is_current = len(state.of(of)) == version
+        yield Truth(is_current, is_told=True), state.plus(of, items, now_ms) if is_current else state
+
+    def on_get(self, state: SessionsState, now_ms: int, of: Key, limit: int | None = None) -> Outcomes:
+        yield self.window(state, state.of(of), limit), state
 
     def window(self, state: SessionsState, messages: tuple[Message, ...], limit: int | None) -> Answer:
         if limit is not None and limit <= 0:
@@ -147,47 +153,45 @@ class SessionsContract(Contract):
         values = [each for _, each in messages]
         if limit is not None:
             values = values[-limit:] if state.flags["limit_takes"] == "latest" else values[:limit]
-        return Either((Exactly(values), Exactly(None))) if not values else Exactly(values)
+        return exactly(values)
 
-    def on_pop(self, state: SessionsState, now_ms: int, session: str, user: str = "") -> Iterator[Outcome]:
-        key = user, session
-        messages = state.of(key)
+    def on_pop(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
+        messages = state.of(of)
         if not messages:
             yield NOTHING, state
-            return
         is_by_time = state.flags["order"] == "time"
-        last_ms = messages[-1][0]
         for place in range(len(messages) - 1, -1, -1):
-            if place == len(messages) - 1 or (is_by_time and messages[place][0] == last_ms):
-                yield Exactly(messages[place][1]), state.set(key, messages[:place] + messages[place + 1 :])
+            at_ms, value = messages[place]
+            if place == len(messages) - 1 or (is_by_time and at_ms == messages[-1][0]):
+                yield Exactly(value), state.set(of, messages[:place] + messages[place + 1 :])
 
-    def on_count(self, state: SessionsState, now_ms: int, session: str, user: str = "") -> Iterator[Outcome]:
-        yield Exactly(len(state.of((user, session)))), state
+    def on_count(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
+        yield Exactly(len(state.of(of))), state
 
-    def on_clear(self, state: SessionsState, now_ms: int, session: str, user: str = "") -> Iterator[Outcome]:
-        key = user, session
-        emptied = state.set(key, ()) if key in state.messages else state
-        states = {k: v for k, v in state.states.items() if k != key}
+    def on_clear(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
+        emptied = state.set(of, ()) if of in state.messages else state
+        states = {key: each for key, each in state.states.items() if key != of}
         yield WHATEVER, attrs.evolve(emptied, states=states) if state.flags["clear_ends_state"] else emptied
 
-    def on_delete(self, state: SessionsState, now_ms: int, session: str, user: str = "") -> Iterator[Outcome]:
-        yield WHATEVER, state.without((user, session))
+    def on_delete(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
+        yield WHATEVER, state.without(of)
 
-    def on_sessions(self, state: SessionsState, now_ms: int, user: str = "") -> Iterator[Outcome]:
-        own = {session: messages for (of, session), messages in state.messages.items() if of == user}
-        must = [session for session, messages in own.items() if messages]
-        others = [session for (of, session) in state.states if of == user and session not in must]
-        yield Members(must, [*dict.fromkeys([*(it for it in own if it not in must), *others])]), state
+    def on_sessions(self, state: SessionsState, now_ms: int, user: str) -> Outcomes:
+        known = [session for of, session in (*state.messages, *state.states) if of == user]
+        must = [session for session in dict.fromkeys(known) if state.of((user, session))]
+        yield Members(must, [session for session in dict.fromkeys(known) if session not in must]), state
 
-    def on_put_state(
-        self, state: SessionsState, now_ms: int, session: str, key: str, value: object, user: str = ""
-    ) -> Iterator[Outcome]:
-        own = {**state.states.get((user, session), {}), key: value}
-        yield WHATEVER, attrs.evolve(state, states={**state.states, (user, session): own})
+    def on_put_state(self, state: SessionsState, now_ms: int, of: Key, key: str, value: object) -> Outcomes:
+        own = {**state.states.get(of, {}), key: value}
+        yield WHATEVER, attrs.evolve(state, states={**state.states, of: own})
 
-    def on_state(self, state: SessionsState, now_ms: int, session: str, user: str = "") -> Iterator[Outcome]:
-        found = state.states.get((user, session), {})
-        yield Either((Exactly(dict(found)), Exactly(None))) if not found else Exactly(dict(found)), state
+    def on_state(self, state: SessionsState, now_ms: int, of: Key) -> Outcomes:
+        yield exactly(dict(state.states.get(of, {}))), state
+
+
+def exactly(value: object) -> Answer:
+    """What is empty may be told as None."""
+    return Exactly(value) if value else Either((Exactly(value), Exactly(None)))
 
 
 def message(chance: Stream, pool: Pool, own: str) -> dict[str, object]:

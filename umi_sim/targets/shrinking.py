@@ -1,20 +1,22 @@
 """Shrinking: fewer items, then plainer ones, as long as a run breaks the same promise."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from umi_sim.record import fingerprint
 from umi_sim.shrink.reduction import fewer, lower
 from umi_sim.targets.checker import Broken
-from umi_sim.targets.items import Advance, AtOnce, Cancel, Crash, Fail, Item, Op
+from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import Verdict
 
 RUNS_MAX: Final = 400
 SECONDS_MAX: Final = 60
+ROUNDS_MAX: Final = 4
+ORDERS: Final = 6  # of requests at once that are tried from the first one on
+TEXT_CHARS: Final = 40
 Runs = Callable[[Sequence[Item]], Verdict]
 
 
@@ -22,14 +24,14 @@ def fingerprint_of(broken: Broken) -> str:
     return fingerprint.digest("target", broken.rule, broken.error, broken.frame)
 
 
-def shrunk(run: Runs, found: Verdict) -> Verdict:
+def shrink(run: Runs, found: Verdict) -> Verdict:
     """The smallest run that was met within RUNS_MAX runs."""
     search = Search(run, found)
-    search.keep(found.items[: found.broken_at + 1])
-    for _ in range(4):
+    search.keep(found.items[: found.ended_at + 1])
+    for _ in range(ROUNDS_MAX):
         before = search.best.items
         fewer(search.best.items, search.keep)
-        for at in range(len(search.best.items) - 1, -1, -1):
+        for at in reversed(range(len(search.best.items))):
             search.simplify(at)
         if search.best.items == before:
             break
@@ -37,6 +39,8 @@ def shrunk(run: Runs, found: Verdict) -> Verdict:
 
 
 class Search:
+    """`best`: the smallest run so far that breaks the same promise."""
+
     def __init__(self, run: Runs, found: Verdict) -> None:
         assert found.broken is not None
         self.run, self.best, self.run_count = run, found, 0
@@ -51,70 +55,56 @@ class Search:
         verdict = self.run(items)
         if verdict.broken is None or fingerprint_of(verdict.broken) != self.wanted:
             return False
-        self.best = attrs.evolve(verdict, items=verdict.items[: verdict.broken_at + 1])
+        self.best = attrs.evolve(verdict, items=verdict.items[: verdict.ended_at + 1])
         return True
 
-    def puts(self, at: int, item: Item) -> bool:
+    def put(self, at: int, item: Item) -> bool:
         return self.keep((*self.best.items[:at], item, *self.best.items[at + 1 :]))
 
     def simplify(self, at: int) -> None:
+        """A plainer item in its place, then lower numbers, then plainer arguments."""
         if at >= len(self.best.items):
             return
-        for other in plainer(self.best.items[at]):
-            if self.puts(at, other):
-                break
-        match self.best.items[at] if at < len(self.best.items) else None:
-            case Advance(ms=ms):
-                lower(ms, lambda less: self.puts(at, Advance(less)))
-            case AtOnce(ops=ops, order=order) if len(ops) > 2:
-                fewer(ops, lambda few: len(few) > 1 and self.puts(at, AtOnce(tuple(few), order)))
-            case Fail() | Crash(of=Op()) | Cancel() as item:
-                self.simplify_number(at, item)
-        for each in simpler_args(self.best.items, at):
-            self.keep(each)
-
-    def simplify_number(self, at: int, item: Item) -> None:
-        name = "steps" if isinstance(item, Cancel) else "n"
-        numbered: Any = partial(attrs.evolve, item)
-        lower(getattr(item, name), lambda less: less > 0 and self.puts(at, numbered(**{name: less})))
+        any(self.put(at, other) for other in plainer(self.best.items[at]))
+        if at >= len(self.best.items):
+            return  # it breaks earlier now
+        item = self.best.items[at]
+        if item.kind == "at_once":
+            fewer(item.ops, lambda few: len(few) > 1 and self.put(at, attrs.evolve(item, ops=tuple(few))))
+        else:
+            least = 1 if item.ops else 0
+            lower(item.number, lambda n: n >= least and self.put(at, attrs.evolve(item, number=n)))
+        for other in plainer_ops(self.best.items[at]):
+            self.put(at, other)
 
 
 def plainer(item: Item) -> Iterator[Item]:
-    """The operation alone; requests at once in the order in which they came."""
-    match item:
-        case AtOnce(order=order, ops=ops):
-            yield from ops
-            if order:
-                yield AtOnce(ops, 0)
-                yield from (AtOnce(ops, each) for each in range(1, 6))
-        case Crash(of=Op() as op):
-            yield op
-            yield Crash()
-        case Fail(of=op) | Cancel(of=op):
-            yield op
-
-
-def simpler_args(items: Sequence[Item], at: int) -> Iterator[tuple[Item, ...]]:
-    """The same items with one argument of one of them left out, or plain, or shorter."""
-    item = items[at]
-    if not isinstance(item, Op):
-        inner = getattr(item, "of", None)
-        evolved: Any = partial(attrs.evolve, item)
-        if isinstance(inner, Op):
-            for (changed,) in simpler_args((inner,), 0):
-                yield (*items[:at], evolved(of=changed), *items[at + 1 :])
+    """The operation alone; a crash at any time; requests at once in an order of a low number."""
+    if item.kind == "op" or not item.ops:
         return
-    for name, value in item.args.items():
-        for other in simpler_values(name, value):
-            yield (*items[:at], Op(item.name, {**item.args, name: other}), *items[at + 1 :])
+    yield from (Item("op", (op,)) for op in item.ops)
+    if item.kind == "crash_in":
+        yield Item("crash")
+    if item.kind == "at_once":
+        yield from (attrs.evolve(item, number=number) for number in range(min(item.number, ORDERS)))
 
 
-def simpler_values(name: str, value: object) -> Iterator[object]:
-    if isinstance(value, list) and len(value) > 1:
-        yield value[:1]
-        yield value[:2]
-    if isinstance(value, dict) and len(value) > 1 and name == "pairs":
-        yield dict(list(value.items())[:1])
-        yield dict(list(value.items())[:2])
-    if isinstance(value, str) and len(value) > 40:
-        yield value[:1] * 40
+def plainer_ops(item: Item) -> Iterator[Item]:
+    """The same with one argument shorter."""
+    for at, op in enumerate(item.ops):
+        for name, value in op.args.items():
+            for other in shorter_values(name, value):
+                changed = Op(op.name, {**op.args, name: other})
+                yield attrs.evolve(item, ops=(*item.ops[:at], changed, *item.ops[at + 1 :]))
+
+
+def shorter_values(name: str, value: object) -> Iterator[object]:
+    match value:
+        case [_, _, *_]:
+            yield value[:1]
+            yield value[:2]
+        case dict() if name == "pairs" and len(value) > 1:
+            yield dict(list(value.items())[:1])
+            yield dict(list(value.items())[:2])
+        case str() if len(value) > TEXT_CHARS:
+            yield value[:1] * TEXT_CHARS

@@ -7,13 +7,13 @@ from umi_sim.kernel.report import Report, Row, row, under, whole
 from umi_sim.kernel.wording import plural
 from umi_sim.targets.adapter import Adapter, is_async
 from umi_sim.targets.checker import RULES
-from umi_sim.targets.hunt import Found
+from umi_sim.targets.hunt import Hunt
 from umi_sim.targets.items import item_to_json
 from umi_sim.targets.life import Verdict
 from umi_sim.targets.shrinking import fingerprint_of
 
 
-def of_hunt(name: str, found: Found, saved: str, repeat: str) -> Report:
+def of_hunt(name: str, found: Hunt, saved: str, repeat: str) -> Report:
     counted = f"{plural(found.run_count, 'run')}, {plural(found.op_count, 'operation')}"
     if found.small is None:
         return Report(
@@ -40,7 +40,7 @@ def broken(name: str, verdict: Verdict) -> tuple[str, list[Row]]:
     return f"FAIL {name} {found.rule}: {found.op}", rows
 
 
-def reached(found: Found) -> Iterator[Row]:
+def reached(found: Hunt) -> Iterator[Row]:
     """What could happen in the runs, and what could not."""
     adapter = found.adapter
     kinds = ["restarts and crashes"] if adapter.durable else []
@@ -52,11 +52,11 @@ def reached(found: Found) -> Iterator[Row]:
     yield from known(found)
 
 
-def known(found: Found) -> Iterator[Row]:
+def known(found: Hunt) -> Iterator[Row]:
     yield from under("known", [whole("", address) for address in found.known])
 
 
-def passed(found: Found) -> dict[str, Any]:
+def passed(found: Hunt) -> dict[str, Any]:
     return {
         "result": "pass",
         "runs": found.run_count,

@@ -9,10 +9,11 @@ import pytest
 
 from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, Store
 from umi_sim.targets import MISSING, Known, Kv, seed_files
+from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import script_of
-from umi_sim.targets.hunt import hunt, items_of_seed
+from umi_sim.targets.hunt import hunt, sites_of
 from umi_sim.targets.life import run
-from umi_sim.targets.shrinking import shrunk
+from umi_sim.targets.shrinking import shrink
 
 RULES = {"PopReadsThenDeletes": "at-once", "AddsOneByOne": "batch-split", "ClearSwallows": "done-lost"}
 
@@ -34,8 +35,9 @@ def test_the_store_without_a_bug_is_left_alone() -> None:
 
 
 def test_runs_replay_answer_by_answer() -> None:
+    sites = sites_of(Store)
     for seed in range(6):
-        items = items_of_seed(Store, seed)
+        items = draw_items(Store, seed, sites)
         assert run(Store, items).trace == run(Store, items).trace
 
 
@@ -103,6 +105,6 @@ def test_a_known_divergence_hides_nothing_behind_it() -> None:
 def test_what_is_shrunk_fails_alike() -> None:
     found = hunt(Forgetful, range(100))
     assert found.first is not None
-    small = shrunk(partial(run, Forgetful), found.first)
+    small = shrink(partial(run, Forgetful), found.first)
     assert len(small.items) == 3
     assert small.broken is not None

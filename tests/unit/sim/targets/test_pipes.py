@@ -7,7 +7,7 @@ import pytest
 
 from umi_sim.targets import Kv
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
-from umi_sim.targets.items import Crash, Op, Reopen
+from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 from umi_sim.targets.pipes import adapter_of
 
@@ -30,7 +30,8 @@ for line in sys.stdin:
     TWIST
     print(json.dumps(said), flush=True)
 """
-PUT, GET = Op("put", {"key": "a", "value": "v"}), Op("get", {"key": "a"})
+PUT = Item("op", (Op("put", {"key": "a", "value": "v"}),))
+GET = Item("op", (Op("get", {"key": "a"}),))
 
 
 def piped(folder: Path, twist: str = "pass") -> type[Adapter]:
@@ -41,7 +42,7 @@ def piped(folder: Path, twist: str = "pass") -> type[Adapter]:
 
 def test_a_process_is_judged_and_replays(tmp_path: Path) -> None:
     adapter = piped(tmp_path)
-    items = (GET, PUT, Reopen(), GET, Crash(), GET)
+    items = (GET, PUT, Item("reopen"), GET, Item("crash"), GET)
     verdict = run(adapter, items)
     assert ops_of(adapter) == {"put": ("key", "value"), "get": ("key",)}
     assert verdict.broken is None

@@ -1,0 +1,290 @@
+"""The world of one run: a store, its folder, its clock and its event loop, and what happens to them.
+
+Law 1. This file and its three neighbours need the standard library alone: an exported script carries copies.
+Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours.
+"""
+
+import asyncio
+import inspect
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from umi_sim.targets import clocks, faults, loop
+
+PAGES_MAX = 50
+SETTLING_STEPS = 50
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # nothing has to reach a disk
+Call = tuple[str, Mapping[str, Any]]
+
+
+class NotOpened(Exception):
+    """`make` or `close` of the store raised something."""
+
+    def __init__(self, name: str, error: BaseException) -> None:
+        super().__init__(f"{name}: {error!r}")
+        self.name, self.error = name, error
+
+
+@contextmanager
+def world_of(adapter: Any) -> Iterator["World"]:
+    """A world for this store; nothing is left of it afterwards."""
+    with tempfile.TemporaryDirectory(dir=MEMORY, ignore_cleanup_errors=True) as base:
+        world = World(adapter, Path(base))
+        with (
+            clocks.install(world.clock),
+            faults.install(world.sites, world.clock.seconds),
+            same_chance(),
+            loop.install(world.loop),
+        ):
+            try:
+                yield world
+            finally:
+                world.end()
+
+
+@contextmanager
+def same_chance() -> Iterator[None]:
+    """Until the block ends, whoever draws chance draws the same in each run."""
+    urandom, state = os.urandom, random.getstate()
+    os.urandom = random.Random(0).randbytes
+    random.seed(0)
+    try:
+        yield
+    finally:
+        os.urandom = urandom
+        random.setstate(state)
+
+
+class World:
+    """`store`: the adapter as it lives now. `times_ms`: the time before and after the last item."""
+
+    def __init__(self, adapter: Any, base: Path) -> None:
+        self.adapter, self.base = adapter, base
+        self.folder = base / "0"
+        self.folder.mkdir()
+        self.clock = clocks.Clock()
+        self.sites = faults.Sites(str(base))
+        self.loop = loop.Loop(self.clock)
+        self.names: dict[Any, str] = {}  # our names, by what the store calls them
+        self.times_ms = [self.clock.now_ms]
+        self.has_failed = False  # what was to fail in the last item, or to kill the process
+        self.store: Any = None
+        self.gone: list[Any] = []  # stores that died, kept so that nothing ends them properly
+        self.left: Path | None = None  # the folder as the process left it that was killed in an operation
+
+    # Lives of the store.
+
+    def begin(self) -> None:
+        """A new process finds the folder. Raises NotOpened."""
+        self.store = self.adapter()
+        self.store.folder, self.store.clock = self.folder, self.clock
+        self.ask("make", self.store)
+
+    def ask(self, name: str, store: Any) -> None:
+        try:
+            self.settle(getattr(store, name)())
+        except loop.Stuck:
+            raise
+        except Exception as error:  # whatever the store raises is to be told
+            raise NotOpened(name, error) from error
+
+    def restart(self, kind: str) -> None:
+        """The next life, after an item that ends one. Raises NotOpened."""
+        if kind == "reopen":
+            self.ask("close", self.store)
+        else:
+            self.gone.append(self.store)
+            self.store.killed()
+            self.folder = self.left or self.copy()
+            self.left = None
+        self.begin()
+
+    def copy(self) -> Path:
+        """The folder as a process that dies now leaves it."""
+        new = self.base / str(len(list(self.base.iterdir())))
+        shutil.copytree(self.folder, new, ignore=shutil.ignore_patterns("*-shm"))
+        return new
+
+    def end(self) -> None:
+        """Close what lives, and what has died: files must not stay open after a run."""
+        for store in (*self.gone, self.store):
+            with suppress(NotOpened, loop.Stuck):
+                self.ask("close", store)
+        self.loop.finish()
+
+    # What happens.
+
+    def happen(self, kind: str, number: int, site: str, calls: Sequence[Call]) -> list[Any]:
+        """What came of each call: (its value,), or the exception that it raised. Raises Stuck."""
+        began_ms = self.clock.now_ms
+        self.sites.arm(site, number, self.die if kind == "crash_in" else faults.fail)
+        match kind:
+            case "advance":
+                self.clock.now_ms += number
+                said = []
+            case "at_once":
+                said = self.at_once(number, calls)
+            case "cancel":
+                said = [self.cancel(number, calls[0])]
+            case _:
+                said = [self.call(*each) for each in calls]
+        self.has_failed = self.sites.disarm()
+        self.times_ms = list(dict.fromkeys([began_ms, self.clock.now_ms]))
+        return said
+
+    def die(self, error: Exception) -> None:
+        self.left = self.copy()
+        raise faults.Killed
+
+    def at_once(self, order: int, calls: Iterable[Call]) -> list[Any]:
+        """`order` draws who goes on where asyncio leaves it open; 0: whoever came first."""
+        chance = random.Random(order)
+        starts = [lambda call=call: self.start(*call) for call in calls]
+        return self.loop.at_once(starts, lambda n: chance.getrandbits(32) % n if order else 0)
+
+    def cancel(self, steps: int, call: Call) -> Any:
+        """It is cancelled after so many steps, if it goes on for so long; what it began comes to its end."""
+        task = self.loop.create_task(self.start(*call))
+        if not self.loop.run([task], steps):
+            task.cancel()
+            self.loop.run([task])
+        self.loop.run([self.loop.create_task(wait(SETTLING_STEPS))])
+        return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
+
+    # Calls.
+
+    def call(self, name: str, args: Mapping[str, Any]) -> Any:
+        try:
+            self.settle(self.store.drain())
+            return (self.told(name, args, self.settle(self.begun(name, args))),)
+        except loop.Stuck:
+            raise
+        except (Exception, SystemExit, asyncio.CancelledError, faults.Killed) as error:
+            return error  # whatever the store raises is an outcome
+
+    async def start(self, name: str, args: Mapping[str, Any]) -> Any:
+        try:
+            await value_of(self.store.drain())
+            return (self.told(name, args, await value_of(self.begun(name, args))),)
+        except Exception as error:  # as above; a cancellation goes on to its task
+            return error
+
+    def settle(self, value: Any) -> Any:
+        return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
+
+    def begun(self, name: str, args: Mapping[str, Any]) -> Any:
+        """What the method gives, perhaps to be waited for. The ids of the run become those of the store."""
+        method = getattr(self.store, name)
+        if name == "scan":
+            return self.pages(method, args)
+        if "id" in args and name != "add" and "id" not in parameters(getattr(self.adapter, "add", wait)):
+            known = (key for key, ours in self.names.items() if ours == args["id"])
+            args = {**args, "id": next(known, UNKNOWN_ID)}
+        return method(**fitting(getattr(self.adapter, name), args))
+
+    async def pages(self, method: Any, args: Mapping[str, Any]) -> Any:
+        """All pages of a scan, one after the other."""
+        found: list[Any] = []
+        cursor = None
+        for _ in range(PAGES_MAX):
+            keys, cursor = await value_of(method(**args, cursor=cursor))
+            if len(list(keys)) > args.get("limit", len(keys)):
+                return f"a page of {len(keys)}"
+            found += keys
+            if cursor is None:
+                return found
+        return f"more than {PAGES_MAX} pages"
+
+    def told(self, name: str, args: Mapping[str, Any], value: Any) -> Any:
+        """A value as the contracts have it: lists for all sequences, our names for ids of the store."""
+        value = plain(value)
+        if name == "add" and "id" in args:
+            while isinstance(value, list) and len(value) == 1:
+                value = value[0]
+            if value is not None and not isinstance(value, list | dict):
+                return self.names.setdefault(value, args["id"])
+        elif name in ("search", "list") and isinstance(value, list):
+            return [
+                [self.names.get(each[0], each[0]), *each[1:]] if isinstance(each, list) and each else each
+                for each in value
+            ]
+        return value
+
+
+UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"  # of what was never made: no store makes it
+
+
+async def value_of(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+async def wait(steps: int) -> None:
+    for _ in range(steps):
+        await asyncio.sleep(0)
+
+
+def plain(value: Any) -> Any:
+    match value:
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case dict():
+            return {key: plain(each) for key, each in value.items()}
+    return value
+
+
+def fitting(method: Any, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that the method takes: a time in seconds, unless it asks for milliseconds."""
+    taken = parameters(method)
+    fit = {name: value for name, value in args.items() if name in taken}
+    ttl_ms = args.get("ttl", 0)
+    if "ttl_ms" in taken and ttl_ms:
+        fit["ttl_ms"] = ttl_ms
+    elif "ttl" in fit:
+        fit["ttl"] = ttl_ms // 1000 if ttl_ms % 1000 == 0 else ttl_ms / 1000
+    return fit
+
+
+@cache
+def parameters(method: Any) -> tuple[str, ...]:
+    """The names by which a method of an adapter takes its arguments."""
+    found = inspect.signature(method).parameters.values()
+    return tuple(
+        each.name
+        for each in found
+        if each.name != "self" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+    )
+
+
+# Without a judge.
+
+
+def replay(adapter: Any, rows: Iterable[Any]) -> list[str]:
+    """What is said when these items happen: each a text, and what `World.happen` takes."""
+    lines = []
+    with world_of(adapter) as world:
+        try:
+            world.begin()
+            for text, *item in rows:
+                lines.append(f"  {text}")
+                lines += [f"      {shown(each, world)}" for each in world.happen(*item)]
+                if item[0] in RESTARTS:
+                    world.restart(item[0])
+        except (NotOpened, loop.Stuck) as error:
+            lines.append(f"      {shown(error, world)}")
+    return lines
+
+
+RESTARTS = ("reopen", "crash", "crash_in")
+
+
+def shown(outcome: Any, world: World) -> str:
+    text = repr(outcome[0]) if isinstance(outcome, tuple) else f"raises {outcome!r}"
+    return re.sub(r" at 0x[0-9a-f]+", "", text.replace(str(world.base), "FOLDER"))
