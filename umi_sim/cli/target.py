@@ -49,12 +49,12 @@ def target(
     umi-sim target --contract kv --command "node store.mjs"
     """
     if init is not None:
-        return begun(init, file or name)
+        return begin(init, file or name)
     adapter = by_command(command, contract) if command else by_name(name)
     called = join(["--contract", str(contract), "--command", command]) if command else name
     if replay is not None:
-        return replayed(adapter, called, replay, out)
-    from umi_sim.targets import telling
+        return replay_file(adapter, called, replay, out)
+    from umi_sim.targets import seed_files, telling
     from umi_sim.targets.hunt import SEED_COUNT_MAX, hunt
 
     limit = seconds if seconds is not None or seeds is not None else SECONDS
@@ -62,10 +62,11 @@ def target(
         found = hunt(
             adapter, seeds or range(SEED_COUNT_MAX), limit, lambda count: at(f"run {count}", unit="run")
         )
-    saved = kept(adapter, called, found.seed, found.small) if found.small else ""
-    if out and found.small:
-        exported(adapter, found.small, out)
-    return telling.of_hunt(called, found, saved, f"umi-sim target {called} --replay {saved}")
+    saved = ""
+    if found.small:
+        saved = seed_files.write(adapter, called, found.seed, found.small).as_posix()
+        export(adapter, found.small, out)
+    return telling.of_hunt(called, found, saved)
 
 
 def by_name(name: str) -> "type[Adapter]":
@@ -115,7 +116,7 @@ def usable() -> Iterator[None]:
         refuse(error)
 
 
-def begun(kind: str, file: str) -> Report:
+def begin(kind: str, file: str) -> Report:
     from umi_sim.record.trace import write_whole
     from umi_sim.targets.skeletons import skeleton
 
@@ -128,7 +129,7 @@ def begun(kind: str, file: str) -> Report:
     return Report(f"WROTE {file}", [whole("run", run)], lambda: {"file": file, "run": run})
 
 
-def replayed(adapter: "type[Adapter]", name: str, file: str, out: str | None) -> Report:
+def replay_file(adapter: "type[Adapter]", name: str, file: str, out: str | None) -> Report:
     from umi_sim.targets import seed_files, telling
     from umi_sim.targets.life import run
 
@@ -137,18 +138,13 @@ def replayed(adapter: "type[Adapter]", name: str, file: str, out: str | None) ->
     except seed_files.BadFile as error:
         refuse(error)
     verdict = run(adapter, saved.items)
-    if out:
-        exported(adapter, verdict, out)
-    return telling.of_replay(name, file, verdict, "" if saved.is_edited else saved.trace, saved.fingerprint)
+    export(adapter, verdict, out)
+    return telling.of_replay(name, file, adapter, saved, verdict)
 
 
-def kept(adapter: "type[Adapter]", name: str, seed: int, verdict: "Verdict") -> str:
-    from umi_sim.targets import seed_files
-
-    return seed_files.write(adapter, name, seed, verdict).as_posix()
-
-
-def exported(adapter: "type[Adapter]", verdict: "Verdict", out: str) -> None:
+def export(adapter: "type[Adapter]", verdict: "Verdict", out: str | None) -> None:
+    if out is None:
+        return
     from umi_sim.record.trace import write_whole
     from umi_sim.targets.exporting import MARK, CannotExport, script_of
 

@@ -95,8 +95,11 @@ class Target(Protocol):
 
     def begin(self, agent: str, scope: Scope, stored: Stored) -> Machine: ...
 
-    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
-        """Change the program under running machines, if it is due before this item; whether it was."""
+    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
+        """Change the program under running machines, if that is due before this op; whether it was.
+
+        `op_id` None: the world has healed, and nothing turns requests away any more.
+        """
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:
         """The range of limits that a later life may have for its entries; empty if there is no such fault."""

@@ -58,10 +58,6 @@ FIRST: Final = Step("first", take=nothing_learned, otherwise={})
 UNUSED: Final = Workflow("of nobody", (), (Step("alone", take=all_done, produces=(OUTCOME,)),))
 
 
-HEALED: Final = "healed"
-"""In place of the number of an op: the world has healed."""
-
-
 class Revisions:
     """How often the workflows have changed: once for every so many ops; 0 is never."""
 
@@ -70,11 +66,11 @@ class Revisions:
         self._count = 0
         self._onions = (Onion("effect", meddles), Onion("step", meddles_in_steps))
 
-    def reached(self, op_id: str, registry: Registry) -> Registry:
-        """The registry with which this op begins; the same one as before, if it brings no change."""
+    def reached(self, op_id: str | None, registry: Registry) -> Registry:
+        """The registry with which this op begins, or the audit of a healed world, where it is None."""
         if not self._every:
             return registry
-        if op_id == HEALED:
+        if op_id is None:
             return without_doorkeeper(registry)
         self.check()
         due_count = min(int(op_id[1:]) // self._every, CHANGE_COUNT_MAX)

@@ -96,7 +96,7 @@ class SubjectTarget:
     def begin(self, agent: str, scope: Scope, stored: Stored) -> SubjectMachine:
         return SubjectMachine(self.make())
 
-    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
+    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         return False
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:

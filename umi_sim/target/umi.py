@@ -93,7 +93,7 @@ class UmiTarget:
         limit = self._entry_count_max[agent] = max((limit, *map(own_count, cores)))
         return Config.of({**self.config.memory, "core_entry_count_max": limit})
 
-    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
+    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         registry = self._revisions.reached(op_id, self.registry)
         if registry is self.registry:
             return False

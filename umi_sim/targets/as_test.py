@@ -30,5 +30,4 @@ def failure_of(adapter: "type[Adapter]", seconds: int) -> str:
         return ""
     name = f"{adapter.__module__}:{adapter.__name__}"
     path = seed_files.write(adapter, name, found.seed, found.small)
-    repeat = f"umi-sim target {name} --replay {path.as_posix()}"
-    return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix(), repeat))])
+    return "\n".join(["", *laid_out(telling.of_hunt(name, found, path.as_posix()))])

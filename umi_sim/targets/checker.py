@@ -14,7 +14,7 @@ import attrs
 from umi_core.data import Data
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import REFUSED, Contract, Flags, Members, Outcome, State, resolved
-from umi_sim.targets.values import shown
+from umi_sim.targets.values import same, shown
 
 STATE_COUNT_MAX: Final = 256
 SUSPECT_COUNT_MAX: Final = 12
@@ -211,20 +211,12 @@ class Checker:
         if op.name == "scan":
             return "pages"
         values = got.value if isinstance(got.value, list) else [got.value]
-        if any(
-            Members([each]).takes([value])
-            for value in values
-            for state in self.possible
-            for each in self.contract.foreign(state, op)
-        ):
+        foreign = [each for state in self.possible for each in self.contract.foreign(state, op)]
+        if any(same(value, each) for value in values for each in foreign):
             return "scope"
         expected = [getattr(answer, "value", None) for answer in answers]
-        if any(
-            isinstance(each, list) and isinstance(got.value, list) and Members(each).takes(got.value)
-            for each in expected
-        ):
-            return "order"
-        return "answer"
+        is_ordered = any(isinstance(each, list) and Members(each).takes(got.value) for each in expected)
+        return "order" if is_ordered else "answer"
 
 
 def distinct(states: Iterable[State]) -> list[State]:

@@ -20,9 +20,9 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import (
     NOTHING,
+    REFUSAL,
     WHATEVER,
     Answer,
-    Between,
     Contract,
     Either,
     Exactly,
@@ -30,8 +30,8 @@ from umi_sim.targets.model import (
     Members,
     Outcomes,
     Pool,
-    Raises,
     Truth,
+    any_of,
 )
 from umi_sim.targets.values import MISSING, is_plain, same
 
@@ -205,10 +205,10 @@ class KvContract(Contract):
     def on_delete_many(self, state: KvState, now_ms: int, keys: Sequence[Key]) -> Outcomes:
         seen = [key for key in dict.fromkeys(keys) if key in state.entries]
         alive = [key for key in seen if state.alive(key, now_ms)]
-        told = Between(len(alive), len(seen if state.flags["sees_expired"] else alive))
-        yield Either((told, Exactly(None))), state.without(*keys)
+        most = len(seen if state.flags["sees_expired"] else alive)
+        yield any_of(None, *range(len(alive), most + 1)), state.without(*keys)
         if seen != alive and state.flags["sees_expired"]:
-            yield Either((Exactly(len(alive)), Exactly(None))), state.without(*alive)
+            yield any_of(None, len(alive)), state.without(*alive)
 
     def on_pop(self, state: KvState, now_ms: int, key: Key) -> Outcomes:
         found = state.alive(key, now_ms)
@@ -222,9 +222,9 @@ class KvContract(Contract):
             if state.flags["incr_makes"]:
                 yield Exactly(by), state.put(key, by, now_ms, None)
             else:
-                yield Either((NOTHING, Raises())), state
+                yield Either((NOTHING, REFUSAL)), state
         elif type(entry.value) is not int:
-            yield Raises(), state
+            yield REFUSAL, state
         else:
             new = entry.value + by
             changed = attrs.evolve(entry, value=new) if state.flags["incr_keeps_ttl"] else Entry(new)
@@ -263,7 +263,7 @@ class KvContract(Contract):
 
     def on_count(self, state: KvState, now_ms: int, ns: str) -> Outcomes:
         alive, rest = state.of(ns, now_ms)
-        yield Between(len(alive), len(alive) + len(rest)), state
+        yield any_of(*range(len(alive), len(alive) + len(rest) + 1)), state
 
 
 def some_of(chance: Stream, pool: Pool) -> list[str]:

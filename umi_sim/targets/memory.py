@@ -19,6 +19,7 @@ from umi_sim.kernel.prng import Stream
 from umi_sim.targets.items import Op
 from umi_sim.targets.model import (
     NOTHING,
+    REFUSAL,
     WHATEVER,
     Answer,
     Contract,
@@ -28,10 +29,10 @@ from umi_sim.targets.model import (
     Members,
     Outcomes,
     Pool,
-    Raises,
     Truth,
+    any_of,
 )
-from umi_sim.targets.values import shown
+from umi_sim.targets.values import MISSING, shown
 
 Scope = tuple[str | None, str | None, str | None]
 ALL: Final = ("user", "agent", "run")
@@ -121,7 +122,7 @@ class MemoryContract(Contract):
     def on_add(self, state: MemoryState, now_ms: int, id: str, text: str, scope: Scope) -> Outcomes:
         twins = [name for name, each in state.entries.items() if each.scope == scope and each.text == text]
         if state.flags["dedupes"] and twins:
-            yield Either((*(Exactly(name) for name in twins), NOTHING)), state
+            yield any_of(*twins, MISSING, None), state
         else:
             yield Exactly(id), state.set(id, Remembered(scope, (text,)))
 
@@ -132,7 +133,7 @@ class MemoryContract(Contract):
     def on_update(self, state: MemoryState, now_ms: int, id: str, text: str) -> Outcomes:
         entry = state.entries.get(id)
         if entry is None:
-            yield Either((Truth(False), NOTHING, Raises())), state
+            yield Either((Truth(False), NOTHING, REFUSAL)), state
         else:
             yield WHATEVER, state.set(id, Remembered(entry.scope, (*entry.texts, text)))
 

@@ -72,14 +72,16 @@ class Members(Answer):
         if not isinstance(got, list):
             return False
         left = list(got)
-        return taken(left, self.must) == len(self.must) and taken(left, self.may) >= 0 and not left
+        count = take(left, self.must)
+        take(left, self.may)
+        return count == len(self.must) and not left
 
     def __str__(self) -> str:
         more = f", and perhaps {shown(list(self.may))}" if self.may else ""
         return f"{shown(list(self.must))} in any order{more}"
 
 
-def taken(left: list[object], wanted: Sequence[object]) -> int:
+def take(left: list[object], wanted: Sequence[object]) -> int:
     """Take what is wanted out of the list; how many were there."""
     before = len(left)
     for value in wanted:
@@ -87,18 +89,6 @@ def taken(left: list[object], wanted: Sequence[object]) -> int:
         if at is not None:
             del left[at]
     return before - len(left)
-
-
-@attrs.frozen
-class Between(Answer):
-    low: int
-    high: int
-
-    def takes(self, got: object) -> bool:
-        return type(got) is int and self.low <= got <= self.high
-
-    def __str__(self) -> str:
-        return f"{self.low}" if self.low == self.high else f"{self.low} to {self.high}"
 
 
 @attrs.frozen
@@ -112,15 +102,8 @@ class Either(Answer):
         return " or ".join(dict.fromkeys(map(str, self.answers)))
 
 
-@attrs.frozen
-class Raises(Answer):
-    """An error of the kind that `refuses` names."""
-
-    def takes(self, got: object) -> bool:
-        return got is REFUSED
-
-    def __str__(self) -> str:
-        return "a refusal"
+def any_of(*values: object) -> Answer:
+    return Either([Exactly(value) for value in values])
 
 
 class Refused:
@@ -129,8 +112,9 @@ class Refused:
 
 
 REFUSED: Final = Refused()
+REFUSAL: Final = Exactly(REFUSED)  # an error of the kind that `refuses` names
 WHATEVER: Final = Whatever()
-NOTHING: Final = Either((Exactly(MISSING), Exactly(None)))
+NOTHING: Final = any_of(MISSING, None)
 
 State = Any  # of one contract, which alone looks into it
 Outcome = tuple[Answer, State]

@@ -33,12 +33,11 @@ class BadFile(ValueError):
 
 @attrs.frozen
 class Saved(Data):
-    """A run from a file; `trace` and `fingerprint` are empty where it passed, or was edited by hand."""
+    """A run from a file. `fingerprint`: empty where it passed; `trace`: where it was edited by hand too."""
 
     items: tuple[Item, ...]
     trace: str
     fingerprint: str
-    is_edited: bool
 
 
 def document_of(adapter: type[Adapter], name: str, seed: int, verdict: Verdict) -> dict[str, Json]:
@@ -92,9 +91,9 @@ def saved_of(document: dict[str, Json], adapter: type[Adapter]) -> Saved:
         for place, each in enumerate(given)
     ]
     failure: Any = at("failure", as_object, document.get("failure", {}))
+    is_whole = document.get("checksum") == checksum(document)
     return Saved(
         tuple(items),
-        at("trace", text().read, document.get("trace", "")),
+        at("trace", text().read, document.get("trace", "")) if is_whole else "",
         at("failure.fingerprint", text().read, failure.get("fingerprint", "")),
-        document.get("checksum") != checksum(document),
     )

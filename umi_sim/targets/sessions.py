@@ -23,14 +23,14 @@ from umi_sim.targets.model import (
     WHATEVER,
     Answer,
     Contract,
-    Either,
     Exactly,
     Flags,
     Members,
     Outcomes,
     Pool,
     Truth,
-    taken,
+    any_of,
+    take,
 )
 from umi_sim.targets.values import shown
 
@@ -191,7 +191,7 @@ class SessionsContract(Contract):
 
 def exactly(value: object) -> Answer:
     """What is empty may be told as None."""
-    return Exactly(value) if value else Either((Exactly(value), Exactly(None)))
+    return Exactly(value) if value else any_of(value, None)
 
 
 def message(chance: Stream, pool: Pool, own: str) -> dict[str, object]:
@@ -213,7 +213,7 @@ class ByTime(Answer):
         for _, group in reversed([(at, list(each)) for at, each in groupby(self.messages, lambda it: it[0])]):
             count = min(len(group), len(left))
             chunk = left[len(left) - count :]
-            if taken(list(chunk), [each for _, each in group]) != count:
+            if take(list(chunk), [each for _, each in group]) != count:
                 return False
             del left[len(left) - count :]
         wanted = len(self.messages) if self.limit is None else min(self.limit, len(self.messages))

@@ -4,7 +4,6 @@ from typing import Protocol
 
 from umi_sim.record.trace import Tag
 from umi_sim.services.tampering import Tampering
-from umi_sim.target.revisions import HEALED
 from umi_sim.world import network
 from umi_sim.world.agent import Agent, Judge
 
@@ -32,7 +31,7 @@ def revise(world: Around, op_id: str) -> None:
 
 def heal(world: Around) -> None:
     """Whoever turned questions away is gone."""
-    world.target.revise(HEALED, (it.machine for it in world.lives if it.machine))
+    world.target.revise(None, (it.machine for it in world.lives if it.machine))
 
 
 def tamper(world: Around, op_id: str) -> None:

@@ -50,7 +50,8 @@ def test_a_seed_file_holds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     again = run(PopReadsThenDeletes, saved.items)
     assert saved.items == found.small.items
     assert again.trace == saved.trace
-    assert not saved.is_edited
+    path.write_text(path.read_text().replace("store:Mine", "store:Other"))
+    assert seed_files.read(path, PopReadsThenDeletes).trace == ""
 
 
 def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_finding_is_told_written_and_replayed(here: Path) -> None:
     (here / "broken_store.py").write_text(BROKEN)
     done = umi("broken_store:Mine", "--seeds", "0..50", "--json", "--export", "show.py")
     told = json.loads(done.output)
-    assert (done.exit_code, told["rule"], len(told["items"])) == (1, "answer", 3)
+    assert (done.exit_code, told["failure"]["rule"], len(told["items"])) == (1, "answer", 3)
     assert umi("broken_store:Mine", "--replay", told["saved"]).exit_code == 0
     other = CliRunner().invoke(cli, ["replay", told["saved"]])
     assert (other.exit_code, "umi-sim target MODULE:CLASS --replay FILE" in other.output) == (2, True)
