@@ -111,11 +111,12 @@ class Checker:
         return None
 
     def at_once(self, ops: Sequence[Op], gots: Sequence[Got], times_ms: Sequence[int]) -> Broken | None:
-        """Some order of them explains all answers."""
+        """Some order of them explains all answers, and none of them is lost."""
+        before, each = self.possible, range(len(ops))
 
         def in_some_order(states: Sequence[State]) -> list[State]:
             found: list[State] = []
-            for order in permutations(range(len(ops))):
+            for order in permutations(each):
                 left = list(states)
                 for at in order:
                     left = self.after(left, ops[at], gots[at], times_ms)
@@ -123,6 +124,11 @@ class Checker:
             return found
 
         if self.narrow(in_some_order):
+            for order in permutations(each, len(ops) - 1):
+                left = before
+                for at in order:
+                    left = self.all_after(left, ops[at], times_ms)
+                self.suspect("at-once", left)
             return None
         told = ", ".join(f"{op.name} {got}" for op, got in zip(ops, gots, strict=True))
         names = "+".join(sorted(op.name for op in ops))

@@ -32,11 +32,14 @@ class Clock:
         self.more_ns %= 1_000_000
 
 
-def functions(clock: Clock) -> dict[str, Any]:
+def functions(clock: Clock) -> dict[Any, Any]:
     """What stands for the functions of `time`."""
 
     def since_ms() -> int:
         return clock.now_ms - START_MS + 1_000_000
+
+    def since_1970(real: Any) -> Any:
+        return lambda seconds=None: real(clock.seconds() if seconds is None else seconds)
 
     ours: dict[str, Any] = {
         "time": clock.seconds,
@@ -44,12 +47,14 @@ def functions(clock: Clock) -> dict[str, Any]:
         "monotonic": lambda: since_ms() / 1000,
         "monotonic_ns": lambda: since_ms() * 1_000_000,
         "perf_counter": lambda: since_ms() / 1000,
+        "perf_counter_ns": lambda: since_ms() * 1_000_000,
         "sleep": clock.sleep,
+        **{name: since_1970(getattr(time, name)) for name in ("gmtime", "localtime", "ctime")},
     }
-    return {name: here(each, getattr(time, name)) for name, each in ours.items()}
+    return {getattr(time, name): in_this_thread(each, getattr(time, name)) for name, each in ours.items()}
 
 
-def here(ours: Any, real: Any) -> Any:
+def in_this_thread(ours: Any, real: Any) -> Any:
     """Ours in this thread, and the real one in all others."""
     thread = get_ident()
 
@@ -63,7 +68,7 @@ def dates(clock: Clock) -> dict[Any, Any]:
     """Classes of dates that know this now."""
     real, day = datetime.datetime, datetime.date
     utc = datetime.UTC
-    now = here(lambda: real.fromtimestamp(clock.seconds(), utc), lambda: real.now(utc))
+    now = in_this_thread(lambda: real.fromtimestamp(clock.seconds(), utc), lambda: real.now(utc))
 
     def local() -> Any:
         return now().astimezone().replace(tzinfo=None)
@@ -73,10 +78,13 @@ def dates(clock: Clock) -> dict[Any, Any]:
         "utcnow": lambda cls: now().replace(tzinfo=None),
         "today": lambda cls: local(),
     }
-    return {real: dated(real, moments), day: dated(day, {"today": lambda cls: local().date()})}
+    return {
+        real: class_of_date(real, moments),
+        day: class_of_date(day, {"today": lambda cls: local().date()}),
+    }
 
 
-def dated(real: Any, tellers: dict[str, Any]) -> Any:
+def class_of_date(real: Any, tellers: dict[str, Any]) -> Any:
     """A class that makes the same as a class of dates, and tells another now."""
 
     def make(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -99,30 +107,27 @@ class Same(type):
 @contextmanager
 def install(clock: Clock) -> Iterator[None]:
     """Until the block ends, this clock is what modules outside the standard library and umi_sim read."""
-    news = {getattr(time, name): function for name, function in functions(clock).items()}
-    news |= dates(clock)
-    places = [(time, name, getattr(time, name), each) for name, each in functions(clock).items()]
-    places += [(datetime, real.__name__, real, each) for real, each in dates(clock).items()]
-    places += [(module, key, old, news[old]) for module, key, old in held(tuple(news), len(sys.modules))]
-    for owner, name, _, new in places:
-        setattr(owner, name, new)
+    ours = functions(clock) | dates(clock)
+    places = find_places(tuple(ours), len(sys.modules))
+    for module, name, real in places:
+        setattr(module, name, ours[real])
     try:
         yield
     finally:
-        for owner, name, old, _ in places:
-            setattr(owner, name, old)
+        for module, name, real in places:
+            setattr(module, name, real)
 
 
 @lru_cache(maxsize=1)
-def held(olds: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
-    """Names of modules that were imported one by one; the same until more are loaded."""
+def find_places(reals: tuple[Any, ...], loaded_count: int) -> list[tuple[Any, str, Any]]:
+    """Where these are to be found; names may have been imported one by one. The same until more is loaded."""
     kinds = type, type(time.time)
     return [
         (module, key, value)
         for name, module in tuple(sys.modules.items())
-        if name.partition(".")[0] not in NOT_THEIRS
+        if module in (time, datetime) or name.partition(".")[0] not in NOT_THEIRS
         for key, value in tuple(getattr(module, "__dict__", {}).items())
-        if isinstance(value, kinds) and value in olds
+        if isinstance(value, kinds) and value in reals
     ]
 
 

@@ -15,6 +15,8 @@ from umi_sim.targets.values import ODD_JSON, ODD_NAMES, ODD_TEXTS
 ITEM_COUNT_MAX: Final = 60
 ADVANCES_MS: Final = (1, 999, 1_000, 1_000, 1_001, 2_000, 4_000, 5_000, 60_000)
 DRAWS_MAX: Final = 20
+Moments = Mapping[str, Sequence[tuple[str, int]]]  # by operation: a site, and which time it is reached
+PROBLEMS: Final = ("at_once", "cancel", "fail", "crash_in")
 WEIGHTS: Final[Mapping[str, int]] = {
     "add": 4, "put": 4, "get": 4, "delete": 2, "clear": 1, "delete_all": 1, "sweep": 1, "put_many": 2,
 }  # fmt: skip
@@ -22,7 +24,7 @@ WEIGHTS: Final[Mapping[str, int]] = {
 
 @attrs.frozen
 class Plan(Data):
-    """What may happen in the runs of an adapter. `sites`: what it was seen to reach."""
+    """What may happen in the runs of an adapter. `moments`: when each operation may fail."""
 
     adapter: type[Adapter]
     contract: Contract
@@ -30,21 +32,27 @@ class Plan(Data):
     ops: Mapping[str, Sequence[str]]
     pool: Pool
     kinds: Mapping[str, int]
-    sites: Sequence[str]
+    moments: Moments
 
 
-def draw_items(adapter: type[Adapter], seed: int, sites: Sequence[str]) -> tuple[Item, ...]:
+def draw_items(adapter: type[Adapter], seed: int, moments: Moments) -> tuple[Item, ...]:
     chance = Stream(seed, "target", adapter.contract.name)
     ops, flags = draw_ops(adapter, chance), flags_of(adapter)
-    pool, kinds = draw_pool(adapter, chance), draw_kinds(adapter, chance, sites)
-    plan = Plan(adapter, adapter.contract, flags, ops, pool, kinds, sites)
-    return tuple(draw_item(plan, chance, at) for at in range(chance.log_between(4, ITEM_COUNT_MAX)))
+    pool, kinds = draw_pool(adapter, chance), draw_kinds(adapter, chance, bool(moments))
+    plan = Plan(adapter, adapter.contract, flags, ops, pool, kinds, moments)
+    count, items = chance.log_between(4, ITEM_COUNT_MAX), list[Item]()
+    while len(items) < count:
+        items.append(draw_item(plan, chance, str(len(items))))
+        if items[-1].kind in PROBLEMS and chance.chance(2, 3):
+            items += draw_look(plan, chance, items[-1].ops[-1], str(len(items)))
+    return tuple(items)
 
 
 def draw_ops(adapter: type[Adapter], chance: Stream) -> dict[str, Sequence[str]]:
-    """Some are left out in each run, so that others come together; never all that write."""
+    """Some are left out in each run, so that others come together; never all that write, or that read."""
     known = ops_of(adapter)
-    first = [name for name in known if name in ("put", "add")] or list(known)[:1]
+    reads = [name for name in known if name in adapter.contract.reads]
+    first = [*([name for name in known if name in ("put", "add")] or list(known)[:1]), *reads[:1]]
     rest = [name for name in known if name not in first and chance.chance(3, 4)]
     return {name: known[name] for name in (*first, *rest)}
 
@@ -64,14 +72,14 @@ def draw_pool(adapter: type[Adapter], chance: Stream) -> Pool:
     return Pool(names[: chance.between(1, len(names))], scopes, values)
 
 
-def draw_kinds(adapter: type[Adapter], chance: Stream, sites: Sequence[str]) -> dict[str, int]:
+def draw_kinds(adapter: type[Adapter], chance: Stream, can_fail: bool) -> dict[str, int]:
     """Kinds of items, each with its weight; faults are left out of a third of the runs."""
     is_calm = chance.chance(1, 3)
     is_timed = any("ttl" in args for args in ops_of(adapter).values()) or "default_ttl_ms" in flags_of(
         adapter
     )
     async_weight = 0 if is_calm or not is_async(adapter) else 1
-    site_weight = 0 if is_calm or not sites else 1
+    site_weight = 0 if is_calm or not can_fail else 1
     return {
         "op": 16, "advance": 4 if is_timed else 1, "reopen": 1 if adapter.durable else 0,
         "crash": 1 if adapter.durable and not is_calm else 0, "at_once": 4 * async_weight,
@@ -79,7 +87,7 @@ def draw_kinds(adapter: type[Adapter], chance: Stream, sites: Sequence[str]) -> 
     }  # fmt: skip
 
 
-def draw_item(plan: Plan, chance: Stream, at: int) -> Item:
+def draw_item(plan: Plan, chance: Stream, at: str) -> Item:
     kind = chance.weighted(tuple(plan.kinds), tuple(plan.kinds.values()))
     match kind:
         case "advance":
@@ -92,18 +100,22 @@ def draw_item(plan: Plan, chance: Stream, at: int) -> Item:
         case "cancel":
             return Item(kind, number=chance.log_between(1, 30), ops=(draw_op(plan, chance, at),))
         case "fail" | "crash_in":
-            site, number = chance.pick(plan.sites), chance.log_between(1, 6)
-            return Item(kind, (draw_op(plan, chance, at),), number, site)
+            op = draw_write(plan, chance, at)
+            site, number = chance.pick(plan.moments.get(op.name) or [("statement", 1)])
+            return Item(kind, (op,), number, site)
     return Item(kind, (draw_op(plan, chance, at),))
 
 
-def draw_together(plan: Plan, chance: Stream, at: int) -> tuple[Op, ...]:
+def draw_together(plan: Plan, chance: Stream, at: str) -> tuple[Op, ...]:
     """Often the same one twice: most of what goes wrong goes wrong there."""
-    ops = [draw_lone(plan, chance, at) for _ in range(chance.between(2, 3))]
-    return (ops[0], *ops[:-1]) if chance.chance(1, 2) else tuple(ops)
+    ops = [draw_lone(plan, chance, f"{at}{letter}") for letter in "abc"[: chance.between(2, 3)]]
+    if chance.chance(1, 2):
+        made = {"id": f"m{at}b"} if "id" in ops[0].args and ops[0].name == "add" else {}
+        ops[1] = Op(ops[0].name, {**ops[0].args, **made})
+    return tuple(ops)
 
 
-def draw_lone(plan: Plan, chance: Stream, at: int) -> Op:
+def draw_lone(plan: Plan, chance: Stream, at: str) -> Op:
     """No batch, if others may come in between: then there is nothing to be said of it."""
     choices = plan.contract.flags.get("batch_atomic", (True,))
     is_atomic = plan.flags.get("batch_atomic", choices[0])
@@ -114,7 +126,7 @@ def draw_lone(plan: Plan, chance: Stream, at: int) -> Op:
     return Op(op.name, {name: each[:1] if isinstance(each, list) else each for name, each in op.args.items()})
 
 
-def draw_op(plan: Plan, chance: Stream, at: int) -> Op:
+def draw_op(plan: Plan, chance: Stream, at: str) -> Op:
     """An operation about which the contract says something; if none comes up, the first that writes."""
     weights = [WEIGHTS.get(name, 2) for name in plan.ops]
     for _ in range(DRAWS_MAX):
@@ -124,5 +136,23 @@ def draw_op(plan: Plan, chance: Stream, at: int) -> Op:
     return draw_named(plan, chance, at, next(iter(plan.ops)))
 
 
-def draw_named(plan: Plan, chance: Stream, at: int, name: str) -> Op:
+def draw_write(plan: Plan, chance: Stream, at: str) -> Op:
+    """An operation that may fail, each as often; mostly one that writes, for there it is seen."""
+    names = [name for name in plan.ops if name in plan.moments] or list(plan.ops)
+    writes = [name for name in names if name not in plan.contract.reads]
+    op = draw_named(plan, chance, at, chance.pick(writes if writes and chance.chance(3, 4) else names))
+    return op if plan.contract.may_be_drawn(op, plan.flags) else draw_op(plan, chance, at)
+
+
+def draw_look(plan: Plan, chance: Stream, op: Op, at: str) -> list[Item]:
+    """A reading of what an operation has touched."""
+    names = [name for name in plan.ops if name in plan.contract.reads]
+    if not names:
+        return []
+    look = draw_named(plan, chance, at, chance.pick(names))
+    args = {name: op.args.get(name, each) for name, each in look.args.items()}
+    return [Item("op", (Op(look.name, args),))] if plan.contract.may_be_drawn(look, plan.flags) else []
+
+
+def draw_named(plan: Plan, chance: Stream, at: str, name: str) -> Op:
     return Op(name, plan.contract.draw(chance, plan.pool, name, plan.ops[name], at))

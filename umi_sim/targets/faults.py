@@ -10,6 +10,7 @@ import datetime
 import io
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,10 +30,11 @@ class Sites:
         self.folder = folder
         self.site, self.n, self.fired = "", 0, False
         self.action: Callable[[Exception], None] = fail
-        self.reached: set[str] = set()
+        self.counts: Counter[str] = Counter()  # since it was armed
 
     def arm(self, site: str, n: int, action: Callable[[Exception], None]) -> None:
         self.site, self.n, self.fired, self.action = site, n, False, action
+        self.counts.clear()
 
     def disarm(self) -> bool:
         """Whether it came to that."""
@@ -40,12 +42,10 @@ class Sites:
         return fired
 
     def reach(self, site: str, error: Exception) -> None:
-        self.reached.add(site)
-        if site == self.site and not self.fired:
-            self.n -= 1
-            if self.n <= 0:
-                self.fired = True
-                self.action(error)
+        self.counts[site] += 1
+        if site == self.site and not self.fired and self.counts[site] >= self.n:
+            self.fired = True
+            self.action(error)
 
     def is_own(self, path: Any) -> bool:
         try:

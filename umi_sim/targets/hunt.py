@@ -9,11 +9,12 @@ import attrs
 
 from umi_core.data import Owner
 from umi_sim.targets.adapter import Adapter
-from umi_sim.targets.drawing import draw_items
+from umi_sim.targets.drawing import Moments, draw_items
 from umi_sim.targets.life import Verdict, run
 from umi_sim.targets.shrinking import shrink
 
-PROBES: Final = range(3)
+PROBES: Final = range(8)
+COUNT_MAX: Final = 6
 SEED_COUNT_MAX: Final = 1_000_000
 
 
@@ -22,7 +23,7 @@ class Hunt(Owner):
     """How much was run; of a broken promise the seed, the run as it was and as small as it gets."""
 
     adapter: type[Adapter]
-    sites: tuple[str, ...] = ()
+    moments: Moments = attrs.field(factory=dict)
     run_count: int = 0
     op_count: int = 0
     known: tuple[str, ...] = ()
@@ -31,10 +32,17 @@ class Hunt(Owner):
     small: Verdict | None = None
 
 
-def sites_of(adapter: type[Adapter]) -> tuple[str, ...]:
-    """What the store was seen to reach in a few quiet runs: only that can fail."""
-    seen = [run(adapter, draw_items(adapter, seed, ())).sites for seed in PROBES]
-    return tuple(sorted(frozenset().union(*seen).intersection(adapter.fails)))
+def moments_of(adapter: type[Adapter]) -> Moments:
+    """When each operation may fail: what it was seen to reach in a few quiet runs there."""
+    most: dict[tuple[str, str], int] = {}
+    for seed in PROBES:
+        for key, count in run(adapter, draw_items(adapter, seed, {})).reached.items():
+            most[key] = max(count, most.get(key, 0))
+    found: dict[str, list[tuple[str, int]]] = {}
+    for (name, site), count in sorted(most.items()):
+        if site in adapter.fails:
+            found.setdefault(name, []).extend((site, n) for n in range(1, min(count, COUNT_MAX) + 1))
+    return found
 
 
 def hunt(
@@ -45,9 +53,9 @@ def hunt(
 ) -> Hunt:
     """Until the first broken promise, or until the time is over."""
     until_s = None if seconds is None else monotonic() + seconds
-    found = Hunt(adapter, sites_of(adapter))
+    found = Hunt(adapter, moments_of(adapter))
     for seed in seeds:
-        verdict = run(adapter, draw_items(adapter, seed, found.sites))
+        verdict = run(adapter, draw_items(adapter, seed, found.moments))
         found.run_count += 1
         found.op_count += sum(len(step.item.ops) for step in verdict.steps)
         found.known = tuple(dict.fromkeys((*found.known, *verdict.known)))

@@ -108,6 +108,7 @@ class KvContract(Contract):
         "delete_reports": "delete", "incr_makes": "incr", "incr_keeps_ttl": "incr",
     }  # fmt: skip
     names: ClassVar = ("ns", "key", "keys", "prefix")
+    reads: ClassVar = ("get", "get_many", "has", "keys", "items", "count", "scan", "ttl")
 
     def initial(self, flags: Flags) -> KvState:
         return KvState({}, flags)
@@ -127,7 +128,7 @@ class KvContract(Contract):
 
     # Drawing.
 
-    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         return {
             "ns": lambda: chance.pick(pool.scopes),
             "key": lambda: chance.pick(COUNTERS if name == "incr" else pool.names),
@@ -270,7 +271,7 @@ def some_of(chance: Stream, pool: Pool) -> list[str]:
     return chance.shuffle(pool.names)[: chance.between(0, 3)]
 
 
-def value_of(chance: Stream, pool: Pool, at: int) -> object:
+def value_of(chance: Stream, pool: Pool, at: str) -> object:
     """Mostly one that no other item has, so that it is seen where it came from."""
     return f"v{at}" if chance.chance(2, 3) else chance.pick(pool.values)
 

@@ -6,7 +6,7 @@ Law 2. Only the class that the user has named is run; items hold values and name
 
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +40,7 @@ class Step(Data):
 class Verdict(Data):
     """How a run ended, and in which item. `known`: divergences that were met, by address.
 
-    `sites`: what the store was seen to reach.
+    `reached`: how often at most an operation came to a site.
     """
 
     items: tuple[Item, ...]
@@ -49,7 +49,7 @@ class Verdict(Data):
     broken: Broken | None = None
     ended_at: int = 0
     known: tuple[str, ...] = ()
-    sites: frozenset[str] = frozenset()
+    reached: Mapping[tuple[str, str], int] = attrs.field(factory=dict)
 
 
 def run(adapter: type[Adapter], items: Sequence[Item]) -> Verdict:
@@ -158,8 +158,8 @@ class Life:
         digest = blake2b(digest_size=16, person=PERSON)
         for step in self.steps:
             digest.update(f"{step.item}\n{step.told}\n".encode(errors="surrogatepass"))
-        known, sites = tuple(self.known), frozenset(self.world.sites.reached)
-        return Verdict(tuple(items), tuple(self.steps), digest.hexdigest(), broken, self.at, known, sites)
+        steps, known = tuple(self.steps), tuple(self.known)
+        return Verdict(tuple(items), steps, digest.hexdigest(), broken, self.at, known, self.world.reached)
 
     def got_of(self, outcome: Any, op: Op | None = None) -> Got:
         """`op`: None for what is asked beside the contract, where nothing may be refused."""

@@ -80,6 +80,7 @@ class MemoryContract(Contract):
     }
     concerns: ClassVar = {"delete_reports": "delete"}
     names: ClassVar = ALL
+    reads: ClassVar = ("get", "list", "search", "count", "history")
 
     def initial(self, flags: Flags) -> MemoryState:
         return MemoryState({}, flags)
@@ -92,7 +93,7 @@ class MemoryContract(Contract):
 
     # Drawing.
 
-    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         words = [value for value in pool.values if isinstance(value, str)] or ["likes green tea"]
         return {
             "id": lambda: f"m{at}" if name == "add" else chance.pick(pool.made or ["m0"]),
@@ -106,7 +107,7 @@ class MemoryContract(Contract):
             "run": lambda: chance.pick((None, "r1", "r2")),
         }
 
-    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
         """What is remembered has a name of ours, also where the store makes ids."""
         if name == "add":
             args = "id", *args

@@ -144,6 +144,7 @@ class Contract:
     settings: ClassVar[Sequence[str]] = ()  # flags that are numbers
     concerns: ClassVar[Mapping[str, str]] = {}  # the operation, or argument, without which a flag is idle
     names: ClassVar[Sequence[str]]  # arguments that are names, which may be odd
+    reads: ClassVar[Sequence[str]]  # operations that change nothing
 
     def initial(self, flags: Flags) -> State:
         raise NotImplementedError
@@ -171,11 +172,11 @@ class Contract:
 
     # Drawing.
 
-    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
-        """How the arguments of this operation are drawn; `at`: a number that no other item has."""
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
+        """How the arguments of this operation are drawn; `at`: a word that is drawn nowhere else."""
         raise NotImplementedError
 
-    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: int) -> dict[str, object]:
+    def draw(self, chance: Stream, pool: Pool, name: str, args: Sequence[str], at: str) -> dict[str, object]:
         drawers = self.drawers(chance, pool, name, at)
         drawn = {each: drawers[each]() for each in args}
         return {each: value for each, value in drawn.items() if value is not None or each == "value"}

@@ -79,6 +79,7 @@ class SessionsContract(Contract):
     }
     concerns: ClassVar = {"limit_zero": "limit", "clear_ends_state": "state"}
     names: ClassVar = ("user", "session", "key")
+    reads: ClassVar = ("get", "count", "sessions", "state")
 
     def initial(self, flags: Flags) -> SessionsState:
         return SessionsState({}, {}, flags)
@@ -92,7 +93,7 @@ class SessionsContract(Contract):
 
     # Drawing.
 
-    def drawers(self, chance: Stream, pool: Pool, name: str, at: int) -> Mapping[str, Callable[[], object]]:
+    def drawers(self, chance: Stream, pool: Pool, name: str, at: str) -> Mapping[str, Callable[[], object]]:
         return {
             "user": lambda: chance.pick(pool.scopes),
             "session": lambda: chance.pick(pool.names),

@@ -45,7 +45,8 @@ def reached(found: Hunt) -> Iterator[Row]:
     adapter = found.adapter
     kinds = ["restarts and crashes"] if adapter.durable else []
     kinds += ["requests at once", "cancellations"] if is_async(adapter) else []
-    kinds += [f"failures of {site}" for site in found.sites]
+    sites = {site for moments in found.moments.values() for site, _ in moments}
+    kinds += [f"failures of {site}" for site in sorted(sites)]
     yield row("met", ", ".join(kinds) or "operations and time alone")
     if not is_async(adapter):
         yield row("", "it is not asynchronous: requests at once are out of reach, as are threads of its own")

@@ -53,13 +53,16 @@ def world_of(adapter: Any) -> Iterator["World"]:
 @contextmanager
 def same_chance() -> Iterator[None]:
     """Until the block ends, whoever draws chance draws the same in each run."""
-    urandom, state = os.urandom, random.getstate()
-    os.urandom = random.Random(0).randbytes
+    places = [(os, "urandom"), (random, "_urandom")]  # the second one is that of `secrets`
+    real, state = os.urandom, random.getstate()
+    for module, name in places:
+        setattr(module, name, random.Random(0).randbytes)
     random.seed(0)
     try:
         yield
     finally:
-        os.urandom = urandom
+        for module, name in places:
+            setattr(module, name, real)
         random.setstate(state)
 
 
@@ -75,6 +78,7 @@ class World:
         self.loop = loop.Loop(self.clock)
         self.names: dict[Any, str] = {}  # our names, by what the store calls them
         self.times_ms = [self.clock.now_ms]
+        self.reached: dict[tuple[str, str], int] = {}  # how often at most, by operation and site
         self.has_failed = False  # what was to fail in the last item, or to kill the process
         self.store: Any = None
         self.gone: list[Any] = []  # stores that died, kept so that nothing ends them properly
@@ -137,6 +141,8 @@ class World:
             case _:
                 said = [self.call(*each) for each in calls]
         self.has_failed = self.sites.disarm()
+        for site, count in self.sites.counts.items() if kind == "op" else ():
+            self.reached[calls[0][0], site] = max(count, self.reached.get((calls[0][0], site), 0))
         self.times_ms = list(dict.fromkeys([began_ms, self.clock.now_ms]))
         return said
 

@@ -11,7 +11,7 @@ from tests.sessions_store import PLANTED, ClearSwallows, PopReadsThenDeletes, St
 from umi_sim.targets import MISSING, Known, Kv, seed_files
 from umi_sim.targets.drawing import draw_items
 from umi_sim.targets.exporting import script_of
-from umi_sim.targets.hunt import hunt, sites_of
+from umi_sim.targets.hunt import hunt, moments_of
 from umi_sim.targets.life import run
 from umi_sim.targets.shrinking import shrink
 
@@ -31,13 +31,13 @@ def test_the_store_without_a_bug_is_left_alone() -> None:
     """All 400: umi-sim target tests.sessions_store:Store --seeds 0..399"""
     found = hunt(Store, range(60))
     assert found.first is None
-    assert set(found.sites) == {"commit", "statement"}
+    assert {site for each in found.moments.values() for site, _ in each} == {"commit", "statement"}
 
 
 def test_runs_replay_answer_by_answer() -> None:
-    sites = sites_of(Store)
+    moments = moments_of(Store)
     for seed in range(6):
-        items = draw_items(Store, seed, sites)
+        items = draw_items(Store, seed, moments)
         assert run(Store, items).trace == run(Store, items).trace
 
 
@@ -63,7 +63,7 @@ def test_the_exported_script_shows_it_without_us(tmp_path: Path) -> None:
         [sys.executable, "-I", script], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 1, done.stderr
-    assert "of which statement 1 fails" in done.stdout
+    assert "of which commit 1 fails" in done.stdout
     mended = script.read_text().replace("with suppress(sqlite3.Error):", "if True:")
     script.write_text(mended)
     done = subprocess.run([sys.executable, "-I", script], capture_output=True, text=True, check=False)
