@@ -43,6 +43,12 @@ class Config(Data):
     context_bytes_max: int = option(limits.CONTEXT_BYTES_MAX, 100, 1_000_000)
     resolve_turn_count_max: int = option(limits.TURN_COUNT_MAX, 1, limits.TURN_COUNT_MAX)
     resolve_cache_ms: int = option(limits.RESOLVE_CACHE_MS, 1, 86_400_000)
+    cluster_ppm: int = option(700_000, 1, limits.PPM)
+    assign_ppm: int = option(700_000, 1, limits.PPM)
+    merge_ppm: int = option(850_000, 1, limits.PPM)
+    cluster_size_min: int = option(5, 1, 1_000)
+    subcategory_count_max: int = option(10, 1, limits.SUBCATEGORY_COUNT_MAX)
+    evolution_interval_ms: int = option(21_600_000, 1_000, 30 * limits.DAY_MS)
     model_timeout_ms: int = option(30_000, 1, 600_000)
     store_timeout_ms: int = option(10_000, 1, 600_000)
     semantic_routing: bool = False
@@ -50,6 +56,8 @@ class Config(Data):
     auto_rebalance: bool = True
     resolve_cache: bool = True
     resolve_queries: bool = True
+    auto_evolution: bool = True
+    name_by_model: bool = True
 
     @classmethod
     def of(cls, options: Mapping[str, int | bool]) -> "Config":
@@ -61,6 +69,8 @@ class Config(Data):
         if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
             name, allowed = "promote_confidence_min_ppm", "at least route_confidence_min_ppm"
             errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
+        if not errors and self.merge_ppm < self.cluster_ppm:
+            errors = [bad("merge_ppm", self.merge_ppm, "at least cluster_ppm")]
         if errors:
             raise Rejected(*errors)
 

@@ -38,7 +38,7 @@ from umi_core.values import (
 
 ROLES: Final = ("user", "assistant", "system", "tool")
 FORMS: Final = ("xml", "markdown")
-LISTED: Final = ("entity", "resource", "category", "membership")  # kinds of rows that are listed
+LISTED: Final = ("entity", "resource", "category", "membership", "subcategory")  # kinds of rows
 
 
 @attrs.frozen
@@ -390,6 +390,7 @@ Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Text = Annotated[str, Domain("text", bad_text)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]
+Force = Annotated[bool, Domain("force", bad_flag)]
 Deep = Annotated[bool, Domain("deep", bad_flag)]
 Wish = Annotated[bool, Domain("wish", bad_flag)]  # what is off unless it is said
 EventTime = Annotated[int, Domain("time", bad_time)]
@@ -417,6 +418,7 @@ Cursor = Annotated[str, Domain("cursor", text_of(limits.CURSOR_BYTES_MAX))]
 Content = Annotated[str, Domain("content", text_of(limits.ENTITY_CONTENT_BYTES_MAX))]
 EntityBlock = Annotated[str, Domain("entity_block", one_of(*BLOCK_KINDS[1:]))]
 MemoryType = Annotated[str, Domain("memory_type", one_of(*MEMORY_TYPES))]
+NameMaker = Annotated[str, Domain("name_maker", one_of("model", "keywords"))]
 LinkMaker = Annotated[str, Domain("link_maker", one_of("model", "default"))]
 Change = Annotated[str, Domain("change", one_of(*EVOLUTION_KINDS))]
 RelationKind = Annotated[str, Domain("relation_kind", one_of(*EVOLUTION_KINDS, *LINK_KINDS))]

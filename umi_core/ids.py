@@ -62,6 +62,11 @@ def membership_id(scope: Scope, entity_id: str, category_id: str) -> str:
     return derived_id("mem", "membership", scope, entity_id, category_id)
 
 
+def subcategory_id(scope: Scope, category_id: str, founder_id: str) -> str:
+    """`founder_id`: the member that it began with; names may change, and this does not."""
+    return derived_id("sub", "subcategory", scope, category_id, founder_id)
+
+
 def relation_id(scope: Scope, source: tuple[str, int], target: tuple[str, int], kind: str) -> str:
     return derived_id("rel", "relation", scope, *source, *target, kind)
 

@@ -37,6 +37,7 @@ from umi_core.messages.requests import (
     REQUESTS,
     CoreRead,
     Descent,
+    EvolveCategory,
     Recall,
     Request,
     WorkflowRequest,
@@ -89,7 +90,8 @@ class Memory:
         state = self.state
         if now_ms > state.seen_ms:
             state.seen_ms = min(now_ms, NOW_MS_MAX)
-        is_idle = not state.operations and not state.tiers.access.is_due and state.phase != "new"
+        is_due = state.tiers.access.is_due or state.tiers.dues
+        is_idle = not state.operations and not is_due and state.phase != "new"
         if is_idle and is_working(value):  # the same as below, only sooner
             self.marks = ()
             return (self.working_reply(value),)
@@ -102,6 +104,7 @@ class Memory:
             lifecycle.begin(engine, "recover", None, {})
         lifecycle.handle_due(engine)
         self.rebalance_if_due(engine)
+        self.evolve_if_due(engine)
         if value.__class__ in REQUEST_TYPES:
             self.request(engine, value)  # type: ignore[arg-type]
         elif value.__class__ is not Wake:
@@ -124,11 +127,13 @@ class Memory:
         state = self.state
         if state.phase == "new":
             return 0
-        if not state.operations and not state.tiers.access.is_due:
+        if not state.operations and not state.tiers.access.is_due and not state.tiers.dues:
             return None
         dues = [op.due_ms for op in state.operations.values() if op.due_ms is not None]
         if self.wants_rebalance():
             dues.append(state.tiers.access.ran_ms + state.config.rebalance_interval_ms)
+        if self.wants_evolution():
+            dues += state.tiers.dues.values()
         return min(dues, default=None)
 
     # Requests.
@@ -213,6 +218,21 @@ class Memory:
         if self.wants_rebalance() and state.seen_ms >= due_ms:
             state.tiers.access = attrs.evolve(state.tiers.access, ran_ms=state.seen_ms)  # whatever comes now
             lifecycle.begin(engine, "rebalance", None, REQUEST(None))
+
+    def wants_evolution(self) -> bool:
+        """One category at a time, whoever asks for it."""
+        state = self.state
+        return state.phase == "ready" and bool(state.tiers.dues) and not is_running("evolve_category", state)
+
+    def evolve_if_due(self, engine: Engine) -> None:
+        if not self.wants_evolution():
+            return
+        state, dues = self.state, self.state.tiers.dues
+        name = min(dues, key=lambda name: (dues[name], name))
+        if state.seen_ms >= dues[name]:
+            again_ms = state.seen_ms + state.config.evolution_interval_ms  # whatever comes now
+            state.tiers.dues = {**dues, name: again_ms}
+            lifecycle.begin(engine, "evolve_category", None, REQUEST(EvolveCategory("", name)))
 
     # Workflows and interceptors. Operations in flight keep what they began with.
 

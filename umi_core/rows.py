@@ -42,6 +42,7 @@ from umi_core.domains import (
     MemoryType,
     Metadata,
     Modality,
+    NameMaker,
     Reason,
     RelationKind,
     Score,
@@ -238,12 +239,13 @@ class Category(Body, Data):
     """A topic; `member_count` is the number of its memberships.
 
     `summary_sources`: the entities, with their versions, that the summary was made of. `summary_dirty`: there
-    are other members than those.
+    are other members than those. `subcategory_ids`: the groups that its members were found to be in.
+    `evolved_digest`: of the members as they were then; empty if one has come, changed or left since.
     """
 
     tag = 98
     row_kind = "category"
-    added = (3,)
+    added = (3, 3)
     id: EntityId
     name: EntityName
     description: Word
@@ -253,6 +255,9 @@ class Category(Body, Data):
     summary: Content = ""
     summary_sources: Ends = ()
     summary_dirty: Flag = True
+    subcategory_ids: Texts = ()
+    evolved_digest: Word = ""
+    evolved_ms: EventTime | None = None
 
     def own_id(self) -> str:
         return self.id
@@ -263,10 +268,15 @@ class Category(Body, Data):
 
 @attrs.frozen
 class Membership(Body, Data):
-    """An entity in a category; `entity_version` is the one that was linked."""
+    """An entity in a category; `entity_version` is the one that was linked.
+
+    `subcategory_id`: the group of the category that it is in, if any, and how near to it, with the keywords
+    of the group that its content has.
+    """
 
     tag = 99
     row_kind = "membership"
+    added = (3,)
     derived = ("touches",)
     id: EntityId
     entity_id: EntityId
@@ -274,11 +284,36 @@ class Membership(Body, Data):
     category_id: EntityId
     assigned_by: LinkMaker
     created_ms: EventTime
+    subcategory_id: EntityId | None = None
+    confidence_ppm: Importance | None = None
+    keywords_matched: Texts = ()
 
     @property
     def touches(self) -> tuple[str, ...]:
         """The entities that it belongs to."""
         return (self.entity_id,)
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class Subcategory(Body, Data):
+    """A group of members of a category that are about one thing; its centroid is the vector under its id.
+
+    `founder_id`: the member that it began with. `named_by`: who found the name.
+    """
+
+    tag = 160
+    row_kind = "subcategory"
+    id: EntityId
+    category_id: EntityId
+    founder_id: EntityId
+    name: EntityName
+    named_by: NameMaker
+    keywords: Texts
+    created_ms: EventTime
+    updated_ms: EventTime
 
     def own_id(self) -> str:
         return self.id

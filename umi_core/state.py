@@ -30,7 +30,10 @@ Phase = Literal["new", "recovering", "ready", "unfit", "deposed"]
 
 @attrs.define
 class Tiers:
-    """All that an operation can learn into. Rows get a shallow copy and put new values into it."""
+    """All that an operation can learn into. Rows get a shallow copy and put new values into it.
+
+    `dues`: by the name of a category, when its members are to be divided anew.
+    """
 
     tag = 90
     core: CoreTier = attrs.field(factory=CoreTier)
@@ -39,9 +42,12 @@ class Tiers:
     access: AccessTable = attrs.field(factory=AccessTable)
     decisions: tuple[RoutingDecision, ...] = ()
     rewrites: RewriteCache = attrs.field(factory=RewriteCache)
+    dues: Mapping[str, Moment] = {}
 
     def copy(self) -> "Tiers":
-        return Tiers(self.core, self.working, self.session, self.access, self.decisions, self.rewrites)
+        return Tiers(
+            self.core, self.working, self.session, self.access, self.decisions, self.rewrites, self.dues
+        )
 
 
 @attrs.define

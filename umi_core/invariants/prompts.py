@@ -14,7 +14,7 @@ from umi_core.invariants.broken import Broken, demand
 from umi_core.invariants.limits import TEXT_BYTES_MAX, TURN_CHARS_MAX, TURN_COUNT_MAX
 from umi_core.language.prompts import ROUTE_CONTEXT_BYTES_MAX
 from umi_core.messages.effects import AskModel
-from umi_core.messages.requests import Descent, Memorize, Recall, Remember, Summarise
+from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Remember, Summarise
 from umi_core.messages.results import Resolution
 from umi_core.state import Operation
 from umi_core.text import cut
@@ -33,8 +33,9 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "decide_enough": ("query", "found"),
     "rank": ("query", "count", "candidates"),
     "summarise_category": ("category", "about", "facts"),
+    "name_subcategory": ("category", "keywords", "contents"),
 }
-ASKING: Final = (Remember, Recall, Memorize, Summarise, Descent)
+ASKING: Final = (Remember, Recall, Memorize, Summarise, EvolveCategory, Descent)
 as_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -70,6 +71,8 @@ def given(task: str, facts: Mapping[str, object]) -> Mapping[str, object]:
             return {"turns": turns, "query": request.query}
         case "memories", Memorize(), _:
             return {"categories": [{"name": name, "about": about} for name, about in CATEGORIES.items()]}
+        case "name_subcategory", EvolveCategory() as request, _:
+            return {"category": request.category}
         case "expand", Recall(), Resolution(query=query):
             return {"query": query}
     return {}

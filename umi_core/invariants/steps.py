@@ -67,6 +67,7 @@ from umi_core.tiers import session
 from umi_core.tiers.core import CoreTier
 from umi_core.values import RoutingDecision
 
+OF_NOBODY: Final = ("rebalance ", "recover ", "evolve_category ")  # what is run, and asked for by none
 MAY_LEAVE: Final = ("forget", "remove_block")
 Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
@@ -154,9 +155,7 @@ def is_for_nobody(before: Before, state: State) -> bool:
     running = any(operation.op_id is None for operation in state.operations.values())
     was_running = any(stand.request is None for stand in before.stands.values())
     now, was = state.counters.items(), before.counters
-    has_ended = any(
-        was.get(name) != count for name, count in now if name.startswith(("rebalance ", "recover "))
-    )
+    has_ended = any(was.get(name) != count for name, count in now if name.startswith(OF_NOBODY))
     return running or was_running or has_ended
 
 

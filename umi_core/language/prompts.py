@@ -24,6 +24,7 @@ from umi_core.text import cut, size
 from umi_core.values import CATEGORIES, ENTITY_TYPES, LINK_KINDS, Turn
 
 SHOWN_CONTENT_BYTES_MAX: Final = 200
+NAMED_KEYWORD_COUNT_MAX: Final = 5
 ROUTE_CONTEXT_BYTES_MAX: Final = 2_000
 
 Input = str | int | bool | None | tuple["Input", ...] | dict[str, "Input"]
@@ -122,6 +123,14 @@ Rules:
 - At most {SUMMARY_BYTES_MAX} bytes.
 {DATA_RULE}""",
         "Reply with <summary>, the text, and </summary>, and nothing else.",
+    ),
+    "name_subcategory": (
+        "Give the input contents, facts of the input category that belong together, one name.",
+        f"""Rules:
+- One to three words, in the language of the contents, that say what all of them are about.
+- The input keywords are the words that occur most.
+{DATA_RULE}""",
+        "Reply with the name in one line and nothing else.",
     ),
     "decide_need": (
         "Say whether the input query needs anything that an assistant remembers of earlier conversations. "
@@ -239,6 +248,12 @@ def ask_summary(category: str, about: str, old: str | None, facts: tuple[Stateme
     summary: tuple[tuple[str, Input], ...] = () if old is None else (("summary", old),)
     told: tuple[tuple[str, Input], ...] = (("category", category), ("about", about))
     return prompt("summarise_category", (*told, *summary, ("facts", shown(facts))))
+
+
+def ask_name(category: str, keywords: tuple[str, ...], contents: tuple[str, ...]) -> str:
+    words: Input = keywords[:NAMED_KEYWORD_COUNT_MAX]
+    told: Input = tuple(map(as_shown, contents))
+    return prompt("name_subcategory", (("category", category), ("keywords", words), ("contents", told)))
 
 
 def ask_segment(text: str) -> str:

@@ -29,6 +29,7 @@ from umi_core.domains import (
     EntityId,
     EventTime,
     Flag,
+    Force,
     Form,
     Importance,
     Key,
@@ -366,6 +367,18 @@ class Summarise(WorkflowRequest):
     workflow = "summarise"
     stores = True
     category: CategoryName
+
+
+@attrs.frozen
+class EvolveCategory(WorkflowRequest):
+    """The members of a category in groups, if they are others than when this was done last; with `force` in
+    any case, and as if there were no groups."""
+
+    tag = 161
+    workflow = "evolve_category"
+    stores = True
+    category: CategoryName
+    force: Force = False
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.limits import PPM
 from umi_core.messages.api_results import Keyed
-from umi_core.rows import Category, Entity, Membership, Relation, Resource
+from umi_core.rows import Category, Entity, Membership, Relation, Resource, Subcategory
 from umi_core.values import Block, RoutingDecision
 
 
@@ -201,12 +201,36 @@ class Summarised(Data):
 
 
 @attrs.frozen
+class Group(Data):
+    """A subcategory, and how many members are in it."""
+
+    tag = 162
+    id: str
+    name: str
+    keywords: tuple[str, ...]
+    member_count: int
+
+
+@attrs.frozen
+class Evolved(Data):
+    """`change`: updated or unchanged. The groups as they are now, the largest first; members in none."""
+
+    tag = 163
+    change: str
+    groups: tuple[Group, ...] = ()
+    unassigned_count: int = 0
+
+
+ListedRow = Entity | Resource | Category | Membership | Subcategory
+
+
+@attrs.frozen
 class Listed(Data):
     """`cursor`: where the next page begins; None behind the last one. `damaged`: ids of rows that are there,
     and cannot be read."""
 
     tag = 103
-    rows: tuple[Entity | Resource | Category | Membership, ...]
+    rows: tuple[ListedRow, ...]
     cursor: str | None = None
     damaged: tuple[str, ...] = ()
 
@@ -263,7 +287,8 @@ class Rebalanced(Data):
 
 
 __all__ = [
-    "Block", "BlockRemoved", "BlockSet", "Forgotten", "Hit", "LevelHit", "LevelTried", "Listed", "Memorized",
+    "Block", "BlockRemoved", "BlockSet", "Evolved", "Forgotten", "Group", "Hit", "LevelHit",
+    "LevelTried", "Listed", "Memorized",
     "Rebalanced", "Recalled", "Remembered", "Resolution", "Retrieved", "SessionCreated", "SessionLoaded",
     "SessionSaved", "Stored", "Summarised",
 ]  # fmt: skip

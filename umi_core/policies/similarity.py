@@ -166,6 +166,23 @@ class Peaks:
         return found
 
 
+def neighbours(vectors: Sequence[Sequence[int]], floor_ppm: int) -> list[list[int]]:
+    """Of each vector the places of those that are at least so relevant to it, its own among them.
+
+    The products are exact (`exact_type`); their squares are too long for a machine, so those are whole
+    numbers of Python.
+    """
+    import numpy as np
+
+    if not vectors:
+        return []
+    matrix = np.array(vectors, exact_type(len(vectors[0])))
+    dots = (matrix @ matrix.T).astype(np.int64).astype(object)
+    squares = dots.diagonal()
+    near = (dots > 0) & (dots * dots * PPM**2 >= np.outer(squares, squares) * floor_ppm**2)
+    return [np.flatnonzero(row).tolist() for row in near]
+
+
 # Vectors as an embedder answers them.
 
 

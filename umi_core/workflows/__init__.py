@@ -25,7 +25,9 @@ from umi_core.workflows.api_logs import (
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
 from umi_core.workflows.drafting import Drafted
+from umi_core.workflows.evolve_category import EVOLVE_CATEGORY, Division, Newcomer, Part
 from umi_core.workflows.forget import FORGET
+from umi_core.workflows.grouping import Home
 from umi_core.workflows.listing import LIST
 from umi_core.workflows.memorize import MEMORIZE, Told
 from umi_core.workflows.reading import Found, Unit
@@ -42,7 +44,7 @@ __all__ = ["BUILT_IN", "WORKFLOWS"]
 
 WORKFLOWS: Final[tuple[Workflow, ...]] = (
     REMEMBER, RECALL, FORGET, GET_ENTITY, COUNT, WRITE_BLOCK, CREATE_SESSION, SAVE_SESSION, LOAD_SESSION,
-    MEMORIZE, SUMMARISE, LIST, RETRIEVE, REBALANCE, RECOVER,
+    MEMORIZE, SUMMARISE, EVOLVE_CATEGORY, LIST, RETRIEVE, REBALANCE, RECOVER,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
 )  # fmt: skip
@@ -71,7 +73,7 @@ check_served(ALL, BUILT_IN)
 # Facts that only these workflows know; tags above those of the codec's own table, frozen by the same test.
 FACT_TAGS: Final = {
     1000: Plan, 1001: Drafted, 1002: Mention, 1003: Link, 1004: Verdict, 1005: Segment, 1006: Memory,
-    1007: Unit, 1008: Found, 1009: Told,
+    1007: Unit, 1008: Found, 1009: Told, 1010: Home, 1011: Newcomer, 1012: Part, 1013: Division,
 }  # fmt: skip
 for tag, cls in FACT_TAGS.items():
     codec.register(cls, tag)

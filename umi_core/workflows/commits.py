@@ -25,6 +25,7 @@ from umi_core.messages.request import Request
 from umi_core.messages.results import Remembered, as_repeated
 from umi_core.policies.promotion import score_ppm
 from umi_core.rows import AccessRecord, Address, Body, Core, Entity, Head, Receipt, Row
+from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, Versions
 from umi_core.tiers.core import CoreTier
 from umi_core.tiers.session import remembered
@@ -222,7 +223,7 @@ def take_keyed_commit(facts: Facts, answer: Committed | None, view: View) -> Tak
 
 
 def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
-    """Access, sessions and decisions, as the plan said; `versions` of the rows that are stored now."""
+    """Access, dues, sessions and decisions, as the plan said; `versions` of the rows that are stored now."""
     tiers = view.tiers
     access = tiers.access
     in_core = entity_ids(tiers.core)
@@ -230,6 +231,7 @@ def learn_plan(plan: Plan, versions: Versions, view: View) -> None:
     pruned = [it.entity_id for it in plan.pruned if access.records.get(it.entity_id) == it]
     access = access.without(pruned).saved(plan.writes, versions)  # who was named again meanwhile stays
     tiers.access = access.gone_for_good((*plan.forgotten, *pruned) if plan.writes else ())
+    tiers.dues = dues.learnt(tiers.dues, (write.body for write in plan.writes), view.config)
     if plan.decisions is not None:
         tiers.decisions = plan.decisions
     if plan.spoken is not None:

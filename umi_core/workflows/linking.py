@@ -19,6 +19,7 @@ from umi_core.rows import Address, Category, Membership, Row
 from umi_core.text import norm
 from umi_core.values import CATEGORIES, Scope
 from umi_core.workflows.commits import address, put
+from umi_core.workflows.grouping import NOWHERE, Place, put_into
 
 DEFAULT: Final = {
     "profile": "facts", "event": "context", "knowledge": "facts", "behavior": "preferences",
@@ -48,12 +49,13 @@ def chosen(told: Iterable[str], memory_type: str) -> Choice:
 
 @attrs.frozen
 class Link(Data):
-    """An entity, in the version that is linked, and the name of a category."""
+    """An entity, in the version that is linked, the name of a category, and where in it the entity is put."""
 
     entity_id: str
     entity_version: int
     category: str
     by: str
+    place: Place = NOWHERE
 
 
 def addresses(entity_id: str, names: Iterable[str], scope: Scope) -> Iterator[Address]:
@@ -92,17 +94,20 @@ def is_news(link: Link, row: Row | None) -> bool:
 
 def membership(key: str, link: Link, row: Row | None, view: View) -> Membership:
     if row is not None and isinstance(row.body, Membership):
-        return attrs.evolve(row.body, entity_version=link.entity_version)
+        return put_into(attrs.evolve(row.body, entity_version=link.entity_version), link.place)
     parent = category_id(view.scope, link.category)
-    return Membership(key, link.entity_id, link.entity_version, parent, link.by, view.now_ms)
+    new = Membership(key, link.entity_id, link.entity_version, parent, link.by, view.now_ms)
+    return put_into(new, link.place)
 
 
 def grown(row: Row | None, key: str, name: str, count: int, view: View) -> Category:
-    """With so many more members; its summary does not tell of them yet."""
+    """With so many more members; neither summary nor groups know of them yet."""
     if row is None or not isinstance(row.body, Category):
         return Category(key, name, CATEGORIES[name], count, view.now_ms, view.now_ms)
     count = min(row.body.member_count + count, I64_MAX)
-    return attrs.evolve(row.body, member_count=count, summary_dirty=True, updated_ms=view.now_ms)
+    return attrs.evolve(
+        row.body, member_count=count, summary_dirty=True, evolved_digest="", updated_ms=view.now_ms
+    )
 
 
 def unlinked(memberships: Iterable[Row], categories: Iterable[Row], view: View) -> tuple[Write, ...]:
@@ -123,7 +128,7 @@ def shrunk(category: Category, lost: Iterable[Membership], view: View) -> Catego
     """There may be fewer than are taken away, if somebody changed rows. A summary forgets whom it names."""
     gone = [it.entity_id for it in lost if it.category_id == category.id]
     left_count = max(0, category.member_count - len(gone))
-    after = attrs.evolve(category, member_count=left_count, updated_ms=view.now_ms)
+    after = attrs.evolve(category, member_count=left_count, evolved_digest="", updated_ms=view.now_ms)
     if left_count and not any(key in gone for key, _ in category.summary_sources):
         return after
     return attrs.evolve(after, summary="", summary_sources=(), summary_dirty=left_count > 0)

@@ -10,8 +10,7 @@ from umi_core.engine.workflow import OUTCOME, Learned, Step, Workflow, retry
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.effects import ByFilter, Done, Read
 from umi_core.messages.requests import List
-from umi_core.messages.results import Listed
-from umi_core.rows import Category, Entity, Membership, Resource
+from umi_core.messages.results import Listed, ListedRow
 
 WANTED: Final = Fact("request", List)
 
@@ -24,7 +23,7 @@ def ask_page(facts: Facts, view: View) -> Read:
 
 def take_page(facts: Facts, answer: ReadDone, view: View) -> Learned:
     shown = (row.body for row in answer.rows)
-    rows = tuple(it for it in shown if isinstance(it, Entity | Resource | Category | Membership))
+    rows = tuple(it for it in shown if isinstance(it, ListedRow))
     damaged = tuple(row.address.id for row in answer.rows if row.body is None)
     return Learned(OUTCOME(Done(Listed(rows, answer.cursor, damaged))))
 

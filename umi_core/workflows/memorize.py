@@ -26,7 +26,7 @@ from umi_core.engine.workflow import (
     nothing,
     retry,
 )
-from umi_core.ids import text_hash
+from umi_core.ids import category_id, text_hash
 from umi_core.language.conversations import first_sentence
 from umi_core.language.extraction import CONFIDENCE_PPM, Mention, is_pronoun
 from umi_core.language.memories import Memory
@@ -56,6 +56,7 @@ from umi_core.workflows.commits import (
     put,
 )
 from umi_core.workflows.drafting import EVOLVED, Drafted, drafted, embedded_text, id_of
+from umi_core.workflows.grouping import HOMES, READ_HOMES, SHELF, place_of
 from umi_core.workflows.linking import Link, addresses, chosen, linked
 from umi_core.workflows.placing import place
 from umi_core.workflows.reading import (
@@ -105,7 +106,6 @@ class Told(Data):
 
 
 TOLD: Final = Fact("told", tuple[Told, ...])
-SHELF: Final = Fact("shelf", tuple[Row, ...])  # categories, memberships and resources as they are now
 
 
 # gather: what the units found, each entity once.
@@ -250,7 +250,7 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     rows = [write for draft in drafts for write in rows_of(draft, facts, view)]
     rows += [put(view.scope, "relation", relation.id, relation) for relation in relations]
     shelf = {row.address: row for row in facts[SHELF]}
-    links, link_expects = linked(links_of(facts, drafts), shelf, view)
+    links, link_expects = linked(links_of(facts, drafts, view), shelf, view)
     resources, resource_expects = resources_of(facts, shelf, view)
     pending = pending_of(facts, shelf, view)
     change = "unchanged" if not resources else "updated" if own_address(facts, view) in shelf else "created"
@@ -287,11 +287,17 @@ def settled(facts: Facts) -> tuple[Drafted, ...]:
     )
 
 
-def links_of(facts: Facts, drafts: tuple[Drafted, ...]) -> Iterator[Link]:
-    facts_told = facts[TOLD]
+def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[Link]:
+    """Each in the group of its category that is nearest to its new vector, if it has one."""
+    facts_told, homes, vectors = facts[TOLD], facts[HOMES], facts[VECTORS]
+    todo = iter(vectors)
     for told, draft in zip(facts_told, drafts, strict=True):
+        entity, vector = draft.entity, next(todo) if draft.is_changed else None
         for name in told.categories:
-            yield Link(draft.entity.id, draft.entity.version, name, told.by)
+            key = category_id(view.scope, name)
+            near = [home for home in homes if home.category_id == key]
+            place = place_of(vector, entity.content, near, view.config.assign_ppm)
+            yield Link(entity.id, entity.version, name, told.by, place)
 
 
 # The resource and its segments.
@@ -408,9 +414,10 @@ MEMORIZE: Final = Workflow(
              config=(("profile", "default"),),
              **asks(Embed, ask_vectors, take_vectors, retry(2, then=Degrade("no_vectors", no_vectors)))),
         EMBED_SHELF,
+        READ_HOMES,
         Step("plan",
              requires=(REQUEST, RESOURCE, PARTS, SEGMENTS, UNITS, FOUND, TOLD, EVOLVED, SHELF, CORE, VECTORS,
-                       UNSHELVED, SHELF_VECTORS),
+                       UNSHELVED, SHELF_VECTORS, HOMES),
              produces=(PLAN,), otherwise=nothing(PLAN), take=take_plan),
         commit_row(replan="lookup", ask=ask_if_any),
         SETTLE,

@@ -1,4 +1,5 @@
-"""recover: the first thing a life does. It claims the epoch, then loads core and access records.
+"""recover: the first thing a life does. It claims the epoch, then loads core, access records and
+what is due.
 
 Law 1. It never gives up, and never starts from "no data" on an error. Law 2. Every commit of a life expects
 the epoch it claimed, so nothing that an earlier life sent lands later:
@@ -19,6 +20,7 @@ from umi_core.engine.workflow import EPOCH, OUTCOME, Learned, Step, Workflow, fo
 from umi_core.messages.answers import Committed, ReadDone
 from umi_core.messages.effects import ByFilter, ByIds, Commit, Done, Expect, Read, Write
 from umi_core.rows import AccessRecord, Epoch
+from umi_core.tiers import dues
 from umi_core.tiers.archive import AccessTable, surplus
 from umi_core.tiers.core import fit
 from umi_core.workflows.commits import (
@@ -76,13 +78,14 @@ def take_core(facts: Facts, answer: ReadDone, view: View) -> Learned:
 
 
 def ask_access(facts: Facts, view: View) -> Read:
-    return Read(ByFilter(view.scope, ("access",)))
+    return Read(ByFilter(view.scope, ("access", "category")))
 
 
 def take_access(facts: Facts, answer: ReadDone, view: View) -> Learned:
     records = {row.address.id: row.body for row in answer.rows if isinstance(row.body, AccessRecord)}
     table = AccessTable(records, is_due=True, ran_ms=view.now_ms).scan_at(*facts[HEAD])
     view.tiers.access = table.without(surplus(records, entity_ids(view.tiers.core)))
+    view.tiers.dues = dues.learnt({}, (row.body for row in answer.rows), view.config)
     return Learned(LOADED(len(records)))
 
 
@@ -122,7 +125,7 @@ RECOVER = Workflow(
         Step("claim", requires=(BEFORE,), produces=(EPOCH,),
              **asks(Commit, ask_claim, take_claim, forever(replan="head"))),
         Step("load", produces=(CORE,), **asks(Read, ask_core, take_core, forever())),
-        Step("access", requires=(HEAD,), produces=(LOADED,),
+        Step("access", requires=(HEAD,), produces=(LOADED,), spares=("category",),
              **asks(Read, ask_access, take_access, forever())),
         Step("fit", requires=(CORE, LOADED), produces=(PLAN, FITS), take=take_fit),
         Step("commit", requires=(PLAN, EPOCH), produces=(STORED, LOST),

@@ -47,6 +47,7 @@ FORGED: Final[Mapping[str, Callable[[Any], Body]]] = {
     "resource": lambda body: attrs.evolve(body, text=LIE, extracted_types=(), first_line=7),
     "category": lambda body: attrs.evolve(body, member_count=I64_MAX, summary=LIE),
     "membership": lambda body: attrs.evolve(body, entity_version=body.entity_version + 3),
+    "subcategory": lambda body: attrs.evolve(body, name=LIE, founder_id=body.category_id, keywords=()),
 }
 
 

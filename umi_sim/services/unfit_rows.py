@@ -57,11 +57,18 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
     "category": (
         *put("name", LONG, None), *put("description", 7), *put("member_count", -1, ENDLESS, "1"),
         *put("updated_ms", -1), *put("summary", HALF, None), *put("summary_sources", (("", 1),), ("x",)),
-        *put("summary_dirty", 1),
+        *put("summary_dirty", 1), *put("subcategory_ids", (7,), "x"), *put("evolved_digest", None),
+        *put("evolved_ms", -1),
     ),
     "membership": (
         *put("entity_id", "", None), *put("entity_version", 0), *put("category_id", LONG),
-        *put("assigned_by", "chance"), *put("created_ms", None),
+        *put("assigned_by", "chance"), *put("created_ms", None), *put("confidence_ppm", BILLION, -1),
+        *put("subcategory_id", 7), *put("keywords_matched", "x"),
+    ),
+    "subcategory": (
+        *put("category_id", LONG), *put("founder_id", "", None), *put("name", LONG, None),
+        *put("named_by", "chance"), *put("keywords", (7,), None), *put("created_ms", -1),
+        *put("updated_ms", "0"),
     ),
     "version": (
         *put("mention", HALF, None), *put("kind", "rumour"), *put("content", HUGE),

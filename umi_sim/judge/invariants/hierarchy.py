@@ -10,6 +10,7 @@ from umi_core.invariants import limits
 from umi_core.invariants.broken import demand
 from umi_core.rows import Category, Entity, Resource
 from umi_core.values import CATEGORIES
+from umi_sim.judge.invariants.groups import check_groups
 from umi_sim.judge.invariants.relations import Rows
 from umi_sim.judge.plain.ids import category_id, membership_id, resource_id, segment_id, text_hash
 from umi_sim.judge.plain.parts import lines_of
@@ -20,6 +21,7 @@ def check_hierarchy(rows: Rows) -> None:
     """Nothing of it is checked while there is nothing of it."""
     if rows.resources or rows.memberships or rows.categories:
         check_memberships(rows)
+        check_groups(rows)
         check_categories(rows)
         check_resources(rows)
         for entity in rows.entities.values():

@@ -18,6 +18,7 @@ from umi_core.language import (
     decisions,
     evolution,
     extraction,
+    keywords,
     memories,
     ranks,
     rewriting,
@@ -31,6 +32,7 @@ from umi_core.rows import Entity
 from umi_core.values import Turn
 from umi_sim.judge.plain.decisions import read_decision, read_ranks
 from umi_sim.judge.plain.extraction import Extracted, Link, Mention, read_extraction
+from umi_sim.judge.plain.groups import read_name
 from umi_sim.judge.plain.memories import Told, read_memories
 from umi_sim.judge.plain.parts import read_starts
 from umi_sim.judge.plain.replies import why_unusable
@@ -72,6 +74,7 @@ BY_MEMORY: Final[Mapping[str, Reader]] = {
     "memories": lambda reply, asked, config: memories.parse_memories(reply),
     "segment": lambda reply, asked, config: segments.parse_segments(reply, line_count(asked)),
     "summarise_category": lambda reply, asked, config: summaries.parse_summary(reply),
+    "name_subcategory": lambda reply, asked, config: keywords.parse_name(reply),
     **dict.fromkeys(DECIDING, lambda reply, asked, config: decisions.parse_decision(reply)),
     "rank": lambda reply, asked, config: ranks.parse_ranks(reply, len(asked.candidates), asked.count),
 }
@@ -90,12 +93,13 @@ PLAINLY: Final[Mapping[str, Reader]] = {
     "memories": lambda reply, asked, config: read_memories(reply),
     "segment": lambda reply, asked, config: read_starts(reply, line_count(asked)),
     "summarise_category": lambda reply, asked, config: read_summary(reply),
+    "name_subcategory": lambda reply, asked, config: read_name(reply),
     **dict.fromkeys(DECIDING, lambda reply, asked, config: read_decision(reply)),
     "rank": lambda reply, asked, config: read_ranks(reply, asked.candidates, asked.count),
 }
 
 
-OF_ARCHIVE: Final = ("memories", "segment", "summarise_category", "rank", *DECIDING)
+OF_ARCHIVE: Final = ("memories", "segment", "summarise_category", "name_subcategory", "rank", *DECIDING)
 
 
 def check_reading(effect: AskModel, reply: str, config: Config) -> None:
@@ -141,7 +145,7 @@ def as_plain(read: object) -> object:
             return Verdicts(tuple((pair, verdict_of(it)) for pair, it in verdicts), dropped_rows)
         case rewriting.Variants(texts):
             return texts
-        case memories.Unread() | segments.Useless() | summaries.Unwritten():
+        case memories.Unread() | segments.Useless() | summaries.Unwritten() | keywords.Unnamed():
             return None
         case memories.Memories(found):
             return tuple(Told(it.name, it.content, it.categories) for it in found)

@@ -22,6 +22,7 @@ from umi_core.rows import (
     Relation,
     Resource,
     Row,
+    Subcategory,
     Tombstone,
     Vector,
     Version,
@@ -52,6 +53,7 @@ class Rows(Owner):
     resources: dict[str, Resource] = attrs.field(factory=dict)
     categories: dict[str, Category] = attrs.field(factory=dict)
     memberships: dict[str, Membership] = attrs.field(factory=dict)
+    groups: dict[str, Subcategory] = attrs.field(factory=dict)
     core: Row | None = None
 
     def put(self, row: Row) -> None:
@@ -78,6 +80,8 @@ class Rows(Owner):
                 self.categories[row_id] = body
             case Membership():
                 self.memberships[row_id] = body
+            case Subcategory():
+                self.groups[row_id] = body
             case Core():
                 self.core = row
 

@@ -33,6 +33,7 @@ from umi_core.rows import (
     Row,
     SessionRow,
     Sheet,
+    Subcategory,
     Vector,
     Version,
 )
@@ -82,7 +83,7 @@ def key_of(row: Row) -> str:
     match row.body:
         case Entity(id=own_id) | Relation(id=own_id) | SessionRow(id=own_id) | Category(id=own_id):
             return own_id
-        case Resource(id=own_id) | Membership(id=own_id):
+        case Resource(id=own_id) | Membership(id=own_id) | Subcategory(id=own_id):
             return own_id
         case Sheet(id=own_id) | Message(id=own_id) | Archival(id=own_id) | Log(name=own_id):
             return own_id
@@ -113,7 +114,7 @@ def check_gone(rows: Rows, storage: SimStorage, state: State) -> None:
             is_told = address.id in rows.tombstones
             demand(is_told, rules.ARCHIVE_UNTOUCHED, f"{address.id} has gone, and nobody forgot it")
     check_owned(rows, "version", rules.VERSION_CHAIN, rows.versions)
-    others = {**rows.categories, **rows.resources}
+    others = {**rows.categories, **rows.resources, **rows.groups}
     of_entities = [key for key in rows.vectors if key not in others]
     check_owned(rows, "vector", rules.INDEX_FOLLOWS_ROW, of_entities)
     if not state.operations and not state.tiers.access.is_due:

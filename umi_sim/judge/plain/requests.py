@@ -164,7 +164,7 @@ def modality(name: str, value: object) -> Error | None:
 
 
 def listed_kind(name: str, value: object) -> Error | None:
-    good = value in ("entity", "resource", "category", "membership")
+    good = value in ("entity", "resource", "category", "membership", "subcategory")
     return None if good else errors.BadOption(name, shown(value), "")
 
 
@@ -224,7 +224,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "filter": wrong_filter,
     "ranker": one_word("vector", "model"),
     "cursor": cursor,
-    **dict.fromkeys(("flag", "deep", "wish"), flag),
+    **dict.fromkeys(("flag", "deep", "wish", "force"), flag),
     "time": number(option(errors.BadTime), 0),
     "metadata": metadata,
     "request_key": short_text(errors.BadKey, limits.REQUEST_KEY_BYTES_MAX, byte_count),

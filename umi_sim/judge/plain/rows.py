@@ -134,11 +134,18 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "category": {
         "id": is_id, "name": NAME, "description": WORD, "member_count": COUNT, "created_ms": TIME,
         "updated_ms": TIME, "summary": CONTENT, "summary_sources": each(END),
-        "summary_dirty": of_type(bool),
+        "summary_dirty": of_type(bool), "subcategory_ids": each(is_text), "evolved_digest": WORD,
+        "evolved_ms": or_none(TIME),
     },
     "membership": {
         "id": is_id, "entity_id": is_id, "entity_version": VERSION, "category_id": is_id,
-        "assigned_by": word("model", "default"), "created_ms": TIME,
+        "assigned_by": word("model", "default"), "created_ms": TIME, "subcategory_id": or_none(is_id),
+        "confidence_ppm": or_none(SHARE), "keywords_matched": each(is_text),
+    },
+    "subcategory": {
+        "id": is_id, "category_id": is_id, "founder_id": is_id, "name": NAME,
+        "named_by": word("model", "keywords"), "keywords": each(is_text), "created_ms": TIME,
+        "updated_ms": TIME,
     },
     "version": {
         "entity_id": is_id, "version": VERSION, "mention": CONTENT, "kind": or_none(word(*EVOLUTION_KINDS)),

@@ -74,6 +74,11 @@ def each_known(text: str, change: Callable[[str], str]) -> str:
     return "".join(run if later else change(run) for later, run in runs)
 
 
+def kind_of(char: str) -> str:
+    """The category that Unicode gives it."""
+    return unicodedata.category(char)
+
+
 def without_later(text: str) -> str:
     return text if text.isascii() else "".join(STRANGE if is_later(char) else char for char in text)
 

@@ -9,6 +9,7 @@ Law 4. The tables are frozen: a changed cue changes recorded runs.
   cast, cues, languages    frozen tables: names and nouns that are known, what phrases tell, small words
   names, nouns, mentions, references    what a text names, and what a query refers to
   extraction, routing, evolution, expansion, rewriting, memories, segmentation, summaries    one file per task
+  naming    what to call a group of facts
   decisions    whether anything is needed, whether it is enough, and which of it helps most
 
 The workload knows its own cast, so what it tells about is looked up, in any language, and not parsed. Of
@@ -48,6 +49,8 @@ def answer_of(task: str) -> Callable[[Inputs], str] | None:
             from umi_sim.services.model.memories import memories as answer
         case "summarise_category":
             from umi_sim.services.model.summaries import summarise_category as answer
+        case "name_subcategory":
+            from umi_sim.services.model.naming import name_subcategory as answer
         case "decide_need":
             from umi_sim.services.model.decisions import decide_need as answer
         case "decide_enough":

@@ -46,7 +46,8 @@ NAMES: Final = (
     *OF_LEVELS, "route:retrieve",
     *(name for names in SUBSTITUTES.values() for name in names.values()),
     "extract:partial", "extract:uncovered", "evolve:partial", "route:partial", "candidates:none",
-    "extract:unit_missing", "contents:partial", "by_vector:words_only", "settle:core_unread", *STORAGE_MADE,
+    "extract:unit_missing", "name:keywords", "contents:partial", "by_vector:words_only",
+    "settle:core_unread", *STORAGE_MADE,
 )  # fmt: skip
 
 PLAIN_REASONS: Final = ("extract", "evolve", "route", "expand")

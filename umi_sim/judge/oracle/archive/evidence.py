@@ -10,10 +10,11 @@ import attrs
 
 from umi_core.invariants.limits import EVOLVE_CANDIDATE_COUNT_MAX, EVOLVE_PAIR_COUNT_MAX
 from umi_core.messages.answers import Answer, Embedded, ModelReplied
-from umi_core.messages.requests import Descent, Memorize, Recall, Summarise
+from umi_core.messages.requests import Descent, EvolveCategory, Memorize, Recall, Summarise
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.possible import Operation, PossibleState
 from umi_sim.judge.plain.extraction import read_extraction
+from umi_sim.judge.plain.groups import read_name
 from umi_sim.judge.plain.parts import lines_of, read_starts
 from umi_sim.judge.plain.rewrites import read_rewrite, read_variants, shown_turns
 from umi_sim.judge.plain.routes import read_routes
@@ -60,6 +61,8 @@ class Evidence(Part):
         text, request = answer.text, op.request
         if isinstance(request, Summarise):
             return read_summary(text) is not None
+        if isinstance(request, EvolveCategory):
+            return read_name(text) is not None
         if isinstance(request, Memorize):
             lines = lines_of(request.text, request.modality)
             return read_starts(text, len(lines)) is not None

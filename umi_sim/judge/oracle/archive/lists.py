@@ -8,7 +8,7 @@ import attrs
 from umi_core.invariants import limits
 from umi_core.messages.requests import List
 from umi_core.messages.results import Listed
-from umi_core.rows import Category, Entity, Membership, Resource
+from umi_core.rows import Category, Entity, Membership, Resource, Subcategory
 from umi_core.values import CATEGORIES
 from umi_sim.judge.oracle.archive.context import Part
 from umi_sim.judge.oracle.archive.documents import Documents
@@ -21,8 +21,11 @@ from umi_sim.judge.oracle.core_model import Register
 from umi_sim.judge.plain.ids import category_id, membership_id
 from umi_sim.record import rules
 
-LISTED: Final = ("entity", "resource", "category", "membership")
-SHAPES: Final = {"entity": Entity, "resource": Resource, "category": Category, "membership": Membership}
+LISTED: Final = ("entity", "resource", "category", "membership", "subcategory")
+SHAPES: Final = {
+    "entity": Entity, "resource": Resource, "category": Category, "membership": Membership,
+    "subcategory": Subcategory,
+}  # fmt: skip
 States = Mapping[str, tuple[PossibleState, ...]]  # by id; none of an id that was given up
 
 
@@ -114,6 +117,8 @@ class Lists(Part):
         if kind == "resource":
             return [key for key, it in self.documents.resources.items() if is_kept(it.texts, op.began)]
         names = [name for name in CATEGORIES if self.count(name, states)[0]]
+        if kind == "subcategory":
+            return []  # what groups there are follows from vectors, which are judged where they are known
         if kind == "category":
             return [category_id(scope, name) for name in names]
         return [

@@ -18,6 +18,7 @@ from umi_core.messages.effects import Done, Embed, Failed, Refused, Unknown
 from umi_core.messages.requests import (
     Count,
     Descent,
+    EvolveCategory,
     Forget,
     GetEntity,
     List,
@@ -29,6 +30,7 @@ from umi_core.messages.requests import (
     Summarise,
 )
 from umi_core.messages.results import (
+    Evolved,
     Forgotten,
     Listed,
     Memorized,
@@ -43,6 +45,7 @@ from umi_sim.judge.oracle.archive.context import Context
 from umi_sim.judge.oracle.archive.degradations import Degradations
 from umi_sim.judge.oracle.archive.documents import Documents
 from umi_sim.judge.oracle.archive.evidence import OF_SHELF, Evidence
+from umi_sim.judge.oracle.archive.groups import Groups
 from umi_sim.judge.oracle.archive.lists import LISTED, Lists
 from umi_sim.judge.oracle.archive.possible import ArchiveRequest, Operation, Track
 from umi_sim.judge.oracle.archive.reads import Reads
@@ -64,7 +67,7 @@ AUDIT_SEARCH_COUNT_MAX: Final = 8  # of more names, every second, third, ...
 SHAPES: Final[Mapping[type, tuple[type, ...]]] = {
     Remember: (Remembered,), Forget: (Forgotten,), Recall: (Recalled,),
     GetEntity: (Entity, Version, type(None)), Count: (int,), Memorize: (Memorized,), List: (Listed,),
-    Summarise: (Summarised,), Retrieve: (Retrieved,), Search: (Retrieved,),
+    Summarise: (Summarised,), EvolveCategory: (Evolved,), Retrieve: (Retrieved,), Search: (Retrieved,),
 }  # fmt: skip
 
 
@@ -74,7 +77,10 @@ class ArchiveModel(Model):
     `restless`: ids that may have changed since the last life ended.
     """
 
-    judges = (Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise, Retrieve, Search)
+    judges = (
+        Remember, Recall, Forget, GetEntity, Count, Memorize, List, Summarise, EvolveCategory, Retrieve,
+        Search,
+    )  # fmt: skip
 
     def __init__(
         self, scope: Scope, config: Config, surroundings: Surroundings, off: Container[str] = ()
@@ -89,6 +95,7 @@ class ArchiveModel(Model):
         self.reads = Reads(context, tracks, relations)
         self.documents = Documents(context, evidence, degradations, tracks, self.writes)
         self.summaries = Summaries(context, evidence, degradations, tracks)
+        self.groups = Groups(context, evidence, tracks)
         self.lists = Lists(context, tracks, self.documents, self.summaries)
         self.retrievals = Retrievals(context, evidence, tracks, self.searches, self.documents, self.summaries)
         self.restless: dict[Track, None] = {}
@@ -107,6 +114,7 @@ class ArchiveModel(Model):
             self.relations.hear_forget(request)
         self.writes.offer(op)
         self.documents.begin(op)
+        self.groups.begin(op)
 
     def answered(self, call: Call, request: ArchiveRequest, answer: Answer, now_ms: int) -> None:
         self.context.see(now_ms)  # a row may be made at this step, and its reply lost
@@ -116,6 +124,8 @@ class ArchiveModel(Model):
             self.documents.answered(op, call.step, call.effect, answer)
         elif isinstance(request, Summarise):
             self.summaries.answered(op, call.step, call.effect, answer)
+        elif isinstance(request, EvolveCategory):
+            self.groups.answered(op, call.step, answer)
         elif isinstance(request, Descent):
             self.retrievals.answered(op, call.step, call.effect)
         if call.step == "embed":
@@ -153,11 +163,12 @@ class ArchiveModel(Model):
         elif isinstance(outcome, Done):
             self.judge_done(op, outcome)
         else:
-            is_write = isinstance(op.request, Remember | Forget | Memorize | Summarise)
+            is_write = isinstance(op.request, Remember | Forget | Memorize | Summarise | EvolveCategory)
             self.context.demand(is_write, rules.ERROR_IS_NOT_EMPTY, "a read ended as Unknown")
             self.doubt(op)
         told = outcome.value if isinstance(outcome, Done) and isinstance(outcome.value, Memorized) else None
         self.summaries.ended(op)
+        self.groups.ended(op)
         self.retrievals.ended(op)
         self.documents.ended(op, told, is_unsure=isinstance(outcome, Unknown))
 
@@ -171,6 +182,7 @@ class ArchiveModel(Model):
             if isinstance(op.request, Remember) and not self.context.world_ms:
                 self.context.latest_ms = limits.I64_MAX  # nobody told when its steps were
         self.tracks.flying.clear()
+        self.groups.forget()
         self.searches.rewrites.clear()
         self.context.seen_ms = 0  # the next life has a clock of its own
         self.restless |= {track: None for track in self.tracks.tracks.values() if track.open}
@@ -184,6 +196,7 @@ class ArchiveModel(Model):
         for table in (self.tracks.tracks, self.tracks.by_key, self.writes.replies_by_key, self.restless):
             table.clear()
         self.documents.resources.clear()
+        self.groups.forget()
         self.summaries.told.clear()
         self.summaries.made.clear()
         self.relations.wiped()
@@ -260,6 +273,8 @@ class ArchiveModel(Model):
                 self.documents.judge_memorize(op, value, names)
             case Summarise():
                 self.summaries.judge_summarise(op, value, names)
+            case EvolveCategory():
+                self.groups.judge_evolve(op, value, names)
             case Descent():
                 self.retrievals.judge_retrieve(op, value, names)
             case List():

@@ -19,6 +19,7 @@ from umi_core.messages.answers import Answer, EffectFailed
 from umi_core.messages.requests import (
     Count,
     Descent,
+    EvolveCategory,
     Forget,
     GetEntity,
     List,
@@ -39,7 +40,9 @@ from umi_sim.record.rules import Rule
 CHANGES: Final = ("created", "updated", "forgot")
 UNKNOWN_VECTOR: Final = ()  # the row has one, and nobody has told which
 
-ArchiveRequest = Remember | Recall | Forget | GetEntity | Count | Memorize | List | Summarise | Descent
+ArchiveRequest = (
+    Remember | Recall | Forget | GetEntity | Count | Memorize | List | Summarise | EvolveCategory | Descent
+)
 Claim = tuple[int, str]  # version and kind of change; version 0 stands for any
 
 

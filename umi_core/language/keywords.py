@@ -1,0 +1,90 @@
+"""Keywords: what texts are about, and the names of groups of texts that are made of such words.
+
+Law 1. Pure and total: any texts have keywords, the same in whatever order the texts come.
+Law 2. A model may name a group; its answer is read as the words of it. What has no word is no name.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable
+from itertools import groupby
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.language.replies import whole
+from umi_core.language.rewriting import clean_line
+from umi_core.language.words import STOP_WORDS
+from umi_core.limits import KEYWORD_COUNT_MAX, REPLY_BYTES_MAX, SUBCATEGORY_NAME_BYTES_MAX
+from umi_core.text import composed, cut, norm, size, without_later
+
+NO_KEYWORDS: Final = STOP_WORDS | frozenset(
+    """the a an is are was were be been being have has had do does did will would could should may might must
+    shall can need dare ought used to of in for on with at by from as into through during before after above
+    below between under again further then once here there when where why how all each few more most other
+    some such no nor not only own same so than too very just also now i you he she it we they what which this
+    that these those am and but if or because until while although though""".split()
+)
+TERMS: Final = frozenset(  # short ones count as words too, and all of them count twice
+    """python javascript typescript rust go java api database sql nosql redis postgres docker kubernetes aws
+    gcp azure terraform git github gitlab ci cd pipeline test testing pytest unittest mock async await
+    concurrent parallel thread cache memory performance optimization security authentication authorization
+    oauth frontend backend fullstack microservice react vue angular fastapi django flask""".split()
+)
+ASCII_LENGTH_MIN: Final = 3
+LENGTH_MIN: Final = 2
+NAMING_KEYWORD_COUNT: Final = 3
+
+
+@attrs.frozen
+class Unnamed(Data):
+    """A reply without a name."""
+
+    reason: Literal["too_long", "no_word"]
+
+
+def key_words(text: str) -> list[str]:
+    """The words of a text that may tell what it is about, in order."""
+    folded = composed(without_later(text)).casefold()
+    runs = ("".join(chars) for is_word, chars in groupby(folded, is_of_word) if is_word)
+    return [run for run in runs if is_key_word(run)]
+
+
+def is_of_word(char: str) -> bool:
+    return char == "_" or unicodedata.category(char) in ("Nd",) or unicodedata.category(char)[0] in "LM"
+
+
+def is_key_word(run: str) -> bool:
+    if unicodedata.category(run[0]) == "Nd" or run in NO_KEYWORDS or not run.strip("_"):
+        return False
+    return run in TERMS or len(run) >= (ASCII_LENGTH_MIN if run.isascii() else LENGTH_MIN)
+
+
+def keywords(texts: Iterable[str]) -> tuple[str, ...]:
+    """The most frequent words of all texts together, ties by the word."""
+    counts = Counter(word for text in texts for word in key_words(text))
+    weights = {word: count * (2 if word in TERMS else 1) for word, count in counts.items()}
+    return tuple(sorted(weights, key=lambda word: (-weights[word], word))[:KEYWORD_COUNT_MAX])
+
+
+def parse_name(reply: str) -> str | Unnamed:
+    """The words of the first line that says something."""
+    text = whole(reply)
+    if size(text) > REPLY_BYTES_MAX:
+        return Unnamed("too_long")
+    words = key_words(clean_line(text))
+    return cut("_".join(words), SUBCATEGORY_NAME_BYTES_MAX) if words else Unnamed("no_word")
+
+
+def name_of(words: Collection[str], founder_id: str) -> str:
+    """A name that needs no model."""
+    first = cut("_".join(tuple(words)[:NAMING_KEYWORD_COUNT]), SUBCATEGORY_NAME_BYTES_MAX)
+    return first or f"group_{founder_id[-8:]}"
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """The name, with a number behind it if another one of the category has it; `taken` by their `norm`."""
+    if norm(wanted) not in taken:
+        return wanted
+    return next(name for n in range(1, len(taken) + 2) if norm(name := f"{wanted}-{n}") not in taken)

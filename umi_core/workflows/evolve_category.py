@@ -1,0 +1,386 @@
+"""evolve_category: the members of a category in groups that are about one thing each, with names.
+
+Law 1. Members that are as they were when it was done last are not looked at again: nothing is asked of a
+model, and nothing is written. Law 2. What a group is follows from vectors alone; a model only names it, and
+if it fails the keywords do. Law 3. All rows of it change in one commit, or none does. Law 4. Nobody leaves
+the category: who is in no group stays a member.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Final
+
+import attrs
+
+from umi_core.codec import encode
+from umi_core.conditions import Condition
+from umi_core.data import Data
+from umi_core.domains import Components, EntityId, Texts, Word
+from umi_core.engine.facts import Fact, Facts, View
+from umi_core.engine.questions import asks
+from umi_core.engine.workflow import Learned, Step, Taken, Unusable, Workflow, degrade, retry
+from umi_core.ids import category_id, subcategory_id
+from umi_core.language.keywords import Unnamed, free_name, keywords, name_of, parse_name
+from umi_core.language.prompts import ask_name
+from umi_core.limits import EVOLVE_MEMBER_COUNT_MAX, NAMED_CONTENT_COUNT_MAX
+from umi_core.messages.answers import ModelReplied, ReadDone
+from umi_core.messages.effects import AskModel, ByFilter, ByIds, Expect, Read, Write
+from umi_core.messages.requests import EvolveCategory
+from umi_core.messages.results import Evolved, Group
+from umi_core.policies import clustering
+from umi_core.policies.clustering import Bounds, Cluster, Known, Vectors
+from umi_core.policies.similarity import vector_relevance_ppm
+from umi_core.rows import Category, Entity, Membership, Row, Subcategory, Vector
+from umi_core.text import norm
+from umi_core.tiers import dues
+from umi_core.values import Scope
+from umi_core.workflows.commits import PLAN, REPLY, SETTLE, Plan, address, ask_if_any, commit_row, found, put
+from umi_core.workflows.grouping import NOWHERE, Place, group_addresses, matched, put_into
+from umi_core.workflows.shelving import vector_row
+
+SPARED: Final = ("entity", "vector", "subcategory")  # without one that is damaged the others are divided
+RULES: Final = 1  # of these rules; with another number every category is divided anew
+
+REQUEST: Final = Fact("request", EvolveCategory)
+HOME: Final = Fact("home", Row | None)  # the category
+MEMBERS: Final = Fact("members", tuple[Row, ...])  # its memberships
+CONTENTS: Final = Fact("contents", tuple[Row, ...])  # their entities and vectors, and known groups
+
+
+@attrs.frozen
+class Newcomer(Data):
+    """A group that has no name yet; `contents`: what some of its members say."""
+
+    founder_id: EntityId
+    keywords: Texts
+    contents: Texts
+
+
+@attrs.frozen
+class Part(Data):
+    """A group as it is to be: the member that it began with, its members, the known one that it goes on."""
+
+    founder_id: EntityId
+    member_ids: Texts
+    centroid: Components
+    known_id: EntityId | None
+
+
+@attrs.frozen
+class Division(Data):
+    """The members in groups, the largest first. `digest`: of what they were made of."""
+
+    parts: tuple[Part, ...]
+    digest: Word
+
+
+DIVISION: Final = Fact("division", Division | None)  # None: the members are as they were
+NEWCOMERS: Final = Fact("newcomers", tuple[Newcomer, ...])
+NAMES: Final = Fact("names", tuple[str, ...])  # of these, as a model gave them; empty if none did
+
+
+def own_id(facts: Facts, view: View) -> str:
+    return category_id(view.scope, facts[REQUEST].category)
+
+
+def claim_category(facts: Facts, view: View) -> tuple[str, ...]:
+    return (own_id(facts, view),)
+
+
+# home, members and contents: all that is known of the category.
+
+
+def ask_home(facts: Facts, view: View) -> Read:
+    return Read(ByIds((address(view.scope, "category", own_id(facts, view)),)))
+
+
+def take_home(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    """A category that is not there, or as it was, is not due: somebody else has seen to it."""
+    row = next(iter(found(answer).values()), None)
+    body = row.body if row is not None else None
+    if not isinstance(body, Category) or dues.due_ms(body, view.config) is None:
+        view.tiers.dues = dues.without(view.tiers.dues, facts[REQUEST].category)
+    return Learned(HOME(row))
+
+
+def category_of(facts: Facts) -> Category | None:
+    row = facts[HOME]
+    return row.body if row is not None and isinstance(row.body, Category) else None
+
+
+def ask_members(facts: Facts, view: View) -> Read | None:
+    if facts[HOME] is None:
+        return None
+    return Read(ByFilter(view.scope, ("membership",), (Condition("category_id", "eq", own_id(facts, view)),)))
+
+
+def take_members(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    return Learned(MEMBERS(answer.rows if answer is not None else ()))
+
+
+def memberships_of(facts: Facts) -> list[Membership]:
+    """By entity; the first of them are looked at, if there are too many."""
+    bodies = [row.body for row in facts[MEMBERS]]
+    return sorted((it for it in bodies if isinstance(it, Membership)), key=lambda it: it.entity_id)
+
+
+def looked_at(facts: Facts) -> list[str]:
+    return [it.entity_id for it in memberships_of(facts)[:EVOLVE_MEMBER_COUNT_MAX]]
+
+
+def ask_contents(facts: Facts, view: View) -> Read | None:
+    category, ids = category_of(facts), looked_at(facts)
+    if category is None:
+        return None
+    wanted = [address(view.scope, kind, key) for key in ids for kind in ("entity", "vector")]
+    wanted += group_addresses(category, view.scope)
+    return Read(ByIds(tuple(wanted))) if wanted else None
+
+
+def take_contents(facts: Facts, answer: ReadDone | None, view: View) -> Learned:
+    rows = answer.rows if answer is not None else ()
+    have = {row.address.id: None for row in rows if row.address.kind == "vector"}
+    ids = looked_at(facts)
+    bare_count, late_count = sum(key not in have for key in ids), len(facts[MEMBERS]) - len(ids)
+    told = (("partial", "no_vector", bare_count), ("partial", "too_many", late_count))
+    return Learned(CONTENTS(rows), degraded=tuple(it for it in told if it[2]))
+
+
+# divide: which members belong together.
+
+
+def vectors_of(facts: Facts) -> dict[str, Vector]:
+    bodies = [row.body for row in facts[CONTENTS]]
+    return {it.entity_id: it for it in bodies if isinstance(it, Vector)}
+
+
+def groups_of(facts: Facts) -> dict[str, Subcategory]:
+    bodies = [row.body for row in facts[CONTENTS]]
+    return {it.id: it for it in bodies if isinstance(it, Subcategory)}
+
+
+def known_of(facts: Facts) -> list[Known]:
+    vectors, homes = vectors_of(facts), {it.entity_id: it.subcategory_id for it in memberships_of(facts)}
+    return [
+        Known(key, it.created_ms, vectors[key].components if key in vectors else (), ids)
+        for key, it in groups_of(facts).items()
+        for ids in [tuple(entity_id for entity_id, home in homes.items() if home == key)]
+    ]
+
+
+def members_of(facts: Facts, view: View) -> Vectors:
+    """Those that have a vector, of the length that vectors have here."""
+    vectors, dims = vectors_of(facts), view.config.embedding_dims
+    ids = [key for key in looked_at(facts) if key in vectors]
+    return {key: vectors[key].components for key in ids if len(vectors[key].components) == dims}
+
+
+def digest_of(facts: Facts, bounds: Bounds, view: View) -> str:
+    """Of all that groups are made of, and of the rules that make them."""
+    vectors = vectors_of(facts)
+    ends = tuple((key, vectors[key].version) for key in members_of(facts, view))
+    left_count = len(facts[MEMBERS])
+    told = (RULES, attrs.astuple(bounds), ends, left_count)
+    return blake2b(encode(told), digest_size=12).hexdigest()
+
+
+def bounds_of(view: View) -> Bounds:
+    config = view.config
+    return Bounds(
+        config.cluster_ppm, config.merge_ppm, config.cluster_size_min, config.subcategory_count_max
+    )  # fmt: skip
+
+
+def take_division(facts: Facts, answer: None, view: View) -> Learned:
+    category, bounds, force = category_of(facts), bounds_of(view), facts[REQUEST].force
+    if category is None:
+        return Learned(DIVISION(None) | NEWCOMERS(()))
+    digest = digest_of(facts, bounds, view)
+    if digest == category.evolved_digest and not force:
+        view.marks.append("evolve_category: unchanged")
+        return Learned(DIVISION(None) | NEWCOMERS(()))
+    clusters = clustering.clusters(members_of(facts, view), known_of(facts), bounds, afresh=force)
+    division = Division(tuple(parts_of(clusters, facts)), digest)
+    return Learned(DIVISION(division) | NEWCOMERS(newcomers(division, facts)))
+
+
+def parts_of(clusters: Sequence[Cluster], facts: Facts) -> Iterator[Part]:
+    """Each with who founds it: of a new one the first member that founds no other. Without any it is none."""
+    founders = {key: it.founder_id for key, it in groups_of(facts).items()}
+    taken = dict.fromkeys(founders[it.known.id] for it in clusters if it.known)
+    for it in clusters:
+        free = next((key for key in it.member_ids if key not in taken), None)
+        founder = founders[it.known.id] if it.known else free
+        if founder is not None:
+            taken[founder] = None
+            yield Part(founder, it.member_ids, it.centroid, it.known.id if it.known else None)
+
+
+def newcomers(division: Division, facts: Facts) -> tuple[Newcomer, ...]:
+    new = [it for it in division.parts if it.known_id is None]
+    told = [texts_of(it, facts) for it in new]
+    return tuple(
+        Newcomer(it.founder_id, keywords(texts), tuple(texts[:NAMED_CONTENT_COUNT_MAX]))
+        for it, texts in zip(new, told, strict=True)
+    )
+
+
+def texts_of(part: Part, facts: Facts) -> list[str]:
+    said = contents_of(facts)
+    return [said[key] for key in part.member_ids if key in said]
+
+
+def contents_of(facts: Facts) -> dict[str, str]:
+    bodies = [row.body for row in facts[CONTENTS]]
+    return {it.id: it.content for it in bodies if isinstance(it, Entity)}
+
+
+# name: each new group.
+
+
+def ask_one_name(facts: Facts, view: View) -> AskModel | None:
+    it = facts.unit(NEWCOMERS)
+    if not view.config.name_by_model:
+        return None
+    return AskModel("name_subcategory", ask_name(facts[REQUEST].category, it.keywords, it.contents))
+
+
+def take_one_name(facts: Facts, answer: ModelReplied | None, view: View) -> Taken:
+    if answer is None:
+        return Learned(NAMES.unit(""))
+    name = parse_name(answer.text)
+    return Unusable(name.reason) if isinstance(name, Unnamed) else Learned(NAMES.unit(name))
+
+
+# plan.
+
+
+def take_plan(facts: Facts, answer: None, view: View) -> Learned:
+    category, division = category_of(facts), facts[DIVISION]
+    before = memberships_of(facts)
+    if category is None or division is None:
+        groups = [it for key in category_ids(category) if (it := groups_of(facts).get(key))]
+        return Learned(PLAN(Plan(view.now_ms, value=told("unchanged", groups, before))))
+    groups = list(groups_after(category, division, facts, view))
+    after = [put_into(it, place) for it, place in zip(before, places(division, groups, facts), strict=True)]
+    writes = changes(category, groups, after, division, facts, view.scope)
+    shelf = attrs.evolve(
+        category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
+    )  # fmt: skip
+    if not writes and shelf == category:
+        return Learned(PLAN(Plan(view.now_ms, value=told("unchanged", groups, after))))
+    shelf = attrs.evolve(shelf, evolved_ms=view.now_ms, updated_ms=view.now_ms)
+    writes += (put(view.scope, "category", shelf.id, shelf),)
+    plan = Plan(view.now_ms, writes, as_read(writes, facts), value=told("updated", groups, after))
+    return Learned(PLAN(plan))
+
+
+def category_ids(category: Category | None) -> tuple[str, ...]:
+    return category.subcategory_ids if category is not None else ()
+
+
+def told(change: str, groups: Sequence[Subcategory], members: Sequence[Membership]) -> Evolved:
+    counts = Counter(it.subcategory_id for it in members)
+    return Evolved(
+        change, tuple(Group(it.id, it.name, it.keywords, counts[it.id]) for it in groups), counts[None]
+    )  # fmt: skip
+
+
+def groups_after(category: Category, division: Division, facts: Facts, view: View) -> Iterator[Subcategory]:
+    """Those that go on keep their names; each new one gets a name that no other has."""
+    groups, parts, names = groups_of(facts), division.parts, facts[NAMES]
+    given = iter(names)
+    taken = {norm(groups[it.known_id].name): None for it in parts if it.known_id}
+    for it in parts:
+        words = keywords(texts_of(it, facts))
+        if it.known_id:
+            old = groups[it.known_id]
+            is_same = old.keywords == words
+            yield old if is_same else attrs.evolve(old, keywords=words, updated_ms=view.now_ms)
+            continue
+        by_model = next(given)
+        name = free_name(by_model or name_of(words, it.founder_id), taken)
+        taken[norm(name)] = None
+        key, by = subcategory_id(view.scope, category.id, it.founder_id), "model" if by_model else "keywords"
+        yield Subcategory(key, category.id, it.founder_id, name, by, words, view.now_ms, view.now_ms)
+
+
+def places(division: Division, groups: Sequence[Subcategory], facts: Facts) -> Iterator[Place]:
+    """Of each membership; one that was not looked at stays in its group while there is that group."""
+    vectors, said, seen = vectors_of(facts), contents_of(facts), dict.fromkeys(looked_at(facts))
+    homes = {
+        key: (group, it.centroid)
+        for it, group in zip(division.parts, groups, strict=True)
+        for key in it.member_ids
+    }
+    living = {group.id: None for group in groups}
+    for it in memberships_of(facts):
+        if it.entity_id in homes:
+            group, centroid = homes[it.entity_id]
+            near_ppm = vector_relevance_ppm(vectors[it.entity_id].components, centroid)
+            yield Place(group.id, near_ppm, matched(said.get(it.entity_id, ""), group.keywords))
+        elif it.entity_id not in seen and it.subcategory_id in living:
+            yield Place(it.subcategory_id, it.confidence_ppm, it.keywords_matched)
+        else:
+            yield NOWHERE
+
+
+def changes(
+    category: Category,
+    groups: Sequence[Subcategory],
+    members: Sequence[Membership],
+    division: Division,
+    facts: Facts,
+    scope: Scope,
+) -> tuple[Write, ...]:
+    """What differs from what was read, but for the category itself."""
+    old_groups, vectors, before = groups_of(facts), vectors_of(facts), memberships_of(facts)
+    living = {group.id: part for group, part in zip(groups, division.parts, strict=True)}
+    centroids = {key: it.components for key, it in vectors.items()}
+    gone = [key for key in category.subcategory_ids if key not in living]
+    return (
+        *(put(scope, "subcategory", it.id, it) for it in groups if it != old_groups.get(it.id)),
+        *(
+            vector_row(key, it.centroid, scope)
+            for key, it in living.items()
+            if centroids.get(key) != it.centroid
+        ),
+        *(put(scope, kind, key, None) for key in gone for kind in ("subcategory", "vector")),
+        *(
+            put(scope, "membership", new.id, new)
+            for old, new in zip(before, members, strict=True)
+            if new != old
+        ),
+    )
+
+
+def as_read(writes: Sequence[Write], facts: Facts) -> tuple[Expect, ...]:
+    """Whatever changes a member writes the category too, so nobody can have come between."""
+    rows = (*(row for row in [facts[HOME]] if row), *facts[MEMBERS], *facts[CONTENTS])
+    versions = {row.address: row.version for row in rows}
+    return tuple(Expect(it.address, versions.get(it.address, 0)) for it in writes)
+
+
+EVOLVE_CATEGORY: Final = Workflow(
+    "evolve_category",
+    given=(REQUEST,),
+    steps=(
+        Step("home", requires=(REQUEST,), produces=(HOME,), claims=claim_category,
+             **asks(Read, ask_home, take_home, retry(3))),
+        Step("members", requires=(REQUEST, HOME), produces=(MEMBERS,), spares=("membership",),
+             **asks(Read, ask_members, take_members, retry(3))),
+        Step("contents", requires=(HOME, MEMBERS), produces=(CONTENTS,), spares=SPARED,
+             **asks(Read, ask_contents, take_contents, retry(3))),
+        Step("divide", requires=(REQUEST, HOME, MEMBERS, CONTENTS), produces=(DIVISION, NEWCOMERS),
+             take=take_division),
+        Step("name", each=NEWCOMERS, requires=(REQUEST,), produces=(NAMES,), config=(("profile", "default"),),
+             **asks(AskModel, ask_one_name, take_one_name,
+                    retry(2, then=degrade("keywords", NAMES.unit(""))))),
+        Step("plan", requires=(HOME, MEMBERS, CONTENTS, DIVISION, NEWCOMERS, NAMES), produces=(PLAN,),
+             take=take_plan),
+        commit_row(replan="home", ask=ask_if_any),
+        SETTLE,
+        REPLY,
+    ),
+)  # fmt: skip
