@@ -50,6 +50,7 @@ TAGS = {
         BlockWritten ApiBlock BlocksShown ChangesShown Appended MessagesShown RecordsShown RecordDeleted
         Prompt
     """,
+    160: "Subcategory EvolveCategory Group Evolved",
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong
@@ -65,7 +66,7 @@ TAGS = {
         BadMessages
     """,
     595: "UnknownField UnknownOperator BadFilterValue",
-    1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told",
+    1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told Home Newcomer Part Division",
 }
 
 

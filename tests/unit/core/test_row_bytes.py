@@ -36,7 +36,12 @@ FIELDS: Final = {
     ("category", 1): "id name description member_count created_ms updated_ms",
     ("category", 2): """id name description member_count created_ms updated_ms summary summary_sources
                         summary_dirty""",
+    ("category", 3): """id name description member_count created_ms updated_ms summary summary_sources
+                        summary_dirty subcategory_ids evolved_digest evolved_ms""",
     ("membership", 1): "id entity_id entity_version category_id assigned_by created_ms",
+    ("membership", 2): """id entity_id entity_version category_id assigned_by created_ms
+                          subcategory_id confidence_ppm keywords_matched""",
+    ("subcategory", 1): "id category_id founder_id name named_by keywords created_ms updated_ms",
     ("version", 1): "entity_id version mention kind content event_time_ms metadata source at_ms",
     ("relation", 1): "id kind source target confidence_ppm reason by at_ms",
     ("vector", 1): "entity_id version components",
@@ -70,6 +75,8 @@ HELD: Final = {
                            relation_dropped_count repeated""",
     results.Forgotten: "existed repeated",
     results.Summarised: "summary sources is_dirty",
+    results.Group: "id name keywords member_count",
+    results.Evolved: "change groups unassigned_count",
     results.Memorized: "resource_id change segment_count entities pending",
     results.BlockSet: "evicted",
     results.BlockRemoved: "text evicted",

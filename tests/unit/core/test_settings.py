@@ -8,12 +8,14 @@ import attrs
 import pytest
 
 from tests.spec_tables import NOTHING, Row, rows, told, whole
+from tests.unit.core.test_memorize import xml
 from tests.worlds import BOB, Pair, input_of, saying, verdict
 from umi_core.config import OPTIONS, Config
 from umi_core.errors import BadConfig, Rejected
 from umi_core.messages.answers import Answer, Embedded, Value
 from umi_core.messages.effects import Asked, Embed
 from umi_core.messages.requests import (
+    EvolveCategory,
     Get,
     GetEntity,
     InCore,
@@ -30,7 +32,10 @@ from umi_core.values import Turn
 from umi_sim.services.embedder import embed
 
 # Where each setting is about to matter: core has room for one entry, and models are neither sure nor unsure.
-BASE = Config(semantic_routing=True, core_entry_count_max=1, promote_score_min_ppm=0)
+BASE = Config(
+    semantic_routing=True, core_entry_count_max=1, promote_score_min_ppm=0, cluster_ppm=400_000,
+    assign_ppm=400_000, merge_ppm=900_000, cluster_size_min=2, evolution_interval_ms=1_000_000,
+)  # fmt: skip
 TURNS = (Turn("user", "Ask John about the database migration"),)
 STORY: tuple[Request, ...] = (
     Set(1, "a", b"x" * 200),
@@ -50,6 +55,9 @@ STORY: tuple[Request, ...] = (
     Memorize(18, "Ann likes tea. " * 20, uri="long"),
     Search(19, "Ann likes tea", min_score_ppm=1),
     Memorize(16, '[{"content": "Ann likes tea."}, {"content": "Bob likes tea."}]', "conversation"),
+    Memorize(27, "green tea. black tea. red car. blue car. fast red car. old song", memory_types=("skill",)),
+    EvolveCategory(28, "skills"),
+    Memorize(29, "white tea. old red car", memory_types=("skill",)),
 )
 CHANGED: Mapping[str, int | bool] = {
     "core_bytes_max": 4_096, "core_entry_count_max": 0, "working_bytes_max": 100,
@@ -61,6 +69,9 @@ CHANGED: Mapping[str, int | bool] = {
     "promote_confidence_min_ppm": 700_000, "resolve_confidence_min_ppm": 500_001,
     "evolve_confidence_min_ppm": 1_000_000, "store_timeout_ms": 1, "segment_line_count_min": 2,
     "resolve_queries": False, "resolve_turn_count_max": 1, "resolve_cache_ms": 1, "context_bytes_max": 100,
+    "cluster_ppm": 800_000, "assign_ppm": 900_000, "merge_ppm": 400_000, "cluster_size_min": 3,
+    "subcategory_count_max": 1, "evolution_interval_ms": 1_000, "auto_evolution": False,
+    "name_by_model": False,
 }  # fmt: skip
 
 
@@ -69,7 +80,15 @@ def routed(prompt: str) -> str:
     return json.dumps([{"entity_id": it["entity_id"], **said} for it in input_of(prompt, "entities")])
 
 
-MODEL = saying(route=routed, evolve=verdict("contradict"), rewrite="What did John say about that?")
+def remembered(prompt: str) -> str:
+    said = str(input_of(prompt, "text")).split(". ") if input_of(prompt, "memory_type") == "skill" else []
+    return f"<item>{''.join(map(xml, said))}</item>"
+
+
+MODEL = saying(
+    route=routed, evolve=verdict("contradict"), rewrite="What did John say about that?", memories=remembered,
+    name_subcategory="some",
+)  # fmt: skip
 
 
 @attrs.define
