@@ -2,11 +2,15 @@
 
     .venv/bin/python tools/bench/live.py                everything: some minutes
     .venv/bin/python tools/bench/live.py --quick        less of each
+    .venv/bin/python tools/bench/live.py --sync-ms 3    remembers alone, on a disk that takes so long to sync
 
 A bare commit writes as many bytes as the rows of a remember have, in one insert, with the same way of
 syncing: the wait for the disk, and nothing else. They take turns, so that a busy disk disturbs both. A recall
 is everything from the request to the reply, vectors of 384 components; numpy alone is `matrix @ query` and
 the best twenty of it. The figures are times of the wall where a disk is waited for, else of the processor.
+
+How long a disk takes to sync decides the share of bare commits, and no two disks agree. So `--sync-ms`
+waits instead of syncing; the folder should then be in memory (UMI_BENCH_FOLDER=/dev/shm).
 """
 
 import argparse
@@ -20,8 +24,9 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from statistics import median
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 from typing import Final
+from unittest.mock import patch
 
 import apsw
 import numpy as np
@@ -32,6 +37,8 @@ from umi_core.rows import Address, Entity, Vector
 from umi_core.values import Scope
 from umi_live import LiveMemory, open_memory
 from umi_live.local import DIMS, HashEmbedder
+from umi_live.schema import Way
+from umi_live.sqlite import SqliteStorage
 from umi_live.store import Store
 
 TURNS: Final = 20
@@ -41,6 +48,25 @@ PAGE: Final = 1_000
 WORDS: Final = (
     "green black tea coffee likes hates works lives Acme Globex Paris Rome old new red blue".split()
 )
+
+
+class WaitingFile(apsw.VFSFile):
+    """One whose sync takes as long as `wait` says, and does nothing else."""
+
+    wait_ms: float = 0
+
+    def xSync(self, flags: int) -> None:
+        sleep(self.wait_ms / 1_000)
+
+
+class WaitingDisk(apsw.VFS):
+    name = "waiting"
+
+    def __init__(self) -> None:
+        super().__init__(self.name, base="")
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        return WaitingFile("", name, flags)
 
 
 class Wide(HashEmbedder):
@@ -66,9 +92,11 @@ async def seconds(count: int, act: Callable[[int], Awaitable[object]]) -> float:
 # Remembers.
 
 
-async def remembers(folder: Path, count: int) -> Table:
+async def remembers(folder: Path, count: int, vfs: str | None = None) -> Table:
     """In turns: so many remembers alone, as many together, as many bare commits."""
-    bare = apsw.Connection(str(folder / "bare.db"))
+    bare = apsw.Connection(str(folder / "bare.db"), vfs=vfs)
+    if vfs is not None:
+        bare.pragma("locking_mode", "exclusive")
     bare.pragma("journal_mode", "wal")
     bare.pragma("synchronous", "full")
     bare.execute("create table t (x blob)")
@@ -183,9 +211,15 @@ def path_bytes(folder: Path) -> int:
     return sum(it.stat().st_size for it in folder.glob("long.db*"))
 
 
-async def run(is_quick: bool) -> None:
+async def run(is_quick: bool, sync_ms: float | None) -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("UMI_BENCH_FOLDER")) as name:
         folder = Path(name)
+        if sync_ms is not None:
+            disk, WaitingFile.wait_ms = WaitingDisk(), sync_ms
+            way = Way(disk.name, is_alone=True)
+            with patch("umi_live.store.SqliteStorage", partial(SqliteStorage, way=way)):
+                (await remembers(folder, 5 if is_quick else 30, disk.name)).show()
+            return
         (await remembers(folder, 5 if is_quick else 30)).show()
         rows = [await recalls(folder, count, 20) for count in ((10_000,) if is_quick else (10_000, 100_000))]
         head = ("entities", "recall, ms", "numpy alone, ms", "ratio", "first recall, ms")
@@ -197,7 +231,9 @@ async def run(is_quick: bool) -> None:
 def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="less of each")
-    asyncio.run(run(parser.parse_args(args).quick))
+    parser.add_argument("--sync-ms", type=float, help="how long a disk takes that is waited for")
+    options = parser.parse_args(args)
+    asyncio.run(run(options.quick, options.sync_ms))
     return 0
 
 
