@@ -1,23 +1,32 @@
-"""Tries every short life of a migration, from each phase on: `python tools/explore_migration.py 2 1 2 1 1`.
-
-The numbers are how many writes, reads, works (switches, reconciles, mirrors), crashes and failures there may
-be. Exit status 1 if a rule breaks; the steps to it are printed.
+"""Tries every short life of a migration, from each phase on. If a rule breaks, the steps to it are printed
+and the exit status is 1. For example: `python tools/explore_migration.py 2 1 2 1 1`.
 """
 
+import argparse
 import sys
 from typing import Final
 
+import attrs
+
 from umi_core.migration import PHASES
-from umi_sim.explore.migration import Budget, explore
+from umi_sim.explore.migration import SMALL, Budget, explore
 
 NUMBER_MAX: Final = 9
+HELP: Final = {
+    "writes": "writes and deletes of the client", "reads": "reads of the client",
+    "works": "switches, passes of reconcile and of mirror", "crashes": "crashes, at any question,",
+    "failures": "questions that a store does not answer as it should",
+}  # fmt: skip
 
 
 def main(words: list[str]) -> int:
-    if not all(word.isdecimal() and int(word) <= NUMBER_MAX for word in words) or len(words) > len("WRWCF"):
-        print(f"explore_migration: {' '.join(words)}: expected at most five numbers from 0 to {NUMBER_MAX}")
-        return 2
-    budget, status = Budget(*map(int, words)), 0
+    parser = argparse.ArgumentParser("explore_migration", description=__doc__)
+    for name, default in attrs.asdict(SMALL).items():
+        told = f"how many {HELP[name]} there may be, 0 to {NUMBER_MAX} (default {default})"
+        parser.add_argument(
+            name, nargs="?", type=int, choices=range(NUMBER_MAX + 1), default=default, metavar=name, help=told
+        )
+    budget, status = Budget(**vars(parser.parse_args(words))), 0
     for phase in PHASES[:-1]:
         found = explore(budget, phase)
         print(f"{'FAIL' if found.broken else 'PASS'} {phase}: {found.state_count} states {found.broken}")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from umi_core.declared import complete
+from umi_core.messages.api_requests import BuildSystemPrompt
 from umi_core.messages.api_results import Prompt
 from umi_core.messages.effects import Done
 from umi_core.messages.requests import (
     ALL,
     Blocks,
-    BuildSystemPrompt,
     CoreBytes,
     CoreRead,
     GetBlock,

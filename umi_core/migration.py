@@ -22,6 +22,7 @@ import attrs
 from umi_core.data import Data
 
 Store = Literal["main", "legacy"]
+Ended = Literal["done", "failed", "unknown", "not_ready"]
 Key = tuple[str, str]  # a table of main (row, outbox, phase) and an id
 PHASES: Final = ("legacy", "dual_write", "dual_read", "umi_primary", "rolling_back", "done")
 PHASE: Final[Key] = ("phase", "phase")
@@ -105,7 +106,7 @@ class Answer(Data):
 class Reply(Data):
     """`unknown` of a Put: it may have happened. `degraded`: it is done, and one store does not know yet."""
 
-    kind: Literal["done", "failed", "unknown", "not_ready"]
+    kind: Ended
     value: str | None = None
     degraded: str = ""
 
@@ -167,8 +168,8 @@ def ask(
     return attrs.evolve(it, job=Job(it.job.request, step, *seen)), question
 
 
-def end(it: Migration, kind: str, value: str | None = None, degraded: str = "") -> Came:
-    return attrs.evolve(it, job=None), Reply(kind, value, degraded)  # type: ignore[arg-type]  # one of the four
+def end(it: Migration, kind: Ended, value: str | None = None, degraded: str = "") -> Came:
+    return attrs.evolve(it, job=None), Reply(kind, value, degraded)
 
 
 def row(rows: Told, key: Key) -> Held:

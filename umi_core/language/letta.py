@@ -15,25 +15,9 @@ from urllib.parse import parse_qsl, unquote
 import attrs
 
 from umi_core import api_errors, errors
+from umi_core.api_domains import FIELDS
 from umi_core.data import Data
-from umi_core.messages.api_requests import (
-    AddArchival,
-    AddMessages,
-    AppendToBlock,
-    BlockHistory,
-    BuildSystemPrompt,
-    CreateBlock,
-    DeleteArchival,
-    DeleteBlock,
-    FindBlock,
-    GetArchival,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    ReplaceInBlock,
-    SearchArchival,
-    UpdateBlock,
-)
+from umi_core.messages import api_requests as api
 from umi_core.messages.api_results import (
     ApiBlock,
     Appended,
@@ -51,6 +35,7 @@ from umi_core.messages.request import Request
 ROOT: Final = ("v1", "agents")
 PAGE_MAX: Final = 100
 DIGITS_MAX: Final = 18
+LEVELS_MAX: Final = 8  # of a body; messages have three
 Json = dict[str, Any]
 Made = Callable[[OpId, "Asked"], Request]
 
@@ -118,7 +103,7 @@ def parse(op_id: OpId, method: str, path: str, headers: Mapping[str, str], body:
         return Malformed("no such method here", 405 if route in KNOWN else 404)
     fields = json_object(body)
     if fields is None:
-        return Malformed("the body is no JSON object")
+        return Malformed("the body is no JSON object, or nested too deeply")
     key = next((text for each, text in headers.items() if each.lower() in KEY_HEADERS), None)
     try:
         request = made(op_id, Asked(name, dict(parse_qsl(query, keep_blank_values=True)), fields, key))
@@ -141,7 +126,13 @@ def json_object(body: str) -> Json | None:
         value = json.loads(body, parse_constant=nothing)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and is_flat(value, LEVELS_MAX) else None
+
+
+def is_flat(value: Any, levels: int) -> bool:
+    """Whether it is nested in no more levels."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(is_flat(part, levels - 1) for part in parts)
 
 
 def nothing(word: str) -> None:
@@ -166,39 +157,41 @@ def page(asked: Asked) -> int | None:
 
 def seq(asked: Asked, name: str) -> int | None:
     """A number, or the id of a message."""
-    text = asked.query.get(name, "").removeprefix("msg_")
-    return number(attrs.evolve(asked, query={name: text}), name) if text else None
+    told = {key: text.removeprefix("msg_") for key, text in asked.query.items()}
+    return number(attrs.evolve(asked, query=told), name)
 
 
 def create(op_id: OpId, it: Asked) -> Request:
     options = it.given("kind", "description", "read_only")
     value, limit_bytes = it.body.get("value", ""), it.body.get("limit")
-    return CreateBlock(op_id, it.body["label"], value, limit_bytes=limit_bytes, request_key=it.key, **options)
+    return api.CreateBlock(
+        op_id, it.body["label"], value, limit_bytes=limit_bytes, request_key=it.key, **options
+    )
 
 
 def update(op_id: OpId, it: Asked) -> Request:
     options = it.given("value", "read_only", "expected_version")
     if "description" in it.body:
         options["description"] = it.body["description"] or ""  # null takes it away
-    return UpdateBlock(op_id, it.name, limit_bytes=it.body.get("limit"), request_key=it.key, **options)
+    return api.UpdateBlock(op_id, it.name, limit_bytes=it.body.get("limit"), request_key=it.key, **options)
 
 
 def add_archival(op_id: OpId, it: Asked) -> Request:
     content = it.body["content"] if "content" in it.body else it.body["text"]
-    return AddArchival(op_id, content, request_key=it.key, **it.given("tags", "metadata"))
+    return api.AddArchival(op_id, content, request_key=it.key, **it.given("tags", "metadata"))
 
 
 def find_archival(op_id: OpId, it: Asked) -> Request:
     """A list without a question, a search with one."""
     if question := it.query.get("q"):
-        return SearchArchival(op_id, question, page(it))
-    return ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
+        return api.SearchArchival(op_id, question, page(it))
+    return api.ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
 
 
 def add_messages(op_id: OpId, it: Asked) -> Request:
     messages = it.body["messages"]
     parts = [ordered(each) for each in messages] if isinstance(messages, list) else messages
-    return AddMessages(op_id, frozen(parts), it.key)
+    return api.AddMessages(op_id, frozen(parts), it.key)
 
 
 def ordered(message: Any) -> Any:
@@ -208,39 +201,36 @@ def ordered(message: Any) -> Any:
     return {name: message[name] for name in sorted(message, key=lambda it: PLACES.get(it, len(PLACES)))}
 
 
-PLACES: Final = {
-    name: at
-    for at, name in enumerate(
-        ("role", "content", "tool_call_id", "tool_name", "arguments", "tool_return", "status")
-    )
-}
+PLACES: Final = {name: at for at, name in enumerate(FIELDS)}
 
 
 def tool_append(op_id: OpId, it: Asked) -> Request:
-    return AppendToBlock(op_id, it.body["label"], it.body["content"], "model", it.key)
+    return api.AppendToBlock(op_id, it.body["label"], it.body["content"], "model", it.key)
 
 
 def tool_replace(op_id: OpId, it: Asked) -> Request:
     old, new, every = it.body["old_content"], it.body["new_content"], it.body.get("all", False)
-    return ReplaceInBlock(op_id, it.body["label"], old, new, every, "model", it.key)
+    return api.ReplaceInBlock(op_id, it.body["label"], old, new, every, "model", it.key)
 
 
 ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
-    ("GET", "blocks", False): lambda op_id, it: ListBlocks(op_id),
+    ("GET", "blocks", False): lambda op_id, it: api.ListBlocks(op_id),
     ("POST", "blocks", False): create,
-    ("GET", "blocks", True): lambda op_id, it: FindBlock(op_id, it.name),
+    ("GET", "blocks", True): lambda op_id, it: api.FindBlock(op_id, it.name),
     ("PATCH", "blocks", True): update,
-    ("DELETE", "blocks", True): lambda op_id, it: DeleteBlock(op_id, it.name, request_key=it.key),
-    ("GET", "history", True): lambda op_id, it: BlockHistory(op_id, it.name, number(it, "after"), page(it)),
-    ("GET", "messages", False): lambda op_id, it: ListMessages(
+    ("DELETE", "blocks", True): lambda op_id, it: api.DeleteBlock(op_id, it.name, request_key=it.key),
+    ("GET", "history", True): lambda op_id, it: api.BlockHistory(
+        op_id, it.name, number(it, "after"), page(it)
+    ),
+    ("GET", "messages", False): lambda op_id, it: api.ListMessages(
         op_id, seq(it, "before"), seq(it, "after"), page(it)
     ),
     ("POST", "messages", False): add_messages,
     ("GET", "archival", False): find_archival,
     ("POST", "archival", False): add_archival,
-    ("GET", "archival", True): lambda op_id, it: GetArchival(op_id, it.name),
-    ("DELETE", "archival", True): lambda op_id, it: DeleteArchival(op_id, it.name, it.key),
-    ("GET", "prompt", False): lambda op_id, it: BuildSystemPrompt(
+    ("GET", "archival", True): lambda op_id, it: api.GetArchival(op_id, it.name),
+    ("DELETE", "archival", True): lambda op_id, it: api.DeleteArchival(op_id, it.name, it.key),
+    ("GET", "prompt", False): lambda op_id, it: api.BuildSystemPrompt(
         op_id, it.query.get("system", ""), it.query.get("format", "xml")
     ),
     ("POST", "tools/core_memory_append", True): tool_append,

@@ -1,6 +1,6 @@
-"""All that users ask of a memory.
+"""All that users ask of a memory; what an agent server asks of it besides is in api_requests.py.
 
-A request is one class, and this file is all of its declaration: its fields, each with the domain of its
+A request is one class, and its file is all of its declaration: its fields, each with the domain of its
 values, its tag in the codec, and for an operation the workflow that serves it. Besides this it has a handler:
 in tiers/working.py for a request of the working tier, in core_reads.py for a read of core; any other request
 is served by a workflow. A handler that is missing is named in an error when the modules are imported.
@@ -70,23 +70,7 @@ from umi_core.level_domains import (
     Sufficiency,
 )
 from umi_core.limits import BLOCK_BYTES_MAX
-from umi_core.messages.api_requests import AddArchival as AddArchival
-from umi_core.messages.api_requests import AddMessages as AddMessages
-from umi_core.messages.api_requests import ApiRequest as ApiRequest
-from umi_core.messages.api_requests import AppendToBlock as AppendToBlock
-from umi_core.messages.api_requests import BlockHistory as BlockHistory
-from umi_core.messages.api_requests import BuildSystemPrompt as BuildSystemPrompt
-from umi_core.messages.api_requests import CreateBlock as CreateBlock
-from umi_core.messages.api_requests import DeleteArchival as DeleteArchival
-from umi_core.messages.api_requests import DeleteBlock as DeleteBlock
-from umi_core.messages.api_requests import FindBlock as FindBlock
-from umi_core.messages.api_requests import GetArchival as GetArchival
-from umi_core.messages.api_requests import ListArchival as ListArchival
-from umi_core.messages.api_requests import ListBlocks as ListBlocks
-from umi_core.messages.api_requests import ListMessages as ListMessages
-from umi_core.messages.api_requests import ReplaceInBlock as ReplaceInBlock
-from umi_core.messages.api_requests import SearchArchival as SearchArchival
-from umi_core.messages.api_requests import UpdateBlock as UpdateBlock
+from umi_core.messages import api_requests
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
@@ -435,7 +419,7 @@ def request_name(request_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-ALL: Final = declared(globals(), Request)
+ALL: Final = declared(globals() | vars(api_requests), Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
 WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest))

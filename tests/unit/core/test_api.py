@@ -19,19 +19,7 @@ from umi_core.api_errors import (
 from umi_core.errors import BadOption, BlockTooLarge, CoreFull, Error, KeyReused, LabelTooLong
 from umi_core.ids import block_id
 from umi_core.messages.answers import ReadDone
-from umi_core.messages.api_results import (
-    ApiBlock,
-    Appended,
-    BlocksShown,
-    BlockWritten,
-    ChangesShown,
-    MessagesShown,
-    Prompt,
-    RecordDeleted,
-    RecordsShown,
-)
-from umi_core.messages.effects import Done, Failed, Refused
-from umi_core.messages.requests import (
+from umi_core.messages.api_requests import (
     AddArchival,
     AddMessages,
     AppendToBlock,
@@ -45,13 +33,23 @@ from umi_core.messages.requests import (
     ListArchival,
     ListBlocks,
     ListMessages,
-    RemoveBlock,
     ReplaceInBlock,
-    Request,
     SearchArchival,
-    SetBlock,
     UpdateBlock,
 )
+from umi_core.messages.api_results import (
+    ApiBlock,
+    Appended,
+    BlocksShown,
+    BlockWritten,
+    ChangesShown,
+    MessagesShown,
+    Prompt,
+    RecordDeleted,
+    RecordsShown,
+)
+from umi_core.messages.effects import Done, Failed, Refused
+from umi_core.messages.requests import RemoveBlock, Request, SetBlock
 
 NOTES = block_id(SCOPE, "facts", "notes")
 HELLO = (("role", "user"), ("content", "hello"))

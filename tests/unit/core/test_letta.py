@@ -10,27 +10,9 @@ from tests.worlds import Pair
 from umi_core.api_errors import LabelTaken, NotFound, ReadOnly
 from umi_core.errors import BadOption, Error, StorageFailed
 from umi_core.language.letta import Call, Malformed, as_json, malformed, parse, respond
+from umi_core.messages import api_requests as api
 from umi_core.messages.effects import Failed, Refused, Unknown
-from umi_core.messages.requests import (
-    AddArchival,
-    AddMessages,
-    ApiRequest,
-    AppendToBlock,
-    BlockHistory,
-    BuildSystemPrompt,
-    CreateBlock,
-    DeleteArchival,
-    DeleteBlock,
-    FindBlock,
-    GetArchival,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    ReplaceInBlock,
-    Request,
-    SearchArchival,
-    UpdateBlock,
-)
+from umi_core.messages.request import Request
 
 KEY = {"Idempotency-Key": "k"}
 
@@ -38,31 +20,30 @@ KEY = {"Idempotency-Key": "k"}
 @pytest.mark.parametrize(
     ("line", "body", "request_"),
     [
-        ("GET blocks", "", ListBlocks(1)),
-        ("GET core-memory/blocks/human", "", FindBlock(1, "human")),
+        ("GET blocks", "", api.ListBlocks(1)),
+        ("GET core-memory/blocks/human", "", api.FindBlock(1, "human")),
         ("POST core-memory/blocks", {"label": "a", "value": "x", "limit": 9, "kind": "goals"},
-         CreateBlock(1, "a", "x", "goals", limit_bytes=9, request_key="k")),
-        ("PATCH blocks/a", {"description": None}, UpdateBlock(1, "a", description="", request_key="k")),
-        ("PATCH blocks/a%20b", {"value": "x"}, UpdateBlock(1, "a b", "x", request_key="k")),
-        ("DELETE blocks/a", "", DeleteBlock(1, "a", request_key="k")),
-        ("GET history/blk_1?after=3&limit=999", "", BlockHistory(1, "blk_1", 3, 100)),
-        ("GET messages?before=msg_000000000007&limit=2", "", ListMessages(1, 7, None, 2)),
+         api.CreateBlock(1, "a", "x", "goals", limit_bytes=9, request_key="k")),
+        ("PATCH blocks/a", {"description": None}, api.UpdateBlock(1, "a", description="", request_key="k")),
+        ("PATCH blocks/a%20b", {"value": "x"}, api.UpdateBlock(1, "a b", "x", request_key="k")),
+        ("DELETE blocks/a", "", api.DeleteBlock(1, "a", request_key="k")),
+        ("GET history/blk_1?after=3&limit=999", "", api.BlockHistory(1, "blk_1", 3, 100)),
+        ("GET messages?before=msg_000000000007&limit=2", "", api.ListMessages(1, 7, None, 2)),
         ("POST messages", {"messages": [{"content": "x", "role": "user"}]},
-         AddMessages(1, ((("role", "user"), ("content", "x")),), "k")),
-        ("POST messages", {"messages": ["x"]}, AddMessages(1, ("x",), "k")),  # type: ignore[arg-type]  # refused later
+         api.AddMessages(1, ((("role", "user"), ("content", "x")),), "k")),
         ("POST archival", {"text": "x", "tags": ["t"], "metadata": {"a": "b"}},
-         AddArchival(1, "x", ("t",), (("a", "b"),), "k")),
-        ("POST archival", {"content": "x"}, AddArchival(1, "x", request_key="k")),
-        ("GET archival?q=tea&limit=3", "", SearchArchival(1, "tea", 3)),
-        ("GET archival?after=arc_1", "", ListArchival(1, None, "arc_1")),
-        ("GET archival/arc_1", "", GetArchival(1, "arc_1")),
-        ("DELETE archival/arc_1", "", DeleteArchival(1, "arc_1", "k")),
-        ("GET prompt?system=Hi&format=tagged", "", BuildSystemPrompt(1, "Hi", "tagged")),
+         api.AddArchival(1, "x", ("t",), (("a", "b"),), "k")),
+        ("POST archival", {"content": "x"}, api.AddArchival(1, "x", request_key="k")),
+        ("GET archival?q=tea&limit=3", "", api.SearchArchival(1, "tea", 3)),
+        ("GET archival?after=arc_1", "", api.ListArchival(1, None, "arc_1")),
+        ("GET archival/arc_1", "", api.GetArchival(1, "arc_1")),
+        ("DELETE archival/arc_1", "", api.DeleteArchival(1, "arc_1", "k")),
+        ("GET prompt?system=Hi&format=tagged", "", api.BuildSystemPrompt(1, "Hi", "tagged")),
         ("POST tools/core_memory_append", {"label": "a", "content": "x"},
-         AppendToBlock(1, "a", "x", "model", "k")),
+         api.AppendToBlock(1, "a", "x", "model", "k")),
         ("POST tools/core_memory_replace",
          {"label": "a", "old_content": "x", "new_content": "y", "all": True},
-         ReplaceInBlock(1, "a", "x", "y", True, "model", "k")),  # as the wire says it
+         api.ReplaceInBlock(1, "a", "x", "y", True, "model", "k")),  # as the wire says it
     ],
 )  # fmt: skip
 def test_a_route_is_a_request(line: str, body: object, request_: Request) -> None:
@@ -87,6 +68,27 @@ def test_what_cannot_be_meant_says_so(line: str, body: str, status: int) -> None
     assert (found.status, malformed(found).status) == (status, status)
 
 
+@pytest.mark.parametrize(
+    "body", ['{"messages": ["x"]}', '{"messages": "x"}', '{"messages": {"role": "user"}}']
+)
+def test_what_is_no_message_the_memory_refuses(body: str) -> None:
+    found = parse(1, "POST", "/v1/agents/a1/messages", {}, body)
+    assert isinstance(found, Call)
+    assert respond(Pair().run().ask(found.request)).status == 400
+
+
+@pytest.mark.parametrize("deep", ['{"a": ' * 400 + "1" + "}" * 400, "[" * 900 + "]" * 900, "[" * 10**5])
+def test_a_body_is_not_followed_into_the_depth(deep: str) -> None:
+    found = parse(1, "POST", "/v1/agents/a1/archival", {}, f'{{"text": "x", "metadata": {deep}}}')
+    assert found == Malformed("the body is no JSON object, or nested too deeply")
+
+
+def test_a_place_that_is_no_number_is_not_taken_for_none() -> None:
+    for place in ("msg_", "", "msg_x"):
+        found = parse(1, "GET", f"/v1/agents/a1/messages?before={place}", {}, "")
+        assert found == Malformed("missing or no number: before")
+
+
 def test_fields_that_mean_nothing_are_listed() -> None:
     found = parse(1, "POST", "/v1/agents/a/blocks", {}, '{"label": "x", "color": "red"}')
     assert isinstance(found, Call)
@@ -105,7 +107,7 @@ PATHS = st.sampled_from(("blocks", "blocks/x", "messages", "archival", "tools/co
 def test_whatever_is_sent_the_memory_gets_a_request_it_can_judge(method: str, path: str, body: str) -> None:
     found = parse(1, method, f"/v1/agents/a1/{path}", {}, body)
     if isinstance(found, Call):
-        assert isinstance(found.request, ApiRequest | BuildSystemPrompt)
+        assert isinstance(found.request, api.ApiRequest | api.BuildSystemPrompt)
         respond(Pair().run().ask(found.request))
 
 
@@ -129,19 +131,21 @@ def test_the_worlds_failures_may_be_asked_again() -> None:
 def test_replies_come_as_json_with_their_pairs_as_objects() -> None:
     pair = Pair().run()
     call = (("role", "assistant"), ("content", "x"), ("tool_call_id", "c1"))
-    pair.ask(CreateBlock(1, "notes", "tea", limit_bytes=9))
-    pair.ask(AddArchival(2, "tea", (), (("from", "chat"),)))
-    added = respond(pair.ask(AddMessages(3, (call,), "k")))
+    pair.ask(api.CreateBlock(1, "notes", "tea", limit_bytes=9))
+    pair.ask(api.AddArchival(2, "tea", (), (("from", "chat"),)))
+    added = respond(pair.ask(api.AddMessages(3, (call,), "k")))
     assert json.loads(added.body)["ids"] == ["msg_000000000001"]
-    again = respond(pair.ask(AddMessages(4, (call,), "k")))
+    again = respond(pair.ask(api.AddMessages(4, (call,), "k")))
     assert ("x-idempotency-replayed", "true") in again.headers
-    assert json.loads(respond(pair.ask(ListBlocks(5))).body)[0]["limit"] == 9
-    assert json.loads(respond(pair.ask(ListMessages(6))).body)["messages"][0]["tool_call_id"] == "c1"
-    assert json.loads(respond(pair.ask(ListArchival(7))).body)["records"][0]["metadata"] == {"from": "chat"}
-    block = json.loads(respond(pair.ask(FindBlock(8, "notes"))).body)
-    changes = json.loads(respond(pair.ask(BlockHistory(9, block["id"]))).body)["changes"]
+    assert json.loads(respond(pair.ask(api.ListBlocks(5))).body)[0]["limit"] == 9
+    assert json.loads(respond(pair.ask(api.ListMessages(6))).body)["messages"][0]["tool_call_id"] == "c1"
+    assert json.loads(respond(pair.ask(api.ListArchival(7))).body)["records"][0]["metadata"] == {
+        "from": "chat"
+    }
+    block = json.loads(respond(pair.ask(api.FindBlock(8, "notes"))).body)
+    changes = json.loads(respond(pair.ask(api.BlockHistory(9, block["id"]))).body)["changes"]
     assert [it["text"] for it in changes] == ["tea"]
-    assert json.loads(respond(pair.ask(BuildSystemPrompt(10))).body)["version"] == 1
+    assert json.loads(respond(pair.ask(api.BuildSystemPrompt(10))).body)["version"] == 1
 
 
 def test_a_reply_of_another_kind_is_a_mistake_of_the_host() -> None:

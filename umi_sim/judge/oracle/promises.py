@@ -23,17 +23,13 @@ from umi_core.api_errors import (
 )
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import OP_COUNT_MAX, PLAN_COUNT_MAX
-from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
-from umi_core.messages.requests import (
-    ALL,
+from umi_core.messages.api_requests import (
     AddArchival,
     AddMessages,
     AppendToBlock,
     BlockHistory,
     BuildSystemPrompt,
-    CoreRead,
     CreateBlock,
-    CreateSession,
     DeleteArchival,
     DeleteBlock,
     FindBlock,
@@ -41,16 +37,22 @@ from umi_core.messages.requests import (
     ListArchival,
     ListBlocks,
     ListMessages,
+    ReplaceInBlock,
+    SearchArchival,
+    UpdateBlock,
+)
+from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
+from umi_core.messages.requests import (
+    ALL,
+    CoreRead,
+    CreateSession,
     LoadSession,
     Rebalance,
     RemoveBlock,
-    ReplaceInBlock,
     Request,
     SaveSession,
-    SearchArchival,
     SetBlock,
     SetImportance,
-    UpdateBlock,
     WorkingRequest,
 )
 from umi_core.values import Scope

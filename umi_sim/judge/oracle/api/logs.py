@@ -12,8 +12,7 @@ import attrs
 
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import demand
-from umi_core.messages.api_results import Appended, MessagesShown, RecordsShown
-from umi_core.messages.requests import (
+from umi_core.messages.api_requests import (
     AddArchival,
     AddMessages,
     DeleteArchival,
@@ -22,24 +21,34 @@ from umi_core.messages.requests import (
     ListMessages,
     SearchArchival,
 )
+from umi_core.messages.api_results import Appended, MessagesShown, RecordsShown
 from umi_sim.judge.plain.scores import shared_ppm
 from umi_sim.record import rules
 
 PAGE: Final = 50
 FOREVER: Final = 2**62
-Told = tuple[object, ...]  # what a row says, whatever its number
+
+
+@attrs.frozen
+class Told(Data):
+    """What a row says, whatever its number. `pairs`: metadata of a record, details of a message."""
+
+    content: str
+    pairs: tuple[tuple[str, str], ...]
+    tags: tuple[str, ...] = ()
+    role: str = ""
 
 
 def told_by(request: AddMessages | AddArchival) -> list[Told]:
     if isinstance(request, AddArchival):
-        return [(request.content, request.tags, request.metadata)]
-    return [(parts[0][1], parts[1][1], tuple(parts[2:])) for parts in request.messages]
+        return [Told(request.content, request.metadata, request.tags)]
+    return [Told(parts[1][1], parts[2:], role=parts[0][1]) for parts in request.messages]
 
 
 def shown_by(row: Any) -> Told:
     if hasattr(row, "role"):
-        return row.role, row.content, row.details
-    return row.content, row.tags, row.metadata
+        return Told(row.content, row.details, role=row.role)
+    return Told(row.content, row.metadata, row.tags)
 
 
 def nowhere(told: Told) -> bool:
@@ -282,7 +291,7 @@ class Log(Owner):
         demand(is_cut, rules.PAGER_COMPLETE, f"{op_id} shows too many", "", hits)
 
     def score(self, query: str, seq: int) -> int:
-        return shared_ppm(query, "", str(self.rows[seq].told[0]))
+        return shared_ppm(query, "", self.rows[seq].told.content)
 
     def judge_shown(self, op_id: str, tags: tuple[str, ...], value: RecordsShown) -> None:
         for row in value.records:
@@ -294,4 +303,4 @@ class Log(Owner):
         """The records that surely were there all the while, and have these tags."""
         tick = self.begun[op_id].tick
         sure = [seq for seq in sorted(self.rows) if self.is_sure(seq, tick)]
-        return [seq for seq in sure if set(tags) <= set(self.rows[seq].told[1])]  # type: ignore[call-overload]  # tags
+        return [seq for seq in sure if set(tags) <= set(self.rows[seq].told.tags)]

@@ -9,6 +9,18 @@ from umi_core import errors
 from umi_core.api_errors import LabelTaken, NotFound
 from umi_core.invariants.broken import demand
 from umi_core.invariants.limits import RECEIPT_MS_MAX
+from umi_core.messages.api_requests import (
+    AddArchival,
+    AddMessages,
+    BlockHistory,
+    DeleteArchival,
+    FindBlock,
+    GetArchival,
+    ListArchival,
+    ListBlocks,
+    ListMessages,
+    SearchArchival,
+)
 from umi_core.messages.api_results import (
     ApiBlock,
     Appended,
@@ -20,20 +32,7 @@ from umi_core.messages.api_results import (
     RecordsShown,
 )
 from umi_core.messages.effects import Done, Failed, Refused, Unknown
-from umi_core.messages.requests import (
-    AddArchival,
-    AddMessages,
-    BlockHistory,
-    DeleteArchival,
-    FindBlock,
-    GetArchival,
-    ListArchival,
-    ListBlocks,
-    ListMessages,
-    RemoveBlock,
-    SearchArchival,
-    SetBlock,
-)
+from umi_core.messages.requests import RemoveBlock, SetBlock
 from umi_core.values import Scope
 from umi_sim.judge.oracle.api.blocks import Blocks, Chain
 from umi_sim.judge.oracle.api.edits import EDITS, Slot
