@@ -18,6 +18,8 @@ CHANGES: Final = ("created", "set", "appended", "replaced", "described", "import
 LOGS: Final = ("message", "archival")
 ROLES: Final = ("user", "assistant", "system", "tool")
 DETAILS: Final = ("tool_call_id", "tool_name", "arguments", "tool_return", "status")
+MOVED_KINDS: Final = ("blocks", "messages", "archival")
+PHASES: Final = ("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back")
 FIELDS: Final = ("role", "content", *DETAILS)  # of a message, of which the first two must be there
 
 Wrong = Callable[[str, Any], Error | None]
@@ -84,6 +86,13 @@ def is_tag(value: object) -> bool:
     return is_text(value) and 1 <= size(value) <= limits.TAG_BYTES_MAX
 
 
+def bad_moved_id(name: str, value: object) -> Error | None:
+    """The old server's own id: any text that is not empty."""
+    return text_of(limits.SCOPE_PART_BYTES_MAX)(name, value) or (
+        None if value else errors.BadOption(name, shown(value), "a text that is not empty")
+    )
+
+
 ApiLabel = Annotated[str, Domain("api_label", bad_api_label)]
 BlockName = Annotated[str, Domain("block_name", text_of(limits.SCOPE_PART_BYTES_MAX))]
 Switch = Annotated[bool, Domain("switch", bad_flag)]
@@ -104,3 +113,6 @@ LogName = Annotated[str, Domain("log_name", one_of(*LOGS))]
 Role = Annotated[str, Domain("role", one_of(*ROLES))]
 Details = Annotated[Pairs, Domain("details", bad_details)]
 KindOfBlock = Annotated[str, Domain("kind_of_block", one_of(*BLOCK_KINDS))]
+MovedKind = Annotated[str, Domain("moved_kind", one_of(*MOVED_KINDS))]
+MovedId = Annotated[str, Domain("moved_id", bad_moved_id)]
+Phase = Annotated[str, Domain("phase", one_of(*PHASES))]

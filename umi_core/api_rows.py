@@ -11,6 +11,8 @@ from umi_core.api_domains import (
     Description,
     Details,
     LogName,
+    MovedKind,
+    Phase,
     Role,
     Tags,
 )
@@ -116,3 +118,46 @@ class Log(Body, Data):
 
     def own_id(self) -> str:
         return self.name
+
+
+# The move from another store (umi_core/migration): rows as the old server has them, whatever they say.
+
+
+@attrs.frozen
+class Moved(Body, Data):
+    """A row of the old server. In main one without a content is a tombstone."""
+
+    tag = 125
+    row_kind = "moved"
+    id: Word
+    kind: MovedKind
+    content: Content | None
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class Outbox(Body, Data):
+    """The old store may not know the row of this id as it is now."""
+
+    tag = 126
+    row_kind = "outbox"
+    id: Word
+    kind: MovedKind
+
+    def own_id(self) -> str:
+        return self.id
+
+
+@attrs.frozen
+class MigrationPhase(Body, Data):
+    """How far a kind of rows has moved. The version of this row is the fence."""
+
+    tag = 127
+    row_kind = "phase"
+    kind: MovedKind
+    phase: Phase
+
+    def own_id(self) -> str:
+        return self.kind

@@ -15,7 +15,15 @@ import msgpack
 
 from umi_core import api_errors, api_rows, conditions, config, errors, filter_errors, rows, state, values
 from umi_core.declared import Incomplete, tagged
-from umi_core.messages import answers, api_requests, api_results, effects, requests, results
+from umi_core.messages import (
+    answers,
+    api_requests,
+    api_results,
+    effects,
+    migration_requests,
+    requests,
+    results,
+)
 from umi_core.tiers import archive, core, rewrites, session, working
 
 FORMAT: Final = "umi.state"
@@ -31,6 +39,7 @@ MODULES: Final = (
     values, rows, conditions, requests, effects, answers, results, errors, config,
     core, working, session, archive, rewrites, state, api_rows, api_errors, api_requests, api_results,
     filter_errors,
+    migration_requests,
 )  # fmt: skip
 """Where classes with a tag are declared. Those that only one workflow knows are added by `register`."""
 

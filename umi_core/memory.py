@@ -34,7 +34,7 @@ from umi_core.limits import EFFECTS_PER_STEP_MAX, LIFE_MAX, NOW_MS_MAX, OP_COUNT
 from umi_core.messages.answers import Answer, Value, Wake
 from umi_core.messages.effects import Effect, Failed, Outcome, Refused, Reply
 from umi_core.messages.requests import (
-    REQUESTS,
+    OF_MEMORY,
     CoreRead,
     Descent,
     EvolveCategory,
@@ -54,7 +54,7 @@ from umi_core.workflows import BUILT_IN
 from umi_core.workflows.commits import REQUEST, REQUEST_KEY
 from umi_core.workflows.recover import FITS
 
-REQUEST_TYPES: frozenset[type] = frozenset(REQUESTS.values())
+REQUEST_TYPES: frozenset[type] = frozenset(OF_MEMORY.values())
 VALUE_TYPES: frozenset[type] = REQUEST_TYPES | {Wake, *get_args(Answer)}
 
 

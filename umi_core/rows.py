@@ -14,6 +14,9 @@ from umi_core.api_rows import Archival as Archival
 from umi_core.api_rows import BlockChange as BlockChange
 from umi_core.api_rows import Log as Log
 from umi_core.api_rows import Message as Message
+from umi_core.api_rows import MigrationPhase as MigrationPhase
+from umi_core.api_rows import Moved as Moved
+from umi_core.api_rows import Outbox as Outbox
 from umi_core.api_rows import Sheet as Sheet
 from umi_core.block_domains import Blocks
 from umi_core.body import Body as Body

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import OF_MEMORY
 from umi_sim.record.items import ClockMove, Fault
 from umi_sim.runs.runner import run_once, verdict_of
 from umi_sim.scenario.files import find
@@ -59,7 +59,7 @@ def test_a_bug_or_a_profile_that_there_is_not_is_named() -> None:
 
 
 def test_every_request_has_a_rule_and_so_have_the_moments_of_a_run() -> None:
-    assert ARGS.keys() == REQUESTS.keys()
+    assert ARGS.keys() == OF_MEMORY.keys()
     assert {"arm_fault", "crash", "heal", "jump_clock"} <= vars(machine("all_faults")).keys()
     assert not {"arm_fault", "crash", "heal", "jump_clock"} & vars(machine("calm")).keys()
 

@@ -108,4 +108,26 @@ class Prompt(Data):
     version: int
 
 
+# The move of an agent's rows from another store (umi_core/migration).
+
+
+@attrs.frozen
+class StoresCompared(Data):
+    """What differs between the two stores, by ids. `unsettled`: what is still on its way to one of them."""
+
+    tag = 159
+    phase: str
+    main_count: int
+    legacy_count: int
+    missing_in_main: tuple[str, ...] = ()
+    missing_in_legacy: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing differs, and nothing is on its way."""
+        return not (self.missing_in_main or self.missing_in_legacy or self.different or self.unsettled)
+
+
 Keyed = BlockWritten | Appended | RecordDeleted

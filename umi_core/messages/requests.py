@@ -70,7 +70,8 @@ from umi_core.level_domains import (
     Sufficiency,
 )
 from umi_core.limits import BLOCK_BYTES_MAX
-from umi_core.messages import api_requests
+from umi_core.messages import api_requests, migration_requests
+from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.request import CoreRead as CoreRead
 from umi_core.messages.request import Request as Request
 from umi_core.messages.request import WorkflowRequest as WorkflowRequest
@@ -419,9 +420,10 @@ def request_name(request_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", request_type.__name__).lower()
 
 
-ALL: Final = declared(globals() | vars(api_requests), Request)
+ALL: Final = declared(globals() | vars(api_requests) | vars(migration_requests), Request)
 REQUESTS: Final[dict[str, type[Request]]] = {request_name(cls): cls for cls in ALL}
 COMMON: Final = {name: cls for name, cls in REQUESTS.items() if cls.is_common}
+OF_MEMORY: Final = {name: cls for name, cls in REQUESTS.items() if not issubclass(cls, MigrationRequest)}
 WORKING: Final = frozenset(cls for cls in ALL if issubclass(cls, WorkingRequest))
 
 

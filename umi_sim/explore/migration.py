@@ -11,13 +11,27 @@ from typing import Final
 
 import attrs
 
-from umi_core import migration
 from umi_core.data import Data
 from umi_core.invariants.broken import Broken, demand
-from umi_core.migration import Advance, Answer, Ask, Get, Held, Key, Migration, Mirror, Put, Reconcile, Reply
+from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.migration_requests import (
+    AdvanceMigration,
+    DropRow,
+    MigrationRequest,
+    Mirror,
+    Purge,
+    PutRow,
+    ReadRow,
+    Reconcile,
+    RollBack,
+)
+from umi_core.migration import machine
+from umi_core.migration import steps as machine_steps
+from umi_core.migration.machine import Answer, Ask, Held, Key, Migration, Reply
 from umi_sim.record import rules
 
 ID: Final = "r"
+OF: Final = ("op", "blocks")  # who asks, and of which kind
 ROW: Final[Key] = ("row", ID)
 HEAL_STEPS_MAX: Final = 60
 
@@ -30,7 +44,7 @@ class Known(Data):
 
     value: str | None = None
     may_be: tuple[str | None, ...] = ()
-    asked: migration.Request | None = None
+    asked: MigrationRequest | None = None
 
 
 @attrs.frozen
@@ -78,7 +92,7 @@ class Found(Data):
 def landed(world: World, ask: Ask) -> World | None:
     """Main after a batch; None if what it expects is not so."""
     main, graves = dict(world.main), dict(world.graves)
-    if any(main.get(key, migration.NONE).version != version for key, version in ask.expects):
+    if any(main.get(key, machine.NONE).version != version for key, version in ask.expects):
         return None
     for key, value in ask.writes:
         version = main.pop(key, Held(graves.get(key, 0), None)).version + 1
@@ -125,31 +139,33 @@ def spent(world: World, name: str) -> World:
 def requests(world: World) -> Iterator[Step]:
     left, number = world.left, world.left.writes
     if left.writes:
-        for value in (f"v{number}", None):
-            said = f"client writes {value}" if value else "client deletes"
-            yield said, asked(spent(world, "writes"), Put(ID, value))
+        value = f"v{number}"
+        yield f"client writes {value}", asked(spent(world, "writes"), PutRow(*OF, ID, value))
+        yield "client deletes", asked(spent(world, "writes"), DropRow(*OF, ID))
     if left.reads:
-        yield "client reads", asked(spent(world, "reads"), Get(ID))
+        yield "client reads", asked(spent(world, "reads"), ReadRow(*OF, ID))
     if left.works:
         phase = world.machine.phase or phase_of(world)
-        for to in migration.SWITCHES[phase]:
-            yield f"switch to {to}", asked(spent(world, "works"), Advance(to))
+        for to in machine.SWITCHES[phase]:
+            yield f"switch to {to}", asked(spent(world, "works"), AdvanceMigration(*OF, to))
         if phase == "dual_write":
-            yield "reconcile", asked(spent(world, "works"), Reconcile())
-        if phase in migration.MIRRORED:
-            yield "mirror", asked(spent(world, "works"), Mirror())
+            yield "reconcile", asked(spent(world, "works"), Reconcile(*OF))
+        if phase in machine.MIRRORED:
+            yield "mirror", asked(spent(world, "works"), Mirror(*OF))
+        if phase == "cleanup":
+            yield "purge", asked(spent(world, "works"), Purge(*OF))
 
 
 def phase_of(world: World) -> str:
-    return dict(world.main).get(migration.PHASE, migration.NONE).value or "legacy"
+    return dict(world.main).get(machine.PHASE, machine.NONE).value or "legacy"
 
 
-def asked(world: World, request: migration.Request) -> World:
+def asked(world: World, request: MigrationRequest) -> World:
     known = attrs.evolve(world.known, asked=request)
-    return told(attrs.evolve(world, known=known), migration.begin(world.machine, request))
+    return told(attrs.evolve(world, known=known), machine_steps.begin(world.machine, request))
 
 
-def told(world: World, came: migration.Came) -> World:
+def told(world: World, came: machine.Came) -> World:
     machine, out = came
     world = attrs.evolve(world, machine=machine, asked=None)
     return judged(world, out) if isinstance(out, Reply) else attrs.evolve(world, asked=out)
@@ -177,7 +193,7 @@ def answers(world: World, ask: Ask) -> Iterator[Step]:
 
 
 def hears(world: World, answer: Answer) -> World:
-    return told(world, migration.heard(world.machine, answer))
+    return told(world, machine_steps.heard(world.machine, answer))
 
 
 def crashes(world: World, ask: Ask) -> Iterator[Step]:
@@ -195,22 +211,27 @@ def crashes(world: World, ask: Ask) -> Iterator[Step]:
 
 def dead(world: World) -> World:
     known = world.known
-    if isinstance(known.asked, Put):
-        known = attrs.evolve(known, may_be=(*known.may_be, known.asked.value))
+    if isinstance(known.asked, PutRow | DropRow):
+        known = attrs.evolve(known, may_be=(*known.may_be, content_of(known.asked)))
     return attrs.evolve(world, machine=Migration(), asked=None, known=attrs.evolve(known, asked=None))
 
 
 # The judge.
 
 
+def content_of(request: PutRow | DropRow) -> str | None:
+    return request.content if isinstance(request, PutRow) else None
+
+
 def judged(world: World, reply: Reply) -> World:
     known, request = world.known, world.known.asked
     known = attrs.evolve(known, asked=None)
-    if isinstance(request, Put) and reply.kind == "done":
-        known = Known(request.value)
-    elif isinstance(request, Put) and reply.kind == "unknown":
-        known = attrs.evolve(known, may_be=(*known.may_be, request.value))
-    elif isinstance(request, Get) and reply.kind == "done":
+    if isinstance(request, PutRow | DropRow) and reply.kind == "done":
+        known = Known(content_of(request))
+    elif isinstance(request, PutRow | DropRow) and reply.kind == "unknown":
+        known = attrs.evolve(known, may_be=(*known.may_be, content_of(request)))
+    elif isinstance(request, ReadRow) and reply.kind == "done":
+        assert not isinstance(reply.value, StoresCompared)
         known = read(known, reply.value)
     return attrs.evolve(world, known=known)
 
@@ -230,11 +251,11 @@ def read(known: Known, value: str | None) -> Known:
 def check(world: World, before: World) -> None:
     """What must hold of the stores between any two steps, and at each switch."""
     main, phase, was = dict(world.main), phase_of(world), phase_of(before)
-    held = main.get(ROW, migration.NONE)
+    held = main.get(ROW, machine.NONE)
     if (was, phase) in (("dual_write", "dual_read"), ("rolling_back", "legacy")):
         message = f"from {was} to {phase} while the stores differ"
         demand(held.value == world.legacy, rules.SWITCH_WHEN_EQUAL, message, held.value, world.legacy)
-    if phase in migration.WITH_OUTBOX and ("outbox", ID) not in main:
+    if phase in machine.WITH_OUTBOX and ("outbox", ID) not in main:
         message = f"in {phase} legacy differs from main, and the outbox does not say so"
         demand(held.value == world.legacy, rules.OUTBOX_COMPLETE, message, held.value, world.legacy)
 
@@ -245,14 +266,22 @@ def come_home(world: World) -> None:
     for _ in range(HEAL_STEPS_MAX):
         world = settled(world)
         phase = phase_of(world)
-        if phase in ("legacy", "done"):
+        if phase in ENDS:
             break
-        is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
-        to = {"dual_write": "legacy", "dual_read": "rolling_back", "umi_primary": "rolling_back"}
-        request = Advance(to.get(phase, "legacy")) if is_mirrored else Mirror()
-        world = asked(world, request)
-    demand(phase_of(world) in ("legacy", "done"), rules.MIGRATION_COMPLETE, "the way back does not end")
-    settled(asked(world, Get(ID)))
+        world = asked(world, way_home(world, phase))
+    demand(phase_of(world) in ENDS, rules.MIGRATION_COMPLETE, "the way back does not end")
+    settled(asked(world, ReadRow(*OF, ID)))
+
+
+def way_home(world: World, phase: str) -> MigrationRequest:
+    """The next thing to do: back to legacy, or from cleanup on to the end."""
+    if phase == "cleanup":
+        return AdvanceMigration(*OF) if world.legacy is None else Purge(*OF)
+    is_mirrored = phase != "rolling_back" or ("outbox", ID) not in dict(world.main)
+    return RollBack(*OF) if is_mirrored else Mirror(*OF)
+
+
+ENDS: Final = ("legacy", "done")
 
 
 # The search.
@@ -260,17 +289,19 @@ def come_home(world: World) -> None:
 
 def at(phase: str) -> World:
     """A world that has come to this phase with one row, and nothing has failed."""
-    world = settled(asked(World(), Put(ID, "v0")))
+    world = settled(asked(World(), PutRow(*OF, ID, "v0")))
     for to in ROADS[phase]:
         while phase_of(world) != to:
-            work = Reconcile() if to == "dual_read" and world.machine.phase == "dual_write" else Advance(to)
-            world = settled(asked(settled(asked(world, work)), Advance(to)))
+            for work in (Reconcile(*OF), Purge(*OF), AdvanceMigration(*OF, to)):
+                world = settled(asked(world, work))
     return world
 
 
 ROADS: Final[Mapping[str, tuple[str, ...]]] = {
     "legacy": (), "dual_write": ("dual_write",), "dual_read": ("dual_write", "dual_read"),
     "umi_primary": ("dual_write", "dual_read", "umi_primary"),
+    "cleanup": ("dual_write", "dual_read", "umi_primary", "cleanup"),
+    "done": ("dual_write", "dual_read", "umi_primary", "cleanup", "done"),
     "rolling_back": ("dual_write", "dual_read", "rolling_back"),
 }  # fmt: skip
 

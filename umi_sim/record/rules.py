@@ -46,15 +46,24 @@ SHRUNK_SAME_FAILURE: Final = Rule(
 ORACLE_SELF_TEST: Final = Rule("oracle-self-test", "ORA-4", "the oracle finds what is planted", HARNESS, NONE)
 MARKS_REACHED: Final = Rule("marks-reached", "ORA-5", "a sweep reaches every mark", HARNESS, NONE)
 
-# Migrations, of which `umi_sim/explore/migration.py` tries every short life.
+# Migrations, of which `umi_sim/explore/migration.py` tries every short life besides.
 
 READS_NEVER_GO_BACK: Final = Rule(
-    "reads-never-go-back", "MIG-1", "reads never show an older value", HARNESS, NONE
+    "reads-never-go-back", "MIG-1", "reads never show an older value", ORACLE, CHEAP
 )
-NO_RESURRECTION: Final = Rule("no-resurrection", "MIG-3", "deleted rows do not come back", HARNESS, NONE)
-OUTBOX_COMPLETE: Final = Rule("outbox-complete", "MIG-4", "the outbox holds every difference", HARNESS, NONE)
-SWITCH_WHEN_EQUAL: Final = Rule("switch-when-equal", "MIG-5", "stores are equal at a switch", HARNESS, NONE)
-MIGRATION_COMPLETE: Final = Rule("migration-complete", "MIG-11", "healed, a migration can end", HARNESS, NONE)
+ONE_TRUTH: Final = Rule("one-truth", "MIG-2", "one store decides in each phase", INSIDE, CHEAP)
+NO_RESURRECTION: Final = Rule("no-resurrection", "MIG-3", "deleted rows do not come back", ORACLE, CHEAP)
+OUTBOX_COMPLETE: Final = Rule("outbox-complete", "MIG-4", "the outbox holds every difference", INSIDE, CHEAP)
+SWITCH_WHEN_EQUAL: Final = Rule("switch-when-equal", "MIG-5", "stores are equal at a switch", INSIDE, CHEAP)
+FALLBACK_SEES_SETTLED: Final = Rule(
+    "fallback-sees-settled", "MIG-6", "fallback shows settled rows only", INSIDE, CHEAP
+)
+STORE_FAILURE_CONTAINED: Final = Rule(
+    "store-failure-contained", "MIG-7", "one store's failure is its own", INSIDE, CHEAP
+)
+REPORT_HONEST: Final = Rule("report-honest", "MIG-10", "reports tell every difference", INSIDE, CHEAP)
+MIGRATION_COMPLETE: Final = Rule("migration-complete", "MIG-11", "healed, a migration can end", ORACLE, FULL)
+PHASES_APART: Final = Rule("phases-apart", "MIG-12", "phases do not touch each other", INSIDE, CHEAP)
 
 # Two ways that must agree.
 

@@ -53,6 +53,7 @@ class RunConfig(Data):
     `tamper_every`: after so many ops somebody changes stored rows; 0: never.
     `capacity_bytes`: what storage holds until it is healed. `loss_max`: how many keys may be lost for good;
     0 is none, and no wipe. `equivalences`: ids of those that are compared, of umi_sim.judge.equivalences.
+    `target`: what is tested, one of umi_sim.target.table.
     `settings`: keys of the scenario that were replaced (--set), with their values, for drawing it again.
     Ratios are (n, d).
     """
@@ -87,6 +88,7 @@ class RunConfig(Data):
     script: tuple[Mapping[str, Any], ...] = ()
     transcript: str | None = None
     planted: str | None = None
+    target: str = "umi_core"
     steps_max: int = 100_000
     virtual_ms_max: int = 400 * 86_400_000
     off: tuple[str, ...] = ()

@@ -41,7 +41,7 @@ from umi_sim.runs.rest import LASTING, WITHOUT_ROOM, is_settled, lasting_rows, l
 from umi_sim.services.recorded_replies import Sayings
 from umi_sim.target.machine import Target, served_part
 from umi_sim.target.stubs import armed
-from umi_sim.target.umi import UmiTarget
+from umi_sim.target.table import target_of as chosen
 from umi_sim.world.agent import Agent
 from umi_sim.world.source import Replay, Source
 from umi_sim.world.world import OutOfSteps, World
@@ -285,7 +285,7 @@ def run(
     items: Sequence[Item] | None = None,
     *,
     said: Sequence[Said] = (),
-    target_of: TargetOf = UmiTarget,
+    target_of: TargetOf = chosen,
 ) -> Verdict:
     """Live one life, drawn from the seed or replayed from items; on failure it is lived again to be told.
 
@@ -296,7 +296,7 @@ def run(
     return verdict if verdict.failure is None else told(verdict, said=said, target_of=target_of)
 
 
-def told(verdict: Verdict, *, said: Sequence[Said] = (), target_of: TargetOf = UmiTarget) -> Verdict:
+def told(verdict: Verdict, *, said: Sequence[Said] = (), target_of: TargetOf = chosen) -> Verdict:
     """A failure, lived again: with its last events, what its step changed, and digests around that step."""
     from umi_sim.runs.changed import Changed  # 5 ms that a run which passes has no use for
 
@@ -324,7 +324,7 @@ def run_once(
     healed_step_max: int = sys.maxsize,
     inspector: Inspector | None = None,
     said: Sequence[Said] = (),
-    target_of: TargetOf = UmiTarget,
+    target_of: TargetOf = chosen,
 ) -> tuple[Verdict, Trace]:
     """One life; `inspector`: not a plain one.
 
@@ -348,7 +348,7 @@ def begun(
     keep_trace: bool = False,
     inspector: Inspector | None = None,
     said: Sequence[Said] = (),
-    target_of: TargetOf = UmiTarget,
+    target_of: TargetOf = chosen,
 ) -> Iterator[Run]:
     """A life before its first step: the one way to live a run, and to live it again.
 
@@ -390,7 +390,7 @@ def run_of(
     `target`: what is tested, not Umi's own memory as it comes. What it does not serve is not asked for.
     Raises ValueError if nothing is left to ask.
     """
-    known, target = Known(inspector), target or UmiTarget(config)
+    known, target = Known(inspector), target or chosen(config)
     config = served_part(config, target)
     if items is None:
         from umi_sim.world.generator import Generator  # a replay needs none of its tables
@@ -399,7 +399,7 @@ def run_of(
     else:
         source = items(known) if callable(items) else Replay(items)
     world = known.world = World(config, source, inspector, target, keep_story)
-    inspector.oracle.meet(lambda: world.now_ms, world.services)
+    inspector.meet(lambda: world.now_ms, world.services)
     return Run(config, world, source, inspector)
 
 

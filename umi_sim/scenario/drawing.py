@@ -116,7 +116,7 @@ class Drawing(Data):
             capacity_bytes=scenario.storage.get("capacity_bytes"), loss_max=self.loss_max(),
             revise_every=self.revise_every(), tamper_every=self.tamper_every(),
             pause_ms_max=scenario.pause_ms_max, alike=scenario.alike,
-            workload=scenario.kind, script=scenario.script,
+            workload=scenario.kind, target=scenario.target, script=scenario.script,
             transcript=scenario.transcript, planted=scenario.mutant, off=scenario.off,
             everywhere=self.mode == "one_kind" or scenario.swarm.get("sites") == "all",
             equivalences=equivalences.chosen(scenario.equivalences, self.seed, self.mode),

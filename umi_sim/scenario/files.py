@@ -51,6 +51,7 @@ from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
+from umi_sim.target.table import TARGETS
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
 
@@ -206,7 +207,7 @@ class Scenario(Data):
     id: str = key("scenario", ID, "")
     version: int = key("scenario", whole(1, 1_000_000), 1)
     title: str = key("scenario", LINE, "")
-    target: str = key("scenario", one_of(("umi_core",), "target"), "umi_core")
+    target: str = key("scenario", one_of(TARGETS, "target"), "umi_core")
     manual: bool = key("scenario", FLAG, False)
     mutant: str | None = key("scenario", HYPHENED)
     swarm: Mapping[str, Any] = key("scenario", SWARM, {})

@@ -39,10 +39,10 @@ from umi_sim.record.verdict import EXIT_CODES
 from umi_sim.seedfile.item_json import RECORD
 from umi_sim.seedfile.packed_items import PACKED
 from umi_sim.seedfile.parts import Expect, History, Minimised
+from umi_sim.target.table import TARGETS
 from umi_sim.world.schedule import POLICIES
 
 PRNG: Final = "umi-prng-1"
-TARGETS: Final = ("umi_core",)
 STEPS_CAP: Final = 10_000_000
 VIRTUAL_MS_CAP: Final = 400 * 86_400_000
 WALL_MS_CAP: Final = 60_000

@@ -145,7 +145,8 @@ def config_of(known: Mapping[str, Json]) -> RunConfig:
     scenario = known["scenario"]
     config: RunConfig = attrs.evolve(
         PLAIN, scenario=scenario["id"], version=scenario.get("version", 1), seed=known["prng"]["seed"],
-        settings=scenario.get("set", {}), **only_used(known["config"]), **limits,
+        settings=scenario.get("set", {}), target=scenario.get("target", PLAIN.target),
+        **only_used(known["config"]), **limits,
     )  # fmt: skip
     return config
 

@@ -19,7 +19,7 @@ from umi_sim.record.items import Deviation
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.seedfile import item_json, packed_items
-from umi_sim.seedfile.fields import CONFIG, DOCUMENT, PRNG, TARGETS, WALL_MS_CAP, is_shipped
+from umi_sim.seedfile.fields import CONFIG, DOCUMENT, PRNG, WALL_MS_CAP, is_shipped
 from umi_sim.seedfile.parts import BadSeedFile, SeedFile
 
 FORMAT: Final = "umi-seed"
@@ -108,7 +108,7 @@ def scenario_of(config: RunConfig) -> Json:
     """A scenario, with what --set replaced in it; one that does not ship with umi_sim is the user's own."""
     own = {} if is_shipped(config.scenario) else {"own": True}
     settings = {"set": config.settings} if config.settings else {}
-    return {"id": config.scenario, "version": config.version, "target": TARGETS[0], **own, **settings}
+    return {"id": config.scenario, "version": config.version, "target": config.target, **own, **settings}
 
 
 def config_to_json(config: RunConfig) -> dict[str, Json]:

@@ -122,6 +122,9 @@ WRONG: Final[Mapping[str, tuple[Change, ...]]] = {
         *put("at_ms", ENDLESS),
     ),
     "log": put("next_seq", 0, ENDLESS, "1", None),
+    "moved": (*put("content", HUGE, HALF, 7), *put("kind", "rows", None)),
+    "outbox": put("kind", "rows", None, 7),
+    "phase": put("phase", "limbo", None, 7),
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.memory import Memory
 from umi_core.messages.effects import Asked, Commit
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import OF_MEMORY
 from umi_core.policies.routing import SELF_BLOCK
 from umi_core.rows import Address, Core
 from umi_core.values import Scope
@@ -64,7 +64,7 @@ class UmiMachine(Memory):
 class UmiTarget:
     """Memories with one configuration, on one registry of workflows."""
 
-    requests: Final[Collection[str]] = REQUESTS
+    requests: Final[Collection[str]] = OF_MEMORY
     fence: Final = Fence(EVERYTHING, blames=("umi_core",), renames=("umi_core",))
 
     def __init__(self, config: RunConfig, registry: Registry = BUILT_IN) -> None:

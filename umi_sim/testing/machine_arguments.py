@@ -15,7 +15,7 @@ from umi_core.declared import Incomplete
 from umi_core.domains import LISTED
 from umi_core.level_domains import JUDGES, RANKERS
 from umi_core.messages.arguments import arguments_of
-from umi_core.messages.requests import REQUESTS
+from umi_core.messages.requests import OF_MEMORY
 from umi_sim.record.run_config import RunConfig
 from umi_sim.workload import pools
 
@@ -135,7 +135,7 @@ STRATEGIES: Final[dict[str, Any]] = {  # by domain; None: left at its default
 def strategies_of(name: str) -> dict[str, tuple[Any, bool]]:
     """The arguments that a rule of this request draws, and which it must have. Raises Incomplete."""
     found: dict[str, tuple[Any, bool]] = {}
-    for argument in arguments_of(REQUESTS[name]):
+    for argument in arguments_of(OF_MEMORY[name]):
         if argument.domain not in STRATEGIES:
             told = f"the domain {argument.domain} of {name}.{argument.name} has no strategy"
             raise Incomplete(f"{told}: add one to STRATEGIES in umi_sim/testing/machine_arguments.py")
@@ -153,4 +153,4 @@ def drawn_for(name: str, config: RunConfig) -> dict[str, Any]:
     return {arg: each if is_required else maybe(each) for arg, (each, is_required) in plain.items()}
 
 
-ARGS: Final = {name: strategies_of(name) for name in REQUESTS}
+ARGS: Final = {name: strategies_of(name) for name in OF_MEMORY}

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 import attrs
 import hypothesis.strategies as st
 
-from umi_core.api_domains import AUTHORS, CHANGES, LOGS, ROLES
+from umi_core.api_domains import AUTHORS, CHANGES, LOGS, MOVED_KINDS, PHASES, ROLES
 from umi_core.declared import Incomplete
 from umi_core.domains import domain_of
 from umi_core.limits import COMPONENT_MAX, I64_MAX, PPM
@@ -65,6 +65,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "log_name": st.sampled_from(LOGS), "role": st.sampled_from(ROLES),
     "details": st.sampled_from(((), (("tool_call_id", "c1"), ("arguments", "{}")))),
     "tags": st.sampled_from(((), ("work",), ("日本", "x y"))),
+    "moved_kind": st.sampled_from(MOVED_KINDS), "phase": st.sampled_from(PHASES),
     "anything": st.sampled_from((None, True, 7, "tea", b"x", ())),
 }  # fmt: skip
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from umi_core import limits
+from umi_core.api_domains import PHASES
 from umi_core.ids import block_id, log_id
 from umi_core.values import BLOCK_KINDS
 from umi_sim.kernel.prng import Stream
@@ -51,6 +52,17 @@ def message(stream: Stream) -> object:
 
 
 USER: Final = (("role", "user"), ("content", "x"))
+
+
+def said(user: User, stream: Stream) -> object:
+    return filled_in(stream, pools.TEMPLATES)
+
+
+def moved_id(user: User, stream: Stream) -> object:
+    """One of a few ids: the same are written, read and deleted again and again."""
+    return stream.pick(user.keys)
+
+
 HOSTILE_MESSAGES: Final[Pool] = {
     "many": tuple((USER,) * count for count in (99, 100, 101)),
     "size": tuple(((("role", "user"), ("content", text)),) for text in pools.sizes(limits.MESSAGE_BYTES_MAX)),
@@ -93,6 +105,10 @@ HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
     "system_text": (("", "You are Umi."), {"size": pools.sizes(limits.SYSTEM_BYTES_MAX)}, OFTEN),
     "prompt_form": (("xml", "markdown", "tagged"), HOSTILE_WORDS, OFTEN),
     "switch": ((True, True, False), pools.HOSTILE_FLAGS, SOMETIMES),
+    "moved_kind": (("blocks", "blocks", "archival"), HOSTILE_WORDS, ALWAYS),
+    "moved_id": (moved_id, {"strange": ("",), "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
+    "content": (said, {"type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
+    "phase": (PHASES, HOSTILE_WORDS, SELDOM),
     "kind_of_block": (BLOCK_KINDS, pools.HOSTILE_KINDS, SOMETIMES),
 }  # fmt: skip
 """Of each domain: what users give, what hostile ones give, and how often they give what may be left out."""

@@ -40,7 +40,7 @@ TAGS = {
         RewriteCache Resource Category Membership Memorize List Memorized Listed
         Summarise Summarised Retrieve Search Retrieved LevelHit LevelTried
     """,
-    120: "Sheet BlockChange Message Archival Log",
+    120: "Sheet BlockChange Message Archival Log Moved Outbox MigrationPhase",
     130: """
         CreateBlock UpdateBlock AppendToBlock ReplaceInBlock DeleteBlock ListBlocks FindBlock BlockHistory
         AddMessages ListMessages AddArchival GetArchival ListArchival SearchArchival DeleteArchival
@@ -48,7 +48,8 @@ TAGS = {
     """,
     150: """
         BlockWritten ApiBlock BlocksShown ChangesShown Appended MessagesShown RecordsShown RecordDeleted
-        Prompt
+        Prompt StoresCompared PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge
+        CompareStores
     """,
     160: "Subcategory EvolveCategory Group Evolved",
     500: """
@@ -63,7 +64,7 @@ TAGS = {
     """,
     580: """
         NotFound LabelTaken BadLabel VersionConflict ReadOnly AboveLimit TextNotFound TextAmbiguous BadCursor
-        BadMessages
+        BadMessages NotReady
     """,
     595: "UnknownField UnknownOperator BadFilterValue",
     1000: "Plan Drafted Mention Link Verdict Segment Memory Unit Found Told Home Newcomer Part Division",

@@ -1,87 +1,293 @@
-"""Goal: the machine of a migration says what it cannot do, and asks again after what failed.
+"""Goal: a migrator says what it cannot do, goes on after what failed, and believes no strange answer (MIG).
 
-Every short life of it is tried in tests/unit/sim/explore/test_migration.py.
+Every short life of its machine is tried in tests/unit/sim/explore/test_migration.py.
 """
 
-from umi_core.migration import (
-    PHASE,
-    Advance,
-    Answer,
-    Ask,
-    Came,
-    Get,
-    Held,
-    Migration,
-    Mirror,
-    Put,
-    Reconcile,
+from collections.abc import Sequence
+
+import attrs
+import pytest
+
+from umi_core.api_errors import NotReady
+from umi_core.errors import BadOption, StorageFailed, TooBusy
+from umi_core.limits import OP_COUNT_MAX
+from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
+from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.effects import (
+    Commit,
+    Degraded,
+    Done,
+    Effect,
+    Failed,
+    Outcome,
+    Read,
+    Refused,
     Reply,
-    Request,
-    begin,
-    heard,
+    Unknown,
 )
+from umi_core.messages.migration_requests import (
+    AdvanceMigration,
+    CompareStores,
+    DropRow,
+    MigrationRequest,
+    Mirror,
+    Purge,
+    PutRow,
+    ReadRow,
+    Reconcile,
+    RollBack,
+)
+from umi_core.migration import LEGACY, Migrator
+from umi_core.rows import Address, Moved, Row
+from umi_core.values import Scope
+from umi_sim.services.storage import SimStorage
 
-DUAL_READ = ((PHASE, Held(3, "dual_read")),)
+SCOPE = Scope("u", "a")
+OF = (1, "blocks")
+ROW = Moved("blocks/r", "blocks", "x")
+REFUSES = EffectFailed(0, "refused")
+IN_DOUBT = EffectFailed(0, "unknown")
 
 
-def answered(came: Came, *answers: Answer) -> Came:
-    for answer in answers:
-        came = heard(came[0], answer)
-    return came
+class Stores:
+    """Both stores and a migrator between them; `plan` is what the next questions are answered instead."""
+
+    def __init__(self) -> None:
+        self.stores = {"main": SimStorage(), LEGACY: SimStorage()}
+        self.life = 0
+        self.plan: list[EffectFailed | None] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self.life += 1
+        self.migrator = Migrator(SCOPE, self.life)
+
+    def ask(self, request: MigrationRequest, *plan: EffectFailed | None) -> Outcome:
+        """The outcome; `plan`: how its questions fail, one after the other, None if they do not."""
+        self.plan = list(plan)
+        effects: Sequence[Effect] = self.migrator.step(0, request)
+        while not isinstance(effects[0], Reply):
+            assert isinstance(effects[0], Read | Commit)
+            effects = self.migrator.step(0, self.answer(effects[0]))
+        return effects[0].outcome
+
+    def answer(self, effect: Read | Commit) -> Value:
+        failure = self.plan.pop(0) if self.plan else None
+        if failure is not None:
+            return attrs.evolve(failure, request_id=effect.request_id)
+        storage = self.stores[effect.store]
+        if isinstance(effect, Read):
+            return storage.read(effect.request_id, effect.query)
+        answer = storage.flush(storage.arrive(effect, "a"), 0)
+        assert answer is not None
+        return attrs.evolve(answer, request_id=effect.request_id)
+
+    def to(self, phase: str) -> "Stores":
+        for each in WAYS[phase]:
+            for work in (Reconcile(*OF), Purge(*OF), AdvanceMigration(*OF, each)):
+                self.ask(work)
+        return self
 
 
-def at(phase: str, request: Request) -> Came:
-    """The first question of a request in this phase, after a start."""
-    rows = ((PHASE, Held(1, phase)),)
-    return answered(begin(Migration(), request), Answer("ok", rows), Answer("ok"), Answer("ok", rows))
+DUAL_READ = ("dual_write", "dual_read")
+WAYS = {
+    "legacy": (), "dual_write": ("dual_write",), "dual_read": DUAL_READ,
+    "umi_primary": (*DUAL_READ, "umi_primary"), "rolling_back": (*DUAL_READ, "rolling_back"),
+    "cleanup": (*DUAL_READ, "umi_primary", "cleanup"),
+    "done": (*DUAL_READ, "umi_primary", "cleanup", "done"),
+}  # fmt: skip
 
 
-def test_nothing_is_done_before_the_phase_is_known() -> None:
-    first = begin(Migration(), Get("r"))
-    assert first[1] == Ask("main")
-    for answers in ((), (Answer("ok"),), (Answer("ok"), Answer("ok"))):
-        machine, reply = answered(first, *answers, Answer("failed"))
-        assert (machine.phase, reply) == ("", Reply("failed"))
+def put(content: str, own_id: str = "r") -> PutRow:
+    return PutRow(*OF, own_id, content)
+
+
+def content(stores: Stores) -> object:
+    outcome = stores.ask(ReadRow(*OF, "r"))
+    assert isinstance(outcome, Done)
+    return outcome.value
+
+
+def not_ready(phase: str, missing: str = "another phase") -> Refused:
+    return Refused(NotReady("blocks", phase, missing))
+
+
+@pytest.mark.parametrize("phase", WAYS)
+def test_what_is_written_is_read_in_every_phase_and_in_the_next_life(phase: str) -> None:
+    stores = Stores().to(phase)
+    for each in ("tea", "rum"):
+        assert stores.ask(put(each)) == Done()
+        assert content(stores) == each
+        stores.restart()
+    assert stores.ask(DropRow(*OF, "r")) == Done()
+    assert content(stores) is None
+
+
+def test_rows_go_all_the_way_and_leave_the_old_store_empty() -> None:
+    stores = Stores()
+    stores.ask(put("tea"))
+    assert stores.ask(AdvanceMigration(*OF)) == Done("dual_write")
+    assert stores.ask(AdvanceMigration(*OF)) == not_ready("dual_write", "reconcile: the stores differ")
+    assert [stores.ask(Reconcile(*OF)), stores.ask(AdvanceMigration(*OF))] == [Done(), Done("dual_read")]
+    assert stores.ask(AdvanceMigration(*OF)) == Done("umi_primary")
+    stores.ask(put("rum"))
+    assert stores.ask(AdvanceMigration(*OF)) == Done("cleanup")
+    assert stores.ask(AdvanceMigration(*OF)) == not_ready("cleanup", "purge: legacy still has rows")
+    assert stores.ask(RollBack(*OF)) == not_ready("cleanup")
+    stores.ask(Purge(*OF))
+    assert stores.ask(AdvanceMigration(*OF)) == Done("done")
+    assert stores.ask(AdvanceMigration(*OF)) == not_ready("done")
+    assert not stores.stores[LEGACY].rows
+    assert content(stores) == "rum"
+
+
+def test_the_way_back_waits_for_the_outbox() -> None:
+    stores = Stores().to("umi_primary")
+    stores.ask(put("tea"))
+    assert stores.ask(RollBack(*OF)) == Done("rolling_back")
+    waits = not_ready("rolling_back", "mirror: the outbox holds what legacy may not know")
+    assert stores.ask(RollBack(*OF)) == waits
+    assert [stores.ask(Mirror(*OF)), stores.ask(Mirror(*OF))] == [Done(), Done()]
+    assert stores.ask(RollBack(*OF)) == Done("legacy")
+    assert content(stores) == "tea"
 
 
 def test_what_no_phase_allows_is_not_ready() -> None:
-    for request in (Advance("done"), Reconcile(), Mirror()):
-        assert at("legacy", request)[1] == Reply("not_ready")
-    assert at("dual_write", Advance("dual_read"))[1] == Reply("not_ready")
+    for request in (AdvanceMigration(*OF, "done"), RollBack(*OF), Reconcile(*OF), Mirror(*OF), Purge(*OF)):
+        assert Stores().ask(request) == not_ready("legacy")
+    assert Stores().ask(CompareStores(*OF)) == not_ready("legacy")
 
 
-def test_each_question_that_fails_ends_the_request_and_nothing_more() -> None:
-    for phase, request, before in (
-        ("dual_write", Reconcile(), (Answer("ok"),)),
-        ("dual_read", Mirror(), ()),
-        ("dual_read", Get("r"), (Answer("ok", DUAL_READ),)),
-        ("dual_read", Get("r"), (Answer("failed"),)),
-        ("dual_read", Advance("umi_primary"), (Answer("ok"),)),
-    ):
-        machine, reply = answered(at(phase, request), *before, Answer("failed"))
-        assert (machine.job, reply) == (None, Reply("failed"))
+@pytest.mark.parametrize(
+    ("phase", "request_", "count"),
+    [
+        ("legacy", ReadRow(*OF, "r"), 1), ("legacy", put("x"), 1), ("dual_read", put("x"), 2),
+        ("dual_write", Reconcile(*OF), 3), ("dual_read", Mirror(*OF), 3), ("cleanup", Purge(*OF), 2),
+        ("dual_read", CompareStores(*OF), 2), ("dual_write", AdvanceMigration(*OF), 4),
+        ("umi_primary", ReadRow(*OF, "r"), 1),
+    ],
+)  # fmt: skip
+def test_each_question_that_fails_ends_the_request_and_nothing_more(
+    phase: str, request_: MigrationRequest, count: int
+) -> None:
+    for at in range(count):
+        stores = Stores()
+        stores.ask(put("tea"))
+        stores.to(phase if phase != "dual_write" else "legacy")
+        if phase == "dual_write":
+            stores.ask(AdvanceMigration(*OF))
+        elif phase == "dual_read":
+            stores.ask(put("rum"))
+        if isinstance(request_, AdvanceMigration):
+            stores.ask(Reconcile(*OF))
+        outcome = stores.ask(request_, *(None,) * at, REFUSES)
+        assert isinstance(outcome, Failed), (at, outcome)
+        assert isinstance(outcome.error, StorageFailed)
+        assert isinstance(stores.ask(request_), Done)
 
 
-def test_an_empty_outbox_is_nothing_to_mirror_and_nothing_is_pending() -> None:
-    machine, reply = answered(at("dual_read", Mirror()), Answer("ok", DUAL_READ))
-    assert (machine.pending, reply) == (frozenset(), Reply("done"))
+def test_nothing_is_done_before_the_phase_is_known() -> None:
+    for at in range(3):
+        stores = Stores()
+        assert isinstance(stores.ask(ReadRow(*OF, "r"), *(None,) * at, REFUSES), Failed)
+        assert stores.migrator.tracks["blocks"].machine.phase == ""
+        assert stores.ask(ReadRow(*OF, "r")) == Done()
 
 
-def test_a_row_that_main_lacks_is_read_from_legacy_and_copied() -> None:
-    there = Answer("ok", ((("row", "r"), Held(1, "v")),))
-    came = answered(at("dual_read", Get("r")), Answer("ok", DUAL_READ), there)
-    assert isinstance(came[1], Ask)
-    assert came[1].writes == ((("row", "r"), "v"),)
-    assert (("row", "r"), 0) in came[1].expects
-    assert answered(came, Answer("failed"))[1] == Reply("done", "v", "read:legacy")
+def test_of_a_write_to_the_old_store_nobody_knows_until_somebody_looks() -> None:
+    stores = Stores()
+    stores.ask(put("tea"))
+    assert isinstance(stores.ask(put("rum"), IN_DOUBT), Failed)  # it looks: it is not there
+    assert stores.ask(put("tea"), IN_DOUBT) == Done()  # it looks: it is there
+    assert stores.ask(put("rum"), IN_DOUBT, REFUSES) == Unknown()
 
 
-def test_a_row_that_is_nowhere_is_none() -> None:
-    came = answered(at("dual_read", Get("r")), Answer("ok", DUAL_READ), Answer("ok"))
-    assert came[1] == Reply("done")
+def test_while_both_are_written_main_may_lag() -> None:
+    for plan in ((None, REFUSES), (None, None, REFUSES), (None, None, IN_DOUBT)):
+        stores = Stores().to("dual_write")
+        later = Done(None, (Degraded("mirror:later", "unavailable"),))
+        assert stores.ask(put("tea"), *plan) == later
+        report = stores.ask(CompareStores(*OF))
+        assert isinstance(report, Done)
+        assert isinstance(report.value, StoresCompared)
+        assert not report.value.is_clean
 
 
-def test_what_nobody_can_look_up_stays_unknown() -> None:
-    asked = answered(at("dual_write", Put("r", "v")), Answer("ok"), Answer("unknown"))
-    machine, reply = answered(asked, Answer("failed"))
-    assert (machine.is_dirty, machine.is_clean, reply) == (True, False, Reply("unknown"))
+def test_a_write_in_doubt_is_unknown_and_closes_the_fallback() -> None:
+    stores = Stores().to("dual_read")
+    assert stores.ask(put("tea"), None, IN_DOUBT) == Unknown()
+    assert isinstance(stores.ask(ReadRow(*OF, "r"), REFUSES), Failed)
+    assert stores.ask(AdvanceMigration(*OF), None, None, IN_DOUBT) == Unknown()
+    assert stores.ask(ReadRow(*OF, "r")) == Done()
+
+
+def test_what_main_lacks_is_read_from_the_old_store() -> None:
+    stores = Stores().to("dual_read")
+    instead = Done("tea", (Degraded("read:legacy", "unavailable"),))
+    where = Address(SCOPE, "moved", "blocks/r")
+    stores.stores[LEGACY].put_back({where: Row(where, 1, Moved("blocks/r", "blocks", "tea"))}, 0)
+    assert stores.ask(ReadRow(*OF, "r"), REFUSES) == instead  # main does not answer
+    assert isinstance(stores.ask(ReadRow(*OF, "r"), REFUSES, REFUSES), Failed)
+    assert stores.ask(ReadRow(*OF, "r"), None, REFUSES) == Done()  # main has the truth
+    assert stores.ask(ReadRow(*OF, "r")) == instead  # main has no such row
+    assert content(stores) == "tea"
+
+
+def test_a_report_tells_what_differs_and_where() -> None:
+    stores = Stores().to("dual_read")
+    for own_id, side in (("a", "main"), ("b", LEGACY), ("c", "main"), ("c", LEGACY)):
+        where = Address(SCOPE, "moved", f"blocks/{own_id}")
+        row = Row(where, 1, Moved(where.id, "blocks", f"{own_id} in {side}"))
+        stores.stores[side].put_back({where: row}, 0)
+    stores.ask(put("tea"))
+    report = StoresCompared("dual_read", 3, 2, ("b",), ("a",), ("c",), ("r",))
+    assert stores.ask(CompareStores(*OF)) == Done(report)
+    assert not report.is_clean
+
+
+def test_requests_of_one_kind_wait_for_each_other_and_kinds_do_not() -> None:
+    migrator = Migrator(SCOPE, 1)
+    assert len(migrator.step(0, put("tea"))) == 1
+    assert migrator.step(0, put("rum")) == ()
+    assert len(migrator.step(0, PutRow(3, "archival", "r", "x"))) == 1
+    for _ in range(OP_COUNT_MAX - 3):
+        migrator.step(0, put("x"))
+    assert migrator.step(0, put("x")) == (Reply(1, Refused(TooBusy(OP_COUNT_MAX, OP_COUNT_MAX))),)
+
+
+def test_what_is_wrong_with_a_request_is_refused() -> None:
+    (reply,) = Migrator(SCOPE, 1).step(0, PutRow(1, "rows", "r", "x"))
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.outcome, Refused)
+    assert isinstance(reply.outcome.error, BadOption)
+    (reply,) = Migrator(SCOPE, 1).step(0, ReadRow(1, "blocks", ""))
+    assert reply == Reply(1, Refused(BadOption("id", "", "a text that is not empty")))
+
+
+def test_what_does_not_come_in_time_is_a_failure_and_late_answers_change_nothing() -> None:
+    migrator = Migrator(SCOPE, 1, timeout_ms=5)
+    assert migrator.deadline_ms() is None
+    (asked,) = migrator.step(0, ReadRow(*OF, "r"))
+    assert isinstance(asked, Read)
+    assert (migrator.deadline_ms(), migrator.step(4, Wake())) == (5, ())
+    (reply,) = migrator.step(5, Wake())
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.outcome, Failed)
+    assert migrator.step(6, ReadDone(asked.request_id)) == ()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ReadDone(1, (Row(Address(SCOPE, "moved", "blocks/r"), 1, None),)),
+        ReadDone(1, (Row(Address(Scope("u", "b"), "moved", "blocks/r"), 1, ROW),)),
+        ReadDone(1, (Row(Address(SCOPE, "moved", "archival/r"), 1, Moved("archival/r", "archival", "x")),)),
+        ReadDone(1, (), "more"), Committed(1),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_a_failure(answer: Value) -> None:
+    migrator = Migrator(SCOPE, 1)
+    migrator.step(0, ReadRow(*OF, "r"))
+    (reply,) = migrator.step(0, answer)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.outcome, Failed)

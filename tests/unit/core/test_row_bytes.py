@@ -58,6 +58,9 @@ FIELDS: Final = {
     ("message", 1): "id seq role content details at_ms",
     ("archival", 1): "id seq content tags metadata at_ms",
     ("log", 1): "name next_seq",
+    ("moved", 1): "id kind content",
+    ("outbox", 1): "id kind",
+    ("phase", 1): "kind phase",
 }
 
 

@@ -16,11 +16,13 @@ from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, EffectFailed, ModelReplied
 from umi_core.messages.effects import Failed, Refused, Reply
 from umi_core.messages.requests import ALL, Request
+from umi_core.values import Scope
 from umi_sim.judge.oracle.api import ApiModel
 from umi_sim.judge.oracle.archive.model import ArchiveModel
 from umi_sim.judge.oracle.commit_keys import CommitKeys
 from umi_sim.judge.oracle.core_model import CoreModel
 from umi_sim.judge.oracle.failures import Failures, Sentences
+from umi_sim.judge.oracle.migration_model import MigrationModel
 from umi_sim.judge.oracle.model import Ending, Model, Surroundings, check_models
 from umi_sim.judge.oracle.old_lives import OldLife
 from umi_sim.judge.oracle.promises import Promises
@@ -39,6 +41,7 @@ MODELS: Final[tuple[type[Model], ...]] = (
     CoreModel,
     ArchiveModel,
     ApiModel,
+    MigrationModel,
     WorkingModel,
 )
 """In the order in which they hear of an event."""
@@ -97,6 +100,7 @@ class AgentModel(Owner):
     core: CoreModel
     archive: ArchiveModel
     api: ApiModel
+    migration: MigrationModel
     working: WorkingModel
     seen_ms: int = 0
     requests: dict[str, Request] = attrs.field(factory=dict)
@@ -105,7 +109,8 @@ class AgentModel(Owner):
     def __attrs_post_init__(self) -> None:
         self.core.api = self.api.blocks_now
         self.models = (
-            self.promises, self.failures, self.sessions, self.core, self.archive, self.api, self.working,
+            self.promises, self.failures, self.sessions, self.core, self.archive, self.api,
+            self.migration, self.working,
         )  # fmt: skip
 
     def crashed(self) -> None:
@@ -143,8 +148,13 @@ class Oracle:
             CoreModel(self.memory),
             ArchiveModel(scope, self.memory, surroundings, run.off),
             ApiModel(scope, surroundings),
+            MigrationModel(),
             working,
         )
+
+    def scope_of(self, agent: str) -> Scope:
+        """Of an agent, or of an old life of one."""
+        return self.agents[agent.partition("~")[0]].config.scope
 
     def is_elsewhere(self, name: str, key: str) -> bool:
         """Whether an id is known to another agent than this one."""
@@ -207,8 +217,7 @@ class Oracle:
         if outcome.__class__ is Refused or outcome.__class__ is Failed:
             self.sentences.check(op_id, outcome)
         if self.tampered is not None:
-            scope = self.agents[agent.partition("~")[0]].config.scope
-            self.tampered.replied(agent, scope, op_id, outcome)
+            self.tampered.replied(agent, self.scope_of(agent), op_id, outcome)
             return
         if not self.config.faults:
             check_echoes(op_id, reply)
@@ -293,7 +302,8 @@ class Oracle:
 
     def audit(self, agent: str) -> tuple[tuple[str, Mapping[str, object]], ...]:
         """The requests, by name, whose replies settle what the archive of this agent holds."""
-        return (*self.agents[agent].archive.audit(), *self.agents[agent].api.audit())
+        model = self.agents[agent]
+        return (*model.archive.audit(), *model.api.audit(), *model.migration.audit())
 
     def lapses(self, agent: str) -> Sequence[int]:
         """When rewrites of queries that this agent's memory may remember are no longer remembered."""

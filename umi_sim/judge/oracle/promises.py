@@ -16,6 +16,7 @@ from umi_core.api_errors import (
     AboveLimit,
     LabelTaken,
     NotFound,
+    NotReady,
     ReadOnly,
     TextAmbiguous,
     TextNotFound,
@@ -42,6 +43,7 @@ from umi_core.messages.api_requests import (
     UpdateBlock,
 )
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
+from umi_core.messages.migration_requests import MigrationRequest
 from umi_core.messages.requests import (
     ALL,
     CoreRead,
@@ -80,6 +82,7 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
         errors.SessionNotFound, errors.SnapshotTooBig, errors.SnapshotDamaged, errors.SnapshotVersion,
         errors.SnapshotDoesNotFit,
     ),
+    **dict.fromkeys((cls for cls in ALL if issubclass(cls, MigrationRequest)), (NotReady,)),
     BuildSystemPrompt: (),
     **dict.fromkeys((ListBlocks, ListMessages, ListArchival, SearchArchival), ()),
     **dict.fromkeys((FindBlock, BlockHistory, GetArchival), (NotFound,)),

@@ -71,6 +71,10 @@ def cursor(name: str, value: object) -> Error | None:
     return None if good else BadCursor(shown(value))
 
 
+def moved_id(name: str, value: object) -> Error | None:
+    return NAME(name, value) or (errors.BadOption(name, shown(value), "") if value == "" else None)
+
+
 NUMBER: Final = option(lambda value: type(value) is int and 1 <= value <= limits.I64_MAX)
 NAME: Final = of_bytes(limits.SCOPE_PART_BYTES_MAX)
 
@@ -88,5 +92,8 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "prompt_form": word("xml", "markdown", "tagged"),
     "switch": option(lambda value: type(value) is bool),
     "kind_of_block": word(*BLOCK_KINDS),
+    "moved_kind": word("blocks", "messages", "archival"),
+    "moved_id": moved_id,
+    "phase": word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
 }  # fmt: skip
 """By domain."""

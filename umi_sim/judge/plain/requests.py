@@ -236,6 +236,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "turns": turns,
     **dict.fromkeys(("score", "level_score"), number(option(errors.BadScore), 0, 1_000_000)),
     "version": number(option(errors.BadVersion), 1),
+    "content": api_requests.of_bytes(limits.ENTITY_CONTENT_BYTES_MAX),
     **api_requests.WRONG,
 }
 

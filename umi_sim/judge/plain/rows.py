@@ -116,6 +116,7 @@ BLOCK: Final[Mapping[str, Fits]] = {
     "kind": word(*BLOCK_KINDS), "label": is_label, "text": or_none(text(limits.BLOCK_BYTES_MAX)),
     "importance_ppm": SHARE, "entries": each(lambda it: type(it) is Entry and has_all(it, ENTRY)),
 }  # fmt: skip
+MOVED: Final = word("blocks", "messages", "archival")
 FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
     "entity": {
         "id": is_id, "type": word(*ENTITY_TYPES), "name": NAME, "content": CONTENT, "version": VERSION,
@@ -190,6 +191,12 @@ FIELDS: Final[Mapping[str, Mapping[str, Fits]]] = {
         "at_ms": TIME,
     },
     "log": {"name": word("message", "archival"), "next_seq": VERSION},
+    "moved": {"id": WORD, "kind": MOVED, "content": or_none(CONTENT)},
+    "outbox": {"id": WORD, "kind": MOVED},
+    "phase": {
+        "kind": MOVED,
+        "phase": word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
+    },
 }  # fmt: skip
 
 

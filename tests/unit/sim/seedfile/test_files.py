@@ -267,7 +267,7 @@ HOSTILE: list[tuple[bytes, str]] = [
     (changed('"seed":"45"', '"seed":45'), "prng.seed: expected a seed in digits, got 45"),
     (changed('"seed":"45"', '"seed":"18446744073709551616"'), "prng.seed: expected a seed up to"),
     (changed('"id":"storage_storm"', '"id":"nowhere"'), 'scenario.id: unknown scenario "nowhere"'),
-    (changed('"target":"umi_core"', '"target":"os"'), 'target: unknown target "os"; known: umi_core'),
+    (changed('"target":"umi_core"', '"target":"os"'), 'target: unknown target "os"; known: umi_core, '),
     (changed('"loss":false', '"lost":false'), 'config.lost: unknown key; did you mean loss?'),
     (changed('"latency":"instant"', '"latency":"far"'), 'config.latency: unknown latency "far"'),
     (changed('"memory":{}', '"memory":{"core_bytes_max":1}'), "memory.core_bytes_max: expected a whole"),

@@ -1,0 +1,84 @@
+"""What is asked of rows that move from an old server's store to the memory's own (umi_core/migration).
+
+A `Memory` does not serve these: whoever hosts one beside an old store gives them to a `Migrator`.
+"""
+
+import attrs
+
+from umi_core.api_domains import MovedId, MovedKind, Phase
+from umi_core.domains import Content
+from umi_core.messages.request import Request
+
+
+@attrs.frozen
+class MigrationRequest(Request):
+    """`kind`: blocks, messages or archival; each has a phase of its own."""
+
+    is_common = False
+    kind: MovedKind
+
+
+@attrs.frozen
+class PutRow(MigrationRequest):
+    tag = 160
+    stores = True
+    id: MovedId
+    content: Content
+
+
+@attrs.frozen
+class DropRow(MigrationRequest):
+    tag = 161
+    id: MovedId
+
+
+@attrs.frozen
+class ReadRow(MigrationRequest):
+    """Its content; None if there is no such row."""
+
+    tag = 162
+    shows = True
+    id: MovedId
+
+
+@attrs.frozen
+class AdvanceMigration(MigrationRequest):
+    """To the next phase, or to this one; refused while something is missing."""
+
+    tag = 163
+    to: Phase | None = None
+
+
+@attrs.frozen
+class RollBack(MigrationRequest):
+    """One phase back, towards the old store."""
+
+    tag = 164
+
+
+@attrs.frozen
+class Reconcile(MigrationRequest):
+    """In dual_write: main becomes what the old store is."""
+
+    tag = 165
+
+
+@attrs.frozen
+class Mirror(MigrationRequest):
+    """The first row of the outbox goes to the old store."""
+
+    tag = 166
+
+
+@attrs.frozen
+class Purge(MigrationRequest):
+    """In cleanup: one row of the old store goes."""
+
+    tag = 167
+
+
+@attrs.frozen
+class CompareStores(MigrationRequest):
+    """What differs between the two stores."""
+
+    tag = 168

@@ -1,0 +1,145 @@
+"""The machine of a migration as a value: phases, what it asks and hears, and the words of its steps."""
+
+from typing import Final, Literal
+
+import attrs
+
+from umi_core.data import Data
+from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.migration_requests import (
+    MigrationRequest,
+)
+
+Store = Literal["main", "legacy"]
+Ended = Literal["done", "failed", "unknown", "not_ready"]
+Key = tuple[str, str]  # a table of main (row, outbox, phase) and an id
+PHASE: Final[Key] = ("phase", "phase")
+OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
+WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
+MIRRORED: Final = ("dual_read", "rolling_back")
+COMPARED: Final = ("dual_write", *WITH_OUTBOX)
+SWITCHES: Final = {
+    "legacy": ("dual_write",), "dual_write": ("dual_read", "legacy"),
+    "dual_read": ("umi_primary", "rolling_back"), "umi_primary": ("cleanup", "rolling_back"),
+    "rolling_back": ("legacy", "dual_read"), "cleanup": ("done",), "done": (),
+}  # fmt: skip
+FORWARD: Final = {
+    "legacy": "dual_write", "dual_write": "dual_read", "dual_read": "umi_primary", "umi_primary": "cleanup",
+    "cleanup": "done", "done": "", "rolling_back": "dual_read",
+}  # fmt: skip
+BACK: Final = {
+    "dual_write": "legacy", "dual_read": "rolling_back", "umi_primary": "rolling_back",
+    "rolling_back": "legacy",
+}  # fmt: skip
+
+
+@attrs.frozen
+class Held(Data):
+    """A row of main; without a value it is a tombstone. Versions grow, and 0 is absent."""
+
+    version: int
+    value: str | None
+
+
+Told = tuple[tuple[Key, Held], ...]  # rows, as a store tells them
+NONE: Final = Held(0, None)
+
+
+# What goes out, and what comes back.
+
+
+@attrs.frozen
+class Ask(Data):
+    """Without writes: read all rows of a store. With writes: one batch to main, or one row to legacy.
+
+    A write without a value deletes; of the table `row` of main it leaves a tombstone.
+    """
+
+    store: Store
+    writes: tuple[tuple[Key, str | None], ...] = ()
+    expects: tuple[tuple[Key, int], ...] = ()
+
+
+@attrs.frozen
+class Answer(Data):
+    """`failed`: nothing has happened. `unknown`: nobody knows. `rows`: of a read that is ok."""
+
+    kind: Literal["ok", "failed", "unknown"]
+    rows: Told = ()
+
+
+@attrs.frozen
+class Reply(Data):
+    """`unknown`: it may have happened. `degraded`: it is done, and one store does not know yet.
+
+    `value`: of a read what it found, of a switch the phase, of a comparison its report; of what is not ready
+    what is missing.
+    """
+
+    kind: Ended
+    value: str | StoresCompared | None = None
+    degraded: str = ""
+
+
+@attrs.frozen
+class Job(Data):
+    """What is under way: at which step, and what it has learnt."""
+
+    request: MigrationRequest
+    step: str
+    main: Told = ()
+    legacy: Told = ()
+
+
+@attrs.frozen
+class Migration(Data):
+    """The machine, all of it a value; a crash leaves `Migration()`.
+
+    `phase` empty: it is not known, and is looked up before anything else. `fence`: the version of the phase
+    row. `pending`: ids that legacy may not know. `doubt`: ids of which a write to main may still land.
+    """
+
+    phase: str = ""
+    fence: int = 0
+    pending: frozenset[str] = frozenset()
+    doubt: frozenset[str] = frozenset()
+    job: Job | None = None
+
+
+Came = tuple[Migration, Ask | Reply]
+
+
+# The words that steps are written with.
+
+
+def ask(
+    it: Migration, question: Ask, step: str, *, main: Told | None = None, legacy: Told | None = None
+) -> Came:
+    """The next question; `main` and `legacy` are what was read, if a later step needs it."""
+    assert it.job is not None
+    seen = (it.job.main if main is None else main, it.job.legacy if legacy is None else legacy)
+    return attrs.evolve(it, job=Job(it.job.request, step, *seen)), question
+
+
+def end(it: Migration, kind: Ended, value: str | StoresCompared | None = None, degraded: str = "") -> Came:
+    return attrs.evolve(it, job=None), Reply(kind, value, degraded)
+
+
+def doubted(it: Migration, own: str, answer: Answer) -> Migration:
+    """After a write to main: it may still land, or nothing that was asked before it can any more."""
+    if answer.kind == "unknown":
+        return attrs.evolve(it, doubt=it.doubt | {own})
+    return attrs.evolve(it, doubt=it.doubt - {own}) if answer.kind == "ok" else it
+
+
+def row(rows: Told, key: Key) -> Held:
+    return dict(rows).get(key, NONE)
+
+
+def fenced(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int], ...]:
+    return ((PHASE, it.fence), *expects)
+
+
+def waiting(rows: Told) -> list[str]:
+    """The ids in the outbox."""
+    return sorted(key for (table, key), _ in rows if table == "outbox")

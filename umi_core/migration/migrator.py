@@ -1,0 +1,218 @@
+"""Migrator: the move of rows between two stores, behind a door like that of a memory: a step takes a value.
+
+It serves the requests of messages/migration_requests.py, and asks what the machine wants to know: reads and
+commits of the stores `main` and `legacy`. A crash takes nothing that it needs: a new one begins anew.
+
+Law 1. Each kind of rows has a machine and a phase of its own; of one kind one request is done at a time.
+Law 2. An answer that cannot be one, or does not come in time, is a failure; of a write then nobody knows.
+Law 3. In main a batch has an idempotency key that no other one has. Legacy knows neither keys nor versions.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from umi_core import limits
+from umi_core.answer_checks import held, in_order, judged_rows
+from umi_core.api_errors import NotReady
+from umi_core.api_rows import MigrationPhase, Moved, Outbox
+from umi_core.conditions import Condition
+from umi_core.data import Data, Owner
+from umi_core.errors import StorageFailed, TooBusy
+from umi_core.ids import commit_key
+from umi_core.messages.answers import Answer, Committed, EffectFailed, ReadDone, Value
+from umi_core.messages.effects import (
+    MAIN,
+    ByFilter,
+    Commit,
+    Degraded,
+    Done,
+    Effect,
+    Expect,
+    Failed,
+    Outcome,
+    Read,
+    Refused,
+    Reply,
+    Unknown,
+    Write,
+)
+from umi_core.messages.migration_requests import MigrationRequest
+from umi_core.messages.requests import bad_request
+from umi_core.migration import machine, steps
+from umi_core.migration.machine import Ask, Held, Key, Migration
+from umi_core.rows import Address, Body, Row
+from umi_core.values import Scope
+
+TIMEOUT_MS: Final = 10_000
+LEGACY: Final = "legacy"
+TABLES: Final = ("moved", "outbox", "phase")
+
+
+@attrs.frozen
+class Sent(Data):
+    """A question on its way: what the machine wants to know, and as what it was sent."""
+
+    ask: Ask
+    effect: Read | Commit
+    step: str
+    due_ms: int
+
+
+@attrs.define
+class Track(Owner):
+    """One kind of rows: its machine, the request that is done now, and those that wait."""
+
+    kind: str
+    machine: Migration = attrs.field(factory=Migration)
+    request: MigrationRequest | None = None
+    sent: Sent | None = None
+    waiting: deque[MigrationRequest] = attrs.field(factory=deque)
+
+
+class Migrator:
+    """One life. `life`: a number that no other life of this scope has, for the keys of its batches."""
+
+    def __init__(self, scope: Scope, life: int, timeout_ms: int = TIMEOUT_MS) -> None:
+        self.scope, self.life, self.timeout_ms = scope, life, timeout_ms
+        self.tracks: dict[str, Track] = {}
+        self.request_count = 0
+        self.seen_ms = 0
+
+    def step(self, now_ms: int, value: Value) -> tuple[Effect, ...]:
+        """Apply a request, an answer, or the time alone. What is due is handled first."""
+        self.seen_ms = max(self.seen_ms, now_ms)
+        effects: list[Effect] = []
+        for track in self.tracks.values():
+            if track.sent is not None and track.sent.due_ms <= self.seen_ms:
+                effects += self.hear(track, unheard(track.sent.ask))
+        if isinstance(value, MigrationRequest):
+            effects += self.asked(value)
+        elif isinstance(value, ReadDone | Committed | EffectFailed):
+            for track in self.tracks.values():
+                if track.sent is not None and track.sent.effect.request_id == value.request_id:
+                    effects += self.hear(track, heard(track.sent, value))
+        return tuple(effects)
+
+    def deadline_ms(self) -> int | None:
+        """When it wants to be stepped, if nothing happens before; None if never."""
+        return min((it.sent.due_ms for it in self.tracks.values() if it.sent is not None), default=None)
+
+    def busy_count(self) -> int:
+        tracks = self.tracks.values()
+        return sum(len(it.waiting) + (it.request is not None) for it in tracks)
+
+    # Requests.
+
+    def asked(self, request: MigrationRequest) -> Iterator[Effect]:
+        error = bad_request(request)
+        if error is None and self.busy_count() >= limits.OP_COUNT_MAX:
+            error = TooBusy(self.busy_count(), limits.OP_COUNT_MAX)
+        if error is not None:
+            yield Reply(request.op_id, Refused(error))
+            return
+        track = self.tracks.setdefault(request.kind, Track(request.kind))
+        track.waiting.append(request)
+        yield from self.go_on(track)
+
+    def go_on(self, track: Track) -> Iterator[Effect]:
+        """Begin what waits, one after the other, until there is something to ask."""
+        while track.request is None and track.waiting:
+            track.request = track.waiting.popleft()
+            yield self.came(track, steps.begin(track.machine, track.request))
+
+    def hear(self, track: Track, answer: machine.Answer) -> Iterator[Effect]:
+        yield self.came(track, steps.heard(track.machine, answer))
+        yield from self.go_on(track)
+
+    def came(self, track: Track, came: machine.Came) -> Effect:
+        track.machine, out = came
+        assert track.request is not None
+        if isinstance(out, Ask):
+            assert track.machine.job is not None
+            effect = self.effect_of(track.kind, out)
+            track.sent = Sent(out, effect, track.machine.job.step, self.seen_ms + self.timeout_ms)
+            return effect
+        step = track.sent.step if track.sent is not None else ""
+        reply = Reply(track.request.op_id, outcome_of(out, track, step))
+        track.request = track.sent = None
+        return reply
+
+    # Questions.
+
+    def effect_of(self, kind: str, ask: Ask) -> Read | Commit:
+        self.request_count += 1
+        number, timeout_ms = self.request_count, self.timeout_ms
+        if not ask.writes:
+            where = (Condition("kind", "eq", kind),)
+            query = ByFilter(self.scope, TABLES, where, limits.PAGE_ROW_COUNT_MAX)
+            return Read(query, ask.store, number, timeout_ms)
+        writes = tuple(self.write(kind, ask.store, key, value) for key, value in ask.writes)
+        expects = tuple(Expect(self.address(kind, key), version) for key, version in ask.expects)
+        batch_key = commit_key(self.scope, self.life, number, "migrate") if ask.store == MAIN else ""
+        return Commit(writes, expects, batch_key, ask.store, number, timeout_ms)
+
+    def address(self, kind: str, key: Key) -> Address:
+        table, own_id = key
+        if table == "phase":
+            return Address(self.scope, "phase", kind)
+        return Address(self.scope, "moved" if table == "row" else "outbox", f"{kind}/{own_id}")
+
+    def write(self, kind: str, store: str, key: Key, value: str | None) -> Write:
+        address, is_kept = self.address(kind, key), store == MAIN and key[0] == "row"
+        return Write(address, None if value is None and not is_kept else body_of(kind, key, address, value))
+
+
+def body_of(kind: str, key: Key, address: Address, value: str | None) -> Body:
+    if key[0] == "row":
+        return Moved(address.id, kind, value)
+    return Outbox(address.id, kind) if key[0] == "outbox" else MigrationPhase(kind, str(value))
+
+
+# Answers.
+
+
+def unheard(ask: Ask) -> machine.Answer:
+    """No answer came in time."""
+    return machine.Answer("unknown" if ask.writes else "failed")
+
+
+def heard(sent: Sent, answer: Answer) -> machine.Answer:
+    """What an answer says to the machine. A page that is not all, or has a strange row, is a failure."""
+    answer = held(sent.effect, answer)
+    if isinstance(answer, Committed):
+        return machine.Answer("ok")
+    if isinstance(answer, EffectFailed):
+        is_in_doubt = bool(sent.ask.writes) and answer.kind in ("unknown", "timeout")
+        return machine.Answer("unknown" if is_in_doubt else "failed")
+    assert isinstance(answer, ReadDone)
+    assert isinstance(sent.effect, Read)
+    judged = judged_rows(sent.effect, answer, ())
+    if judged.failure is not None or answer.cursor is not None:
+        return machine.Answer("failed")
+    return machine.Answer("ok", tuple(map(told, in_order(sent.effect, judged.rows))))
+
+
+def told(row: Row) -> tuple[Key, Held]:
+    """A row as the machine knows it."""
+    match row.body:
+        case MigrationPhase(phase=phase):
+            return machine.PHASE, Held(row.version, phase)
+        case Moved(id=own_id, kind=kind, content=content):
+            return ("row", own_id.removeprefix(f"{kind}/")), Held(row.version, content)
+        case body:
+            assert isinstance(body, Outbox)
+            return ("outbox", body.id.removeprefix(f"{body.kind}/")), Held(row.version, "x")
+
+
+def outcome_of(reply: machine.Reply, track: Track, step: str) -> Outcome:
+    if reply.kind == "done":
+        lacks = (Degraded(reply.degraded, "unavailable"),) if reply.degraded else ()
+        return Done(reply.value, lacks)
+    if reply.kind == "unknown":
+        return Unknown()
+    if reply.kind == "failed":
+        return Failed(StorageFailed(step, "unavailable", 1))
+    return Refused(NotReady(track.kind, track.machine.phase, str(reply.value or "another phase")))

@@ -1,0 +1,138 @@
+"""Writes and reads of a row: which store is asked in which phase, and what a failure means."""
+
+import attrs
+
+from umi_core.messages.migration_requests import (
+    DropRow,
+    PutRow,
+    ReadRow,
+)
+from umi_core.migration.machine import (
+    OF_LEGACY,
+    WITH_OUTBOX,
+    Answer,
+    Ask,
+    Came,
+    Job,
+    Key,
+    Migration,
+    ask,
+    doubted,
+    end,
+    fenced,
+    row,
+)
+
+# Writes while legacy has the truth: legacy, and in dual_write main after it.
+
+
+def put(it: Migration) -> Came:
+    assert it.job is not None
+    if it.phase in OF_LEGACY:
+        return ask(it, Ask("legacy", (written(it.job),)), "put_legacy")
+    return ask(it, Ask("main"), "put_main")
+
+
+def written(job: Job) -> tuple[Key, str | None]:
+    """The row that a write is about, and its new content; None deletes it."""
+    assert isinstance(job.request, PutRow | DropRow)
+    return ("row", job.request.id), job.request.content if isinstance(job.request, PutRow) else None
+
+
+def put_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind == "failed":
+        return end(it, "failed")
+    return mirrored(it) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
+
+
+def put_look(it: Migration, job: Job, answer: Answer) -> Came:
+    """Whether a write that may have happened has."""
+    key, content = written(job)
+    if answer.kind != "ok":
+        return end(it, "unknown")
+    return mirrored(it) if row(answer.rows, key).value == content else end(it, "failed")
+
+
+def mirrored(it: Migration) -> Came:
+    return end(it, "done") if it.phase == "legacy" else ask(it, Ask("main"), "put_copy")
+
+
+def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "done", degraded="mirror:later")
+    key, content = written(job)
+    expects = fenced(it, (key, row(answer.rows, key).version))
+    return ask(it, Ask("main", ((key, content),), expects), "put_copied")
+
+
+def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
+    it = doubted(it, written(job)[0][1], answer)
+    return end(it, "done", degraded="" if answer.kind == "ok" else "mirror:later")
+
+
+# Writes when main has the truth: one commit, with the outbox row for legacy.
+
+
+def put_main(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    key, content = written(job)
+    outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
+    expects = fenced(it, (key, row(answer.rows, key).version))
+    return ask(it, Ask("main", ((key, content), *outbox), expects), "put_done", main=answer.rows)
+
+
+def put_done(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind == "failed":
+        return end(it, "failed")
+    own = written(job)[0][1]
+    told = attrs.evolve(doubted(it, own, answer), pending=it.pending | {own})
+    return end(told, "done" if answer.kind == "ok" else "unknown")
+
+
+# Reads.
+
+
+def get(it: Migration) -> Came:
+    return ask(it, Ask("legacy"), "get_legacy") if it.phase in OF_LEGACY else ask(it, Ask("main"), "get_main")
+
+
+def wanted(job: Job) -> Key:
+    assert isinstance(job.request, ReadRow)
+    return "row", job.request.id
+
+
+def get_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return end(it, "done", row(answer.rows, wanted(job)).value)
+
+
+def get_main(it: Migration, job: Job, answer: Answer) -> Came:
+    """In dual_read legacy is asked when main has no such row, or cannot be read and legacy lacks nothing."""
+    if answer.kind != "ok":
+        may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
+        return ask(it, Ask("legacy"), "get_instead") if may_ask else end(it, "failed")
+    found = row(answer.rows, wanted(job))
+    if found.version == 0 and it.phase == "dual_read":
+        return ask(it, Ask("legacy"), "get_missed")
+    return end(it, "done", found.value)
+
+
+def get_instead(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    return end(it, "done", row(answer.rows, wanted(job)).value, "read:legacy")
+
+
+def get_missed(it: Migration, job: Job, answer: Answer) -> Came:
+    """Main has no such row, and it has the truth: that legacy cannot be asked makes nothing fail."""
+    found = row(answer.rows, wanted(job))
+    if answer.kind != "ok" or found.value is None:
+        return end(it, "done")
+    copy = Ask("main", ((wanted(job), found.value),), fenced(it, (wanted(job), 0)))
+    return ask(it, copy, "get_copied", legacy=answer.rows)
+
+
+def get_copied(it: Migration, job: Job, answer: Answer) -> Came:
+    return end(it, "done", row(job.legacy, wanted(job)).value, "read:legacy")

@@ -1,0 +1,224 @@
+"""Two stores: what must hold of main and legacy while rows move from one to the other, after every step.
+
+Read from docs/spec/kelpie.md, part II, alone: it knows rows and phases, and nothing of how a migrator works.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from umi_core.data import Data, Owner
+from umi_core.invariants.broken import demand
+from umi_core.messages.answers import Answer, Committed, ReadDone
+from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.effects import (
+    MAIN,
+    Asked,
+    ByFilter,
+    Commit,
+    Done,
+    Effect,
+    Failed,
+    Outcome,
+    Read,
+    Unknown,
+)
+from umi_core.messages.migration_requests import (
+    CompareStores,
+    DropRow,
+    MigrationRequest,
+    PutRow,
+    ReadRow,
+)
+from umi_core.rows import Address, MigrationPhase, Moved, Outbox, Row
+from umi_core.values import Scope
+from umi_sim.judge.plain.rows import is_fit
+from umi_sim.record import rules
+from umi_sim.services.calls import Call
+from umi_sim.services.storage import SimStorage
+from umi_sim.services.stores import Store
+from umi_sim.target.machine import Origin
+
+LEGACY: Final = "legacy"
+KINDS: Final = ("blocks", "messages", "archival")
+OF_LEGACY: Final = ("legacy", "dual_write")
+WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
+EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
+STARTS: Final = ("find", "raise", "read_outbox")  # without main there is no phase, and nothing is done
+
+
+@attrs.frozen
+class Sight(Data):
+    """What both stores hold of one kind of one agent's rows. A tombstone in main has no content."""
+
+    phase: str
+    main: Mapping[str, str | None]
+    legacy: Mapping[str, str | None]
+    outbox: tuple[str, ...]
+
+    @property
+    def truth(self) -> str:
+        return LEGACY if self.phase in OF_LEGACY else MAIN
+
+    def differing(self) -> list[str]:
+        ids = sorted({**self.main, **self.legacy})
+        return [own_id for own_id in ids if self.main.get(own_id) != self.legacy.get(own_id)]
+
+
+def seen(stores: Mapping[str, Store], scope: Scope, kind: str) -> Sight:
+    main, legacy = stores[MAIN].storage, stores[LEGACY].storage
+    row = main.rows.get(Address(scope, "phase", kind))
+    phase = row.body.phase if row is not None and isinstance(row.body, MigrationPhase) else LEGACY
+    outbox = tuple(ids_of(main, scope, "outbox", kind))
+    return Sight(phase, contents(main, scope, kind), contents(legacy, scope, kind), outbox)
+
+
+def ids_of(storage: SimStorage, scope: Scope, table: str, kind: str) -> Iterator[str]:
+    start = f"{kind}/"
+    ids = storage.shelves.get(scope, {}).get(table, ())
+    return (own_id.removeprefix(start) for own_id in ids if own_id.startswith(start))
+
+
+def contents(storage: SimStorage, scope: Scope, kind: str) -> dict[str, str | None]:
+    found = {}
+    for own_id in ids_of(storage, scope, "moved", kind):
+        body = storage.rows[Address(scope, "moved", f"{kind}/{own_id}")].body
+        assert isinstance(body, Moved)
+        found[own_id] = body.content
+    return found
+
+
+@attrs.define
+class TwoStores(Owner):
+    """Of all agents of a run.
+
+    `phases`: as they were last seen. `unheard`: the questions of each operation that nobody answered, or not
+    well, with the store and the step of each. `doubted`: ids of rows of which a write to main may still land.
+    """
+
+    stores: Mapping[str, Store] = attrs.field(factory=dict)
+    phases: dict[tuple[str, str], str] = attrs.field(factory=dict)
+    kinds: dict[str, dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
+    asked: dict[str, dict[str, MigrationRequest]] = attrs.field(factory=lambda: defaultdict(dict))
+    unheard: dict[str, dict[int, tuple[str, str]]] = attrs.field(factory=lambda: defaultdict(dict))
+    doubted: dict[tuple[str, str], dict[str, None]] = attrs.field(factory=lambda: defaultdict(dict))
+
+    def issued(self, agent: str, op_id: str, request: MigrationRequest) -> None:
+        self.asked[agent][op_id] = request
+        if request.kind in KINDS:
+            self.kinds[agent][request.kind] = None
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        if call.op_id in self.unheard and is_good(call.effect, answer):
+            self.unheard[call.op_id].pop(answer.request_id, None)
+
+    def crashed(self, agent: str) -> None:
+        for op_id in self.asked.pop(agent, {}):
+            self.unheard.pop(op_id, None)
+
+    def stepped(
+        self, agent: str, scope: Scope, effects: Sequence[Effect], origin_of: Callable[[Asked], Origin]
+    ) -> None:
+        for effect in effects:
+            if isinstance(effect, Read | Commit):
+                origin = origin_of(effect)
+                self.unheard[str(origin.op_id)][effect.request_id] = effect.store, origin.step
+            if isinstance(effect, Commit):
+                check_commit(effect, scope, self.asked[agent])
+        for kind in self.kinds[agent]:
+            now = seen(self.stores, scope, kind)
+            check_phase(now, self.phases.get((agent, kind), LEGACY), f"{kind} of {agent}")
+            self.phases[agent, kind] = now.phase
+
+    def replied(self, agent: str, scope: Scope, op_id: str, outcome: Outcome) -> None:
+        """Before the oracle hears of it, which sees from outside what is told here more exactly."""
+        if op_id not in self.asked[agent]:
+            return
+        request, failed = self.asked[agent].pop(op_id), [*self.unheard.pop(op_id, {}).values()]
+        if request.kind not in KINDS:
+            return
+        now = seen(self.stores, scope, request.kind)
+        if isinstance(request, PutRow | DropRow | ReadRow) and isinstance(outcome, Failed | Unknown):
+            check_failure(op_id, now, failed)
+        if isinstance(request, PutRow | DropRow):
+            if isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded):
+                self.doubted[agent, request.kind][request.id] = None
+            if isinstance(outcome, Done):
+                check_write(op_id, request, now)
+        elif isinstance(request, ReadRow) and isinstance(outcome, Done) and outcome.degraded:
+            check_fallback(op_id, request, outcome.value, now)
+        elif isinstance(request, CompareStores) and isinstance(outcome, Done):
+            assert isinstance(outcome.value, StoresCompared)
+            check_report(op_id, outcome.value, now, self.doubted[agent, request.kind])
+
+
+def is_good(asked: Asked, answer: Answer) -> bool:
+    """Whether it says what was asked: a page may be cut, and a row damaged or another one."""
+    if not isinstance(asked, Read) or not isinstance(answer, ReadDone):
+        return isinstance(answer, Committed)
+    assert isinstance(asked.query, ByFilter)
+    kinds = [str(condition.value) for condition in asked.query.where]
+    return answer.cursor is None and all(is_row_of(asked.query, kinds, row) for row in answer.rows)
+
+
+def is_row_of(query: ByFilter, kinds: Sequence[str], row: Row) -> bool:
+    body, address = row.body, row.address
+    is_near = address.scope == query.scope and address.kind in query.kinds
+    if not is_near or not isinstance(body, Moved | Outbox | MigrationPhase) or not is_fit(body):
+        return False
+    return body.row_kind == address.kind and body.own_id() == address.id and body.kind in kinds
+
+
+def check_commit(commit: Commit, scope: Scope, asked: Mapping[str, MigrationRequest]) -> None:
+    """One kind of one agent alone; and in main only behind the fence, so that no switch is passed by."""
+    addresses = [*(it.address for it in commit.writes), *(it.address for it in commit.expects)]
+    kinds = sorted({each.id.partition("/")[0] for each in addresses})
+    is_own = all(each.scope == scope for each in addresses)
+    due = [*dict.fromkeys(it.kind for it in asked.values())]
+    message = "a batch is about another kind of rows than was asked about, or another agent's"
+    demand(is_own and len(kinds) == 1 and kinds[0] in due, rules.PHASES_APART, message, due, addresses)
+    is_fenced = commit.store != MAIN or any(each.address.kind == "phase" for each in commit.expects)
+    message = "a batch to main does not expect the phase that it was planned in"
+    demand(is_fenced, rules.ONE_TRUTH, message, "", commit.expects)
+
+
+def check_phase(now: Sight, before: str, whose: str) -> None:
+    differing = now.differing() if (before, now.phase) in EQUAL or now.phase in WITH_OUTBOX else []
+    message = f"{whose} went from {before} to {now.phase} while the stores differ"
+    demand((before, now.phase) not in EQUAL or not differing, rules.SWITCH_WHEN_EQUAL, message, "", differing)
+    untold = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
+    message = f"in {now.phase} legacy lacks {whose}, and the outbox does not say so"
+    demand(not untold, rules.OUTBOX_COMPLETE, message, now.outbox, untold)
+
+
+def check_write(op_id: str, request: PutRow | DropRow, now: Sight) -> None:
+    due = request.content if isinstance(request, PutRow) else None
+    got = (now.legacy if now.truth == LEGACY else now.main).get(request.id)
+    message = f"{op_id} is done in {now.phase}, and {now.truth} has not got it"
+    demand(got == due, rules.ONE_TRUTH, message, due, got)
+
+
+def check_fallback(op_id: str, request: ReadRow, content: object, now: Sight) -> None:
+    is_settled = request.id not in now.main or now.main[request.id] == content
+    message = f"{op_id} was read from legacy, and main has something else"
+    demand(is_settled, rules.FALLBACK_SEES_SETTLED, message, now.main.get(request.id), content)
+
+
+def check_failure(op_id: str, now: Sight, failed: Sequence[tuple[str, str]]) -> None:
+    """That a store fails is told of the one that has the truth, unless the phase was not known yet."""
+    has_reason = not failed or any(store == now.truth or step in STARTS for store, step in failed)
+    message = f"{op_id} fails in {now.phase}, where {now.truth} has the truth"
+    demand(has_reason, rules.STORE_FAILURE_CONTAINED, message, now.truth, failed)
+
+
+def check_report(op_id: str, report: StoresCompared, now: Sight, doubted: Mapping[str, None]) -> None:
+    """All that differs is told, and nothing else, but for what is on its way."""
+    differing = now.differing()
+    listed = (*report.missing_in_main, *report.missing_in_legacy, *report.different)
+    on_its_way = {**dict.fromkeys((*now.outbox, *report.unsettled)), **doubted}
+    hidden = [own_id for own_id in differing if own_id not in listed and own_id not in on_its_way]
+    demand(not hidden, rules.REPORT_HONEST, f"{op_id} does not tell what differs", hidden, report)
+    invented = [own_id for own_id in listed if own_id not in differing]
+    demand(not invented, rules.REPORT_HONEST, f"{op_id} tells of differences that are none", invented, report)

@@ -1,0 +1,57 @@
+"""The old server's store beside main, as it is assumed to be (K11.3): what was given up never lands later.
+
+Law 1. A call that comes after a later one of the same caller and kind is turned away, and so is what such a
+call had on its way: whoever looks sees what will stay. Law 2. In all else it fails as any store does.
+"""
+
+from typing import Any
+
+from umi_core.messages.answers import Answer
+from umi_core.messages.effects import MAIN, Commit
+from umi_sim.services.calls import Call, Flush, Services
+
+Order = tuple[int, int]  # the life of the caller, and its question
+Line = tuple[str, str]  # the caller, and the kind of rows
+
+
+class WithLegacy(Services):
+    """Services of which every store but main is an old server's."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.latest: dict[Line, Order] = {}
+        self.on_their_way: dict[Line, list[tuple[Call, Flush]]] = {}
+
+    def answer(self, call: Call) -> Answer:
+        if is_for_legacy(call):
+            self.comes_last(call)
+        return super().answer(call)
+
+    def begin_commit(self, call: Call, commit: Commit, told: str | int) -> Flush:
+        flush = super().begin_commit(call, commit, told)
+        if not is_for_legacy(call):
+            return flush
+        if self.comes_last(call):
+            self.on_their_way.setdefault(line_of(call), []).append((call, flush))
+        else:
+            self.give_up(call, flush)
+        return flush
+
+    def comes_last(self, call: Call) -> bool:
+        """Whether no later call of its line has come; then nothing of an earlier one lands any more."""
+        line, order = line_of(call), (call.life, call.effect.request_id)
+        if order < self.latest.get(line, order):
+            return False
+        if order > self.latest.get(line, (0, 0)):
+            for each in self.on_their_way.pop(line, ()):
+                self.give_up(*each)
+        self.latest[line] = order
+        return True
+
+
+def is_for_legacy(call: Call) -> bool:
+    return getattr(call.effect, "store", MAIN) != MAIN
+
+
+def line_of(call: Call) -> Line:
+    return call.agent, call.workflow

@@ -1,0 +1,21 @@
+"""What of umi_core can be tested, by name: its memory, or its migrator."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from umi_core.engine.registry import Registry
+from umi_core.workflows import BUILT_IN
+from umi_sim.record.run_config import RunConfig
+from umi_sim.target.machine import Target
+from umi_sim.target.migrating import MigrationTarget
+from umi_sim.target.umi import UmiTarget
+
+TARGETS: Final[Mapping[str, Callable[[RunConfig, Registry], Target]]] = {
+    "umi_core": UmiTarget,
+    "migrator": MigrationTarget,
+}
+
+
+def target_of(config: RunConfig, registry: Registry = BUILT_IN) -> Target:
+    """What a run of this configuration tests."""
+    return TARGETS[config.target](config, registry)
