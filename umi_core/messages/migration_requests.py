@@ -20,7 +20,7 @@ class MigrationRequest(Request):
 
 @attrs.frozen
 class PutRow(MigrationRequest):
-    tag = 160
+    tag = 170
     stores = True
     id: MovedId
     content: Content
@@ -28,7 +28,7 @@ class PutRow(MigrationRequest):
 
 @attrs.frozen
 class DropRow(MigrationRequest):
-    tag = 161
+    tag = 171
     id: MovedId
 
 
@@ -36,7 +36,7 @@ class DropRow(MigrationRequest):
 class ReadRow(MigrationRequest):
     """Its content; None if there is no such row."""
 
-    tag = 162
+    tag = 172
     shows = True
     id: MovedId
 
@@ -45,7 +45,7 @@ class ReadRow(MigrationRequest):
 class AdvanceMigration(MigrationRequest):
     """To the next phase, or to this one; refused while something is missing."""
 
-    tag = 163
+    tag = 173
     to: Phase | None = None
 
 
@@ -53,32 +53,32 @@ class AdvanceMigration(MigrationRequest):
 class RollBack(MigrationRequest):
     """One phase back, towards the old store."""
 
-    tag = 164
+    tag = 174
 
 
 @attrs.frozen
 class Reconcile(MigrationRequest):
     """In dual_write: main becomes what the old store is."""
 
-    tag = 165
+    tag = 175
 
 
 @attrs.frozen
 class Mirror(MigrationRequest):
     """The first row of the outbox goes to the old store."""
 
-    tag = 166
+    tag = 176
 
 
 @attrs.frozen
 class Purge(MigrationRequest):
     """In cleanup: one row of the old store goes."""
 
-    tag = 167
+    tag = 177
 
 
 @attrs.frozen
 class CompareStores(MigrationRequest):
     """What differs between the two stores."""
 
-    tag = 168
+    tag = 178

@@ -93,7 +93,7 @@ class MigrationTarget:
         self.lives[agent] += 1
         return MigratingMachine(scope, self.lives[agent])
 
-    def revise(self, op_id: str, machines: Iterable[Machine]) -> bool:
+    def revise(self, op_id: str | None, machines: Iterable[Machine]) -> bool:
         return False
 
     def entry_counts(self, scope: Scope, services: Services) -> tuple[int, int]:

@@ -48,10 +48,10 @@ TAGS = {
     """,
     150: """
         BlockWritten ApiBlock BlocksShown ChangesShown Appended MessagesShown RecordsShown RecordDeleted
-        Prompt StoresCompared PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge
-        CompareStores
+        Prompt StoresCompared
     """,
     160: "Subcategory EvolveCategory Group Evolved",
+    170: "PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores",
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong
