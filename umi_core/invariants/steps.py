@@ -113,10 +113,11 @@ def check_replies(before: Before, value: Value, state: State, replies: Sequence[
             told = Told(as_held(heard, value), heard)
             check_closed(told.value, [call for reply in replies for call in reply.calls])
             check_taken(told, state, replies)
-    if replies and before.stands:
-        calls = {getattr(stand.request, "op_id", None): stand.calls for stand in before.stands.values()}
-        for reply in replies:
-            check_all_told(calls.get(reply.op_id, ()), reply.calls)
+    ended = [stand for number, stand in before.stands.items() if number not in state.operations]
+    for reply in replies:
+        mine = [stand for stand in ended if getattr(stand.request, "op_id", None) == reply.op_id]
+        if len(mine) == 1:  # of two under one name nobody knows which
+            check_all_told(mine[0].calls, reply.calls)
 
 
 def check_told(before: Before, state: State, replies: Sequence[Reply]) -> None:

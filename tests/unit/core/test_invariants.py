@@ -14,7 +14,7 @@ from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, saying, verdict
 from umi_core.config import Config
 from umi_core.engine import interceptors as hooks
 from umi_core.engine.workflow import retry
-from umi_core.errors import SnapshotDamaged
+from umi_core.errors import KeyNotFound, SnapshotDamaged
 from umi_core.ids import entity_id, pack
 from umi_core.invariants import (
     Broken,
@@ -613,6 +613,16 @@ def test_a_call_of_a_model_is_told_as_it_was(lie: dict[str, Any]) -> None:
     assert broken(partial(check_replies, before, answer, pair.memory.state, [reply])) == "workflow-contract"
     pair.memory.state.seen_ms = 10**6  # then it came too late, and counts as none
     check_replies(before, answer, pair.memory.state, [reply])
+
+
+@pytest.mark.parametrize("op_id", [1, "x", {}])
+def test_a_reply_under_the_name_of_an_operation_that_goes_on_is_no_end_of_it(op_id: Any) -> None:
+    pair = Pair()
+    pair.run()
+    pair.step(Remember(1, "Alice likes tea"))
+    pair.until(AskModel)
+    state, request = pair.memory.state, Get(op_id, "key")
+    check_replies(before_step(state), request, state, [Reply(op_id, Refused(KeyNotFound("key")))])
 
 
 @pytest.mark.parametrize(("key", "is_there"), [(UMI, True), (BOB, False)])
