@@ -2,13 +2,13 @@
 
 Law 1. The edited text is all that the process knows of that file: oracle and world see it too, as they would
        see a real bug.
-Law 2. Which runs are lived depends on the base alone: scenarios take turns, and each has the fresh seeds that
-       a sweep of this base would have.
+Law 2. Which runs are lived depends on the base alone: scenarios take turns, and no two runs have one seed,
+       since a seed alone says what settings, faults and equivalences are drawn, whatever the scenario.
 """
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any, Final
 
 import attrs
@@ -70,10 +70,7 @@ def hunt(edit: SourceEdit, sources: Sequence[Source], base: str, run_count: int)
 
 def turns(sources: Sequence[Source], base: str) -> Iterator[tuple[Source, int]]:
     """The runs in their order."""
-    index = 0
-    while True:
-        yield from ((source, fresh_seed(base, index)) for source in sources)
-        index += 1
+    return ((source, fresh_seed(base, run)) for run, source in enumerate(cycle(sources)))
 
 
 def seen(worker: Worker, source: Source, seed: int) -> str:
