@@ -157,11 +157,12 @@ class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "
 
 
 class StrayBracket(edits.Splice, at="model.ask", is_a="shape", guards=("I-TOTAL-PARSER",)):
-    """A character of markup inside a content of XML that nobody has escaped."""
+    """Markup inside a content of XML that nobody has escaped, or an element that does not belong where it is."""
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:
-        return edits.splices(reply, "<content>", words.STRAYS, is_kept=True)
+        inside = edits.splices(reply, "<content>", words.STRAYS, is_kept=True)
+        return [*inside, *edits.splices(reply, "</memory>", words.ODD_PARTS, is_kept=False)]
 
 
 class UnclosedTag(edits.Splice, at="model.ask", is_a="shape", guards=("I-TOTAL-PARSER",)):

@@ -50,7 +50,27 @@ SYNONYMS: Final = (
     ("arbeitet bei", "ist angestellt bei"), ("travaille chez", "est employé par"),
     ("работает в", "трудится в"), ("住在", "居住在"), ("に住んで", "に暮らして"),
 )  # fmt: skip
-STRAYS: Final = ("< ", "a <b, ", "<", "R&D: ", "&x; ", "<3 ", "List<int> ", "&lt;")
+ODD_PARTS: Final = (  # of a memory, where it ends, begins, or is already over
+    "<content>Alice likes tea</content></memory>", "<name>Alice</name></memory>", "<name> </name></memory>",
+    "<category> </category></memory>", "<category>travel</category></memory>",
+    "<categories>work, travel;family</categories></memory>", "<categories>work</memory>", "</memory></memory>",
+    "<content> </content></memory>", "</memory><content>Alice likes tea</content>", "</memory><!-- that is all -->",
+    "<memory></memory>", "<memory><memory>", "</memory><memory><content>Alice likes tea</content></memory>",
+)  # fmt: skip
+STRAYS: Final = (
+    "&#65;&#x42;",
+    "&#0;&#xD800;&#1114112;",
+    "&amp;lt;",
+    "<![CDATA[",
+    "< ",
+    "a <b, ",
+    "<",
+    "R&D: ",
+    "&x; ",
+    "<3 ",
+    "List<int> ",
+    "&lt;",
+)
 FORMS: Final = (  # other case, spacing, width: code point to text
     {code: chr(code - 32) for code in range(ord("a"), ord("z") + 1)},
     {ord(" "): "  "},

@@ -38,6 +38,19 @@ DOCUMENT_FORMS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = {
     "text": " ".join, "document": lambda lines: "\r\n".join((*lines, "")),
     "conversation": lambda lines: f"[{','.join(lines)}]",
 }  # fmt: skip
+WRAPPED: Final = (
+    "[]",
+    "[]",
+    "[]",
+    '{"messages":[]}',
+    '{"id":7,"content":[]}',
+)  # the messages stand in the list
+CONTENTS: Final[Sequence[Callable[[str], object]]] = (  # of a message: its text, or parts of it
+    str, str, str, str, lambda text: {"text": text}, lambda text: [{"type": "text", "text": text}],
+    lambda text: [text, {"type": "image", "url": "x"}, "and so on"], lambda text: {"said": text}, lambda text: None,
+    lambda text: True,
+)  # fmt: skip
+MOMENTS: Final = ("2026-11-23T10:00:00Z", 1_700_000_000, None, {"at": "noon"}, [1, 2.5])
 BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
@@ -122,8 +135,10 @@ class User:
         line_count = stream.pick(LINE_COUNTS)
         lines = [filled_in(stream, pools.TEMPLATES) for _ in range(line_count)]
         if self.document_kind == "conversation":
-            lines = [said(line, stream.pick(pools.ROLES)) for line in lines]
+            lines = [said(stream, line) for line in lines]
         text = DOCUMENT_FORMS[self.document_kind](lines)
+        if self.document_kind == "conversation":
+            text = stream.pick(WRAPPED).replace("[]", text)
         text = text * stream.pick(LENGTHS) if self.document_kind == "document" else text
         self.documents.append((self.document_kind, text))
         return text
@@ -213,9 +228,10 @@ class User:
         return f"r{stream.below(16)}"
 
 
-def said(text: str, role: str) -> str:
-    """A message as JSON."""
-    return ENCODER.encode({"role": role, "content": text})
+def said(stream: Stream, text: str) -> str:
+    """A message as JSON, in one of the forms in which agents write them."""
+    when = {"created_at": stream.pick(MOMENTS)} if stream.chance(1, 4) else {}
+    return ENCODER.encode({"role": stream.pick(pools.ROLES), "content": stream.pick(CONTENTS)(text), **when})
 
 
 def ids_of_cast(config: RunConfig) -> tuple[str, ...]:
