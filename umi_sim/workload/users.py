@@ -47,10 +47,10 @@ WRAPPED: Final = (
 )  # the messages stand in the list
 CONTENTS: Final[Sequence[Callable[[str], object]]] = (  # of a message: its text, or parts of it
     str, str, str, str, lambda text: {"text": text}, lambda text: [{"type": "text", "text": text}],
-    lambda text: [text, {"type": "image", "url": "x"}, "and so on"], lambda text: {"said": text}, lambda text: None,
-    lambda text: True,
+    lambda text: [text, {"type": "image", "url": "x"}, "and so on"], lambda text: {"said": text},
+    lambda text: None, lambda text: True,
 )  # fmt: skip
-MOMENTS: Final = ("2026-11-23T10:00:00Z", 1_700_000_000, None, {"at": "noon"}, [1, 2.5])
+MOMENTS: Final = ("2026-11-23T10:00:00Z", 1_700_000_000, None, {"at": "noon"}, [1, True])
 BAD_TEXTS: Final = tuple(pools.HOSTILE_TEXTS.values())
 
 
