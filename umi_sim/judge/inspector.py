@@ -27,7 +27,7 @@ from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.defaults import check_defaults
-from umi_sim.judge.invariants.groups import check_evolution
+from umi_sim.judge.invariants.groups import check_grouping
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.invariants.two_stores import TwoStores
@@ -158,7 +158,7 @@ class Inspector:
         for effect in effects:
             if isinstance(effect, Commit):
                 check_needed(effect, storage)
-                check_evolution(memory.in_flight[effect.request_id], effect, memory.state)
+                check_grouping(memory.in_flight[effect.request_id], effect, memory.state)
         core = memory.state.tiers.core
         if core.blocks is not self._rendered.get(agent):  # both forms follow from the blocks alone
             self._rendered[agent] = core.blocks

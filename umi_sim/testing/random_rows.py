@@ -56,6 +56,7 @@ VALUES: Final[dict[str, Values]] = {  # by domain
     "ends": st.lists(st.tuples(st.sampled_from(IDS), st.integers(0, 3)), max_size=2).map(tuple),
     "uri": st.sampled_from(("chat/1", "日本", "x y")), "modality": st.sampled_from(MODALITIES),
     "memory_type": st.sampled_from(MEMORY_TYPES), "link_maker": st.sampled_from(("model", "default")),
+    "name_maker": st.sampled_from(("model", "keywords")),
     "components": st.lists(st.integers(-COMPONENT_MAX, COMPONENT_MAX), max_size=4).map(tuple),
     "digest": st.sampled_from((b"", b"x", b"\x00\xff")),
     "blocks": st.lists(BLOCKS, max_size=2).map(lambda blocks: tuple(sorted(blocks, key=lambda it: it.order))),

@@ -1,4 +1,4 @@
-"""Groups: when an evolve_category is about to commit, it stores what a plain reader makes of what it read.
+"""Groups: what is about to be committed of them is what a plain reader makes of what was read.
 
 Law 1. Members, centroids, keywords and names are worked out a second time, from the rows that were read and
 the names that were given. Law 2. Whoever is in a group is near its centroid; a group is large enough, and no
@@ -51,11 +51,37 @@ class Reading(NamedTuple):
         return sorted(it.entity_id for it in self.members)[:LOOKED_AT]
 
 
-def check_evolution(operation: Operation, commit: Commit, state: State) -> None:
-    """The commit of this operation, if it is one that divides a category."""
-    if operation.workflow != "evolve_category":
-        return
-    facts: Mapping[str, Any] = operation.facts
+def check_grouping(operation: Operation, commit: Commit, state: State) -> None:
+    """The commit of this operation, if it is one that puts members into groups."""
+    if operation.workflow == "evolve_category":
+        check_evolution(operation.facts, commit, state)
+    elif operation.workflow == "memorize":
+        check_assignment(operation.facts, commit, state)
+
+
+def check_assignment(facts: Mapping[str, Any], commit: Commit, state: State) -> None:
+    """A member that is written is in the group that is nearest to its new vector, if that is near enough."""
+    changed = [draft.entity for draft in facts["evolved"] if draft.change != "unchanged"]
+    vectors = {it.id: vector for it, vector in zip(changed, facts["vectors"], strict=True) if vector}
+    said = {draft.entity.id: draft.entity.content for draft in facts["evolved"]}
+    floor_ppm = state.config.assign_ppm
+    for it in (write.body for write in commit.writes):
+        if isinstance(it, Membership):
+            vector = vectors.get(it.entity_id, ())
+            homes = [home for home in facts["homes"] if home.category_id == it.category_id]
+            near = sorted((-vector_ppm(vector, home.centroid), home.id) for home in homes)
+            near = [] if not near or -near[0][0] < floor_ppm else near[:1]
+            due = (near[0][1], -near[0][0]) if near else (None, None)
+            got = (it.subcategory_id, it.confidence_ppm)
+            demand(due == got, RULE, f"the group that {it.entity_id} is put into", due, got)
+            words = [word for home in homes if home.id == due[0] for word in home.keywords]
+            wanted = tuple(word for word in words if word in telling_words(said[it.entity_id]))
+            told = f"keywords that {it.entity_id} has"
+            demand(wanted == it.keywords_matched, RULE, told, wanted, it.keywords_matched)
+
+
+def check_evolution(facts: Mapping[str, Any], commit: Commit, state: State) -> None:
+    """Of a commit that divides a category: groups, members and names are what was read and answered."""
     reading, config = reading_of(facts), state.config
     before, due = rows_before(reading), rows_due(reading, facts, state)
     after = before | {(it.address.kind, it.address.id): it.body for it in commit.writes}
@@ -145,7 +171,7 @@ def named(
         if it.old:
             own, name, by = it.old.id, reading.groups[it.old.id].name, reading.groups[it.old.id].named_by
         else:
-            own, by_model = subcategory_id(state.scope, home, founder), told.pop(0)
+            own, by_model = subcategory_id(state.scope, home, founder), told.pop(0) if told else ""
             name = name_not_taken(by_model or name_without_model(words, founder), known)
             known.append(name)
             by = "model" if by_model else "keywords"
