@@ -390,7 +390,6 @@ Members = Annotated[tuple[str, ...], Domain("members", bad_members)]
 Text = Annotated[str, Domain("text", bad_text)]
 Query = Annotated[str, Domain("query", bad_query)]
 Flag = Annotated[bool, Domain("flag", bad_flag)]
-Force = Annotated[bool, Domain("force", bad_flag)]
 Deep = Annotated[bool, Domain("deep", bad_flag)]
 Wish = Annotated[bool, Domain("wish", bad_flag)]  # what is off unless it is said
 EventTime = Annotated[int, Domain("time", bad_time)]

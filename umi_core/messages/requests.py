@@ -29,7 +29,6 @@ from umi_core.domains import (
     EntityId,
     EventTime,
     Flag,
-    Force,
     Form,
     Importance,
     Key,
@@ -363,7 +362,7 @@ class EvolveCategory(WorkflowRequest):
     workflow = "evolve_category"
     stores = True
     category: CategoryName
-    force: Force = False
+    force: Wish = False
 
 
 @attrs.frozen

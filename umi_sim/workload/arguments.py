@@ -83,7 +83,6 @@ HABITS: Final[dict[str, Habit]] = {
     "cursor": Habit(pools.CURSORS, pools.HOSTILE_CURSORS, SELDOM),
     "flag": Habit((False,), pools.HOSTILE_FLAGS, SELDOM),  # what is on unless it is said
     "wish": Habit((True,), pools.HOSTILE_FLAGS, SOMETIMES, is_late=True),
-    "force": Habit((True,), pools.HOSTILE_FLAGS, SOMETIMES),
     "time": Habit(User.instant, pools.HOSTILE_TIMES, SOMETIMES),
     "metadata": Habit(pools.METADATA, pools.HOSTILE_METADATA, SELDOM),
     "source": Habit(("chat-1", "mail-2"), pools.HOSTILE_IDS, SELDOM),

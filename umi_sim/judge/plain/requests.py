@@ -224,7 +224,7 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "filter": wrong_filter,
     "ranker": one_word("vector", "model"),
     "cursor": cursor,
-    **dict.fromkeys(("flag", "deep", "wish", "force"), flag),
+    **dict.fromkeys(("flag", "deep", "wish"), flag),
     "time": number(option(errors.BadTime), 0),
     "metadata": metadata,
     "request_key": short_text(errors.BadKey, limits.REQUEST_KEY_BYTES_MAX, byte_count),
