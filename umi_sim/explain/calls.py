@@ -38,7 +38,7 @@ def world_call(config: RunConfig, *, is_limited: bool = False) -> Row:
     if is_drawn(config):
         names = literal([agent.name for agent in config.agents])
         return call("script = Script", *parts, f"agents={names}", f"latency={literal(config.latency)}")
-    kept = [name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN)]
+    kept = ["target", *(name for name in CONFIG_FIELDS if name not in ("agents", *DRAWN))]
     kept += LIMITS if is_limited else ()
     odd = {name: getattr(config, name) for name in kept if getattr(config, name) != getattr(PLAIN, name)}
     agents = ", ".join(map(agent_told, config.agents))

@@ -51,7 +51,7 @@ from umi_sim.record.rules import RULES
 from umi_sim.record.run_config import PAUSE_MS_MAX, RunConfig
 from umi_sim.scenario import action_set as exploring
 from umi_sim.scenario.drawing import LATENCIES, MODES, config_of, possible_kinds
-from umi_sim.target.table import TARGETS
+from umi_sim.target.table import TARGETS, unserved
 
 __all__ = ["BadScenario", "Scenario", "draw", "find", "load", "parse", "shipped"]
 
@@ -287,6 +287,15 @@ def contradictions(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "scenario.swarm.pin.kind", f"{pinned} is off in [faults]"
     if scenario.scopes == "hostile" and scenario.users:
         yield "agents.users", "hostile scopes say themselves who is whose user"
+    if scenario.explore is not None and scenario.target != "umi_core":
+        yield "explore", f"is for a memory alone, and this tests the {scenario.target}"
+    if scenario.weights is None and scenario.kind == "generated" and scenario.target != "umi_core":
+        yield "workload.weights", f"missing, nothing is asked of a {scenario.target} that is not named"
+    for name in unserved(scenario.target, scenario.weights or ()):
+        yield f"workload.weights.{name}", f"the target {scenario.target} does not serve it"
+    for index, op in enumerate(scenario.script):
+        for name in unserved(scenario.target, (op["name"],)):
+            yield f"workload.script[{index}].name", f"the target {scenario.target} does not serve {name}"
     if scenario.weights == {}:
         yield "workload.weights", "expected at least one request"
     if scenario.mutant is not None:

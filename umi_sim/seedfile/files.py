@@ -27,6 +27,7 @@ from umi_sim.record.verdict import Failure, Verdict
 from umi_sim.seedfile.fields import CONFIG, DOCUMENT, NEEDED, PLAIN
 from umi_sim.seedfile.parts import BadSeedFile, Expect, History, Minimised, SeedFile
 from umi_sim.seedfile.text import FORMAT, VERSION, checksum, config_to_json, layout, text_of
+from umi_sim.target.table import unserved
 
 __all__ = [
     "EPHEMERAL", "BadSeedFile", "Expect", "History", "Minimised", "SeedFile", "checksum", "config_to_json",
@@ -166,9 +167,11 @@ def original_config_of(known: Mapping[str, Json], config: RunConfig) -> RunConfi
 
 
 def check_agents(config: RunConfig, items: tuple[Item, ...], path: str = "items") -> None:
-    """Every item belongs to an agent that there is."""
+    """Every item belongs to an agent that there is, and every op is one that is served."""
     names = [agent.name for agent in config.agents]
     for place, item in enumerate(items):
+        if isinstance(item, Op) and any(unserved(config.target, (item.name,))):
+            at(f"{path}[{place}].name", wrong, f"{item.name} is not served by {config.target}")
         if isinstance(item, Op | ClockMove) and item.agent not in names:
             at(f"{path}[{place}].agent", wrong, f"unknown agent {shown(item.agent)}{near(item.agent, names)}")
 

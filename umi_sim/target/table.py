@@ -1,6 +1,6 @@
 """What of umi_core can be tested, by name: its memory, or its migrator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from umi_core.engine.registry import Registry
@@ -10,10 +10,15 @@ from umi_sim.target.machine import Target
 from umi_sim.target.migrating import MigrationTarget
 from umi_sim.target.umi import UmiTarget
 
-TARGETS: Final[Mapping[str, Callable[[RunConfig, Registry], Target]]] = {
+TARGETS: Final[Mapping[str, type[UmiTarget] | type[MigrationTarget]]] = {
     "umi_core": UmiTarget,
     "migrator": MigrationTarget,
 }
+
+
+def unserved(target: str, names: Iterable[str]) -> Iterator[str]:
+    """The requests, by name, that a target does not serve."""
+    return (name for name in names if name not in TARGETS[target].requests)
 
 
 def target_of(config: RunConfig, registry: Registry = BUILT_IN) -> Target:

@@ -44,6 +44,7 @@ from umi_sim.record.rules import rule_named
 from umi_sim.record.run_config import RunConfig
 from umi_sim.record.verdict import Failure
 from umi_sim.runs.runner import begun, outcome_of
+from umi_sim.seedfile.fields import PLAIN
 from umi_sim.seedfile.files import SeedFile
 from umi_sim.services.storage import SimStorage
 from umi_sim.target.machine import Machine
@@ -170,6 +171,8 @@ class Listener(Inspector):
 
 def tests_of(seed: SeedFile) -> tuple[list[Test], Failure | None]:
     """The tests that show a recorded failure, and the failure as it is today. Raises CannotShow."""
+    if seed.config.target != PLAIN.target:
+        raise CannotShow(f"it is a run of {seed.config.target}, and a test is of one memory: replay it")
     listener, failure = listened(seed)
     bug = seed.config.planted
     if bug is not None:

@@ -1,0 +1,48 @@
+"""Goal: what is tested is what a file says, and nothing is asked of it that it does not serve."""
+
+import attrs
+import pytest
+
+from umi_sim.formats.schema import Wrong
+from umi_sim.record.items import Op
+from umi_sim.runs.runner import run_once
+from umi_sim.scenario.files import BadScenario, draw, find, overridden
+from umi_sim.seedfile.fields import PLAIN
+from umi_sim.seedfile.files import check_agents
+from umi_sim.target.machine import Target
+from umi_sim.target.table import TARGETS, target_of
+
+PUT = Op("o1", 0, "a", "put_row", {"kind": "blocks", "id": "r", "content": "x"})
+
+
+@pytest.mark.parametrize(
+    ("scenario", "key", "value", "told"),
+    [
+        ("smoke", "scenario.target", '"migrator"', "workload.weights: missing"),
+        ("migration", "scenario.target", '"umi_core"', "put_row: the target umi_core does not serve it"),
+        ("migration", "workload.weights", "{ set = 1 }", "set: the target migrator does not serve it"),
+    ],
+)  # fmt: skip
+def test_a_scenario_asks_what_its_target_serves(scenario: str, key: str, value: str, told: str) -> None:
+    with pytest.raises(BadScenario) as raised:
+        overridden(find(scenario), {key: value})
+    assert told in str(raised.value)
+
+
+def test_a_record_of_one_target_is_none_of_another() -> None:
+    with pytest.raises(Wrong, match="put_row is not served by umi_core"):
+        check_agents(PLAIN, (PUT,))
+    check_agents(attrs.evolve(PLAIN, target="migrator"), (PUT,))
+
+
+def test_a_run_tests_what_its_configuration_says() -> None:
+    for name, cls in TARGETS.items():
+        made: Target = target_of(attrs.evolve(PLAIN, target=name))
+        assert isinstance(made, cls)
+
+
+def test_a_plain_migration_fails_nothing_and_degrades_nothing() -> None:
+    config = draw(find("migration"), 0, {"scenario.swarm.mode": '"plain"', "workload.adversarial": '"0/1"'})
+    verdict, _ = run_once(config)
+    assert (verdict.failure, verdict.degraded, "failed" in verdict.replies) == (None, {}, False)
+    assert verdict.marks["phase: done"] >= 1
