@@ -224,6 +224,9 @@ class Log(Owner):
         )
         due = self.page(request, value.total)
         got = [row.seq for row in value.messages]
+        demand(
+            got == sorted(got), rules.MESSAGE_LOG_COMPLETE, f"{op_id} shows another order", sorted(got), got
+        )
         demand(got == list(due), rules.PAGER_COMPLETE, f"{op_id} shows another page", list(due), got)
         for row in value.messages:
             self.judge_row(op_id, row)
