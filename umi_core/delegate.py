@@ -24,6 +24,7 @@ from umi_core.messages.api_requests import (
     ListMessages,
     ReplaceInBlock,
     SearchArchival,
+    SearchMessages,
     UpdateBlock,
 )
 from umi_core.messages.api_results import (
@@ -31,6 +32,7 @@ from umi_core.messages.api_results import (
     Appended,
     BlocksShown,
     BlockWritten,
+    MessagesFound,
     MessagesShown,
     Prompt,
     RecordDeleted,
@@ -116,6 +118,18 @@ class Delegate:
         self, limit: int | None = None, *, before: int | None = None, after: int | None = None
     ) -> MessagesShown:
         return self.ask(ListMessages(OP, before, after, limit), MessagesShown)
+
+    def search_messages(
+        self,
+        query: str | None = None,
+        limit: int | None = None,
+        *,
+        from_ms: int | None = None,
+        until_ms: int | None = None,
+        before: int | None = None,
+    ) -> MessagesFound:
+        """Newest first."""
+        return self.ask(SearchMessages(OP, query, from_ms, until_ms, before, limit), MessagesFound)
 
     # Archival records.
 

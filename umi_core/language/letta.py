@@ -24,6 +24,7 @@ from umi_core.messages.api_results import (
     BlocksShown,
     BlockWritten,
     ChangesShown,
+    MessagesFound,
     MessagesShown,
     Prompt,
     RecordDeleted,
@@ -188,6 +189,14 @@ def find_archival(op_id: OpId, it: Asked) -> Request:
     return api.ListArchival(op_id, page(it), it.query.get("cursor", it.query.get("after")))
 
 
+def find_messages(op_id: OpId, it: Asked) -> Request:
+    """A list without a question, a search with one."""
+    question, from_ms, until_ms = it.query.get("q"), number(it, "from_ms"), number(it, "until_ms")
+    if question or from_ms is not None or until_ms is not None:
+        return api.SearchMessages(op_id, question or None, from_ms, until_ms, seq(it, "before"), page(it))
+    return api.ListMessages(op_id, seq(it, "before"), seq(it, "after"), page(it))
+
+
 def add_messages(op_id: OpId, it: Asked) -> Request:
     messages = it.body["messages"]
     parts = [ordered(each) for each in messages] if isinstance(messages, list) else messages
@@ -222,9 +231,7 @@ ROUTES: Final[Mapping[tuple[str, str, bool], Made]] = {
     ("GET", "history", True): lambda op_id, it: api.BlockHistory(
         op_id, it.name, number(it, "after"), page(it)
     ),
-    ("GET", "messages", False): lambda op_id, it: api.ListMessages(
-        op_id, seq(it, "before"), seq(it, "after"), page(it)
-    ),
+    ("GET", "messages", False): find_messages,
     ("POST", "messages", False): add_messages,
     ("GET", "archival", False): find_archival,
     ("POST", "archival", False): add_archival,
@@ -287,6 +294,8 @@ def as_json(value: object) -> object:
         case ApiBlock():
             return {"limit" if name == "limit_bytes" else name: part for name, part in fields(value).items()}
         case MessagesShown():
+            return {**fields(value), "messages": [row_json(it) for it in value.messages]}
+        case MessagesFound():
             return {**fields(value), "messages": [row_json(it) for it in value.messages]}
         case RecordsShown():
             return {**fields(value), "records": [row_json(it) for it in value.records]}

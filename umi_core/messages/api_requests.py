@@ -25,6 +25,7 @@ from umi_core.api_domains import (
 )
 from umi_core.domains import (
     BlockText,
+    EventTime,
     Limit,
     Metadata,
     Query,
@@ -32,6 +33,7 @@ from umi_core.domains import (
     Text,
     VersionNumber,
 )
+from umi_core.errors import BadOption, Error
 from umi_core.messages.request import CoreRead, WorkflowRequest
 
 
@@ -165,6 +167,27 @@ class ListMessages(ApiRequest):
     before: Seq | None = None
     after: Seq | None = None
     limit: Limit | None = None
+
+
+@attrs.frozen
+class SearchMessages(ApiRequest):
+    """All messages with every word of the query that are not older than `from_ms` and older than `until_ms`,
+    newest first; those below the number `before`."""
+
+    tag = 146
+    workflow = "search_messages"
+    shows = True
+    query: Query | None = None
+    from_ms: EventTime | None = None
+    until_ms: EventTime | None = None
+    before: Seq | None = None
+    limit: Limit | None = None
+
+    def contradiction(self) -> Error | None:
+        """A search for nothing is a list."""
+        if self.query is None and self.from_ms is None and self.until_ms is None:
+            return BadOption("query", "None", "a query, from_ms or until_ms")
+        return None
 
 
 # Archival records.

@@ -82,6 +82,15 @@ class MessagesShown(Data):
 
 
 @attrs.frozen
+class MessagesFound(Data):
+    """Newest first. `next`: the number to go on below; None behind the last one."""
+
+    tag = 147
+    messages: tuple[Message, ...]
+    next: int | None = None
+
+
+@attrs.frozen
 class RecordsShown(Data):
     """`next`: the cursor of the next page; None behind the last one."""
 

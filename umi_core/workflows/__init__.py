@@ -21,6 +21,7 @@ from umi_core.workflows.api_logs import (
     LIST_ARCHIVAL,
     LIST_MESSAGES,
     SEARCH_ARCHIVAL,
+    SEARCH_MESSAGES,
 )
 from umi_core.workflows.blocks import WRITE_BLOCK
 from umi_core.workflows.commits import Plan
@@ -47,6 +48,7 @@ WORKFLOWS: Final[tuple[Workflow, ...]] = (
     MEMORIZE, SUMMARISE, EVOLVE_CATEGORY, LIST, RETRIEVE, REBALANCE, RECOVER,
     EDIT_BLOCK, READ_BLOCKS, BLOCK_HISTORY,
     APPEND_ROWS, LIST_MESSAGES, GET_ARCHIVAL, LIST_ARCHIVAL, SEARCH_ARCHIVAL, DELETE_ARCHIVAL,
+    SEARCH_MESSAGES,
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from umi_core.engine.workflow import (
     retry,
 )
 from umi_core.ids import log_id
+from umi_core.language.words import words
 from umi_core.limits import PAGE_ROWS_DEFAULT
 from umi_core.messages.answers import ReadDone
 from umi_core.messages.api_requests import (
@@ -34,8 +35,9 @@ from umi_core.messages.api_requests import (
     ListArchival,
     ListMessages,
     SearchArchival,
+    SearchMessages,
 )
-from umi_core.messages.api_results import Appended, MessagesShown, RecordDeleted, RecordsShown
+from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordDeleted, RecordsShown
 from umi_core.messages.effects import ByFilter, ByIds, Done, Expect, Read, Write
 from umi_core.policies.similarity import words_relevance_ppm
 from umi_core.rows import Body, Row
@@ -47,6 +49,7 @@ PAGE: Final = Fact("request", ListMessages)
 GET: Final = Fact("request", GetArchival)
 LIST: Final = Fact("request", ListArchival)
 SEARCH: Final = Fact("request", SearchArchival)
+SEARCH_OF_LOG: Final = Fact("request", SearchMessages)
 DELETE: Final = Fact("request", DeleteArchival)
 NEXT_SEQ: Final = Fact("next_seq", int)
 LOG_VERSION: Final = Fact("log_version", int)
@@ -167,6 +170,36 @@ LIST_MESSAGES: Final = Workflow(
         Step("page", requires=(PAGE, NEXT_SEQ), produces=(OUTCOME,),
              **asks(Read, ask_page, take_page, retry(3))),
     ),
+)  # fmt: skip
+
+
+# A search of messages is a filter over the log.
+
+
+def ask_search_messages(facts: Facts, view: View) -> Read:
+    request = facts[SEARCH_OF_LOG]
+    bounds = (
+        ("at_ms", "gte", request.from_ms),
+        ("at_ms", "lt", request.until_ms),
+        ("seq", "lt", request.before),
+    )
+    where = tuple(Condition(field, operator, end) for field, operator, end in bounds if end is not None)
+    return Read(ByFilter(view.scope, ("message",), where))
+
+
+def take_search_messages(facts: Facts, answer: ReadDone, view: View) -> Learned:
+    request = facts[SEARCH_OF_LOG]
+    wanted, limit = set(words(request.query or "")), request.limit or PAGE_ROWS_DEFAULT
+    messages = [row.body for row in answer.rows if isinstance(row.body, Message)]
+    found = [it for it in messages if wanted.issubset(words(it.content))]
+    page = sorted(found, key=lambda it: -it.seq)[:limit]
+    return Learned(OUTCOME(Done(MessagesFound(tuple(page), page[-1].seq if len(found) > limit else None))))
+
+
+SEARCH_MESSAGES: Final = Workflow(
+    "search_messages", given=(SEARCH_OF_LOG,),
+    steps=(Step("read", requires=(SEARCH_OF_LOG,), produces=(OUTCOME,),
+                **asks(Read, ask_search_messages, take_search_messages, retry(3))),),
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from umi_core.messages.api_requests import (
     ListMessages,
     ReplaceInBlock,
     SearchArchival,
+    SearchMessages,
     UpdateBlock,
 )
 from umi_core.messages.api_results import (
@@ -43,6 +44,7 @@ from umi_core.messages.api_results import (
     BlocksShown,
     BlockWritten,
     ChangesShown,
+    MessagesFound,
     MessagesShown,
     Prompt,
     RecordDeleted,
@@ -369,3 +371,21 @@ def test_an_empty_page_that_goes_on_is_no_answer(request_: Request) -> None:
     assert isinstance(answer, ReadDone)
     pair.step(attrs.evolve(answer, rows=(), cursor="x/y"))
     assert isinstance(pair.replies[request_.op_id].outcome, Failed)
+
+
+def test_messages_are_found_by_all_words_and_by_time_newest_first() -> None:
+    pair = Pair().run()
+    for now_ms, said in enumerate(("likes green tea", "tea", "green Tea!", "rum")):
+        pair.now_ms = now_ms
+        pair.ask(AddMessages(f"add{now_ms}", ((("role", "user"), ("content", said)),)))
+    assert found(pair, SearchMessages(1, "green tea")) == ([3, 1], None)
+    assert found(pair, SearchMessages(2, "tea", limit=2)) == ([3, 2], 2)
+    assert found(pair, SearchMessages(3, "tea", before=2)) == ([1], None)
+    assert found(pair, SearchMessages(4, from_ms=1, until_ms=3)) == ([3, 2], None)
+    assert refusal(pair, SearchMessages(5)) == BadOption("query", "None", "a query, from_ms or until_ms")
+
+
+def found(pair: Pair, request: SearchMessages) -> tuple[list[int], int | None]:
+    page = told(pair, request)
+    assert isinstance(page, MessagesFound)
+    return [it.seq for it in page.messages], page.next

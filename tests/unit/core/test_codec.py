@@ -44,7 +44,7 @@ TAGS = {
     130: """
         CreateBlock UpdateBlock AppendToBlock ReplaceInBlock DeleteBlock ListBlocks FindBlock BlockHistory
         AddMessages ListMessages AddArchival GetArchival ListArchival SearchArchival DeleteArchival
-        BuildSystemPrompt
+        BuildSystemPrompt SearchMessages MessagesFound
     """,
     150: """
         BlockWritten ApiBlock BlocksShown ChangesShown Appended MessagesShown RecordsShown RecordDeleted

@@ -34,6 +34,7 @@ def test_blocks_messages_and_records_by_their_old_names() -> None:
     agent.add_message("user", "hello")
     agent.add_messages([{"role": "assistant", "content": "hi"}], key="k")
     assert [it.content for it in agent.list_messages().messages] == ["hello", "hi"]
+    assert [it.seq for it in agent.search_messages("hello").messages] == [1]
     added = agent.add_archival("likes tea", tags=["x"], metadata={"from": "chat"})
     assert agent.search_archival("tea", tags=["x"]).records == agent.list_archival().records
     assert agent.build_system_prompt("You are Umi.", "tagged").startswith("You are Umi.\n\n<memory>")

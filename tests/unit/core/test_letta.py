@@ -29,6 +29,8 @@ KEY = {"Idempotency-Key": "k"}
         ("DELETE blocks/a", "", api.DeleteBlock(1, "a", request_key="k")),
         ("GET history/blk_1?after=3&limit=999", "", api.BlockHistory(1, "blk_1", 3, 100)),
         ("GET messages?before=msg_000000000007&limit=2", "", api.ListMessages(1, 7, None, 2)),
+        ("GET messages?q=tea&from_ms=5&limit=2", "", api.SearchMessages(1, "tea", 5, limit=2)),
+        ("GET messages?until_ms=9&before=7", "", api.SearchMessages(1, None, None, 9, 7)),
         ("POST messages", {"messages": [{"content": "x", "role": "user"}]},
          api.AddMessages(1, ((("role", "user"), ("content", "x")),), "k")),
         ("POST archival", {"text": "x", "tags": ["t"], "metadata": {"a": "b"}},
@@ -142,6 +144,8 @@ def test_replies_come_as_json_with_their_pairs_as_objects() -> None:
     assert json.loads(respond(pair.ask(api.ListArchival(7))).body)["records"][0]["metadata"] == {
         "from": "chat"
     }
+    found = json.loads(respond(pair.ask(api.SearchMessages(11, "x"))).body)
+    assert (found["messages"][0]["tool_call_id"], found["next"]) == ("c1", None)
     block = json.loads(respond(pair.ask(api.FindBlock(8, "notes"))).body)
     changes = json.loads(respond(pair.ask(api.BlockHistory(9, block["id"]))).body)["changes"]
     assert [it["text"] for it in changes] == ["tea"]

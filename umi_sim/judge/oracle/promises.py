@@ -40,6 +40,7 @@ from umi_core.messages.api_requests import (
     ListMessages,
     ReplaceInBlock,
     SearchArchival,
+    SearchMessages,
     UpdateBlock,
 )
 from umi_core.messages.effects import Done, Failed, Outcome, Refused, Unknown
@@ -84,7 +85,7 @@ MET: Final[Mapping[type, tuple[type[errors.Error], ...]]] = {
     ),
     **dict.fromkeys((cls for cls in ALL if issubclass(cls, MigrationRequest)), (NotReady,)),
     BuildSystemPrompt: (),
-    **dict.fromkeys((ListBlocks, ListMessages, ListArchival, SearchArchival), ()),
+    **dict.fromkeys((ListBlocks, ListMessages, SearchMessages, ListArchival, SearchArchival), ()),
     **dict.fromkeys((FindBlock, BlockHistory, GetArchival), (NotFound,)),
     **dict.fromkeys((AddMessages, AddArchival), (errors.KeyReused,)),
     DeleteArchival: (errors.KeyReused, NotFound),

@@ -10,6 +10,7 @@ from umi_core import errors
 from umi_core.declared import Incomplete
 from umi_core.errors import BadOption, Error
 from umi_core.invariants import limits
+from umi_core.messages.api_requests import SearchMessages
 from umi_core.messages.arguments import arguments_of
 from umi_core.messages.requests import ALL, Request, SetBlock
 from umi_core.values import BLOCK_KINDS, ENTITY_TYPES, MEMORY_TYPES, MODALITIES, Turn
@@ -269,7 +270,10 @@ def wrong(request: Request) -> Error | None:
 
 
 def wrong_together(request: Request) -> Error | None:
-    """Label and text share the space of a block."""
+    """Label and text share the space of a block; a search of messages is for something."""
+    if isinstance(request, SearchMessages):
+        is_empty = request.query is None and request.from_ms is None and request.until_ms is None
+        return BadOption("query", "None", "") if is_empty else None
     if not isinstance(request, SetBlock):
         return None
     size_bytes = byte_count(tidy(request.label)) + byte_count(line_ends(request.text))

@@ -20,9 +20,11 @@ from umi_core.messages.api_requests import (
     ListArchival,
     ListMessages,
     SearchArchival,
+    SearchMessages,
 )
-from umi_core.messages.api_results import Appended, MessagesShown, RecordsShown
+from umi_core.messages.api_results import Appended, MessagesFound, MessagesShown, RecordsShown
 from umi_sim.judge.plain.scores import shared_ppm
+from umi_sim.judge.plain.text import words
 from umi_sim.record import rules
 
 PAGE: Final = 50
@@ -51,6 +53,15 @@ def shown_by(row: Any) -> Told:
     return Told(row.content, row.metadata, row.tags)
 
 
+def is_sought(request: SearchMessages, seq: int, content: str, at_ms: int | None) -> bool:
+    """Whether a search is about this message; of one whose time nobody was told, only if it asks for none."""
+    has_words = all(word in words(content) for word in words(request.query or ""))
+    low, high = request.from_ms, request.until_ms
+    is_near = at_ms is not None and (low or 0) <= at_ms and (high is None or at_ms < high)
+    is_below = request.before is None or seq < request.before
+    return has_words and is_below and (is_near or (low is None and high is None))
+
+
 def nowhere(told: Told) -> bool:
     return False
 
@@ -65,10 +76,14 @@ class Begun(Data):
 
 @attrs.define
 class Placed(Owner):
-    """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more."""
+    """A row at its number. `sure`, `gone`: since which tick it surely is there, or not any more.
+
+    `at_ms`: when it was added, once somebody was told.
+    """
 
     told: Told
     op_id: str
+    at_ms: int | None = None
     sure: int = FOREVER
     gone: int = FOREVER
 
@@ -135,6 +150,7 @@ class Log(Owner):
         self.place(op_id, value.first_seq, told)
         for seq in range(value.first_seq, value.first_seq + value.count):
             self.rows[seq].sure = min(self.rows[seq].sure, self.tick)
+            self.rows[seq].at_ms = value.at_ms
         self.last = max(self.last, value.first_seq + value.count - 1)
         missing = [seq for seq in range(1, self.last + 1) if seq not in self.rows]
         room = sum(map(len, self.open.values()))
@@ -239,6 +255,24 @@ class Log(Owner):
             beside,
             told,
         )
+
+    def judge_found(self, op_id: str, request: SearchMessages, value: MessagesFound) -> None:
+        """All that was added and is asked for, newest first, down to the end of the page."""
+        seqs, limit = [row.seq for row in value.messages], request.limit or PAGE
+        for row in value.messages:
+            self.judge_row(op_id, row)
+            is_due = is_sought(request, row.seq, row.content, row.at_ms)
+            demand(is_due, rules.PAGER_COMPLETE, f"{op_id}: {row.id} was not asked for", request, row)
+        in_order = seqs == sorted(set(seqs), reverse=True) and len(seqs) <= limit
+        demand(in_order, rules.MESSAGE_LOG_COMPLETE, f"{op_id} shows another order", f"{limit} at most", seqs)
+        is_end = value.next is None or value.next == min(seqs, default=0)
+        demand(is_end, rules.PAGER_COMPLETE, f"{op_id} goes on from elsewhere", seqs[-1:], value.next)
+        tick, last = self.begun[op_id].tick, value.next or 0
+        sure = [seq for seq in sorted(self.rows) if seq >= last and self.is_sure(seq, tick)]
+        rows = [(seq, self.rows[seq]) for seq in sure]
+        due = [seq for seq, it in rows if is_sought(request, seq, it.told.content, it.at_ms)]
+        lost = [seq for seq in due if seq not in seqs]
+        demand(not lost, rules.PAGER_COMPLETE, f"{op_id} lacks messages", due, seqs)
 
     def page(self, request: ListMessages, total: int) -> range:
         limit = request.limit or PAGE

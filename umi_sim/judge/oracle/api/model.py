@@ -20,6 +20,7 @@ from umi_core.messages.api_requests import (
     ListBlocks,
     ListMessages,
     SearchArchival,
+    SearchMessages,
 )
 from umi_core.messages.api_results import (
     ApiBlock,
@@ -27,6 +28,7 @@ from umi_core.messages.api_results import (
     BlocksShown,
     BlockWritten,
     ChangesShown,
+    MessagesFound,
     MessagesShown,
     RecordDeleted,
     RecordsShown,
@@ -47,6 +49,7 @@ from umi_sim.record import rules
 WRITES: Final = (*EDITS, AddMessages, AddArchival, DeleteArchival)
 READS: Final = (
     ListBlocks, FindBlock, BlockHistory, ListMessages, GetArchival, ListArchival, SearchArchival,
+    SearchMessages,
 )  # fmt: skip
 AuditRead = tuple[str, dict[str, object]]
 
@@ -55,7 +58,7 @@ SHAPES: Final = {
     **dict.fromkeys(EDITS, BlockWritten), AddMessages: Appended, AddArchival: Appended,
     DeleteArchival: RecordDeleted, ListBlocks: BlocksShown, FindBlock: ApiBlock, BlockHistory: ChangesShown,
     ListMessages: MessagesShown, GetArchival: RecordsShown, ListArchival: RecordsShown,
-    SearchArchival: RecordsShown,
+    SearchArchival: RecordsShown, SearchMessages: MessagesFound,
 }  # fmt: skip
 
 
@@ -109,7 +112,8 @@ class ApiModel(Model):
         elif isinstance(request, ListBlocks | FindBlock | BlockHistory):
             self.blocks.begin(op_id)
         else:
-            (self.messages if isinstance(request, ListMessages) else self.records).begin(op_id)
+            is_of_messages = isinstance(request, ListMessages | SearchMessages)
+            (self.messages if is_of_messages else self.records).begin(op_id)
 
     # How it ends.
 
@@ -200,6 +204,8 @@ class ApiModel(Model):
                 self.blocks.judge_history(op_id, request, value)
             case ListMessages() as request:
                 self.messages.judge_messages(op_id, request, value)
+            case SearchMessages() as request:
+                self.messages.judge_found(op_id, request, value)
             case GetArchival() as request:
                 self.records.judge_get(op_id, request, value)
             case ListArchival() as request:
