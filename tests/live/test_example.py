@@ -1,4 +1,4 @@
-"""Goal: the chat agent to copy remembers from one process to the next."""
+"""Goal: the chat agent to copy remembers from one process to the next; an agent server has three to copy."""
 
 import os
 import subprocess
@@ -34,3 +34,23 @@ def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -
     said = chat(tmp_path / "chat.db", "I like green tea.", CHAT_MODEL=nobody)
     assert said == ["(The model did not answer: no connection, or one that breaks off.)"]
     assert chat(tmp_path / "chat.db", "What do I like?")[1:] == ["- I like green tea.: I like green tea."]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("replacement", "Ann likes coffee."),
+        ("hybrid", "Known:\n- Ann: I like green tea.\n1 message"),
+        ("delegation", "I am patient.\nI am brief.\nNone\n<core_memory>"),
+    ],
+)
+def test_an_agent_server_uses_the_memory_in_each_of_three_ways(name: str, said: str, tmp_path: Path) -> None:
+    script = ROOT / "examples" / "kelpie" / f"{name}.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "agent.db")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
