@@ -5,6 +5,7 @@ import attrs
 from umi_core.data import Data
 from umi_core.ids import log_id
 from umi_core.rows import Archival, BlockChange, Message
+from umi_core.values import Pairs
 
 
 @attrs.frozen
@@ -118,6 +119,14 @@ class Prompt(Data):
 
 
 # The move of an agent's rows from another store (umi_core/migration).
+
+
+@attrs.frozen
+class RowsListed(Data):
+    """Ids and contents, in the order of the ids."""
+
+    tag = 148
+    rows: Pairs
 
 
 @attrs.frozen

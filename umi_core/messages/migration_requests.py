@@ -5,7 +5,7 @@ A `Memory` does not serve these: whoever hosts one beside an old store gives the
 
 import attrs
 
-from umi_core.api_domains import MovedId, MovedKind, Phase
+from umi_core.api_domains import MovedId, MovedKind, MovedLog, MovedTable, Phase
 from umi_core.domains import Content
 from umi_core.messages.request import Request
 
@@ -22,6 +22,7 @@ class MigrationRequest(Request):
 class PutRow(MigrationRequest):
     tag = 170
     stores = True
+    kind: MovedTable
     id: MovedId
     content: Content
 
@@ -29,7 +30,26 @@ class PutRow(MigrationRequest):
 @attrs.frozen
 class DropRow(MigrationRequest):
     tag = 171
+    kind: MovedTable
     id: MovedId
+
+
+@attrs.frozen
+class AddRow(MigrationRequest):
+    """At the end of a log, under the next number: its id. Such rows stay as they are."""
+
+    tag = 179
+    stores = True
+    kind: MovedLog
+    content: Content
+
+
+@attrs.frozen
+class ListRows(MigrationRequest):
+    """All ids with their contents, in the order of the ids."""
+
+    tag = 180
+    shows = True
 
 
 @attrs.frozen

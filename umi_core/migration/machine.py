@@ -1,18 +1,21 @@
 """The machine of a migration as a value: phases, what it asks and hears, and the words of its steps."""
 
+import re
 from typing import Final, Literal
 
 import attrs
 
 from umi_core.data import Data
-from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.migration_requests import (
     MigrationRequest,
 )
 
 Store = Literal["main", "legacy"]
+Value = str | RowsListed | StoresCompared  # what a reply tells
 Ended = Literal["done", "failed", "unknown", "not_ready"]
 Key = tuple[str, str]  # a table of main (row, outbox, phase) and an id
+NUMBER: Final = re.compile("[0-9]{12}")
 PHASE: Final[Key] = ("phase", "phase")
 OF_LEGACY: Final = ("legacy", "dual_write")  # in which legacy has the truth
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
@@ -72,12 +75,12 @@ class Answer(Data):
 class Reply(Data):
     """`unknown`: it may have happened. `degraded`: it is done, and one store does not know yet.
 
-    `value`: of a read what it found, of a switch the phase, of a comparison its report; of what is not ready
-    what is missing.
+    `value`: of a read what it found, of an add the id, of a switch the phase, of a comparison its report; of
+    what is not ready what is missing.
     """
 
     kind: Ended
-    value: str | StoresCompared | None = None
+    value: Value | None = None
     degraded: str = ""
 
 
@@ -121,7 +124,7 @@ def ask(
     return attrs.evolve(it, job=Job(it.job.request, step, *seen)), question
 
 
-def end(it: Migration, kind: Ended, value: str | StoresCompared | None = None, degraded: str = "") -> Came:
+def end(it: Migration, kind: Ended, value: Value | None = None, degraded: str = "") -> Came:
     return attrs.evolve(it, job=None), Reply(kind, value, degraded)
 
 
@@ -134,6 +137,12 @@ def doubted(it: Migration, own: str, answer: Answer) -> Migration:
 
 def row(rows: Told, key: Key) -> Held:
     return dict(rows).get(key, NONE)
+
+
+def next_id(rows: Told) -> str:
+    """Of a log: the number after the last one. What has another id is no row of a log."""
+    numbers = (key[1] for key, _ in rows if key[0] == "row" and NUMBER.fullmatch(key[1]))
+    return f"{int(max(numbers, default='0')) + 1:012}"
 
 
 def fenced(it: Migration, *expects: tuple[Key, int]) -> tuple[tuple[Key, int], ...]:

@@ -2,7 +2,9 @@
 
 import attrs
 
+from umi_core.messages.api_results import RowsListed
 from umi_core.messages.migration_requests import (
+    AddRow,
     DropRow,
     PutRow,
     ReadRow,
@@ -16,10 +18,13 @@ from umi_core.migration.machine import (
     Job,
     Key,
     Migration,
+    Told,
+    Value,
     ask,
     doubted,
     end,
     fenced,
+    next_id,
     row,
 )
 
@@ -28,21 +33,43 @@ from umi_core.migration.machine import (
 
 def put(it: Migration) -> Came:
     assert it.job is not None
-    if it.phase in OF_LEGACY:
-        return ask(it, Ask("legacy", (written(it.job),)), "put_legacy")
-    return ask(it, Ask("main"), "put_main")
+    if it.phase not in OF_LEGACY:
+        return ask(it, Ask("main"), "put_main")
+    if isinstance(it.job.request, AddRow):
+        return ask(it, Ask("legacy"), "add_legacy")
+    return ask(it, Ask("legacy", (written(it.job),)), "put_legacy")
 
 
 def written(job: Job) -> tuple[Key, str | None]:
-    """The row that a write is about, and its new content; None deletes it."""
-    assert isinstance(job.request, PutRow | DropRow)
-    return ("row", job.request.id), job.request.content if isinstance(job.request, PutRow) else None
+    """The row that a write is about, and its new content; None deletes it.
+
+    What is added comes behind all rows of the store that has the truth, which was read before.
+    """
+    match job.request:
+        case AddRow(content=content):
+            return ("row", next_id(job.legacy or job.main)), content
+        case PutRow(id=own_id, content=content):
+            return ("row", own_id), content
+    assert isinstance(job.request, DropRow)
+    return ("row", job.request.id), None
+
+
+def done(it: Migration, job: Job, degraded: str = "") -> Came:
+    """A write is done; of what was added its id is told."""
+    return end(it, "done", written(job)[0][1] if isinstance(job.request, AddRow) else None, degraded)
+
+
+def add_legacy(it: Migration, job: Job, answer: Answer) -> Came:
+    if answer.kind != "ok":
+        return end(it, "failed")
+    write = written(attrs.evolve(job, legacy=answer.rows))
+    return ask(it, Ask("legacy", (write,)), "put_legacy", legacy=answer.rows)
 
 
 def put_legacy(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind == "failed":
         return end(it, "failed")
-    return mirrored(it) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
+    return mirrored(it, job) if answer.kind == "ok" else ask(it, Ask("legacy"), "put_look")
 
 
 def put_look(it: Migration, job: Job, answer: Answer) -> Came:
@@ -50,24 +77,27 @@ def put_look(it: Migration, job: Job, answer: Answer) -> Came:
     key, content = written(job)
     if answer.kind != "ok":
         return end(it, "unknown")
-    return mirrored(it) if row(answer.rows, key).value == content else end(it, "failed")
+    return mirrored(it, job) if row(answer.rows, key).value == content else end(it, "failed")
 
 
-def mirrored(it: Migration) -> Came:
-    return end(it, "done") if it.phase == "legacy" else ask(it, Ask("main"), "put_copy")
+def mirrored(it: Migration, job: Job) -> Came:
+    return done(it, job) if it.phase == "legacy" else ask(it, Ask("main"), "put_copy")
 
 
 def put_copy(it: Migration, job: Job, answer: Answer) -> Came:
+    """What is added waits for those before it: reconcile brings them all."""
     if answer.kind != "ok":
-        return end(it, "done", degraded="mirror:later")
+        return done(it, job, "mirror:later")
     key, content = written(job)
+    if isinstance(job.request, AddRow) and key[1] > next_id(answer.rows):
+        return done(it, job)
     expects = fenced(it, (key, row(answer.rows, key).version))
     return ask(it, Ask("main", ((key, content),), expects), "put_copied")
 
 
 def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
     it = doubted(it, written(job)[0][1], answer)
-    return end(it, "done", degraded="" if answer.kind == "ok" else "mirror:later")
+    return done(it, job, "" if answer.kind == "ok" else "mirror:later")
 
 
 # Writes when main has the truth: one commit, with the outbox row for legacy.
@@ -76,7 +106,7 @@ def put_copied(it: Migration, job: Job, answer: Answer) -> Came:
 def put_main(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    key, content = written(job)
+    key, content = written(attrs.evolve(job, main=answer.rows))
     outbox = ((("outbox", key[1]), "x"),) if it.phase in WITH_OUTBOX else ()
     expects = fenced(it, (key, row(answer.rows, key).version))
     return ask(it, Ask("main", ((key, content), *outbox), expects), "put_done", main=answer.rows)
@@ -87,7 +117,7 @@ def put_done(it: Migration, job: Job, answer: Answer) -> Came:
         return end(it, "failed")
     own = written(job)[0][1]
     told = attrs.evolve(doubted(it, own, answer), pending=it.pending | {own})
-    return end(told, "done" if answer.kind == "ok" else "unknown")
+    return done(told, job) if answer.kind == "ok" else end(told, "unknown")
 
 
 # Reads.
@@ -102,10 +132,18 @@ def wanted(job: Job) -> Key:
     return "row", job.request.id
 
 
+def shown(job: Job, rows: Told) -> Value | None:
+    """What a read tells of these rows."""
+    if isinstance(job.request, ReadRow):
+        return row(rows, wanted(job)).value
+    there = ((key[1], it.value) for key, it in rows if key[0] == "row")
+    return RowsListed(tuple(sorted((own_id, content) for own_id, content in there if content is not None)))
+
+
 def get_legacy(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    return end(it, "done", row(answer.rows, wanted(job)).value)
+    return end(it, "done", shown(job, answer.rows))
 
 
 def get_main(it: Migration, job: Job, answer: Answer) -> Came:
@@ -113,16 +151,16 @@ def get_main(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         may_ask = it.phase == "dual_read" and not it.pending and not it.doubt
         return ask(it, Ask("legacy"), "get_instead") if may_ask else end(it, "failed")
-    found = row(answer.rows, wanted(job))
-    if found.version == 0 and it.phase == "dual_read":
+    is_missed = isinstance(job.request, ReadRow) and row(answer.rows, wanted(job)).version == 0
+    if is_missed and it.phase == "dual_read":
         return ask(it, Ask("legacy"), "get_missed")
-    return end(it, "done", found.value)
+    return end(it, "done", shown(job, answer.rows))
 
 
 def get_instead(it: Migration, job: Job, answer: Answer) -> Came:
     if answer.kind != "ok":
         return end(it, "failed")
-    return end(it, "done", row(answer.rows, wanted(job)).value, "read:legacy")
+    return end(it, "done", shown(job, answer.rows), "read:legacy")
 
 
 def get_missed(it: Migration, job: Job, answer: Answer) -> Came:

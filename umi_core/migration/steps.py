@@ -6,9 +6,11 @@ from typing import Final
 import attrs
 
 from umi_core.messages.migration_requests import (
+    AddRow,
     AdvanceMigration,
     CompareStores,
     DropRow,
+    ListRows,
     MigrationRequest,
     Mirror,
     Purge,
@@ -19,6 +21,7 @@ from umi_core.messages.migration_requests import (
 )
 from umi_core.migration.machine import PHASE, Answer, Ask, Came, Job, Migration, ask, end, row, waiting
 from umi_core.migration.rows import (
+    add_legacy,
     get,
     get_copied,
     get_instead,
@@ -90,12 +93,14 @@ def read_outbox(it: Migration, job: Job, answer: Answer) -> Came:
 
 
 FIRST: Final[Mapping[type, Callable[[Migration], Came]]] = {
-    PutRow: put, DropRow: put, ReadRow: get, AdvanceMigration: advance, RollBack: advance,
+    PutRow: put, DropRow: put, AddRow: put, ReadRow: get, ListRows: get,
+    AdvanceMigration: advance, RollBack: advance,
     Reconcile: reconcile, Mirror: mirror, Purge: purge, CompareStores: compare,
 }  # fmt: skip
 STEPS: Final[Mapping[str, Callable[[Migration, Job, Answer], Came]]] = {
     "find": find, "raise": raise_fence, "read_outbox": read_outbox,
-    "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy, "put_copied": put_copied,
+    "add_legacy": add_legacy, "put_legacy": put_legacy, "put_look": put_look, "put_copy": put_copy,
+    "put_copied": put_copied,
     "put_main": put_main, "put_done": put_done, "get_legacy": get_legacy, "get_main": get_main,
     "get_instead": get_instead, "get_missed": get_missed, "get_copied": get_copied,
     "see_legacy": see_legacy, "see_main": see_main, "reconciled": reconciled, "see_outbox": see_outbox,

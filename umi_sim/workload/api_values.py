@@ -89,6 +89,8 @@ HOSTILE_LABELS: Final[Pool] = {"strange": NO_LABELS, **pools.HOSTILE_LABELS}
 
 ALWAYS, OFTEN, SOMETIMES, SELDOM = (1, 1), (1, 2), (1, 4), (1, 8)
 
+MOVED: Final = ("blocks", "blocks", "blocks", "blocks", "messages", "messages", "archival")
+
 HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
     "api_label": (LABELS, HOSTILE_LABELS, ALWAYS),
     "block_name": (block_name, HOSTILE_NAMES, ALWAYS),
@@ -105,7 +107,9 @@ HABITS: Final[Mapping[str, tuple[Any, Any, tuple[int, int]]]] = {
     "system_text": (("", "You are Umi."), {"size": pools.sizes(limits.SYSTEM_BYTES_MAX)}, OFTEN),
     "prompt_form": (("xml", "markdown", "tagged"), HOSTILE_WORDS, OFTEN),
     "switch": ((True, True, False), pools.HOSTILE_FLAGS, SOMETIMES),
-    "moved_kind": (("blocks", "blocks", "archival"), HOSTILE_WORDS, ALWAYS),
+    "moved_kind": (MOVED, HOSTILE_WORDS, ALWAYS),
+    "moved_table": (("blocks", "blocks", "blocks", "blocks", "archival"), HOSTILE_WORDS, ALWAYS),
+    "moved_log": (("messages",), HOSTILE_WORDS, ALWAYS),
     "moved_id": (moved_id, {"strange": ("",), "type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
     "content": (said, {"type": pools.NO_TEXTS, "surrogate": pools.SURROGATES}, ALWAYS),
     "phase": (PHASES, HOSTILE_WORDS, SELDOM),

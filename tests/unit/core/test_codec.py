@@ -44,14 +44,16 @@ TAGS = {
     130: """
         CreateBlock UpdateBlock AppendToBlock ReplaceInBlock DeleteBlock ListBlocks FindBlock BlockHistory
         AddMessages ListMessages AddArchival GetArchival ListArchival SearchArchival DeleteArchival
-        BuildSystemPrompt SearchMessages MessagesFound
+        BuildSystemPrompt SearchMessages MessagesFound RowsListed
     """,
     150: """
         BlockWritten ApiBlock BlocksShown ChangesShown Appended MessagesShown RecordsShown RecordDeleted
         Prompt StoresCompared
     """,
     160: "Subcategory EvolveCategory Group Evolved",
-    170: "PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores",
+    170: """
+        PutRow DropRow ReadRow AdvanceMigration RollBack Reconcile Mirror Purge CompareStores AddRow ListRows
+    """,
     500: """
         BadOption BadText BadScope BadConfig BadTime BadMetadata BadKey BadId BadVersion BadType
         BadTurn BadScore BadDelta BadLimit BadTimeRange BadImportance EmptyText EmptyQuery TooLong

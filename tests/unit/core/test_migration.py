@@ -12,7 +12,7 @@ from umi_core.api_errors import NotReady
 from umi_core.errors import BadOption, StorageFailed, TooBusy
 from umi_core.limits import OP_COUNT_MAX
 from umi_core.messages.answers import Committed, EffectFailed, ReadDone, Value, Wake
-from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.effects import (
     Commit,
     Degraded,
@@ -26,9 +26,11 @@ from umi_core.messages.effects import (
     Unknown,
 )
 from umi_core.messages.migration_requests import (
+    AddRow,
     AdvanceMigration,
     CompareStores,
     DropRow,
+    ListRows,
     MigrationRequest,
     Mirror,
     Purge,
@@ -82,9 +84,9 @@ class Stores:
         assert answer is not None
         return attrs.evolve(answer, request_id=effect.request_id)
 
-    def to(self, phase: str) -> "Stores":
+    def to(self, phase: str, kind: str = "blocks") -> "Stores":
         for each in WAYS[phase]:
-            for work in (Reconcile(*OF), Purge(*OF), AdvanceMigration(*OF, each)):
+            for work in (Reconcile(1, kind), Purge(1, kind), AdvanceMigration(1, kind, each)):
                 self.ask(work)
         return self
 
@@ -150,6 +152,62 @@ def test_the_way_back_waits_for_the_outbox() -> None:
     assert [stores.ask(Mirror(*OF)), stores.ask(Mirror(*OF))] == [Done(), Done()]
     assert stores.ask(RollBack(*OF)) == Done("legacy")
     assert content(stores) == "tea"
+
+
+def add(content: str) -> AddRow:
+    return AddRow(1, "messages", content)
+
+
+def listed(stores: Stores, kind: str = "messages") -> Outcome:
+    return stores.ask(ListRows(1, kind))
+
+
+@pytest.mark.parametrize("phase", WAYS)
+def test_messages_are_numbered_and_listed_in_every_phase(phase: str) -> None:
+    stores = Stores()
+    assert stores.ask(add("a")) == Done("000000000001")
+    stores.to(phase, "messages")
+    assert stores.ask(add("b")) == Done("000000000002")
+    stores.restart()
+    assert listed(stores) == Done(RowsListed((("000000000001", "a"), ("000000000002", "b"))))
+
+
+def test_what_is_added_waits_for_those_before_it() -> None:
+    stores = Stores()
+    stores.ask(add("a"))
+    stores.ask(AdvanceMigration(1, "messages"))
+    assert stores.ask(add("b")) == Done("000000000002")
+    assert not [where for where in stores.stores["main"].rows if where.kind == "moved"]
+    assert stores.ask(Reconcile(1, "messages")) == Done()
+    assert stores.ask(add("c")) == Done("000000000003")
+    assert len([where for where in stores.stores["main"].rows if where.kind == "moved"]) == 3
+
+
+def test_a_number_that_nobody_was_told_is_given_again() -> None:
+    stores = Stores()
+    assert isinstance(stores.ask(add("a"), None, None, None, REFUSES), Failed)
+    assert isinstance(stores.ask(add("a"), None, REFUSES), Failed)
+    assert stores.ask(add("b")) == Done("000000000001")
+
+
+def test_ids_of_strangers_are_no_numbers() -> None:
+    stores = Stores().to("legacy", "messages")
+    where = Address(SCOPE, "moved", "messages/x")
+    stores.stores[LEGACY].put_back({where: Row(where, 1, Moved(where.id, "messages", "?"))}, 0)
+    assert stores.ask(add("a")) == Done("000000000001")
+
+
+def test_a_list_comes_from_one_store() -> None:
+    stores = Stores().to("dual_read")
+    stores.ask(put("tea"))
+    stores.ask(Mirror(*OF))
+    stores.ask(Mirror(*OF))
+    tea = RowsListed((("r", "tea"),))
+    assert listed(stores, "blocks") == Done(tea)
+    instead = stores.ask(ListRows(*OF), REFUSES)
+    assert instead == Done(tea, (Degraded("read:legacy", "unavailable"),))
+    stores.ask(DropRow(*OF, "r"))
+    assert listed(stores, "blocks") == Done(RowsListed(()))
 
 
 def test_what_no_phase_allows_is_not_ready() -> None:

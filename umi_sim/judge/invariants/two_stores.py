@@ -12,7 +12,7 @@ import attrs
 from umi_core.data import Data, Owner
 from umi_core.invariants.broken import demand
 from umi_core.messages.answers import Answer, Committed, ReadDone
-from umi_core.messages.api_results import StoresCompared
+from umi_core.messages.api_results import RowsListed, StoresCompared
 from umi_core.messages.effects import (
     MAIN,
     Asked,
@@ -26,8 +26,10 @@ from umi_core.messages.effects import (
     Unknown,
 )
 from umi_core.messages.migration_requests import (
+    AddRow,
     CompareStores,
     DropRow,
+    ListRows,
     MigrationRequest,
     PutRow,
     ReadRow,
@@ -43,6 +45,7 @@ from umi_sim.target.machine import Origin
 
 LEGACY: Final = "legacy"
 KINDS: Final = ("blocks", "messages", "archival")
+LOGS: Final = ("messages",)
 OF_LEGACY: Final = ("legacy", "dual_write")
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
@@ -140,15 +143,21 @@ class TwoStores(Owner):
         if request.kind not in KINDS:
             return
         now = seen(self.stores, scope, request.kind)
-        if isinstance(request, PutRow | DropRow | ReadRow) and isinstance(outcome, Failed | Unknown):
-            check_failure(op_id, now, failed)
-        if isinstance(request, PutRow | DropRow):
+        is_write = isinstance(request, PutRow | DropRow | AddRow)
+        if isinstance(request, ReadRow | ListRows) or is_write:
+            check_failure(op_id, now, failed if isinstance(outcome, Failed | Unknown) else ())
+        if isinstance(request, PutRow | DropRow | AddRow):
             if isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded):
-                self.doubted[agent, request.kind][request.id] = None
+                told = outcome.value if isinstance(outcome, Done) else ""
+                own_id = str(told) if isinstance(request, AddRow) else request.id
+                self.doubted[agent, request.kind][own_id] = None
             if isinstance(outcome, Done):
-                check_write(op_id, request, now)
+                check_write(op_id, request, outcome.value, now)
         elif isinstance(request, ReadRow) and isinstance(outcome, Done) and outcome.degraded:
-            check_fallback(op_id, request, outcome.value, now)
+            check_fallback(op_id, {request.id: outcome.value}, now)
+        elif isinstance(request, ListRows) and isinstance(outcome, Done) and outcome.degraded:
+            assert isinstance(outcome.value, RowsListed)
+            check_fallback(op_id, dict.fromkeys(now.main) | dict(outcome.value.rows), now)
         elif isinstance(request, CompareStores) and isinstance(outcome, Done):
             assert isinstance(outcome.value, StoresCompared)
             check_report(op_id, outcome.value, now, self.doubted[agent, request.kind])
@@ -188,22 +197,34 @@ def check_phase(now: Sight, before: str, whose: str) -> None:
     differing = now.differing() if (before, now.phase) in EQUAL or now.phase in WITH_OUTBOX else []
     message = f"{whose} went from {before} to {now.phase} while the stores differ"
     demand((before, now.phase) not in EQUAL or not differing, rules.SWITCH_WHEN_EQUAL, message, "", differing)
+    if whose.startswith(LOGS):
+        check_log(now, whose)
     untold = [own_id for own_id in differing if own_id not in now.outbox] if now.phase in WITH_OUTBOX else []
     message = f"in {now.phase} legacy lacks {whose}, and the outbox does not say so"
     demand(not untold, rules.OUTBOX_COMPLETE, message, now.outbox, untold)
 
 
-def check_write(op_id: str, request: PutRow | DropRow, now: Sight) -> None:
-    due = request.content if isinstance(request, PutRow) else None
-    got = (now.legacy if now.truth == LEGACY else now.main).get(request.id)
+def check_log(now: Sight, whose: str) -> None:
+    """Numbers are dense from 1 in both stores; in main, and until it is purged in legacy, none leaves."""
+    for store, rows in ((MAIN, now.main), (LEGACY, now.legacy)):
+        due = [f"{number:012}" for number in range(1, len(rows) + 1)]
+        is_purged = store == LEGACY and now.phase in ("cleanup", "done")
+        message = f"in {now.phase} {store} has a gap in the {whose}"
+        demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due[-1:], sorted(rows))
+
+
+def check_write(op_id: str, request: PutRow | DropRow | AddRow, told: object, now: Sight) -> None:
+    own_id = str(told) if isinstance(request, AddRow) else request.id
+    due = None if isinstance(request, DropRow) else request.content
+    got = (now.legacy if now.truth == LEGACY else now.main).get(own_id)
     message = f"{op_id} is done in {now.phase}, and {now.truth} has not got it"
     demand(got == due, rules.ONE_TRUTH, message, due, got)
 
 
-def check_fallback(op_id: str, request: ReadRow, content: object, now: Sight) -> None:
-    is_settled = request.id not in now.main or now.main[request.id] == content
+def check_fallback(op_id: str, shown: Mapping[str, object], now: Sight) -> None:
+    other = [own_id for own_id, it in shown.items() if own_id in now.main and now.main[own_id] != it]
     message = f"{op_id} was read from legacy, and main has something else"
-    demand(is_settled, rules.FALLBACK_SEES_SETTLED, message, now.main.get(request.id), content)
+    demand(not other, rules.FALLBACK_SEES_SETTLED, message, other, shown)
 
 
 def check_failure(op_id: str, now: Sight, failed: Sequence[tuple[str, str]]) -> None:

@@ -93,6 +93,8 @@ WRONG: Final[Mapping[str, Wrong]] = {
     "switch": option(lambda value: type(value) is bool),
     "kind_of_block": word(*BLOCK_KINDS),
     "moved_kind": word("blocks", "messages", "archival"),
+    "moved_table": word("blocks", "archival"),
+    "moved_log": word("messages"),
     "moved_id": moved_id,
     "phase": word("legacy", "dual_write", "dual_read", "umi_primary", "cleanup", "done", "rolling_back"),
 }  # fmt: skip
