@@ -10,6 +10,7 @@ Law 3. In main a batch has an idempotency key that no other one has. Legacy know
 
 from collections import deque
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Final
 
 import attrs
@@ -18,6 +19,7 @@ from umi_core import limits
 from umi_core.answer_checks import held, in_order, judged_rows
 from umi_core.api_errors import NotReady
 from umi_core.api_rows import MigrationPhase, Moved, Outbox
+from umi_core.codec import encode
 from umi_core.conditions import Condition
 from umi_core.data import Data, Owner
 from umi_core.errors import StorageFailed, TooBusy
@@ -151,8 +153,14 @@ class Migrator:
             return Read(query, ask.store, number, timeout_ms)
         writes = tuple(self.write(kind, ask.store, key, value) for key, value in ask.writes)
         expects = tuple(Expect(self.address(kind, key), version) for key, version in ask.expects)
-        batch_key = commit_key(self.scope, self.life, number, "migrate") if ask.store == MAIN else ""
+        batch_key = self.key_of(number, writes, expects) if ask.store == MAIN else ""
         return Commit(writes, expects, batch_key, ask.store, number, timeout_ms)
+
+    def key_of(self, number: int, writes: tuple[Write, ...], expects: tuple[Expect, ...]) -> str:
+        """Of this batch alone. What it holds is in it too: a life whose number was used before by mistake
+        would else be told that its batches are done, as others under these keys were."""
+        digest = blake2b(encode((writes, expects)), digest_size=8).hexdigest()
+        return commit_key(self.scope, self.life, number, digest)
 
     def address(self, kind: str, key: Key) -> Address:
         table, own_id = key

@@ -303,6 +303,14 @@ def test_a_report_tells_what_differs_and_where() -> None:
     assert not report.is_clean
 
 
+def test_lives_that_have_one_number_by_mistake_lose_nothing() -> None:
+    stores = Stores().to("done")
+    for each in ("tea", "rum", "tea"):
+        stores.migrator = Migrator(SCOPE, 7)
+        assert stores.ask(put(each)) == Done()
+        assert content(stores) == each
+
+
 def test_requests_of_one_kind_wait_for_each_other_and_kinds_do_not() -> None:
     migrator = Migrator(SCOPE, 1)
     assert len(migrator.step(0, put("tea"))) == 1
