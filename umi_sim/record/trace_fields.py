@@ -109,10 +109,10 @@ def short(value: object) -> str:
             return f"AskModel {task}"
         case Embed(texts=texts):
             return f"Embed {len(texts)} texts"
-        case Commit(key=key, writes=writes):
-            return f"Commit {len(writes)} writes, key {ends(key)}"
-        case Read(query=query):
-            return f"Read {short_query(query)}"
+        case Commit(key=key, writes=writes, store=store):
+            return f"Commit {in_store(store)}{len(writes)} writes, key {ends(key)}"
+        case Read(query=query, store=store):
+            return f"Read {in_store(store)}{short_query(query)}"
         case ReadDone(rows=rows, count=count):
             return f"ReadDone {len(rows)} rows" if count is None else f"ReadDone count {count}"
         case Committed():
@@ -129,6 +129,11 @@ def short(value: object) -> str:
             return f"{type(value).__name__} {type(error).__name__}: {error}"
     text = repr(value)
     return text if len(text) <= LINE_CHARS_MAX else f"{text[: LINE_CHARS_MAX - 3]}..."
+
+
+def in_store(store: str) -> str:
+    """The store, unless it is the one that most worlds have alone."""
+    return "" if store == MAIN else f"{store}: "
 
 
 def ends(key: str) -> str:
