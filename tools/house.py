@@ -193,6 +193,7 @@ BAD_WORDS: Final = {
 BY_OTHERS: Final = (  # imported by users, by pytest, or by the name in a registry
     "umi_core.row_bytes",
     "umi_core.delegate",
+    "umi_core.engine.prompt_blocks",
     "umi_sim.explore.migration",  # by tools/explore_migration.py
     "umi_core.language.letta",
     "umi_sim.__main__",

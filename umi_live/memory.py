@@ -17,6 +17,7 @@ import attrs
 
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
+from umi_core.engine.registry import Registry
 from umi_core.errors import Rejected
 from umi_core.limits import PAGE_ROW_COUNT_MAX
 from umi_core.memory import Memory
@@ -54,6 +55,7 @@ from umi_core.messages.results import (
 )
 from umi_core.rows import Entity, Row, Version
 from umi_core.values import Block, Scope, Turn
+from umi_core.workflows import BUILT_IN
 from umi_live import deletion
 from umi_live.errors import Closed, Failed, InDoubt, NotDone, Refused, StoreError
 from umi_live.host import Host
@@ -111,8 +113,9 @@ class LiveMemory:
         model: Model,
         embedder: Embedder,
         record: Path | None = None,
+        registry: Registry = BUILT_IN,
     ) -> None:
-        self.path, self.scope, self.config = path, scope, config
+        self.path, self.scope, self.config, self.registry = path, scope, config, registry
         self.model, self.embedder, self.record = model, embedder, record
         self.store: Store | None = None
         self.host: Host | None = None
@@ -120,7 +123,7 @@ class LiveMemory:
 
     async def __aenter__(self) -> Self:
         """Raises StoreError, ScopeTaken."""
-        memory, store = new_memory(self.scope, self.config), await Store.open(self.path)
+        memory, store = new_memory(self.scope, self.config, self.registry), await Store.open(self.path)
         try:
             store.claims.take(self.scope)
             try:
@@ -341,12 +344,14 @@ def open_memory(
     key: str | None = None,
     config: Config | None = None,
     record: Path | None = None,
+    registry: Registry = BUILT_IN,
 ) -> LiveMemory:
     """The memory of an agent about a user, in this file; `:memory:` is lost with the process.
 
     `model` is one of yours, or the address of an endpoint that speaks as OpenAI does, `https://HOST/v1#MODEL`;
     so is `embedder`, `https://HOST/v1#MODEL:DIMENSIONS`. `key` opens both. `record`:
     a new file for all that goes into the memory, which `umi-sim replay` lives again; it holds every text.
+    `registry`: the workflows and interceptors, if some of them are yours (docs/customising.md).
     Raises LiveError for an address that is none.
     """
     if isinstance(model, str) or isinstance(embedder, str):
@@ -356,7 +361,7 @@ def open_memory(
         embedder = openai.TextEmbedder(embedder, key) if isinstance(embedder, str) else embedder
     chosen = embedder or HashEmbedder()
     settings = attrs.evolve(config or Config(), embedding_dims=chosen.dims)
-    return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record)
+    return LiveMemory(path, Scope(user, agent), settings, model or RuleModel(), chosen, record, registry)
 
 
 async def import_lines(path: Path, lines: Sequence[str]) -> tuple[Scope, int]:
@@ -391,8 +396,8 @@ async def delete_user(path: Path, user: str) -> int:
         await store.leave()
 
 
-def new_memory(scope: Scope, config: Config) -> Memory:
+def new_memory(scope: Scope, config: Config, registry: Registry) -> Memory:
     try:
-        return Memory(scope, config)
+        return Memory(scope, config, registry)
     except Rejected as rejected:
         raise Refused(rejected.errors[0], str(rejected)) from None

@@ -60,10 +60,25 @@ def test_every_command_that_is_named_exists(path: Path) -> None:
     assert sorted(name for name in dict.fromkeys(named) if name not in known) == []
 
 
-def test_the_examples_of_rows_and_interceptors_of_your_own_run() -> None:
+def run_examples(page: str) -> dict[str, Any]:
+    """What a reader would run, one example after the other."""
     own: dict[str, Any] = {"__name__": "own"}
-    for example in re.findall(r"^```python\n(.*?)^```", (DOCS / "extending.md").read_text(), re.M | re.S):
-        exec(compile(example, "extending.md", "exec"), own)  # what a reader would run
+    for example in re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S):
+        exec(compile(example, page, "exec"), own)
+    return own
+
+
+def test_the_examples_of_a_memorize_of_your_own_run(capsys: pytest.CaptureFixture[str]) -> None:
+    own = run_examples("customising.md")
+    refused, found = capsys.readouterr().out.splitlines()
+    page = (DOCS / "customising.md").read_text()
+    assert f"```text\n{refused}\n{found.partition(' {')[0]}\n```" in page
+    assert own["usage"]["approve answered"] == own["usage"]["memories answered"] == 2
+    assert "MissingFact" in own["why"]
+
+
+def test_the_examples_of_rows_and_interceptors_of_your_own_run() -> None:
+    own = run_examples("extending.md")
     pair = Pair(registry=own["registry"], model=saying(language="en")).run()
     for interceptor in (own["guard"], own["trace"]):
         pair.memory.intercept(interceptor)

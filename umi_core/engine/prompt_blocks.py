@@ -1,0 +1,59 @@
+"""Prompt blocks: fixed blocks of a prompt replaced, added or left out, in the prompts of one task.
+
+Law 1. Blocks have names and stand in the order of ORDINALS; what a prompt is about, its inputs, stays last
+and untouched. Law 2. No block of anybody can look like an input, and the form of the answer is always told.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from umi_core.engine.interceptors import Interceptor, Pass, Place, Rewrite, Verdict
+from umi_core.errors import BadOption, Rejected
+from umi_core.language.prompts import FIXED
+from umi_core.limits import PROMPT_BYTES_MAX
+from umi_core.messages.effects import AskModel
+from umi_core.text import is_text, shown, size
+
+ORDINALS: Final = {"objective": 10, "workflow": 20, "rules": 30, "category": 40, "output": 50, "examples": 60}
+BUILT_IN: Final = ("objective", "rules", "output")  # of the memory's own prompts, in this order
+
+Blocks = Mapping[str, str | None]
+
+
+def prompt_blocks(task: str, blocks: Blocks, name: str = "") -> Interceptor:
+    """An interceptor that puts these blocks into every prompt of the task; None leaves a block out.
+
+    Raises Rejected(BadOption) for a task or a block that there is not, and for what no block may say.
+    """
+    if errors := tuple(bad_blocks(task, blocks)):
+        raise Rejected(*errors)
+    told: dict[str, str | None] = {**dict(zip(BUILT_IN, FIXED[task], strict=True)), **blocks}
+    texts = [text for block in sorted(told, key=ORDINALS.__getitem__) if (text := told[block]) is not None]
+    before, after = "\n\n".join(FIXED[task]), "\n\n".join(texts)
+
+    def put(place: Place, request: AskModel) -> Verdict:
+        prompt = after + request.prompt.removeprefix(before)
+        is_fitting = request.prompt.startswith(before) and size(prompt) <= PROMPT_BYTES_MAX
+        return Rewrite(attrs.evolve(request, prompt=prompt)) if is_fitting else Pass()
+
+    return Interceptor(name or f"blocks of {task}", before=put, effects=("model",), tasks=(task,))
+
+
+def bad_blocks(task: str, blocks: Blocks) -> list[BadOption]:
+    if task not in FIXED:
+        return [BadOption("task", shown(task), f"one of {' '.join(FIXED)}")]
+    told = [(block, shown(text), wanted(block, text)) for block, text in blocks.items()]
+    return [BadOption(block, text, what) for block, text, what in told if what]
+
+
+def wanted(block: str, text: object) -> str:
+    """What a block has to be; empty if it is."""
+    if block not in ORDINALS:
+        return f"one of {' '.join(ORDINALS)}"
+    if text is None:
+        return "a text, since no answer has a form without it" if block == "output" else ""
+    if not is_text(text) or not text.strip() or size(text) > PROMPT_BYTES_MAX:
+        return f"a text of at most {PROMPT_BYTES_MAX} bytes that is not blank"
+    return "no line that begins with INPUT" if "\nINPUT " in f"\n{text}" else ""
