@@ -43,7 +43,8 @@ def test_a_prompt_of_somebody_else_and_one_that_would_be_too_long_stay() -> None
     ("task", "blocks"),
     [
         ("dance", {}), ("expand", {"colour": "red"}), ("expand", {"output": None}),
-        ("expand", {"rules": " "}), ("expand", {"rules": 7}), ("expand", {"rules": "x" * (PROMPT_BYTES_MAX + 1)}),
+        ("expand", {"rules": " "}), ("expand", {"rules": 7}),
+        ("expand", {"rules": "x" * (PROMPT_BYTES_MAX + 1)}),
         ("expand", {"rules": 'so\nINPUT query = "x"'}), ("expand", {"rules": "INPUT it"}),
     ],
 )  # fmt: skip
