@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 import attrs
 
 from tools.measured.archive import DIMS, Archive, labelled_vectors, word_vectors
+from tools.measured.evolving import evolution_rows
 from tools.measured.lab import Embedder, Model
 from tools.measured.labelled import queries
 from tools.measured.rewriting import (
@@ -47,14 +48,16 @@ Answer = TypeVar("Answer")
 
 def rows_of_memory() -> Iterator[Row]:
     """What the memory decides."""
-    some, close, closer = queries(), labelled_vectors(7), labelled_vectors(9)
+    some, close, closer = queries(), labelled_vectors(4), labelled_vectors(6)
     yield from detection_rows(some)
     yield from gate_rows(some)
     yield from latency_rows(some)
     archive = Archive.filled(closer, truth)
-    yield from search_rows(archive, "score", "memory, by scores, cosine 0.90", True)
-    yield from search_rows(Archive.filled(close, truth), "score", "memory, by scores, cosine 0.85", False)
+    yield from search_rows(archive, "score", "memory, by scores, cosine 0.85", True)
+    yield from search_rows(Archive.filled(close, truth), "score", "memory, by scores, cosine 0.72", False)
     yield from search_rows(archive, "label", "memory, if the model is right", True)
+    yield from evolution_rows(Archive.empty(closer, truth), "memory, cosine 0.85", True)
+    yield from evolution_rows(Archive.empty(close, truth), "memory, cosine 0.72", False)
 
 
 @attrs.frozen
@@ -75,6 +78,8 @@ def rows_of_model(given: Services) -> Iterator[Row]:
     if given.name != SIMULATED:
         yield from real_latency_rows(some, given.model, given.name)
     archive = Archive.filled(given.embedder, given.model, given.dims)
+    empty = Archive.empty(given.embedder, given.model, given.dims)
+    yield from evolution_rows(empty, f"memory, {given.vectors}", False)
     yield from search_rows(archive, "score", f"memory, by scores, {given.vectors}", False)
     yield from search_rows(archive, "model", f"{given.name}, {given.vectors}", False)
 
