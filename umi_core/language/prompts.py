@@ -24,6 +24,7 @@ from umi_core.text import cut, size
 from umi_core.values import CATEGORIES, ENTITY_TYPES, LINK_KINDS, Turn
 
 SHOWN_CONTENT_BYTES_MAX: Final = 200
+FOUND_BYTES_MAX: Final = 1_500  # of what a search has found: most of a summary
 NAMED_KEYWORD_COUNT_MAX: Final = 5
 ROUTE_CONTEXT_BYTES_MAX: Final = 2_000
 
@@ -267,7 +268,8 @@ def ask_need(query: str, turns: tuple[Turn, ...]) -> str:
 
 
 def ask_enough(query: str, found: tuple[str, ...]) -> str:
-    return prompt("decide_enough", (("query", query), ("found", tuple(map(as_shown, found)))))
+    texts: Input = tuple(cut(it, FOUND_BYTES_MAX) for it in found)
+    return prompt("decide_enough", (("query", query), ("found", texts)))
 
 
 def ask_rank(query: str, count: int, candidates: tuple[tuple[str, str], ...]) -> str:

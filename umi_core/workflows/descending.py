@@ -16,7 +16,7 @@ from umi_core.engine.questions import asks
 from umi_core.engine.workflow import Learned, Step, Taken, Unusable, degrade, retry
 from umi_core.filters import conditions_of, reaches
 from umi_core.language.decisions import Decision, parse_decision
-from umi_core.language.prompts import SHOWN_CONTENT_BYTES_MAX, ask_enough, ask_rank
+from umi_core.language.prompts import FOUND_BYTES_MAX, ask_enough, ask_rank
 from umi_core.language.ranks import alias_of, parse_ranks
 from umi_core.language.replies import Unusable as NoPayload
 from umi_core.language.rewriting import judged, shown_turns
@@ -272,7 +272,7 @@ def take_verdict(facts: Facts, answer: ModelReplied | None, view: View) -> Learn
 
 def as_turn(found: Found) -> Turn:
     """What was found is known to both sides of the conversation from now on."""
-    return Turn("tool", cut(text_of(found), SHOWN_CONTENT_BYTES_MAX))
+    return Turn("tool", cut(text_of(found), FOUND_BYTES_MAX))
 
 
 def learn_stop(level: LevelFacts, reason: str, query: str | None, shapes: tuple[str, ...]) -> Learned:

@@ -11,8 +11,10 @@ from tests.spec_tables import Row, rows, told
 from umi_core.ids import entity_id
 from umi_core.language.prompts import (
     FIXED,
+    FOUND_BYTES_MAX,
     Input,
     Statement,
+    ask_enough,
     ask_evolve,
     ask_expand,
     ask_extract,
@@ -25,6 +27,7 @@ from umi_core.limits import (
     EVOLVE_PAIR_COUNT_MAX,
     PROMPT_BYTES_MAX,
     QUERY_BYTES_MAX,
+    RECALL_LIMIT_MAX,
     TEXT_BYTES_MAX,
     TURN_CHARS_MAX,
     TURN_COUNT_MAX,
@@ -163,8 +166,9 @@ def test_the_longest_questions_of_all_tasks_fit() -> None:
         ask_evolve(statements, statements, pairs),
         ask_rewrite("\x00" * QUERY_BYTES_MAX, turns),
         ask_expand("\x00" * QUERY_BYTES_MAX),
+        ask_enough("\x00" * QUERY_BYTES_MAX, ("\x00" * FOUND_BYTES_MAX,) * (RECALL_LIMIT_MAX - 1)),
     )
-    assert [size(asked) <= PROMPT_BYTES_MAX for asked in longest] == [True] * 3
+    assert [size(asked) <= PROMPT_BYTES_MAX for asked in longest] == [True] * 4
 
 
 def test_a_name_of_an_input_is_a_name() -> None:

@@ -419,3 +419,12 @@ def test_the_settings_say_whether_queries_are_resolved_and_how_long_a_context_is
     assert value.resolution.outcome == "disabled"
     assert len(value.context) < 400
     assert value.left_out_count > 0
+
+
+def test_a_model_that_says_whether_it_is_enough_sees_more_than_the_beginning_of_a_summary() -> None:
+    world = World(YES, NO)
+    world.says = f"<summary>{'tea and cake ' * 100}</summary>"
+    memorized(world.pair, Memorize(20, "cake", memory_types=("behavior",)))  # the summary is dirty now
+    world.pair.ask(Summarise(21, "preferences"))
+    world.retrieve(ASK)
+    assert 1_200 < len(world.found[0][0]) < 1_500

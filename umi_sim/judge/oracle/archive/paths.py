@@ -27,6 +27,7 @@ from umi_sim.judge.plain.scores import sound_vectors
 from umi_sim.judge.plain.text import cut
 
 SHOWN_BYTES: Final = 200
+FOUND_BYTES: Final = 1_500
 READ_ATTEMPTS: Final = 3
 AGAIN: Final = "again"
 
@@ -223,7 +224,7 @@ class Path(Owner):
         answer = self.last(step, "go_on")
         if not isinstance(answer, ModelReplied):
             return "", query
-        texts = [cut(it.shown, SHOWN_BYTES) for it in self.found]
+        texts = [cut(it.shown, FOUND_BYTES) for it in self.found]
         self.must_ask(step, "the inputs", {"query": query, "found": texts}, self.inputs(step))
         is_done, rewrite = read_decision(answer.text)
         if is_done:
