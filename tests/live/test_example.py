@@ -45,9 +45,7 @@ def test_a_model_that_is_not_there_is_told_and_nothing_is_lost(tmp_path: Path) -
         ("delegation", "I am patient.\nI am brief.\nNone\n<core_memory>"),
     ],
 )
-def test_an_agent_server_uses_it_in_three_ways_and_moves_over(
-    name: str, said: str, tmp_path: Path
-) -> None:
+def test_an_agent_server_uses_it_in_three_ways_and_moves_over(name: str, said: str, tmp_path: Path) -> None:
     script = ROOT / "examples" / "kelpie" / f"{name}.py"
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "agent.db")],
