@@ -157,7 +157,7 @@ class TextDamage(edits.Stretch, at="model.ask", is_a="shape", guards=("EXT-1", "
 
 
 class StrayBracket(edits.Splice, at="model.ask", is_a="shape", guards=("I-TOTAL-PARSER",)):
-    """Markup inside a content of XML that nobody has escaped, or an element that does not belong where it is."""
+    """Markup in a content of XML that nobody has escaped, or an element that does not belong there."""
 
     @classmethod
     def options(cls, reply: str) -> edits.Options:

@@ -55,7 +55,8 @@ ODD_PARTS: Final = (  # of a memory, where it ends, begins, or is already over
     "<category> </category></memory>", "<category>travel</category></memory>",
     "<categories>work, travel;family</categories></memory>", "<categories>work</memory>",
     "</memory></memory>", "<content> </content></memory>", "</memory><content>Alice likes tea</content>",
-    "</memory><!-- that is all -->", "<memory></memory>", "<memory><memory>", "</memory><memory><content>Alice likes tea</content></memory>",
+    "</memory><!-- that is all -->", "<memory></memory>", "<memory><memory>",
+    "</memory><memory><content>Alice likes tea</content></memory>",
 )  # fmt: skip
 STRAYS: Final = (
     "&#65;&#x42;",
