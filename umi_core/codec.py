@@ -72,6 +72,8 @@ ENCODERS: Final[dict[type, Encoder]] = {tuple: lambda value: [TUPLE, *plain_part
 
 def register(cls: type, tag: int) -> None:
     """Give a class its tag. The class of a fact needs one, else no operation could be saved in flight."""
+    if type(tag) is not int:
+        raise Incomplete(f"{cls.__name__} has the tag {tag!r}: give it a whole number that was never used")
     if tag in DECODERS:
         raise Incomplete(
             f"{cls.__name__} has the tag {tag} of {DECODERS[tag].__name__}: give it one of its own"

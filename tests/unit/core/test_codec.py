@@ -91,6 +91,8 @@ def is_error(value: object) -> bool:
 def test_a_tag_is_given_away_once() -> None:
     with pytest.raises(Incomplete, match="Tombstone has the tag 3 of Address"):
         codec.register(Tombstone, 3)
+    with pytest.raises(Incomplete, match="Tombstone has the tag None: give it a whole number"):
+        codec.register(Tombstone, None)  # type: ignore[arg-type]  # that is the mistake
 
 
 ATTRS_CLASSES = [cls for cls in codec.DECODERS.values() if cls not in (tuple, dict, Config)]
