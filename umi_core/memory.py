@@ -232,6 +232,7 @@ class Memory:
         if state.seen_ms >= dues[name]:
             again_ms = state.seen_ms + state.config.evolution_interval_ms  # whatever comes now
             state.tiers.dues = {**dues, name: again_ms}
+            engine.marks.append("evolve_category: due")
             lifecycle.begin(engine, "evolve_category", None, REQUEST(EvolveCategory("", name)))
 
     # Workflows and interceptors. Operations in flight keep what they began with.

@@ -316,6 +316,9 @@ DELETE_REACHES_ALL: Final = Rule("delete-reaches-all", "KEL-10", "deleted text i
 AGENTS_APART: Final = Rule("agents-apart", "KEL-12", "agents do not touch each other", ORACLE, CHEAP)
 KEY_ONCE: Final = Rule("key-once", "KEL-13", "a key works once", ORACLE, CHEAP)
 WRITE_GUARDS: Final = Rule("write-guards", "KEL-14", "read-only and limits on every path", ORACLE, CHEAP)
+RESTART_KEEPS_DUES: Final = Rule(
+    "restart-keeps-dues", "I-RESTART", "a restart keeps replies and dues", INSIDE, CHEAP
+)
 CLUSTER_MEMBERS: Final = Rule("cluster-members", "I-CLUSTER", "clusters hold their members", INSIDE, FULL)
 READ_SCOPE: Final = Rule("read-scope", "I-READ-SCOPE", "rows shown are of the scope", ORACLE, CHEAP)
 STOP_MEANS_STOP: Final = Rule("stop-means-stop", "I-STOP", "enough is the end of the search", ORACLE, CHEAP)

@@ -202,6 +202,8 @@ def take_division(facts: Facts, answer: None, view: View) -> Learned:
         return Learned(DIVISION(None) | NEWCOMERS(()))
     clusters = clustering.clusters(members_of(facts, view), known_of(facts), bounds, afresh=force)
     division = Division(tuple(parts_of(clusters, facts)), digest)
+    kinds = dict.fromkeys("goes on" if it.known_id else "begins" for it in division.parts)
+    view.marks += [f"evolve_category: a group {kind}" for kind in kinds]
     return Learned(DIVISION(division) | NEWCOMERS(newcomers(division, facts)))
 
 
@@ -265,6 +267,8 @@ def take_plan(facts: Facts, answer: None, view: View) -> Learned:
     groups = list(groups_after(category, division, facts, view))
     after = [put_into(it, place) for it, place in zip(before, places(division, groups, facts), strict=True)]
     writes = changes(category, groups, after, division, facts, view.scope)
+    if any(it.address.kind == "subcategory" and it.body is None for it in writes):
+        view.marks.append("evolve_category: a group is gone")
     shelf = attrs.evolve(
         category, subcategory_ids=tuple(it.id for it in groups), evolved_digest=division.digest
     )  # fmt: skip

@@ -297,6 +297,8 @@ def links_of(facts: Facts, drafts: tuple[Drafted, ...], view: View) -> Iterator[
             key = category_id(view.scope, name)
             near = [home for home in homes if home.category_id == key]
             place = place_of(vector, entity.content, near, view.config.assign_ppm)
+            if place.subcategory_id is not None:
+                view.marks.append("memorize: a member finds its group")
             yield Link(entity.id, entity.version, name, told.by, place)
 
 

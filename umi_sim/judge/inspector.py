@@ -27,7 +27,7 @@ from umi_sim.judge.equivalences import recorder
 from umi_sim.judge.invariants import check_needed, check_recovered, check_renderings, check_store
 from umi_sim.judge.invariants.beginnings import check_beginning
 from umi_sim.judge.invariants.defaults import check_defaults
-from umi_sim.judge.invariants.groups import check_grouping
+from umi_sim.judge.invariants.groups import check_dues, check_grouping
 from umi_sim.judge.invariants.readings import check_reading
 from umi_sim.judge.invariants.settings import check_settings
 from umi_sim.judge.invariants.two_stores import TwoStores
@@ -44,6 +44,7 @@ from umi_sim.target.umi import memory_of
 P = ParamSpec("P")
 
 CHECK_EVERY: Final = 64
+SPOILING: Final = ("storage_damaged", "storage_unfit", "storage_bit_flip", "storage_misdirected")
 JUDGES: Final = ("answered", "replied", "crashed", "taken_over", "life_over", "stepped", "check")
 PHASES: Final = "da"  # requests of the phases are called drain:1, audit:1, ...
 
@@ -166,6 +167,7 @@ class Inspector:
         has_recovered = before is not None and before.phase == "recovering" != memory.state.phase
         if has_recovered and self.oracle.tampered is None:  # else it has read what was there then
             check_recovered(storage, memory.state)
+            check_dues(storage, memory.state, is_sure=not any(map(self.oracle.config.faults.get, SPOILING)))
         if self._count % CHECK_EVERY == 0 and not is_old:
             self.check(machine, storage)
 

@@ -30,6 +30,7 @@ from umi_sim.judge.plain.ids import subcategory_id
 from umi_sim.judge.plain.scores import vector_ppm
 from umi_sim.judge.plain.text import folded
 from umi_sim.record import rules
+from umi_sim.services.storage import SimStorage
 
 LOOKED_AT: Final = 1_000
 RULE: Final = rules.CLUSTER_MEMBERS
@@ -237,3 +238,23 @@ def check_groups(rows: Rows) -> None:
         is_whole = (member.confidence_ppm is None) == (place is None)
         told = f"how near {member.id} is to its group"
         demand(is_whole, rules.DERIVED_FOLLOWS_SOURCE, told, "", member)
+
+
+def check_dues(storage: SimStorage, state: State, *, is_sure: bool) -> None:
+    """A life that has just recovered wants to divide the categories that are not as they were divided.
+
+    `is_sure`: no row can have come back damaged, which counts as none.
+    """
+    config, interval_ms = state.config, state.config.evolution_interval_ms
+    categories = [it for row in storage.live_rows(state.scope) if isinstance(it := row.body, Category)]
+    due = {
+        it.name: interval_ms + (it.created_ms if it.evolved_ms is None else it.evolved_ms)
+        for it in categories
+        if (it.member_count >= config.cluster_size_min or it.subcategory_ids) and not it.evolved_digest
+    }
+    due = due if config.auto_evolution else {}
+    got = dict(state.tiers.dues)
+    strange = {name: at_ms for name, at_ms in got.items() if due.get(name) != at_ms}
+    demand(not strange, rules.RESTART_KEEPS_DUES, "what is due after a restart and was not", due, strange)
+    lost = [name for name in due if name not in got] if is_sure else []
+    demand(not lost, rules.RESTART_KEEPS_DUES, "what was due and is not after a restart", due, got)
