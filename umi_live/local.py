@@ -208,10 +208,17 @@ def summarise_category(given: Json) -> str:
     return "<summary>" + "\n".join(kept) + "</summary>"
 
 
+def name_subcategory(given: Json) -> str:
+    """The words that the facts have most in common."""
+    return " ".join(given["keywords"][:2])
+
+
 def rank(given: Json) -> str:
     """An empty list would say that nothing is of use; without an answer scores put it in order."""
     return ""
 
 
-TASKS: Final = (extract, evolve, route, rewrite, memories, segment, summarise_category, rank)
+TASKS: Final = (
+    extract, evolve, route, rewrite, memories, segment, summarise_category, name_subcategory, rank,
+)  # fmt: skip
 ANSWERS: Final = {task.__name__: task for task in TASKS}

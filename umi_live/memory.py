@@ -26,6 +26,7 @@ from umi_core.messages.effects import ByFilter, CountRows, Degraded
 from umi_core.messages.requests import (
     Blocks,
     Count,
+    EvolveCategory,
     Forget,
     GetEntity,
     Memorize,
@@ -43,6 +44,7 @@ from umi_core.messages.requests import (
 from umi_core.messages.results import (
     BlockRemoved,
     BlockSet,
+    Evolved,
     Forgotten,
     Hit,
     Memorized,
@@ -258,6 +260,10 @@ class LiveMemory:
     async def summarise(self, category: str) -> Result[Summarised]:
         """What is known in a category, as a text: it is made anew if facts have come or gone."""
         return await self.ask(Summarise(0, category), Summarised)
+
+    async def evolve_category(self, category: str, *, force: bool = False) -> Result[Evolved]:
+        """The facts of a category in groups that are about one thing each; `force`: all groups anew."""
+        return await self.ask(EvolveCategory(0, category, force), Evolved)
 
     async def forget(self, entity_id: str, *, request_key: str | None = None) -> Result[Forgotten]:
         """Take an entity out, with all its versions and relations."""
