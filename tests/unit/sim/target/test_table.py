@@ -4,6 +4,7 @@ import attrs
 import pytest
 
 from umi_sim.formats.schema import Wrong
+from umi_sim.kernel import folders
 from umi_sim.record.items import Op
 from umi_sim.runs.runner import run_once
 from umi_sim.scenario.files import BadScenario, draw, find, overridden
@@ -46,3 +47,12 @@ def test_a_plain_migration_fails_nothing_and_degrades_nothing() -> None:
     verdict, _ = run_once(config)
     assert (verdict.failure, verdict.degraded, "failed" in verdict.replies) == (None, {}, False)
     assert verdict.marks["phase: done"] >= 1
+
+
+def test_the_page_about_the_naive_migration_tells_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (folders.PROJECT / "docs" / "kelpie.md").read_text()
+    script, _, told = page.partition("from umi_sim import Script")[2].partition("```text\n")
+    space: dict[str, object] = {}
+    exec("from umi_sim import Script" + script.partition("```")[0], space)
+    said = capsys.readouterr().out.splitlines()
+    assert [line for line in told.splitlines()[:3] if line not in said] == []
