@@ -46,6 +46,7 @@ from umi_sim.target.machine import Origin
 LEGACY: Final = "legacy"
 KINDS: Final = ("blocks", "messages", "archival")
 LOGS: Final = ("messages",)
+OF_ROWS: Final = (PutRow, DropRow, AddRow, ReadRow, ListRows)
 OF_LEGACY: Final = ("legacy", "dual_write")
 WITH_OUTBOX: Final = ("dual_read", "umi_primary", "rolling_back")
 EQUAL: Final = (("dual_write", "dual_read"), ("rolling_back", "legacy"))
@@ -142,25 +143,32 @@ class TwoStores(Owner):
         request, failed = self.asked[agent].pop(op_id), [*self.unheard.pop(op_id, {}).values()]
         if request.kind not in KINDS:
             return
-        now = seen(self.stores, scope, request.kind)
-        is_write = isinstance(request, PutRow | DropRow | AddRow)
-        if isinstance(request, ReadRow | ListRows) or is_write:
-            check_failure(op_id, now, failed if isinstance(outcome, Failed | Unknown) else ())
-        if isinstance(request, PutRow | DropRow | AddRow):
-            if isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded):
-                told = outcome.value if isinstance(outcome, Done) else ""
-                own_id = str(told) if isinstance(request, AddRow) else request.id
-                self.doubted[agent, request.kind][own_id] = None
-            if isinstance(outcome, Done):
-                check_write(op_id, request, outcome.value, now)
-        elif isinstance(request, ReadRow) and isinstance(outcome, Done) and outcome.degraded:
-            check_fallback(op_id, {request.id: outcome.value}, now)
-        elif isinstance(request, ListRows) and isinstance(outcome, Done) and outcome.degraded:
-            assert isinstance(outcome.value, RowsListed)
-            check_fallback(op_id, dict.fromkeys(now.main) | dict(outcome.value.rows), now)
-        elif isinstance(request, CompareStores) and isinstance(outcome, Done):
-            assert isinstance(outcome.value, StoresCompared)
-            check_report(op_id, outcome.value, now, self.doubted[agent, request.kind])
+        now, doubted = seen(self.stores, scope, request.kind), self.doubted[agent, request.kind]
+        if isinstance(outcome, Done):
+            check_done(op_id, request, outcome, now, doubted)
+        elif isinstance(outcome, Failed | Unknown) and isinstance(request, OF_ROWS):
+            check_failure(op_id, now, failed)
+        is_in_doubt = isinstance(outcome, Unknown) or (isinstance(outcome, Done) and outcome.degraded)
+        if is_in_doubt and isinstance(request, PutRow | DropRow):
+            doubted[request.id] = None
+
+
+def check_done(
+    op_id: str, request: MigrationRequest, done: Done, now: Sight, doubted: Mapping[str, None]
+) -> None:
+    match request, done.value:
+        case PutRow(id=own_id, content=content), _:
+            check_write(op_id, own_id, content, now)
+        case DropRow(id=own_id), _:
+            check_write(op_id, own_id, None, now)
+        case AddRow(content=content), own_id:
+            check_write(op_id, str(own_id), content, now)
+        case ReadRow(id=own_id), content if done.degraded:
+            check_fallback(op_id, {own_id: content}, now)
+        case ListRows(), RowsListed(rows=rows) if done.degraded:
+            check_fallback(op_id, dict.fromkeys(now.main) | dict(rows), now)
+        case CompareStores(), StoresCompared() as report:
+            check_report(op_id, report, now, doubted)
 
 
 def is_good(asked: Asked, answer: Answer) -> bool:
@@ -213,9 +221,7 @@ def check_log(now: Sight, whose: str) -> None:
         demand(is_purged or sorted(rows) == due, rules.NO_GAPS, message, due[-1:], sorted(rows))
 
 
-def check_write(op_id: str, request: PutRow | DropRow | AddRow, told: object, now: Sight) -> None:
-    own_id = str(told) if isinstance(request, AddRow) else request.id
-    due = None if isinstance(request, DropRow) else request.content
+def check_write(op_id: str, own_id: str, due: str | None, now: Sight) -> None:
     got = (now.legacy if now.truth == LEGACY else now.main).get(own_id)
     message = f"{op_id} is done in {now.phase}, and {now.truth} has not got it"
     demand(got == due, rules.ONE_TRUTH, message, due, got)
