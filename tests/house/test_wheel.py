@@ -33,7 +33,7 @@ def test_the_wheel_carries_the_canary_and_says_where_the_other_planted_bugs_are(
 ) -> None:
     said = run_python(["-m", "umi_sim", "mutants"], tmp_path, PYTHONPATH=str(unzipped))
     found, *elsewhere = said.splitlines()
-    assert found.split()[0] == "get-alive-at-expiry"
+    assert found.split()[:2] == ["FOUND", "get-alive-at-expiry"]
     assert [" ".join(" ".join(elsewhere).split()).removeprefix("31 items ")] == [
         "this is the canary; all others are in the folder mutants of the source, and known there"
     ]

@@ -47,7 +47,9 @@ def test_ttl_boundary_a_1() -> None:
     assert effects == (Read(ByIds((Address(SCOPE, "core", "core"),)), request_id=3, timeout_ms=10_000),)
 
     effects = memory.step(1_700_000_000_001, ReadDone(3))
-    assert effects == (Read(ByFilter(SCOPE, ("access",), limit=1000), request_id=4, timeout_ms=10_000),)
+    assert effects == (
+        Read(ByFilter(SCOPE, ("access", "category"), limit=1000), request_id=4, timeout_ms=10_000),
+    )
 
     effects = memory.step(1_700_000_000_001, ReadDone(4))
     assert effects == ()

@@ -75,7 +75,7 @@ def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
     _, _, world = searching("explore_working")
     copied = fork(world)
     assert inspector_of(copied) is not inspector_of(world)
-    assert inspector_of(copied).issued.__self__ is inspector_of(copied).oracle  # type: ignore[attr-defined]
+    assert inspector_of(copied).oracle is not inspector_of(world).oracle
     assert copied.services.storage is not world.services.storage
 
 
