@@ -30,6 +30,7 @@ from umi_core.invariants import (
 )
 from umi_core.invariants.plans import check_marked, check_relations, check_scope
 from umi_core.invariants.prompts import check_prompt
+from umi_core.invariants.prompts import given as given_by
 from umi_core.invariants.walk import Seat, Walk
 from umi_core.limits import ACCESS_PRUNE_MS
 from umi_core.messages.answers import Committed, EffectFailed, ModelReplied, ReadDone, Value, Wake
@@ -39,6 +40,7 @@ from umi_core.messages.effects import (
     Commit,
     Done,
     Embed,
+    Expect,
     Failed,
     Read,
     Refused,
@@ -47,6 +49,7 @@ from umi_core.messages.effects import (
 )
 from umi_core.messages.requests import (
     CreateSession,
+    EvolveCategory,
     Forget,
     Get,
     InCore,
@@ -561,6 +564,27 @@ def test_a_self_entry_that_leaves_with_a_commit_of_another_kind_is_caught() -> N
     assert judged(pair, value, lambda state: setattr(state.tiers, "core", without)) == "self-stays"
 
 
+@pytest.mark.parametrize("is_built_on", [True, False])
+def test_entries_of_self_grow_within_their_share_of_a_core_that_was_there(is_built_on: bool) -> None:
+    pair = lived()
+    pair.step(SetBlock(11, "goals", "x"))
+    commit, core = pair.until(Commit), pair.memory.state.tiers.core
+    mine = tuple(entry for block, entry in core.entries() if block.kind == "persona")
+    large = tuple(attrs.evolve(entry, text="x" * 2_000) for entry in entries(5))
+    grown = core_of([Block("persona", entries=(*mine, *large))], guard_version=99)
+    where = Address(SCOPE, "core", "core")
+    operation = next(iter(pair.memory.state.operations.values()))
+    expected = Expect(where, core.guard_version + (not is_built_on))
+    operation.asked = Commit((Write(where, Core(grown.blocks)),), (expected,))
+    value = Committed(commit.request_id, ((where, 99),))
+    before = before_step(pair.memory.state)
+    pair.memory.state.tiers.core = grown
+    if is_built_on:
+        assert broken(partial(check_step, before, value, pair.memory.state)) == "core-limits"
+    else:  # another memory may have put them there
+        check_step(before, value, pair.memory.state)
+
+
 def test_accesses_are_counted_when_something_is_learnt_and_never_else() -> None:
     assert (
         judged(asking(), Wake(), lambda state: setattr(state.tiers, "access", AccessTable()))
@@ -755,6 +779,10 @@ def test_a_prompt_holds_each_of_its_inputs_once_and_whole(task: str, pair: Pair,
     for prompt in ("", *lies):
         operation.asked = attrs.evolve(asked, prompt=prompt)
         assert broken(check) == "prompt-inputs"
+
+
+def test_a_name_for_a_group_is_asked_for_within_its_category() -> None:
+    assert given_by("name_subcategory", {"request": EvolveCategory(11, "skills")}) == {"category": "skills"}
 
 
 @pytest.mark.parametrize("side", ["new", "old"])
