@@ -47,24 +47,31 @@ class Process:
         self.buffer, self.count = b"", 0
         try:
             self.process = subprocess.Popen(
-                [*shlex.split(command), folder],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+                [*shlex.split(command), folder], bufsize=0,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            assert self.process.stdin is not None
+            os.set_blocking(self.process.stdin.fileno(), False)
         except (OSError, ValueError) as error:
             raise ProcessBroken(f"cannot be started: {error}") from None
 
     def ask(self, request: Mapping[str, Any]) -> Any:
-        assert self.process.stdin is not None
         self.count += 1
-        line = json.dumps({"id": self.count, **request}, allow_nan=False)
-        try:
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.flush()
-        except OSError:
-            raise ProcessBroken(f"has ended with status {self.process.wait()}") from None
+        self.tell(json.dumps({"id": self.count, **request}).encode() + b"\n")
         return self.answer(self.line())
+
+    def tell(self, line: bytes) -> None:
+        """A line that is longer than a pipe waits until the process reads it."""
+        assert self.process.stdin is not None
+        until_s = monotonic() + ANSWER_SECONDS_MAX
+        while line:
+            _, ready, _ = select.select([], [self.process.stdin], [], max(0, until_s - monotonic()))
+            if not ready:
+                raise ProcessBroken(f"reads nothing for {ANSWER_SECONDS_MAX} s")
+            try:
+                line = line[os.write(self.process.stdin.fileno(), line) :]
+            except OSError:
+                raise self.ended() from None
 
     def line(self) -> bytes:
         assert self.process.stdout is not None
@@ -75,12 +82,19 @@ class Process:
                 raise ProcessBroken(f"says nothing for {ANSWER_SECONDS_MAX} s")
             part = os.read(self.process.stdout.fileno(), 65_536)
             if not part:
-                raise ProcessBroken(f"has ended with status {self.process.wait()}")
+                raise self.ended()
             self.buffer += part
             if len(self.buffer) > LINE_BYTES_MAX:
                 raise ProcessBroken(f"says more than {LINE_BYTES_MAX} bytes at once")
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line
+
+    def ended(self) -> ProcessBroken:
+        """A pipe is closed: by a process that ends, or by one that goes on without it."""
+        try:
+            return ProcessBroken(f"has ended with status {self.process.wait(ANSWER_SECONDS_MAX)}")
+        except subprocess.TimeoutExpired:
+            return ProcessBroken("has closed its input or output, and lives")
 
     def answer(self, line: bytes) -> Any:
         try:

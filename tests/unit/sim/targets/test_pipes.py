@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from umi_sim.targets import Kv
+from umi_sim.targets import Kv, pipes
 from umi_sim.targets.adapter import Adapter, BadAdapter, ops_of
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.life import run
 from umi_sim.targets.pipes import adapter_of
 
 STORE = """
-import json, os, sys
+import json, os, sys, time
 path = sys.argv[-1] + "/rows.json"
 rows = json.load(open(path)) if os.path.exists(path) else {}
 for line in sys.stdin:
@@ -54,17 +54,40 @@ def test_a_process_is_judged_and_replays(tmp_path: Path) -> None:
     ("twist", "rule", "got"),
     [
         ("asked['op'] == 'get' and sys.exit(3)", "process", "has ended with status 3"),
+        ("asked['op'] == 'get' and sys.stdin.read()", "process", "says nothing for 0.5 s"),
+        (
+            "asked['op'] == 'get' and (os.close(1), sys.stdin.read())",
+            "process",
+            "has closed its input or output",
+        ),
+        ("asked['op'] == 'get' and print('x' * 2**21)", "process", "says more than 1048576 bytes at once"),
         ("asked['op'] == 'get' and print('what?', flush=True)", "process", "says what is no JSON: b'what?'"),
         ("said['id'] += asked['op'] == 'get'", "process", "answers something else than request 3"),
         ("said = {'id': asked['id'], 'error': 'full'} if asked['op'] == 'get' else said", "raises", "full"),
         ("said['answer'] = 7 if asked['op'] == 'get' else said['answer']", "answer", "7"),
     ],
 )
-def test_what_a_process_does_wrong_is_a_finding(tmp_path: Path, twist: str, rule: str, got: str) -> None:
+def test_what_a_process_does_wrong_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twist: str, rule: str, got: str
+) -> None:
+    monkeypatch.setattr(pipes, "ANSWER_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(pipes, "ENDING_SECONDS", 0.2)
     broken = run(piped(tmp_path, twist), (PUT, GET)).broken
     assert broken is not None
     assert broken.rule == rule
     assert got in broken.got
+
+
+def test_a_process_that_does_not_read_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = piped(
+        tmp_path, "asked['op'] == 'get' and (print(json.dumps(said), flush=True), time.sleep(60))"
+    )
+    monkeypatch.setattr(pipes, "ANSWER_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(pipes, "ENDING_SECONDS", 0.1)
+    large = Item("op", (Op("put", {"key": "a", "value": "v" * 200_000}),))
+    broken = run(adapter, (PUT, GET, large)).broken
+    assert broken is not None
+    assert (broken.rule, broken.op, broken.got) == ("process", "put", "'reads nothing for 0.2 s'")
 
 
 def test_a_process_that_says_no_hello_is_no_adapter() -> None:
