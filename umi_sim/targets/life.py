@@ -24,6 +24,7 @@ from umi_sim.targets.world import RESTARTS, NotOpened, World, world_of
 
 COMPUTING_SECONDS_MAX: Final = 3  # of one run
 MAY_MISS: Final = ("get", "pop", "delete", "touch", "incr", "update", "ttl", "history", "state")
+HERE: Final = Path(__file__).parent
 PERSON: Final = b"umi-target-1"
 CUT_OFF: Final = {"Killed": "crash-split", "CancelledError": "cancel-split"}  # the promise at stake, by error
 
@@ -174,6 +175,6 @@ class Life:
 
 
 def frame_of(error: BaseException) -> str:
-    """The innermost function on the way, by file and name, which is the same on every machine."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """The innermost function on the way that is not ours, by file and name: the same on every machine."""
+    frames = [it for it in traceback.extract_tb(error.__traceback__) if Path(it.filename).parent != HERE]
     return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""
