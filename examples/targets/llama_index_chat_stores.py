@@ -41,6 +41,7 @@ class Sql(Sessions):
     known = (Known("docs/findings.md", rule="raises", op="add", says="IntegrityError"),)
     values = "text"
     durable = True
+    limit_takes = "first"
 
     async def make(self):
         url = f"sqlite+aiosqlite:///{self.folder}/s.db"
