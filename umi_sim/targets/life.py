@@ -19,6 +19,7 @@ from umi_sim.targets.adapter import Adapter, BadAdapter, flags_of, ops_of
 from umi_sim.targets.checker import Broken, Checker, Got, TooMany
 from umi_sim.targets.items import Item, Op
 from umi_sim.targets.loop import OutOfReach, Stuck
+from umi_sim.targets.names import Untold
 from umi_sim.targets.values import MISSING, shown
 from umi_sim.targets.world import RESTARTS, NotOpened, World, world_of
 
@@ -168,7 +169,7 @@ class Life:
             return Got(outcome[0])
         if isinstance(outcome, LookupError) and op is not None and op.name in MAY_MISS:
             return Got(MISSING)
-        is_busy = isinstance(outcome, self.adapter.busy) and op is not None
+        is_busy = isinstance(outcome, (*self.adapter.busy, Untold)) and op is not None
         is_refusal = is_busy or (isinstance(outcome, self.adapter.refuses) and op is not None)
         text = shown(str(outcome)).replace(str(self.world.base), "FOLDER")
         return Got(None, type(outcome).__name__, text, is_refusal, is_busy, frame_of(outcome))

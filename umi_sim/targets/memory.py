@@ -50,14 +50,20 @@ class Remembered(Data):
 
 @attrs.frozen
 class MemoryState(Data):
+    """`gone`: what was deleted, if a store that dedupes may give it its id again."""
+
     entries: Mapping[str, Remembered]
     flags: Flags
+    gone: Mapping[str, Remembered] = {}
 
     def set(self, name: str, entry: Remembered) -> "MemoryState":
-        return MemoryState({**self.entries, name: entry}, self.flags)
+        gone = {other: each for other, each in self.gone.items() if other != name}
+        return MemoryState({**self.entries, name: entry}, self.flags, gone)
 
     def without(self, *names: str) -> "MemoryState":
-        return MemoryState({k: v for k, v in self.entries.items() if k not in names}, self.flags)
+        left = {name: each for name, each in self.entries.items() if name not in names}
+        gone = {name: each for name, each in self.entries.items() if name in names}
+        return MemoryState(left, self.flags, {**self.gone, **gone} if self.flags["dedupes"] else {})
 
     def of(self, scope: Scope) -> dict[str, Remembered]:
         return {name: each for name, each in self.entries.items() if is_within(each.scope, scope)}
@@ -121,11 +127,12 @@ class MemoryContract(Contract):
     # Operations.
 
     def on_add(self, state: MemoryState, now_ms: int, id: str, text: str, scope: Scope) -> Outcomes:
-        twins = [name for name, each in state.entries.items() if each.scope == scope and each.text == text]
-        if state.flags["dedupes"] and twins:
+        twins = same(state.entries, scope, text) if state.flags["dedupes"] else []
+        if twins:
             yield any_of(*twins, MISSING, None), state
         else:
-            yield Exactly(id), state.set(id, Remembered(scope, (text,)))
+            for name in (id, *same(state.gone, scope, text)):
+                yield Exactly(name), state.set(name, Remembered(scope, (text,)))
 
     def on_get(self, state: MemoryState, now_ms: int, id: str) -> Outcomes:
         entry = state.entries.get(id)
@@ -162,6 +169,10 @@ class MemoryContract(Contract):
         yield Found(own, query if state.flags["finds_own"] else None, limit), state
 
 
+def same(entries: Mapping[str, Remembered], scope: Scope, text: str) -> list[str]:
+    return [name for name, each in entries.items() if (each.scope, each.text) == (scope, text)]
+
+
 @attrs.frozen
 class Found(Answer):
     """Some of what there is, each once, with its text; what says exactly what was asked is among it."""
@@ -181,5 +192,5 @@ class Found(Answer):
         return is_sound and len(set(names)) == len(names) and has_own
 
     def __str__(self) -> str:
-        own = shown([list(pair) for pair in self.own.items()])
-        return f"at most {self.limit} of {own}, with all that say {shown(self.query)}"
+        own = f"at most {self.limit} of {shown([list(pair) for pair in self.own.items()])}"
+        return own if self.query is None else f"{own}, with all that say {shown(self.query)}"

@@ -1,6 +1,6 @@
 """The world of one run: a store, its folder, its clock and its event loop, and what happens to them.
 
-Law 1. This file and its three neighbours need the standard library alone: an exported script carries copies.
+Law 1. This file and its four neighbours need the standard library alone: an exported script carries copies.
 Law 2. What happens follows from what is asked for alone: time, chance and the order of tasks are ours.
 """
 
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from umi_sim.targets import clocks, faults, loop
+from umi_sim.targets import clocks, faults, loop, names
 
 PAGES_MAX = 50
 SETTLING_STEPS = 50
@@ -76,7 +76,7 @@ class World:
         self.clock = clocks.Clock()
         self.sites = faults.Sites(str(base))
         self.loop = loop.Loop(self.clock)
-        self.names: dict[Any, str] = {}  # our names, by what the store calls them
+        self.names = names.Names()
         self.times_ms = [self.clock.now_ms]
         self.reached: dict[tuple[str, str], int] = {}  # how often at most, by operation and site
         self.has_failed = False  # what was to fail in the last item, or to kill the process
@@ -191,9 +191,11 @@ class World:
         method = getattr(self.store, name)
         if name == "scan":
             return self.pages(method, args)
-        if "id" in args and name != "add" and "id" not in parameters(getattr(self.adapter, "add", wait)):
-            known = (key for key, ours in self.names.items() if ours == args["id"])
-            args = {**args, "id": next(known, UNKNOWN_ID)}
+        if "id" in args and "id" not in parameters(getattr(self.adapter, "add", wait)):
+            if name == "add":
+                self.names.untold[args["id"]] = args
+            else:
+                args = {**args, "id": self.names.id_of(args["id"])}
         return method(**fitting(getattr(self.adapter, name), args))
 
     async def pages(self, method: Any, args: Mapping[str, Any]) -> Any:
@@ -216,16 +218,10 @@ class World:
             while isinstance(value, list) and len(value) == 1:
                 value = value[0]
             if value is not None and not isinstance(value, list | dict):
-                return self.names.setdefault(value, args["id"])
+                return self.names.added(args["id"], value)
         elif name in ("search", "list") and isinstance(value, list):
-            return [
-                [self.names.get(each[0], each[0]), *each[1:]] if isinstance(each, list) and each else each
-                for each in value
-            ]
+            return [self.names.listed(each, args) for each in value]
         return value
-
-
-UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"  # of what was never made: no store makes it
 
 
 async def value_of(value: Any) -> Any:
