@@ -1,0 +1,88 @@
+"""umi_live, our own: umi-sim target umi_live_memory:Live
+
+Run with umi-sim from this repository and apsw, without a model: the texts are kept as they are.
+"""
+
+import asyncio
+import json
+
+from umi_live import Closed, Refused, delete_user, open_memory
+from umi_live.store import Store
+from umi_sim.targets import MISSING, Memory
+
+NOBODY = "nobody"  # whoever asks for an id that was never made
+
+
+class InOrder:
+    """In the place of the thread of a store: its jobs are done in their order, by the loop of the run."""
+
+    _max_workers = 1
+
+    def submit(self, function, *args):
+        return asyncio.get_running_loop().run_in_executor(self, function, *args)
+
+    def shutdown(self):
+        """There is nothing left to do: a memory that is closed has waited for its jobs."""
+
+
+class Live(Memory):
+    """A memory for each user, opened when it is first asked. An id is told together with its user."""
+
+    durable = True
+    dedupes = True
+    finds_own = False
+    delete_reports = "existed"
+    refuses = (Refused,)
+    busy = (Closed,)
+    fails = ()
+
+    async def make(self):
+        self.path = self.folder / "umi.db"
+        self.store = await Store.open(self.path)
+        self.store.thread = InOrder()
+        self.memories, self.opening = {}, asyncio.Lock()
+
+    async def close(self):
+        for memory in self.memories.values():
+            await memory.__aexit__(None, None, None)
+        await self.store.leave()
+
+    async def of(self, user):
+        async with self.opening:
+            if user not in self.memories:
+                self.memories[user] = await open_memory(self.path, user=user, agent="helper").__aenter__()
+            return self.memories[user]
+
+    async def add(self, text, user):
+        done = await (await self.of(user)).remember(text, extract=False, evolve=False)
+        return json.dumps([user, done.value.entities[0].id])
+
+    async def get(self, id):
+        user, own = owner_of(id)
+        found = await (await self.of(user)).entity(own)
+        return MISSING if found is None else found.content
+
+    async def delete(self, id):
+        user, own = owner_of(id)
+        return (await (await self.of(user)).forget(own)).value.existed
+
+    async def search(self, query, user, limit):
+        hits = await (await self.of(user)).recall(query, limit=limit, resolve=False)
+        return [(json.dumps([user, each.id]), each.content) for each in hits]
+
+    async def list(self, user):
+        memory = await self.of(user)
+        return [(json.dumps([user, each.id]), each.content) async for each in memory.entities()]
+
+    async def count(self, user):
+        return await (await self.of(user)).count()
+
+    async def delete_all(self, user):
+        async with self.opening:
+            if user in self.memories:
+                await self.memories.pop(user).__aexit__(None, None, None)
+            await delete_user(self.path, user)
+
+
+def owner_of(id):
+    return json.loads(id) if id.startswith("[") else (NOBODY, id)

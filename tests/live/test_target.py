@@ -1,0 +1,49 @@
+"""Our own host under our own target tool, by the adapter of examples/targets."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from umi_sim.targets import Memory
+from umi_sim.targets.hunt import hunt
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import run
+
+pytest.importorskip("apsw", reason="the extra `live` is not installed")
+
+EXAMPLE = Path(__file__).parents[2] / "examples/targets/umi_live_memory.py"
+
+
+@pytest.fixture
+def module() -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLE))
+
+
+def test_umi_live_keeps_its_promises(module: dict[str, Any]) -> None:
+    """More of it: umi-sim target umi_live_memory:Live --seconds 60, in examples/targets."""
+    assert hunt(module["Live"], range(6)).first is None
+
+
+def test_what_is_remembered_outlives_a_crash_and_a_user_can_be_taken_out(module: dict[str, Any]) -> None:
+    live: type[Memory] = module["Live"]
+    add = Item("op", (Op("add", {"id": "m0", "text": "likes tea", "user": "ann"}),))
+    listed = Item("op", (Op("list", {"user": "ann"}),))
+    delete = Item("op", (Op("delete_all", {"user": "ann"}),))
+    verdict = run(live, (add, Item("crash"), listed, delete, Item("reopen"), listed))
+    assert verdict.broken is None
+    assert [verdict.steps[at].told for at in (2, 5)] == ["[['m0', 'likes tea']]", "[]"]
+
+
+def test_a_planted_bug_is_found(module: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(path: Path, user: str) -> int:
+        return 0
+
+    live = module["Live"]
+    monkeypatch.setitem(live.delete_all.__globals__, "delete_user", nothing)
+    small = hunt(live, range(10)).small
+    assert small is not None
+    assert small.broken is not None
+    assert small.broken.rule == "answer"
+    assert len(small.items) <= 3
