@@ -155,18 +155,31 @@ class Loop(BASE):  # type: ignore[misc]  # it has what is used of a loop, and no
 
     def run(self, tasks: Sequence[Any], steps_max: int = STEPS_MAX) -> bool:
         """Until all tasks are done, or so many steps: whether they are done. Raises Stuck."""
-        before = events._get_running_loop()
-        events._set_running_loop(self)
-        try:
+        with self.running():
             for _ in range(steps_max):
                 if all(task.done() for task in tasks):
                     return True
                 self.step()
-        finally:
-            events._set_running_loop(before)
         if steps_max == STEPS_MAX:
             raise Stuck(f"goes on for ever: {STEPS_MAX} steps")
         return all(task.done() for task in tasks)
+
+    def settle(self, steps_max: int) -> None:
+        """What was begun goes on until it waits for time alone, or for so many steps."""
+        with self.running():
+            for _ in range(steps_max):
+                if not self.ready and not any(jobs.waiting for jobs in self.jobs):
+                    return
+                self.step()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        before = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            yield
+        finally:
+            events._set_running_loop(before)
 
     def finish(self) -> None:
         """Whatever is still going on is cancelled."""

@@ -20,7 +20,7 @@ from typing import Any
 from umi_sim.targets import clocks, faults, loop, names
 
 PAGES_MAX = 50
-SETTLING_STEPS = 50
+SETTLING_STEPS = 1_000
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # nothing has to reach a disk
 Call = tuple[str, Mapping[str, Any]]
 
@@ -162,7 +162,7 @@ class World:
         if not self.loop.run([task], steps):
             task.cancel()
             self.loop.run([task])
-        self.loop.run([self.loop.create_task(wait(SETTLING_STEPS))])
+        self.loop.settle(SETTLING_STEPS)
         return asyncio.CancelledError() if task.cancelling() else loop.outcome_of(task)
 
     # Calls.
@@ -191,7 +191,7 @@ class World:
         method = getattr(self.store, name)
         if name == "scan":
             return self.pages(method, args)
-        if "id" in args and "id" not in parameters(getattr(self.adapter, "add", wait)):
+        if "id" in args and "id" not in parameters(getattr(self.adapter, "add", value_of)):
             if name == "add":
                 self.names.untold[args["id"]] = args
             else:
@@ -226,11 +226,6 @@ class World:
 
 async def value_of(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
-
-
-async def wait(steps: int) -> None:
-    for _ in range(steps):
-        await asyncio.sleep(0)
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,35 @@
+"""What a cancelled operation has begun comes to its end before the next one is asked."""
+
+import asyncio
+
+from umi_sim.targets import Kv
+from umi_sim.targets.items import Item, Op
+from umi_sim.targets.life import run
+
+
+class Later(Kv):
+    """Whoever waits may go; two jobs in a row go on in an executor, and then it is written."""
+
+    def make(self) -> None:
+        self.rows: dict[str, object] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    async def put(self, key: str, value: object) -> None:
+        task = asyncio.ensure_future(self.write(key, value))
+        self.tasks.add(task)
+        await asyncio.shield(task)
+
+    async def write(self, key: str, value: object) -> None:
+        await asyncio.to_thread(str)
+        await asyncio.to_thread(self.rows.__setitem__, key, value)
+
+    def count(self) -> int:
+        return len(self.rows)
+
+
+def test_an_executor_goes_on_with_what_was_begun() -> None:
+    put = Item("cancel", (Op("put", {"key": "a", "value": "v"}),), 2)
+    count = Item("op", (Op("count", {}),))
+    verdict = run(Later, (put, count, count))
+    assert verdict.broken is None
+    assert [step.told for step in verdict.steps] == ["cancelled", "1", "1"]
