@@ -32,11 +32,11 @@ def test_the_wheel_carries_the_canary_and_says_where_the_other_planted_bugs_are(
     unzipped: Path, tmp_path: Path
 ) -> None:
     said = run_python(["-m", "umi_sim", "mutants"], tmp_path, PYTHONPATH=str(unzipped))
-    found, *elsewhere = said.splitlines()
-    assert found.split()[:2] == ["FOUND", "get-alive-at-expiry"]
-    assert [" ".join(" ".join(elsewhere).split()).removeprefix("31 items ")] == [
-        "this is the canary; all others are in the folder mutants of the source, and known there"
-    ]
+    told = " ".join(said.split())
+    assert told.startswith("FOUND get-alive-at-expiry ")
+    assert told.endswith(
+        " this is the canary; all others are in the folder mutants of the source, and known there"
+    )
     seen = python(["-m", "umi_sim", "run", "canary"], tmp_path, PYTHONPATH=str(unzipped))
     assert "FAIL safety ttl-boundary" in seen.stdout
     other = ["-m", "umi_sim", "run", "calm", "--set", "scenario.mutant=evicts-self"]
