@@ -165,7 +165,7 @@ def is_written(name: str, data: bytes) -> bool:
 @click.option("--count", type=click.IntRange(0, COUNT_MAX), metavar="N", help="So many fresh seeds.")
 @click.option("--base", type=base_of, metavar="X", help="What fresh seeds come from. Default: the commit id.")
 @click.option("--minutes", type=click.IntRange(1, MINUTES_MAX), metavar="M", help="Go on for so long.")
-@click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only the I-th of N parts.")
+@click.option("--shard", type=shard_of, default="1/1", metavar="I/N", help="Only part I of N.")
 @click.option("--jobs", type=click.IntRange(1, 1_024), metavar="J", help="Processes. Default: one per core.")
 @click.option("--resume", metavar="FILE", help="Keep finished chunks here, and skip those that are there.")
 @click.option("--executor", default="local", metavar="NAME", help="Who runs chunks; see docs/sweeps.md.")

@@ -12,6 +12,7 @@ from typing import Final
 
 import attrs
 
+from umi_core.codec import DECODERS
 from umi_core.config import OPTIONS, Config
 from umi_core.data import Data
 from umi_core.engine.workflow import Degrade
@@ -70,12 +71,18 @@ Told = tuple[str, str, Sequence[Row]]
 
 def page(name: str) -> Report:
     """One screen about a word, a name, or the id of a rule. Raises UnknownName."""
+    kind, known_as = look_up(name)
+    title, means, rows = PAGES[kind][1](known_as)
+    value = {"word": known_as, "kind": kind, "means": means, **as_object(rows)}
+    return Report(f"{title}: {means}", rows, lambda: value)
+
+
+def look_up(name: str) -> tuple[str, str]:
+    """What kind of thing has this name, and how it is spelt there. Raises UnknownName."""
     for each in spellings(name):
-        for kind, (known, about) in PAGES.items():
+        for kind, (known, _) in PAGES.items():
             if each in known():
-                title, means, rows = about(each)
-                value = {"word": each, "kind": kind, "means": means, **as_object(rows)}
-                return Report(f"{title}: {means}", rows, lambda: value)  # noqa: B023  # of this turn, the last
+                return kind, each
     raise UnknownName(name)
 
 
@@ -276,6 +283,20 @@ def about_option(name: str) -> Told:
 
 
 @cache
+def values() -> Mapping[str, type]:
+    """What a memory is told and tells: classes by name, but for those that are words or requests already."""
+    found = {cls.__name__: cls for cls in DECODERS.values() if issubclass(cls, Data)}
+    return {name: cls for name, cls in found.items() if name.lower() not in {*meanings(), *REQUESTS}}
+
+
+def about_value(name: str) -> Told:
+    cls = values()[name]
+    said = cls.__doc__ or getattr(cls, "sentence", "") or "what a memory is told or tells"
+    means = " ".join(said.split("\n\n")[0].split()).removesuffix(".")
+    return name, means, [listed("holds", [field.name for field in attrs.fields(cls)] or ["nothing"])]
+
+
+@cache
 def steps() -> Mapping[str, str]:
     """The steps of workflows, what their parsers say, and what takes their place when they fail."""
     found: dict[str, str] = {}
@@ -307,5 +328,6 @@ PAGES: Final[Mapping[str, tuple[Callable[[], Collection[str]], Callable[[str], T
     "planted bug": (lambda: MUTANTS, about_bug), "mark": (floors, about_mark),
     "scenario": (scenario.shipped, about_scenario), "request": (lambda: REQUESTS, about_request),
     "option": (lambda: OPTIONS, about_option), "workflow step": (steps, about_step),
+    "value": (values, about_value),
     "exit code": (lambda: EXIT_CODES, lambda code: (code, EXIT_CODES[code], [])),
 }  # fmt: skip
