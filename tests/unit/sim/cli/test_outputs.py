@@ -1,4 +1,4 @@
-"""Goal: no output is wider than its terminal, and every label that it has is a word of the glossary."""
+"""Goal: no output is wider than its terminal, and every word of it is plain or has a page."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,16 @@ from typing import Final
 from unittest.mock import patch
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from tests.unit.sim.pages.made import canary
-from tests.words_told import unknown
+from tests.words_told import strange, unknown
 from umi_sim.cli import progress
 from umi_sim.cli.root import cli
 from umi_sim.seedfile import files as seed_file
 
 NARROW: Final = 60
+WIDE: Final = 120
 LONG: Final = (
     "explain",
     "why",
@@ -38,6 +39,21 @@ COMMANDS: Final = (
     ("step", FILE), ("shrink", FILE), ("mutants", "--only", "get-alive-at-expiry"), ("bless", FILE),
     ("--help",), *HELP,
 )  # fmt: skip
+RUNS: Final = (  # what a run with many faults has to say
+    ("run", "crash_storm", "--seed", "3", "--details"), ("run", "all_faults", "--seed", "2", "--details"),
+    ("explore", "explore_working", "--depth", "2"),
+    ("sweep", "canary", "--seeds", "0..1", "--jobs", "1", "--no-shrink"),
+    ("target", "--init", "kv", "mine.py"), ("target", "mine:Mine", "--seeds", "0..3"),
+)  # fmt: skip
+WRONG: Final = (  # what is said of what nobody can do
+    ("run", "--bogus"), ("bogus",), ("run", "--seed", "abc"), ("run", "--set", "foo"), ("run", "x.toml"),
+    ("run", "--set", "agents.count=999"), ("run", "--set", "agents.cuont=2"), ("run", "--mode", "wild"),
+    ("run", "--transcript", "no.jsonl"), ("replay", "bad.toml"), ("show", "no.trace"), ("check", "mine.py"),
+    ("diff", "canary:x", "y"), ("html", FILE, "--out", "a.txt"), ("export", FILE), ("mutants", "nothing"),
+    ("mutants", "--area", "x"), ("verify",), ("sweep", "--seeds", "5..1"), ("sweep", "--count", "0"),
+    ("merge", "x"), ("target",), ("target", "nowhere:Mine"), ("target", "--init", "foo", "mine2.py"),
+    ("completion", "tcsh"), ("bisect", FILE, "a", "b"), ("corpus", "keep", "x.json"), ("bless", "x.json"),
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +61,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("outputs")
 
 
+def invoked(width: int, *args: str) -> Result:
+    said = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
+    env = {"COLUMNS": str(width)}
+    with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
+        return CliRunner(env=env).invoke(cli, args, said, terminal_width=width, prog_name="umi-sim")
+
+
 def told(width: int, *args: str) -> list[str]:
     """What a command says in a terminal of this width; an error is one line, however long."""
-    said = "h\ne o18\nd\nn\ns memory\nq\n" if args[0] == "step" else ""
-    with patch.object(progress, "AFTER_MS", NEVER_MS):  # a slow machine tells no other lines
-        done = CliRunner(env={"COLUMNS": str(width)}).invoke(cli, args, input=said, terminal_width=width)
-    return done.stdout.splitlines()
+    return invoked(width, *args).stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.uncounted
+def test_every_word_is_plain_or_has_a_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say it in plain words, give it an entry in glossary.toml, or, if every reader knows it, add it to
+    tests/plain_words.txt."""
+    monkeypatch.chdir(folder)
+    Path("bad.toml").write_text("[scenario]\nid = 3\n")
+    told(WIDE, "run", "canary", "--seed", "1", "--trace", "run.trace")
+    odd: dict[str, str] = {}
+    for args in (*COMMANDS, *RUNS, *WRONG):
+        seed_file.write(Path(FILE), canary())
+        odd |= strange(invoked(WIDE, *args).output.splitlines())
+    assert odd == {}
 
 
 @pytest.mark.slow
