@@ -15,8 +15,8 @@ from typing import Final
 import attrs
 
 from umi_core.data import Owner
+from umi_sim.cli.terminal import is_dumb, width
 from umi_sim.kernel.progress import NOW, Stage, at
-from umi_sim.kernel.report import WIDTH
 from umi_sim.kernel.wording import cut, duration, plural
 
 LOOK_MS: Final = 500
@@ -75,8 +75,8 @@ class Watch(Owner):
         if self.view.left_ms > LONG_MS and not self.has_hinted:
             self.has_hinted = True
             self.write(f"this takes about {duration(self.view.left_ms)} more; Ctrl-C ends it", now_ms)
-        if sys.stderr.isatty():
-            sys.stderr.write(f"{ERASE}{cut(line, WIDTH)}")
+        if sys.stderr.isatty() and not is_dumb():
+            sys.stderr.write(f"{ERASE}{cut(line, width(2))}")  # ERASE clears one line, not one that wrapped
             sys.stderr.flush()
             self.is_live = True
         elif self.said_ms is None or now_ms - self.said_ms >= PLAIN_MS:

@@ -15,20 +15,25 @@ WIDTH_MIN: Final = 40
 COLORS: Final = {"PASS": "green", "SAME": "green", "OK": "green", "FAIL": "red"}
 
 
-def width() -> int:
-    """As COLUMNS says, else as wide as the terminal is; WIDTH where there is none."""
+def width(descriptor: int = 1) -> int:
+    """As COLUMNS says, else as wide as the terminal of this output is; WIDTH where there is none."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return max(int(columns), WIDTH_MIN)
     try:
-        return max(os.get_terminal_size(1).columns or WIDTH, WIDTH_MIN)
+        return max(os.get_terminal_size(descriptor).columns or WIDTH, WIDTH_MIN)
     except OSError:
         return WIDTH
 
 
 def is_colored(no_color: bool) -> bool:
-    is_plain = no_color or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    is_plain = no_color or "NO_COLOR" in os.environ or is_dumb()
     return sys.stdout is not None and sys.stdout.isatty() and not is_plain
+
+
+def is_dumb() -> bool:
+    """Whether the terminal would show an escape instead of obeying it."""
+    return os.environ.get("TERM") == "dumb"
 
 
 def in_color(line: str) -> str:

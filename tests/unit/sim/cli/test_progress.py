@@ -1,7 +1,11 @@
 """Goal: whoever waits for more than two seconds is told where it is, in a line that lies about nothing."""
 
+import io
+import sys
+
 import pytest
 
+from umi_sim.cli import progress
 from umi_sim.cli.progress import AFTER_MS, LONG_MS, PLAIN_MS, View, Watch
 from umi_sim.kernel.progress import Stage, at
 
@@ -53,3 +57,18 @@ def test_what_takes_minutes_is_said_once(capsys: pytest.CaptureFixture[str]) -> 
         watch.look(second * 1_000)
     assert LONG_MS < 900_000
     assert capsys.readouterr().err.count("Ctrl-C ends it") == 1
+
+
+def test_a_live_line_fits_its_terminal_and_a_dumb_one_gets_no_escape(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    monkeypatch.setattr(told, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setenv("COLUMNS", "40")
+    stage = Stage("looking for " + "x" * 100, 1)
+    monkeypatch.setattr(progress, "NOW", stage)
+    monkeypatch.setenv("TERM", "xterm")
+    progress.Watch(began_ms=0).look(progress.AFTER_MS)
+    assert len(told.getvalue().removeprefix(progress.ERASE)) == 40
+    monkeypatch.setenv("TERM", "dumb")
+    progress.Watch(began_ms=0).look(progress.AFTER_MS)
+    assert told.getvalue().count("\x1b") == 1
