@@ -81,13 +81,18 @@ class Host:
             await asyncio.wait(list(self.waiting.values()))
 
     async def close(self) -> None:
-        """Requests that were begun end; later ones are refused. Background work ends where it is."""
-        if not self.is_closed:
-            self.is_closed = True
-            await self.drain()
-        self.end()
-        for task in list(self.tasks):
-            task.cancel()
+        """Requests that were begun end; later ones are refused. Background work ends where it is.
+
+        If this is cancelled while it waits, all of it ends where it is.
+        """
+        try:
+            if not self.is_closed:
+                self.is_closed = True
+                await self.drain()
+        finally:
+            self.end()
+            for task in list(self.tasks):
+                task.cancel()
         if self.tasks:
             await asyncio.wait(list(self.tasks))
 

@@ -153,9 +153,9 @@ class LiveMemory:
         if host is None or store is None:
             return
         self.mending.cancel()
-        await asyncio.gather(self.mending, return_exceptions=True)
         try:
             await host.close()
+            await asyncio.gather(self.mending, return_exceptions=True)
             await self.model.close()
             await self.embedder.close()
         finally:

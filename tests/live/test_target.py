@@ -47,3 +47,12 @@ def test_a_planted_bug_is_found(module: dict[str, Any], monkeypatch: pytest.Monk
     assert small.broken is not None
     assert small.broken.rule == "answer"
     assert len(small.items) <= 3
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_close_that_is_cancelled_gives_up_the_scope(module: dict[str, Any], steps: int) -> None:
+    """Seed 182: cancelled before anything was closed, it kept the scope, and nobody could open it again."""
+    user = {"user": "a"}
+    delete = Item("cancel", (Op("delete_all", user),), number=steps)
+    items = (Item("op", (Op("list", user),)), delete, Item("op", (Op("count", user),)))
+    assert run(module["Live"], items).broken is None
