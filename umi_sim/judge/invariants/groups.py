@@ -98,7 +98,7 @@ def reading_of(facts: Mapping[str, Any]) -> Reading:
     bodies = [row.body for row in facts["contents"]]
     return Reading(
         facts["home"].body,
-        [row.body for row in facts["members"]],
+        [row.body for row in facts["members"] if row.body is not None],  # of a damaged one nothing is known
         {it.id: it for it in bodies if isinstance(it, Entity)},
         {it.entity_id: it.components for it in bodies if isinstance(it, Vector)},
         {it.id: it for it in bodies if isinstance(it, Subcategory)},
