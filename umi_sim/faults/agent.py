@@ -87,7 +87,6 @@ class TakenOver(FaultKind, at="agent.event", is_a="window", guards=("STO-8", "ST
         return not life.is_recovering
 
     def strike(self, life: Life) -> None:
-        if (
-            not life.is_recovering
-        ):  # it may be, where other faults were left out; woken, it would be the later one
+        """Nothing, to a life that still recovers because other faults were left out: it would claim last."""
+        if self.may_strike(life):
             life.take_over(self.for_ms, self.ask_count)

@@ -34,17 +34,7 @@ SHORT_TEXTS: Final = ("ok", "likes tea", "no nuts")  # of blocks
 PROMOTING_PPM: Final = 775_000
 WITH_TURNS: Final[Ratio] = (7, 8)  # of questions that refer to something
 WITHOUT_NEED: Final[Ratio] = (1, 4)  # of all others
-DOCUMENT_FORMS: Final[Mapping[str, Callable[[Sequence[str]], str]]] = {
-    "text": " ".join, "document": lambda lines: "\r\n".join((*lines, "")),
-    "conversation": lambda lines: f"[{','.join(lines)}]",
-}  # fmt: skip
-WRAPPED: Final = (
-    "[]",
-    "[]",
-    "[]",
-    '{"messages":[]}',
-    '{"id":7,"content":[]}',
-)  # the messages stand in the list
+WRAPPED: Final = ("[]", "[]", "[]", '{"messages":[]}', '{"id":7,"content":[]}')  # messages stand in the list
 CONTENTS: Final[Sequence[Callable[[str], object]]] = (  # of a message: its text, or parts of it
     str, str, str, str, lambda text: {"text": text}, lambda text: [{"type": "text", "text": text}],
     lambda text: [text, {"type": "image", "url": "x"}, "and so on"], lambda text: {"said": text},
@@ -132,14 +122,8 @@ class User:
             self.document_kind, text = stream.pick(self.documents)
             return text
         self.document_kind = stream.pick(pools.DOCUMENT_KINDS)
-        line_count = stream.pick(LINE_COUNTS)
-        lines = [filled_in(stream, pools.TEMPLATES) for _ in range(line_count)]
-        if self.document_kind == "conversation":
-            lines = [said(stream, line) for line in lines]
-        text = DOCUMENT_FORMS[self.document_kind](lines)
-        if self.document_kind == "conversation":
-            text = stream.pick(WRAPPED).replace("[]", text)
-        text = text * stream.pick(LENGTHS) if self.document_kind == "document" else text
+        lines = [filled_in(stream, pools.TEMPLATES) for _ in range(stream.pick(LINE_COUNTS))]
+        text = DOCUMENT_FORMS[self.document_kind](stream, lines)
         self.documents.append((self.document_kind, text))
         return text
 
@@ -228,10 +212,25 @@ class User:
         return f"r{stream.below(16)}"
 
 
-def said(stream: Stream, text: str) -> str:
-    """A message as JSON, in one of the forms in which agents write them."""
+def document(stream: Stream, lines: Sequence[str]) -> str:
+    return "\r\n".join((*lines, "")) * stream.pick(LENGTHS)
+
+
+def conversation(stream: Stream, lines: Sequence[str]) -> str:
+    """A list of messages, alone or in an object."""
+    messages = f"[{','.join([message(stream, line) for line in lines])}]"
+    return stream.pick(WRAPPED).replace("[]", messages)
+
+
+def message(stream: Stream, text: str) -> str:
+    """As JSON, in one of the forms in which agents write them."""
     when = {"created_at": stream.pick(MOMENTS)} if stream.chance(1, 4) else {}
     return ENCODER.encode({"role": stream.pick(pools.ROLES), "content": stream.pick(CONTENTS)(text), **when})
+
+
+DOCUMENT_FORMS: Final[Mapping[str, Callable[[Stream, Sequence[str]], str]]] = {
+    "text": lambda stream, lines: " ".join(lines), "document": document, "conversation": conversation,
+}  # fmt: skip
 
 
 def ids_of_cast(config: RunConfig) -> tuple[str, ...]:
