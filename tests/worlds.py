@@ -2,20 +2,23 @@
 it. Nothing here is random, and time moves only when a test, or `run`, says so."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
+from umi_core import invariants
 from umi_core.conditions import Condition, Where
 from umi_core.config import Config
 from umi_core.engine.registry import Registry
 from umi_core.ids import entity_id
+from umi_core.invariants import Before, told_by
 from umi_core.memory import Memory
 from umi_core.messages.answers import Answer, Committed, EffectFailed, Embedded, ModelReplied, Value, Wake
 from umi_core.messages.effects import Asked, AskModel, Commit, Embed, FailureKind, Outcome, Read, Reply
 from umi_core.messages.requests import Request
 from umi_core.rows import Address, Row
+from umi_core.state import State
 from umi_core.values import Scope
 from umi_core.workflows import BUILT_IN
 from umi_sim.services.embedder import embed
@@ -203,3 +206,13 @@ def conditions(
         ("id", "not_in", without or None),
     )  # fmt: skip
     return tuple(Condition(*each) for each in asked if each[2] is not None)
+
+
+def check_step(before: Before, value: Value, state: State) -> None:
+    """What a step has changed, by the rules over that alone."""
+    invariants.check_step(before, told_by(before, value, state), state)
+
+
+def check_replies(before: Before, value: Value, state: State, replies: Sequence[Reply]) -> None:
+    """What a step has replied, by the rules over that alone."""
+    invariants.check_replies(before, told_by(before, value, state), state, replies)

@@ -1,6 +1,7 @@
 """The settings of a memory, with the range of each."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Final
 
 import attrs
@@ -65,7 +66,7 @@ class Config(Data):
         return cls(**options)  # type: ignore[arg-type]  # check_option tells numbers from flags
 
     def __attrs_post_init__(self) -> None:
-        errors = [error for name in OPTIONS if (error := check_option(name, getattr(self, name)))]
+        errors = [error for name in out_of_range(self) if (error := check_option(name, getattr(self, name)))]
         if not errors and self.promote_confidence_min_ppm < self.route_confidence_min_ppm:
             name, allowed = "promote_confidence_min_ppm", "at least route_confidence_min_ppm"
             errors = [bad(name, self.promote_confidence_min_ppm, allowed)]
@@ -78,6 +79,20 @@ class Config(Data):
 OPTIONS: Final[dict[str, tuple[int, int] | None]] = {  # None: a flag
     field.name: field.metadata.get("range") for field in attrs.fields(Config)
 }
+
+
+RANGES: Final = [(name, *((int, *ends) if ends else (bool, False, True))) for name, ends in OPTIONS.items()]
+values_of: Final = attrgetter(*OPTIONS)
+
+
+def out_of_range(config: Config) -> list[str]:
+    """The names of options that `check_option` refuses; a configuration is made with each memory restored."""
+    ranged = zip(RANGES, values_of(config), strict=True)
+    return [
+        name
+        for (name, kind, low, high), value in ranged
+        if type(value) is not kind or not low <= value <= high
+    ]
 
 
 def bad(name: str, value: object, allowed: str) -> BadConfig:

@@ -147,6 +147,8 @@ def object_of(base: type) -> Wrong:
 
 @cache
 def fields_of(cls: Any) -> Wrong:
+    if hasattr(cls, "__attrs_post_init__"):  # with anything wrong in it, it could not be made
+        return lambda value: ""
     hints = get_type_hints(cls, include_extras=True)
     shapes = {it.name: shape_of(hints[it.name]) for it in attrs.fields(cls) if it.init and it.eq}
     unsound = getattr(cls, "unsound", None)

@@ -6,10 +6,10 @@ from functools import partial
 import attrs
 import pytest
 
-from tests.worlds import ALICE, QUIET, SCOPE, Pair, saying, verdict
+from tests.worlds import ALICE, QUIET, SCOPE, Pair, check_step, saying, verdict
 from umi_core.errors import SessionConflict
 from umi_core.ids import entity_id
-from umi_core.invariants import before_step, check_memory, check_step
+from umi_core.invariants import before_step, check_memory
 from umi_core.messages.answers import Answer
 from umi_core.messages.effects import Asked, AskModel, Commit, Done, Embed, Outcome, Refused
 from umi_core.messages.requests import (

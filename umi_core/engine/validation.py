@@ -43,11 +43,13 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
     found = []
     known = dict(workflow.knows)
     for step in workflow.steps:
-        if missing := tuple(sorted(step.needs.keys() - known.keys())):
+        if not step.needs.keys() <= known.keys():
+            missing = tuple(sorted(step.needs.keys() - known.keys()))
             found.append(BadWorkflow("MissingFact", step.id, missing))
-        if twice := tuple(sorted(step.learns.keys() & known.keys())):
+        if not step.learns.keys().isdisjoint(known):
+            twice = tuple(sorted(step.learns.keys() & known.keys()))
             found.append(BadWorkflow("FactTwice", step.id, twice))
-        if others := (*of_other_types(step, known), *without_units(step)):
+        if others := [*of_other_types(step, known), *without_units(step)]:
             found.append(BadWorkflow("FactType", step.id, tuple(sorted(others))))
         known |= step.learns
     if OUTCOME.name not in known:
@@ -59,8 +61,10 @@ def bad_facts(workflow: Workflow) -> list[BadWorkflow]:
 
 def of_other_types(step: Step, known: Mapping[str, Fact[Any]]) -> list[str]:
     """What it needs under a type that does not cover the one under which it is produced."""
-    pairs = ((known[name], fact) for name, fact in step.needs.items() if name in known)
-    return [fact.name for made, fact in pairs if made is not fact and not is_within(made.kind, fact.kind)]
+    return [
+        name for name, fact in step.needs.items()
+        if (made := known.get(name, fact)) is not fact and not is_within(made.kind, fact.kind)
+    ]  # fmt: skip
 
 
 def without_units(step: Step) -> list[str]:

@@ -26,7 +26,7 @@ from umi_core.invariants import limits, rules
 from umi_core.invariants.broken import Broken
 from umi_core.invariants.operations import Tables, check_in_flight, check_tables
 from umi_core.invariants.plans import check_plan
-from umi_core.invariants.stands import Before, before_step
+from umi_core.invariants.stands import Before, before_step, told_by
 from umi_core.invariants.steps import check_replies, check_self_stays, check_step
 from umi_core.invariants.tiers import (
     check_core,
@@ -44,7 +44,7 @@ __all__ = [
     "Before", "Broken", "before_step", "check_cheap", "check_core", "check_core_limits", "check_full",
     "check_in_flight", "check_memory", "check_plan", "check_rendering", "check_replies",
     "check_scores", "check_self_stays", "check_snapshot", "check_step", "check_tables", "check_whole_step",
-    "check_working",
+    "check_working", "told_by",
 ]  # fmt: skip
 
 
@@ -52,8 +52,9 @@ def check_whole_step(
     before: Before, value: Value, state: State, tables: Tables, replies: Sequence[Reply]
 ) -> None:
     """Every rule over one step: what was before it, what it was given, and what came of it."""
-    check_step(before, value, state)
-    check_replies(before, value, state, replies)
+    told = told_by(before, value, state)
+    check_step(before, told, state)
+    check_replies(before, told, state, replies)
     known = [stand.waiting for stand in before.stands.values() if stand.waiting is not None]
     check_tables(state, tables, known)
     check_cheap(state)

@@ -3,7 +3,7 @@
 Law 1. References are kept, and what changes in place is copied; nothing is judged here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import attrs
@@ -71,10 +71,23 @@ def before_step(state: State) -> Before:
 
 @attrs.define
 class Told(Owner):
-    """What the step was given, and the operation that waited for it, if any did."""
+    """What the step was given, as the memory takes it, and the operation that waited for it, if any did.
+
+    `is_hooked`: an interceptor refused a question in this step, or answered it. `still`: where each operation
+    stood that goes on, and where it stands now.
+    """
 
     value: Value
     heard: Stand | None
+    is_hooked: bool
+    still: Sequence[tuple[Stand, Stand]]
+
+
+def told_by(before: Before, value: Value, state: State) -> Told:
+    """`state`: as it is after the step that was given this value."""
+    heard, now = heard_by(before, value), state.operations
+    still = [(stand, stand_of(now[number])) for number, stand in before.stands.items() if number in now]
+    return Told(as_held(heard, value), heard, hooked_count(state) != before.hooked_count, still)
 
 
 def heard_by(before: Before, value: Value) -> Stand | None:

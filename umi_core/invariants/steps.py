@@ -46,9 +46,6 @@ from umi_core.invariants.stands import (
     Before,
     Stand,
     Told,
-    as_held,
-    heard_by,
-    hooked_count,
     is_late,
     now_of,
     stand_of,
@@ -73,17 +70,15 @@ Decisions = tuple[RoutingDecision, ...]
 TIERS: Final = tuple(field.name for field in attrs.fields(Tiers))
 
 
-def check_step(before: Before, value: Value, state: State) -> None:
-    """The rules that compare a memory before and after the step that was given this value."""
-    was, tiers = before.tiers, state.tiers
+def check_step(before: Before, told: Told, state: State) -> None:
+    """The rules that compare a memory before and after the step that was given this."""
+    was, tiers, heard = before.tiers, state.tiers, told.heard
     if not before.stands and not state.operations and not replaced(was, tiers):
         return
-    heard, is_hooked = heard_by(before, value), hooked_count(state) != before.hooked_count
-    told = Told(as_held(heard, value), heard)
     check_late(before, told, state)
-    check_revisions(before, state)
-    if not is_hooked:
-        check_attempts(before, told, state)
+    check_revisions(told, state)
+    if not told.is_hooked:
+        check_attempts(told, state.seen_ms)
         check_core_source(was.core, told, tiers.core, state.config)
         if not any(stand.pinned[0] == LEARN_AT_ANY_STEP for stand in before.stands.values()):
             check_access_source(was.access, tiers.access, told.value, heard)
@@ -97,20 +92,19 @@ def check_step(before: Before, value: Value, state: State) -> None:
             check_settling(before, told, state)
         check_embedded(before, told, state)
         check_scanned(before, told, state)
-    check_questions(before, value, state, is_hooked)
+    check_questions(before, told, state)
 
 
-def check_replies(before: Before, value: Value, state: State, replies: Sequence[Reply]) -> None:
+def check_replies(before: Before, told: Told, state: State, replies: Sequence[Reply]) -> None:
     """The rules about what a step has replied."""
-    if isinstance(value, InCore):
-        check_in_core(value, state.tiers.core, replies)
+    if isinstance(told.value, InCore):
+        check_in_core(told.value, state.tiers.core, replies)
     if before.stands:
         check_told(before, state, replies)
-    if hooked_count(state) == before.hooked_count:
-        heard = heard_by(before, value)
+    if not told.is_hooked:
+        heard = told.heard
         check_counted(before.tiers.access, state.tiers.access, heard, replies)
         if replies and heard is not None and not is_late(heard, state):
-            told = Told(as_held(heard, value), heard)
             check_closed(told.value, [call for reply in replies for call in reply.calls])
             check_taken(told, state, replies)
     ended = [stand for number, stand in before.stands.items() if number not in state.operations]
@@ -265,31 +259,23 @@ def check_late(before: Before, told: Told, state: State) -> None:
 # Operations: revisions and attempts.
 
 
-def check_revisions(before: Before, state: State) -> None:
-    for number, stand in before.stands.items():
-        if (operation := state.operations.get(number)) is not None:
-            now = stand_of(operation)
-            if now.calls is not stand.calls:
-                check_all_told(stand.calls, now.calls)
-            demand(
-                stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned
-            )
-            gave_way = now.yields[0] > stand.yields[0]
-            has_cause = not gave_way or state.landed_count > stand.yields[1]
-            demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
-            if stand.place[2] == now.place[2]:
-                others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
-                demand(
-                    not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others
-                )
+def check_revisions(told: Told, state: State) -> None:
+    for stand, now in told.still:
+        if now.calls is not stand.calls:
+            check_all_told(stand.calls, now.calls)
+        demand(stand.pinned == now.pinned, rules.REVISION_PINNED, "its revision", stand.pinned, now.pinned)
+        gave_way = now.yields[0] > stand.yields[0]
+        has_cause = not gave_way or state.landed_count > stand.yields[1]
+        demand(has_cause, rules.BACKOFF, "a plan gave way to nothing that landed", "", now.yields)
+        if stand.place[2] == now.place[2]:
+            others = [name for name, value in stand.facts.items() if now.facts.get(name) is not value]
+            demand(not others, rules.WORKFLOW_CONTRACT, "facts that are others than they were", [], others)
 
 
-def check_attempts(before: Before, told: Told, state: State) -> None:
-    for number, stand in before.stands.items():
-        if (operation := state.operations.get(number)) is not None:
-            now = stand_of(operation)
-            if stand.place == now.place:
-                check_attempt(stand, now, told, state.seen_ms)
+def check_attempts(told: Told, now_ms: int) -> None:
+    for stand, now in told.still:
+        if stand.place == now.place:
+            check_attempt(stand, now, told, now_ms)
 
 
 def check_attempt(stand: Stand, now: Stand, told: Told, now_ms: int) -> None:
@@ -368,14 +354,14 @@ def check_decisions_source(was: Decisions, told: Told, now: Decisions) -> None:
 # Questions.
 
 
-def check_questions(before: Before, value: Value, state: State, is_hooked: bool) -> None:
-    """`is_hooked`: accesses may have been counted twice, and core read twice; of that two tables are seen."""
+def check_questions(before: Before, told: Told, state: State) -> None:
+    """Where hooked, accesses and core may have been read twice; of that two tables are seen."""
     was, now = before.tiers, state.tiers
     new = range(before.operation_count + 1, state.operation_count + 1)
     for operation in (state.operations[number] for number in new if number in state.operations):
-        if isinstance(value, Recall | Descent):
-            check_turns(value, operation.facts.get("request"), state.config.resolve_turn_count_max)
-    is_seen = not is_hooked or (was.access is now.access and was.core is now.core)
+        if isinstance(told.value, Recall | Descent):
+            check_turns(told.value, operation.facts.get("request"), state.config.resolve_turn_count_max)
+    is_seen = not told.is_hooked or (was.access is now.access and was.core is now.core)
     for operation in state.operations.values():
         if (operation.waiting or 0) > before.request_count:
             check_opened(operation, state.seen_ms)

@@ -16,7 +16,6 @@ import attrs
 from umi_core.data import Data
 from umi_core.engine.registry import Registry
 from umi_core.workflows import BUILT_IN
-from umi_sim.explore.fork import fork
 from umi_sim.explore.play import (
     Action,
     Explored,
@@ -30,6 +29,7 @@ from umi_sim.explore.play import (
     ways,
 )
 from umi_sim.explore.state_fingerprint import Fingerprinter
+from umi_sim.explore.worlds import forked
 from umi_sim.mutants import planted
 from umi_sim.record.items import Item, Op
 from umi_sim.record.run_config import RunConfig
@@ -143,13 +143,13 @@ class Search(ABC):
         """An action with a fault, once for each way that the fault can go."""
         action: Action | None = struck
         while action is not None:
-            child = fork(world)
+            child = forked(world)
             if self.played(child, action):
                 yield action, child
             action = next_way(hand_of(child), action)
 
     def after(self, world: Explored, action: Action) -> Explored | None:
-        child = fork(world)
+        child = forked(world)
         return child if self.played(child, action) else None
 
     def played(self, child: Explored, action: Action) -> bool:
@@ -172,7 +172,7 @@ class Search(ABC):
                 if agent.machine is not None:
                     inspector.check(agent.machine, storage)
             if self.action_set.finish:
-                finish(fork(world))
+                finish(forked(world))
         except Exception as why:
             raise Found(world, why) from why
 
@@ -241,7 +241,7 @@ class BreadthFirst(Search):
         parent = self.parents[number]
         if self.near[0] != parent:
             self.near = (parent, self.world_of(parent))
-        world = fork(self.near[1])
+        world = forked(self.near[1])
         play(world, self.spelt[self.by[number]], self.action_set)
         return world
 

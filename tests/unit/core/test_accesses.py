@@ -6,10 +6,10 @@ from contextlib import nullcontext
 import attrs
 import pytest
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, check_replies, check_step
 from umi_core.config import Config
 from umi_core.engine.interceptors import Interceptor, Refuse
-from umi_core.invariants import Before, Broken, before_step, check_replies, check_step
+from umi_core.invariants import Before, Broken, before_step
 from umi_core.invariants.accesses import (
     check_access_source,
     check_kept,

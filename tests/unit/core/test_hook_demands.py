@@ -5,9 +5,9 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from tests.worlds import Pair
+from tests.worlds import Pair, check_step
 from umi_core.engine.interceptors import Interceptor, Substitute
-from umi_core.invariants import Broken, before_step, check_step, check_tables
+from umi_core.invariants import Broken, before_step, check_tables
 from umi_core.invariants.homes import check_told
 from umi_core.messages.answers import Wake
 from umi_core.messages.requests import Remember

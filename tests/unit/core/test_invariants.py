@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, saying, verdict
+from tests.worlds import ALICE, BOB, QUIET, SCOPE, Pair, check_replies, check_step, saying, verdict
 from umi_core.config import Config
 from umi_core.engine import interceptors as hooks
 from umi_core.engine.workflow import retry
@@ -23,9 +23,7 @@ from umi_core.invariants import (
     check_full,
     check_memory,
     check_plan,
-    check_replies,
     check_self_stays,
-    check_step,
     check_tables,
 )
 from umi_core.invariants.plans import check_marked, check_relations, check_scope

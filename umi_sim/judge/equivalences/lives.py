@@ -19,18 +19,20 @@ from umi_core.memory import Memory
 from umi_core.messages.answers import Value
 from umi_core.messages.effects import Effect
 from umi_core.values import Scope
+from umi_sim.kernel.fork import forked
 from umi_sim.record import rules
 
 SHOWN_CHARS: Final = 200
 
 
 class Step(NamedTuple):
-    """One input, with the tables in force, and what came of it."""
+    """One input, with the tables in force, and what came of it: effects, and when the memory wakes next."""
 
     now_ms: int
     value: Value
     registry: Registry
     effects: tuple[Effect, ...]
+    deadline_ms: int | None
 
     @property
     def name(self) -> str:
@@ -76,6 +78,13 @@ def copied(memory: Memory) -> Memory:
         raise Broken(rules.COPIED_STATE_CONTINUES, what) from refused
 
 
+def twin(memory: Memory) -> Memory:
+    """A memory that stands where this one stands, and goes its own way."""
+    other = Memory(memory.state.scope, memory.state.config, memory.registry)
+    other.state = forked(memory.state)
+    return other
+
+
 def told(value: object) -> str:
     """A value for a message."""
     return str(value)[:SHOWN_CHARS]
@@ -97,7 +106,7 @@ class Recorder(Owner):
         self, agent: str, memory: Memory, now_ms: int, value: Value, effects: tuple[Effect, ...]
     ) -> None:
         """The memory is kept for its end: a restored one may have taken its place."""
-        self.steps[agent].append(Step(now_ms, value, memory.registry, effects))
+        self.steps[agent].append(Step(now_ms, value, memory.registry, effects, memory.deadline_ms()))
         self.memories[agent] = memory
 
     def over(self, agent: str) -> Life | None:

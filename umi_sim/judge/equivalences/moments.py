@@ -1,6 +1,6 @@
 """One moment of a life, left in two ways that must meet.
 
-Law 1. Both ways begin with a copy made from the same bytes. Law 2. Of a long life at most MOMENT_COUNT_MAX
+Law 1. Both ways begin with a twin of the same memory. Law 2. Of a long life at most MOMENT_COUNT_MAX
 moments are looked at, evenly spread, so the cost does not grow with its length.
 """
 
@@ -28,7 +28,7 @@ from umi_core.messages.requests import (
     SaveSession,
     Sweep,
 )
-from umi_sim.judge.equivalences.lives import Life, Step, copied, told
+from umi_sim.judge.equivalences.lives import Life, Step, told, twin
 from umi_sim.record import rules
 
 MOMENT_COUNT_MAX: Final = 48
@@ -45,19 +45,16 @@ SESSION: Final = (CreateSession, SaveSession, LoadSession)
 
 def at_moments(life: Life, fits: Leave, leave: Leave, count_max: int = MOMENT_COUNT_MAX) -> int:
     """Leave a life at moments that fit; how often there was something to compare."""
-    every = 1 + sum(fits(*moment) for moment in life.lived()) // count_max
-    compared = count = 0
-    for moment in life.lived():
-        if fits(*moment):
-            count += 1
-            compared += count % every == 0 and leave(*moment)
-    return compared
+    numbers = [moment[0] for moment in life.lived() if fits(*moment)]
+    every = 1 + len(numbers) // count_max
+    chosen = frozenset(numbers[every - 1 :: every])
+    return sum(leave(*moment) for moment in life.lived() if moment[0] in chosen)
 
 
 def also(memory: Memory, inputs: Sequence[tuple[int, Value]]) -> tuple[Memory, list[Effect]]:
-    """A copy that got these inputs, and what it said."""
-    copy = copied(memory)
-    return copy, [effect for now_ms, value in inputs for effect in copy.step(now_ms, value)]
+    """A twin that got these inputs, and what it said."""
+    other = twin(memory)
+    return other, [effect for now_ms, value in inputs for effect in other.step(now_ms, value)]
 
 
 # E-JUMP.

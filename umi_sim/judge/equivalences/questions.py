@@ -15,7 +15,7 @@ from umi_core.messages.answers import ModelReplied
 from umi_core.messages.effects import AskModel, Done, Effect, Outcome, Reply
 from umi_core.messages.requests import Recall
 from umi_core.messages.results import Hit, Recalled
-from umi_sim.judge.equivalences.lives import Life, copied, told
+from umi_sim.judge.equivalences.lives import Life, told, twin
 from umi_sim.record import rules
 from umi_sim.record.items import Args
 
@@ -35,7 +35,7 @@ def from_cache(life: Life) -> int:
         request = resolving(memory, step.value)
         if request is None or not isinstance(step.value, ModelReplied):
             continue
-        known = copied(memory)
+        known = twin(memory)
         known.step(step.now_ms, step.value)
         if known.state.tiers.rewrites == memory.state.tiers.rewrites:
             continue  # not an answer to keep
@@ -60,7 +60,7 @@ def resolving(memory: Memory, value: object) -> Recall | None:
 
 def asked(known: Memory, question: Recall, text: str, has_cache: bool) -> tuple[object, list[Effect]]:
     """What the memory takes the query for, and does then; questions without their numbers."""
-    memory = copied(known)
+    memory = twin(known)
     memory.state.config = attrs.evolve(memory.state.config, resolve_cache=has_cache)
     now_ms = memory.state.seen_ms
     effects = list(memory.step(now_ms, question))

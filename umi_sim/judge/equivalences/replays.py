@@ -23,22 +23,18 @@ def replayed(life: Life) -> int:
 
 
 def restored(life: Life) -> int:
-    """E-RESTORE: beside a memory that lives on, one that is made anew from its bytes after every step."""
-    memory, copy = life.born(), life.born()
+    """E-RESTORE: the inputs of a life into a memory that is made anew from its bytes before each of them."""
+    memory = life.born()
     for number, step in enumerate(life.steps):
         follow(memory, step)
+        memory = copied(memory)
         effects = memory.step(step.now_ms, step.value)
-        follow(copy, step)
-        copy = copied(copy)
-        others = copy.step(step.now_ms, step.value)
         what = f"made anew before step {number}, {step.name}, it"
-        if effects != others:
-            raise Broken(
-                rules.COPIED_STATE_CONTINUES, f"{what} has other effects", told(effects), told(others)
-            )
-        if memory.deadline_ms() != copy.deadline_ms():
-            dues = str(memory.deadline_ms()), str(copy.deadline_ms())
-            raise Broken(rules.COPIED_STATE_CONTINUES, f"{what} wakes at another time", *dues)
-        if memory.state != copy.state:
-            raise Broken(rules.COPIED_STATE_CONTINUES, f"{what} is another memory")
+        rule = rules.COPIED_STATE_CONTINUES
+        if effects != step.effects:
+            raise Broken(rule, f"{what} has other effects", told(step.effects), told(effects))
+        if memory.deadline_ms() != step.deadline_ms:
+            raise Broken(rule, f"{what} wakes at another time", step.deadline_ms, memory.deadline_ms())
+    if memory.digest() != life.digest:
+        raise Broken(rules.COPIED_STATE_CONTINUES, "made anew again and again, it ends as another memory")
     return len(life.steps)

@@ -7,10 +7,10 @@ import attrs
 import pytest
 
 from umi_core.workflows import BUILT_IN
-from umi_sim.explore.fork import fork
 from umi_sim.explore.play import Action, Explored, first_world, inspector_of, play
 from umi_sim.explore.search import PLAIN, BreadthFirst, explore
 from umi_sim.explore.state_fingerprint import Fingerprinter
+from umi_sim.kernel.fork import forked
 from umi_sim.record.run_config import RunConfig
 from umi_sim.runs.runner import run
 from umi_sim.scenario.action_set import ActionSet
@@ -65,7 +65,7 @@ def test_a_copy_has_the_same_future_as_a_world_played_from_the_start(name: str) 
     search, fingerprinter, world = searching(name)
     for first, child in islice(search.branches(world), 0, None, 3):
         for second, grandchild in islice(search.branches(child), 0, None, 7):
-            again = fork(world)
+            again = forked(world)
             for action in (first, second):
                 play(again, action, search.action_set)
             assert fingerprinter.digest(again) == fingerprinter.digest(grandchild), (first, second)
@@ -73,7 +73,7 @@ def test_a_copy_has_the_same_future_as_a_world_played_from_the_start(name: str) 
 
 def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
     _, _, world = searching("explore_working")
-    copied = fork(world)
+    copied = forked(world)
     assert inspector_of(copied) is not inspector_of(world)
     assert inspector_of(copied).oracle is not inspector_of(world).oracle
     assert copied.services.storage is not world.services.storage
@@ -81,7 +81,7 @@ def test_a_copy_is_watched_by_a_copy_of_the_oracle() -> None:
 
 def test_what_cannot_be_copied_for_sure_is_refused() -> None:
     with pytest.raises(TypeError, match="generator cannot be forked"):
-        fork([(action for action in "ab")])
+        forked([(action for action in "ab")])
 
 
 # Fingerprinter.

@@ -116,10 +116,14 @@ def test_a_life_that_was_told_otherwise_is_no_replay() -> None:
         check(attrs.evolve(life, digest=b"another"), ("E-REPLAY",), Counter())
 
 
+def stepped(memory: Memory, now_ms: int, value: Value) -> Step:
+    return Step(now_ms, value, memory.registry, memory.step(now_ms, value), memory.deadline_ms())
+
+
 def test_requests_that_compete_for_room_are_not_exchanged() -> None:
     memory = Memory(SCOPE, attrs.evolve(QUIET, working_entry_count_max=1))
     values: list[Value] = [Wake(), Set(1, "a", b"1"), Set(2, "b", b"2")]
-    steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
+    steps = tuple(stepped(memory, 0, value) for value in values)
     life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
     assert COMPARISONS["E-COMMUTE"](life) == 0
 
@@ -127,7 +131,7 @@ def test_requests_that_compete_for_room_are_not_exchanged() -> None:
 def test_what_a_moment_costs_does_not_grow_with_the_life() -> None:
     memory = Memory(SCOPE, QUIET)
     values: list[Value] = [Wake(), *(Set(n, f"k{n % 7}", b"v", 10) for n in range(400))]
-    steps = tuple(Step(n, value, memory.registry, memory.step(n, value)) for n, value in enumerate(values))
+    steps = tuple(stepped(memory, n, value) for n, value in enumerate(values))
     life = Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
     assert 20 < COMPARISONS["E-EXPIRE"](life) < 60
 
@@ -149,7 +153,7 @@ def test_a_jump_goes_no_further_than_the_question_that_comes_next_may_wait() -> 
 
 def life_of(*values: Value) -> Life:
     memory = Memory(SCOPE, QUIET)
-    steps = tuple(Step(0, value, memory.registry, memory.step(0, value)) for value in values)
+    steps = tuple(stepped(memory, 0, value) for value in values)
     return Life("a", 1, SCOPE, memory.state.config, steps, memory.digest())
 
 
