@@ -76,7 +76,7 @@ def without_units(step: Step) -> list[str]:
 def bad_jumps(workflow: Workflow) -> list[BadWorkflow]:
     found = []
     for at, step in enumerate(workflow.steps):
-        later = [other.id for other in workflow.steps[at + 1 :]]
+        later = [other.id for other in workflow.steps[at + 1 :]] if step.skips_to else []
         if bad := tuple(name for name in step.skips_to if name not in later):
             found.append(BadWorkflow("BadSkip", step.id, bad))
         target = step.on_failure.replan if step.on_failure else None
