@@ -56,7 +56,16 @@ SURROGATES: Final = ("\ud800", "a\udfffb", "Alice \udc80 works at Acme.")
 
 # The cast: few, so that they are told about again and again; some facts change, and return.
 
-CAST: Final[Mapping[str, tuple[str, ...]]] = {
+WORDS: Final = (  # small ones, of which most decide whether a word beside them refers to something
+    "I it he she they there that this those these the a an any some my our i'm who which what why how when "
+    "of about with for to in at like than and or but not just is was were isn't don't does did has been be "
+    "can would might may make take takes feels like seems depends looks matter going easy turn whose nobody "
+    "anything someone one ones all place thing book noise true likely weird hard nice good great safe fun "
+    "rain snowed ages weeks days so too since week weekend year time home back hi hey said knows serves "
+    "let's there's that's it'd es der die das wo wohnt woche mal él la otra noche fin semana 其 他 月 星期 吉"
+).split()
+
+CAST: Final[Mapping[str, Sequence[str]]] = {
     "person": ("Alice", "Alice", "Alice", "Bob", "Bob", "Ann", "Anna", "Zoë", "Zoe\u0308"),
     "org": ("Acme", "Kestrel Labs", "Northwind Trading"),
     "city": ("Berlin", "Lisbon", "Osaka"),
@@ -66,7 +75,7 @@ CAST: Final[Mapping[str, tuple[str, ...]]] = {
     "day": ("Monday", "Friday"),
     "self": ("Umi", "Nori", "Kumo", "Hana", "Taro", "Miko", "Sora", "Yumi", "Rei", "Aki"),
     "zh": ("上海", "北京"), "ja": ("大阪", "東京"), "ko": ("서울", "부산"), "ar": ("القاهرة", "دبي"),
-    "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"), "term": tuple(LANGUAGES),
+    "hi": ("पुणे", "मुंबई"), "th": ("กรุงเทพ", "เชียงใหม่"), "term": tuple(LANGUAGES), "word": WORDS,
 }  # fmt: skip
 
 CHANGING: Final = (
@@ -107,6 +116,8 @@ REFERRING: Final = (
     "¿Dónde vive ella?", "¿Qué le gusta a él?", "¿Trabaja {person} allí?", "¿Quién conoce a su hermana?",
     "她住在哪里？", "他喜欢什么？", "他们认识{person}吗？", "那个问题怎么样", "其他",
     *("{term}", "{term} {thing}", "{person} {term}", "{term} {org} {term}") * 2,
+    "{word} {word} {term} {word}?", "{word} {word} that {word} {word}?", "the {thing} that {word} {word}",
+    "{word} it {word} to {word} {thing}", "{word}, {word} {person} that {word}", "{word} {term} {word}",
 )  # fmt: skip
 
 SLOT: Final = re.compile(r"\{(\w+)\}")
