@@ -8,7 +8,7 @@ Law 3. A bug of ours shows its traceback and ends with status 4: it says nothing
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from importlib import import_module
@@ -18,22 +18,27 @@ import click
 
 from umi_sim.cli import progress
 from umi_sim.cli.terminal import in_color, is_colored, width, written
-from umi_sim.kernel.report import Report, laid_out
+from umi_sim.kernel.report import MARGIN, Report, filled, laid_out
 from umi_sim.kernel.wording import escaped
 from umi_sim.record.verdict import HARNESS, INTERRUPTED, USAGE, severest
 
 SEED_COUNT_MAX: Final = 1_000_000
+SUMMARY_CHARS_MAX: Final = 300
 
 
 class Commands(click.Group):
     """A group whose commands return their exit code, and whose errors are one line.
 
     `places`: modules of umi_sim.cli with the names of their commands, imported when one is asked for.
+    `headings`: under which of them the help lists which commands, the commonest first.
     """
 
-    def __init__(self, places: Mapping[str, Sequence[str]], **how: Any) -> None:
+    def __init__(
+        self, places: Mapping[str, Sequence[str]], headings: Mapping[str, Sequence[str]], **how: Any
+    ) -> None:
         super().__init__(**how)
         self.places = {command: module for module, commands in places.items() for command in commands}
+        self.headings = headings
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*self.commands, *self.places])
@@ -43,6 +48,15 @@ class Commands(click.Group):
             commands: Sequence[click.Command] = import_module(f"umi_sim.cli.{self.places[cmd_name]}").COMMANDS
             return next(command for command in commands if command.name == cmd_name)
         return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, names in self.headings.items():
+            commands = {name: self.get_command(ctx, name) for name in names}
+            with formatter.section(heading):
+                rows = [
+                    (name, it.get_short_help_str(SUMMARY_CHARS_MAX)) for name, it in commands.items() if it
+                ]
+                formatter.write_dl(rows)
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]  # both overloads
         is_alone = extra.pop("standalone_mode", True)
@@ -57,9 +71,9 @@ def exit_code(command: Callable[[], Any]) -> int:
     try:
         return command() or 0
     except click.ClickException as error:
-        return complain(error.format_message(), getattr(error, "code", error.exit_code))
+        return complain(told_of(error), getattr(error, "code", error.exit_code))
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted")
+        complain(f"interrupted{progress.standing()}")
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # who read has gone, and the interpreter still flushes
@@ -71,13 +85,33 @@ def exit_code(command: Callable[[], Any]) -> int:
         return HARNESS
 
 
+def told_of(error: click.ClickException) -> str:
+    """The error, and where to read on if it does not say itself what is allowed."""
+    said = error.format_message()
+    says_it = isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or says_it:
+        return said
+    return f"{said.removesuffix('.')}: {context.command_path} --help tells what there is"
+
+
 def complain(message: str, code: int = USAGE) -> int:
     """Tell what is wrong, if it can be told; the code to end with."""
     progress.clear()
     with suppress(OSError):  # a full disk, say; a verdict is still to come
-        for line in message.splitlines():
-            click.echo(f"umi-sim: {escaped(line)}".encode(errors="backslashreplace"), err=True)
+        for line in error_lines(message):
+            click.echo(line.encode(errors="backslashreplace"), err=True)
     return code
+
+
+def error_lines(message: str) -> Iterator[str]:
+    """As wide as a terminal is; elsewhere each in one piece, for whoever searches a log."""
+    is_shown = sys.stderr is not None and sys.stderr.isatty()
+    for line in message.splitlines():
+        if is_shown:
+            yield from filled(line.split(" "), "umi-sim: ", MARGIN, width(2))
+        else:
+            yield f"umi-sim: {escaped(line)}"
 
 
 def refuse(message: object, code: int = USAGE) -> NoReturn:

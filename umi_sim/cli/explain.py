@@ -51,7 +51,7 @@ def explained(name: str, known: Iterable[str], what: str) -> Report:
     try:
         return words.page(name)
     except words.UnknownName:
-        told = near(name, known, 3) or "; docs/glossary.md has all words"
+        told = near(name, known, 3) or "; `umi-sim explain` alone lists all words"
         refuse(f"{cut(name, NAME_CHARS_MAX)}: no such {what}{told}")
 
 

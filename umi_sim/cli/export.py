@@ -1,25 +1,31 @@
 """Options and output of the command export. The work is done in umi_sim.testing.export."""
 
+import re
 from pathlib import Path
+from shlex import join
 from typing import Final
 
 import click
 
 from umi_sim.cli.arguments import readable
 from umi_sim.cli.console import refuse, shows
-from umi_sim.kernel.report import Report, row, whole
+from umi_sim.kernel.report import Report, row
 from umi_sim.kernel.wording import plural
 
+NEEDS: Final = "where pytest and umi_core are installed"
 MARK: Final = "Written by `umi-sim export`"
 
 
 @click.command()
 @click.argument("file")
 @click.option(
-    "--pytest", "out", metavar="OUT", required=True, help="The test file to write, such as test_x.py."
+    "--pytest",
+    "out",
+    metavar="OUT",
+    help="The test file to write. Default: here, test_ and the name of FILE.",
 )
 @shows()
-def export(file: str, out: str) -> Report:
+def export(file: str, out: str | None) -> Report:
     """Write a recorded run as a plain test, which needs umi_core and pytest, and nothing of the simulator.
 
     It tells one memory what it was told, and demands its replies and what it does last. Exit 2 if the failure
@@ -33,6 +39,7 @@ def export(file: str, out: str) -> Report:
     from umi_sim.testing import export as exporting
 
     seed = readable(file)
+    out = out or f"test_{re.sub('[^a-z0-9]+', '_', Path(file).stem.lower())}.py"
     must_be_ours(Path(out))
     try:
         source = exporting.source_of(seed)
@@ -40,7 +47,7 @@ def export(file: str, out: str) -> Report:
         refuse(f"{file}: {error}; its seed file is a test already (docs/pytest.md)")
     write_whole(Path(out), source.text.encode("ascii"))
     value = {"file": out, "inputs": source.input_count, "shows": source.shows}
-    rows = (row("shows", source.shows), whole("run", f"pytest {out}"))
+    rows = (row("shows", source.shows), row("run", join(["pytest", out]), f"# {NEEDS}"))
     return Report(f"WROTE {out}: {plural(source.input_count, 'step')}", rows, lambda: value)
 
 

@@ -11,7 +11,7 @@ import click
 
 from umi_sim.cli import recordings
 from umi_sim.cli.arguments import config_named, must_be_writable, readable
-from umi_sim.cli.console import refuse, shows
+from umi_sim.cli.console import complain, refuse, shows
 from umi_sim.kernel.report import Report, row, whole
 from umi_sim.kernel.wording import plural, spaced
 
@@ -60,14 +60,15 @@ def html(
     if perfetto:
         events = json.dumps(events_of(context, file), separators=(",", ":"))
         write_whole(Path(perfetto), f"{events}\n".encode())
-    if is_opened:
-        webbrowser.open(path.resolve().as_uri())
+    address = path.resolve().as_uri()
+    if is_opened and not webbrowser.open(address):
+        complain("no browser could be opened here: open the address below in one")
     steps = data["count"]
     assert isinstance(steps, int)
     value = {"file": str(path), "bytes": len(text), "steps": steps}
     rows = (
         row("holds", f"{plural(steps, 'step')}, {spaced(len(text))} bytes"),
-        *(() if is_opened else (whole("look", path.resolve().as_uri()),)),
+        whole("look", address),
     )
     return Report(f"WROTE {path}", rows, lambda: value)
 

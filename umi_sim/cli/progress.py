@@ -37,17 +37,31 @@ class View(Owner):
 
     def line(self, stage: Stage, now_ms: int) -> str:
         """Such as `sweep: 120 of 400 runs, 30 a second, 9 s left, 0 failures`."""
-        done, of = stage.within() if stage.unit == "operation" else (stage.done, stage.of)
+        done, of = counts(stage)
         if stage.doing != self.doing:
             self.doing, self.since_ms, self.done = stage.doing, now_ms, done
         new, elapsed_ms = done - self.done, now_ms - self.since_ms
         self.left_ms = max(0, of - done) * elapsed_ms // new if new > 0 else 0
         if stage.seconds:
             self.left_ms = max(0, stage.seconds * 1_000 - elapsed_ms)
-        count = f"{done} of {plural(of, stage.unit)}" if of else plural(done, stage.unit) if done else ""
         time_told = f"{duration(self.left_ms)} left" if self.left_ms else f"{duration(elapsed_ms)} so far"
-        told = filter(None, (count, rate(new, elapsed_ms), time_told, stage.note))
+        told = filter(None, (counted(stage), rate(new, elapsed_ms), time_told, stage.note))
         return f"{stage.doing}: {', '.join(told)}"
+
+
+def counts(stage: Stage) -> tuple[int, int]:
+    """How much is done, of how much if that is known."""
+    return stage.within() if stage.unit == "operation" else (stage.done, stage.of)
+
+
+def counted(stage: Stage) -> str:
+    done, of = counts(stage)
+    return f"{done} of {plural(of, stage.unit)}" if of else plural(done, stage.unit) if done else ""
+
+
+def standing() -> str:
+    """Where the command is, behind `interrupted`: what it was doing, and how much of that is done."""
+    return ": ".join(["", ", ".join(filter(None, (NOW.doing, counted(NOW))))]) if NOW.doing else ""
 
 
 def rate(new: int, elapsed_ms: int) -> str:

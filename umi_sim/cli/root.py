@@ -37,12 +37,20 @@ PLACES: Final = {
     "disk": ("disk",), "pages": ("html",), "shell": ("bisect", "completion"), "target": ("target",),
     "redact": ("redact",),
 }  # fmt: skip
+HEADINGS: Final = {
+    "Runs": ("run", "sweep", "scenarios", "faults", "explain"),
+    "A failure": ("replay", "why", "html", "step", "show", "shrink", "export", "diff", "bisect"),
+    "A memory of yours": ("target",),
+    "Failures that are kept": ("corpus", "bless", "check", "redact"),
+    "The simulator on trial": ("mutants", "verify", "marks", "explore", "disk", "merge", "completion"),
+}
 EXIT_CODES_TOLD: Final = "\n\n".join(f"{code}  {means}" for code, means in CODES.items())
 
 
 @click.group(
     cls=Commands,
     places=PLACES,
+    headings=HEADINGS,
     invoke_without_command=True,
     epilog=f"Exit codes:\n\n{EXIT_CODES_TOLD}",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -54,10 +62,12 @@ def cli(context: click.Context) -> int:
 
     \b
     umi-sim run --seed 42        one life, a verdict, a trace hash
-    umi-sim sweep                the same for many seeds; one seed file for each different failure
+    umi-sim run canary --seed 0  one with a planted bug: a failure to look at
+    umi-sim sweep                lives of many seeds, a file for each failure
     umi-sim replay FILE          a failure again
     umi-sim html FILE --open     a failure to look at, in a browser
     umi-sim explain WORD         what a word means that one of these shows
+    umi-sim target --init memory mine.py   begin to test a memory of yours
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -96,7 +96,8 @@ def compared(file: str, repeat: str, done: "Replayed", details: bool) -> Report:
     told = report.of_run(done.verdict, repeat, file=file, with_details=details)
     rows = chain(comparison(file, done, saved), told.lines)
     value = lambda: {**said, "verdict": report.as_json(done.verdict)}  # noqa: E731  # one line, used once
-    return Report(told.head, rows, value, done.exit_code)
+    head = f"{told.head}, as recorded" if done.what == "same failure" else told.head
+    return Report(head, rows, value, done.exit_code)
 
 
 def comparison(file: str, done: "Replayed", saved: str) -> Iterator[Row]:

@@ -69,8 +69,7 @@ def met(verdict: "Verdict", command: str, *, is_whole: bool) -> Report:
         return report.of_run(verdict, command, command)
     repeat = replay_of(path.as_posix())
     if is_of_another_run(verdict, path, is_whole=is_whole):
-        remark = row("kept", "an earlier, smaller run with this fingerprint:", repeat)
-        return report.of_run(verdict, command).also(remark)
+        return report.of_run(verdict, command, smaller=path.as_posix())
     whole = report.of_run(verdict, repeat, command, file=path.as_posix())
     if is_whole:
         return whole

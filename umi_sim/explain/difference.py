@@ -73,7 +73,7 @@ def report(found: Apart, lines: Iterable[Line] = ()) -> Report:
 
 def rows(found: Apart) -> Iterator[Line]:
     """The same below something else."""
-    yield found.head
+    yield row("", found.head)
     yield from found.pairs()
 
 

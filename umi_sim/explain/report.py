@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from umi_core.data import Data
+from umi_sim.explain import happened
 from umi_sim.explain.calls import HANG, ITEM_CHARS, call, in_words, item_call, world_call
 from umi_sim.kernel.prng import Ratio
 from umi_sim.kernel.report import BLANK, Line, Report, Row, listed, row, under, whole
-from umi_sim.kernel.wording import LINE_CHARS_MAX, counted, cut, duration, plural, spaced
+from umi_sim.kernel.wording import LINE_CHARS_MAX, counted, cut, duration, plural
 from umi_sim.record import fingerprint
 from umi_sim.record.items import ClockMove, Deviation, Fault, Item, Op
 from umi_sim.record.rules import rule_named
@@ -35,11 +36,7 @@ LINE_COUNT_MAX: Final = 40
 STRUCK_COUNT_MAX: Final = 5
 NEVER_COUNT_MAX: Final = 8
 SCRIPT_COUNT_MAX: Final = 10
-EVENT_COUNT_MAX: Final = 11
-CHANGE_COUNT_MAX: Final = 4
 FRAME_COUNT_MAX: Final = 4
-EVENT_COLUMN: Final = 18
-STORY_CHARS_MAX: Final = 108
 ALIKE_CHARS_MAX: Final = 60
 TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
 CRASH: Final = "no request and no answer makes the memory raise an exception"
@@ -56,6 +53,7 @@ class Told(Data):
     repeat: str
     seed: str = ""  # the command that makes it from its seed, if there is one
     file: str = ""  # its seed file, if it has one
+    smaller: str = ""  # that of an earlier, smaller run which failed in the same way
     tail: Sequence[Event] = ()
     changed: Sequence[str] = ()
     minimised: Minimised | None = None
@@ -69,8 +67,8 @@ def of_shrunk(done: "Shrunk", file: str, command: str, before: Failure) -> Told:
     assert seed.failure is not None
     lived = runner.run(seed.config, seed.items)
     return Told(
-        seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, lived.tail,
-        lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
+        seed.config, seed.items, seed.failure, seed.fingerprint, replay_of(file), command, file, "",
+        lived.tail, lived.changed, minimised=seed.minimised, without=done.without, step_before=before.step,
     )  # fmt: skip
 
 
@@ -80,11 +78,17 @@ def replay_of(file: str, *options: str) -> str:
 
 
 def of_run(
-    verdict: Verdict, repeat: str, seed: str = "", *, file: str = "", with_details: bool = False
+    verdict: Verdict,
+    repeat: str,
+    seed: str = "",
+    *,
+    file: str = "",
+    smaller: str = "",
+    with_details: bool = False,
 ) -> Report:
     """`repeat` is the command that repeats the run, `seed` the one that draws it from its seed.
 
-    `file`: the seed file that the run has, if it has one.
+    `file`: the seed file that the run has, if it has one. `smaller`: that of an earlier run that fails alike.
     """
     failure = verdict.failure
     value = lambda: {**as_json(verdict), "repeat": repeat}  # noqa: E731  # shorter than a function of its own
@@ -92,8 +96,9 @@ def of_run(
         return Report(headline(verdict), passed(verdict, repeat, with_details=with_details), value)
     mark = fingerprint.of(failure)
     told = Told(
-        verdict.config, verdict.items, failure, mark, repeat, seed, file, verdict.tail, verdict.changed
-    )
+        verdict.config, verdict.items, failure, mark, repeat, seed, file, smaller, verdict.tail,
+        verdict.changed,
+    )  # fmt: skip
     return attrs.evolve(failed(told), value=value)
 
 
@@ -220,12 +225,15 @@ def failed_rows(told: Told, all_items: bool) -> Iterator[Line]:
     yield whole("repeat", told.repeat)
     if told.seed not in ("", told.repeat):
         yield Row("seed", (told.seed, *seed_remark(told)))
+    if told.smaller:
+        yield row("known", "an earlier, smaller run fails in the same way:", replay_of(told.smaller))
     yield from (BLANK, *cause(told))
     yield from (BLANK, *under("script", script(told, all_items)))
     if told.changed:
-        yield from (BLANK, *changed(told.changed, told.file))
+        yield from (BLANK, *happened.changed(told.changed, told.config, told.items, told.file))
     if told.tail:
-        yield from (BLANK, *under("events", story(told)))
+        room = happened.room_beside(told.changed)
+        yield from (BLANK, *happened.story(told.tail, told.items, told.failure.rule, room))
     yield BLANK
     yield from under("next", (whole("", command) for command in what_next(told)))
     if minimised:
@@ -244,9 +252,9 @@ def cause(told: Told) -> Iterator[Row]:
 
 def what_next(told: Told) -> Iterator[str]:
     """What a person may want to type now."""
-    if told.file:
-        yield join(["umi-sim", "why", told.file])
-        yield join(["umi-sim", "html", told.file, "--open"])
+    if file := told.smaller or told.file:
+        yield join(["umi-sim", "why", file])
+        yield join(["umi-sim", "html", file, "--open"])
     yield f"umi-sim explain {told.failure.rule}"
 
 
@@ -317,30 +325,19 @@ def needed(told: Told, minimised: Minimised) -> Iterator[Row]:
 
 
 def without(item: Item, what: str) -> Row:
-    return row(
-        "", f"{in_words(item):{ITEM_CHARS}}  without it: {what}" if what else in_words(item), hang=HANG
-    )
+    if not what:
+        return row("", in_words(item), hang=HANG)
+    return row("", f"{in_words(item):{ITEM_CHARS}} ", f"without it: {what}", hang=HANG)
 
 
 PLAIN_PARTS: Final[Mapping[str, Callable[[Told], bool]]] = {
     "memory options": lambda told: not told.config.memory,
     "faults": lambda told: not any(isinstance(item, Fault) for item in told.items),
-    "clock moves": lambda told: not any(isinstance(item, ClockMove) for item in told.items)
-    and not any(agent.skew_ms for agent in told.config.agents),
+    "clock moves": lambda told: not happened.are_clocks_moved(told.config, told.items),
     "schedule moves": lambda told: not any(isinstance(item, Deviation) for item in told.items),
     "latency": lambda told: told.config.latency == PLAIN.latency,
     "other agents": lambda told: len(told.config.agents) == 1,
 }  # fmt: skip
-
-
-def changed(told: Sequence[str], file: str) -> Iterator[Row]:
-    """What the failing step changed, a line for each place."""
-    head, *places = told
-    shown = places if len(places) <= CHANGE_COUNT_MAX else places[: CHANGE_COUNT_MAX - 1]
-    look = f": {join(['umi-sim', 'step', file])}" if file else ""
-    more = [f"and {len(places) - len(shown)} more places{look}"] if len(shown) < len(places) else []
-    texts = (f"{head} {shown[0]}", *shown[1:], *more)
-    yield from under("changed", (row("", cut(text, TEXT_CHARS_MAX), hang=HANG) for text in texts))
 
 
 def frames(failure: Failure) -> Iterator[Row]:
@@ -378,20 +375,6 @@ def until(items: Sequence[Item], item_id: str) -> Sequence[Item]:
     end_ms = last.at_ms if isinstance(last, Op | ClockMove) else 0
     rest = [it for it in items[end:] if not isinstance(it, Op | ClockMove) or it.at_ms <= end_ms]
     return [*items[:end], *rest]
-
-
-def story(told: Told) -> Iterator[Row]:
-    """The last events, the failing one marked."""
-    room = EVENT_COUNT_MAX - min(CHANGE_COUNT_MAX, len(told.changed)) - bool(told.changed)
-    events = told.tail[-room:]
-    width = max(len(spaced(event.world_ms)) for event in events)
-    step = -1
-    for number, event in enumerate(events):
-        label = "" if event.step == step else f"step {event.step:>4}"
-        mark = f"   <- {told.failure.rule}" if number == len(events) - 1 else ""
-        line = f"{label:9}  {spaced(event.world_ms):>{width}} ms  {event.event:{EVENT_COLUMN}} {event.what}"
-        yield row("", cut(line, STORY_CHARS_MAX - len(mark)) + mark, hang=HANG)
-        step = event.step
 
 
 # For programs.

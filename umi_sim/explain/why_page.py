@@ -40,8 +40,9 @@ def lines(found: Found) -> Iterator[Line]:
     yield from nearest(found)
 
 
-def table(first: str, second: str) -> Row:
-    return row("", f"{first:{ITEM_CHARS}}  {second}", hang=HANG)
+def table(first: str, second: str, mark: str = "") -> Row:
+    parts = f"{first:{ITEM_CHARS}}  ".split(" ")[:-1]
+    return Row("", [*parts, second, *([mark] if mark else [])], hang=HANG)
 
 
 # What follows from all of it.
@@ -53,7 +54,9 @@ def verdict(found: Found) -> str:
     required = [part.name for part in found.parts if part.is_needed]
     deciding = [found.items[kept - 1].id for kept in found.decided() if kept]
     if both := [told[name] for name in deciding if name in required]:
-        return f"{' and '.join(both)}: needed, and after it the failure is likely"
+        is_sure = found.shares[-1].failed == found.shares[-1].runs
+        then = "each run has failed" if is_sure else "the failure is likely"
+        return f"{' and '.join(both)}: needed, and after it {then}"
     if not found.parts:
         return "nothing is known yet"
     if not required:
@@ -80,8 +83,8 @@ def shares(found: Found) -> Iterator[Row]:
     yield from (BLANK, row("share", f"{told} and all that follows is drawn afresh, as in {found.tail_from}"))
     decided, before = found.decided(), 0
     for share in found.shares:
-        mark = "   <- decided here" if share.kept in decided else ""
-        yield table(kept_told(found.items, before, share.kept), f"{bar(share)}{mark}")
+        mark = "<- decided here" if share.kept in decided else ""
+        yield table(kept_told(found.items, before, share.kept), bar(share), mark)
         before = share.kept
 
 

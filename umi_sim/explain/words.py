@@ -89,8 +89,17 @@ def look_up(name: str) -> tuple[str, str]:
 def spellings(name: str) -> Iterator[str]:
     """What a name may stand for: itself, in other letters, as one of many, or what it is a case of."""
     before, _, after = re.sub(r"\([0-9]+\)$", "", name).rpartition(":")  # pct(5), route:partial
-    for each in (name, after.strip(), before.strip(), before.partition(".")[2]):
-        yield from (each, each.lower(), each.upper(), each.replace("_", " "), each.removesuffix("s"))
+    first = re.sub("[0-9]+$", "1", name)  # o12 is an item as o1 is
+    for each in (name, after.strip(), before.strip(), before.partition(".")[2], first):
+        variants = (
+            each,
+            each.lower(),
+            each.upper(),
+            each.replace("_", " "),
+            each.removesuffix("s"),
+            f"{each}s",
+        )
+        yield from variants
 
 
 def names() -> Iterator[str]:

@@ -52,7 +52,8 @@ class Change(Data):
     new: str
 
     def __str__(self) -> str:
-        return f"{escaped(self.path)} {self.old} -> {self.new}"
+        path = f'{self.path}""' if self.path.endswith(".") else self.path  # of an empty key
+        return f"{escaped(path)} {self.old} -> {self.new}"
 
 
 class NoSuchPath(ValueError):

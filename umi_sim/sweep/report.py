@@ -36,6 +36,8 @@ def report(outcome: Outcome, *, with_reached: bool = False) -> Report:
 def lines(outcome: Outcome) -> Iterator[Line]:
     if outcome.is_interrupted:
         yield row("stopped", "interrupted: this is what had been run by then")
+        if not outcome.totals.runs:
+            return
     wrong = list(wrong_lines(outcome))
     yield from wrong
     if wrong:

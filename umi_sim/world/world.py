@@ -243,7 +243,7 @@ class World(Owner):
         self.judge.issued(agent.name, op_id, request, reading_ms)
         self.tally.mark(moments.of_request(agent.machine, request))
         if self.keep_story:
-            self.tell(op_id, f"{name} {shown_args(args)}")
+            self.tell(op_id, f"{name} {shown_args(args)}", of_next=True)
         self.give(agent, request, reading_ms)
 
     def deliver_wake(self, agent: Agent) -> None:
@@ -291,7 +291,7 @@ class World(Owner):
             self.judge.woken(agent.name, reading_ms)
             self.tally.mark(moments.of_unheard(agent.machine, reading_ms))
         if self.keep_story:
-            self.tell(event, short(answer))
+            self.tell(event, short(answer), of_next=True)
         self.give(agent, answer, reading_ms)
 
     # Steps and effects.
@@ -444,5 +444,6 @@ class World(Owner):
         self.issue(agent, op_id, name, args)
         self.run_until_quiet(step_max)
 
-    def tell(self, event: str, what: str) -> None:
-        self.story.append(Event(self.step_count, self.now_ms, event, what))
+    def tell(self, event: str, what: str, *, of_next: bool = False) -> None:
+        """`of_next`: of the step that takes it, which is still to come."""
+        self.story.append(Event(self.step_count + of_next, self.now_ms, event, what))

@@ -63,7 +63,7 @@ def test_json_has_the_same_numbers() -> None:
     ("args", "said"),
     [
         (["own.toml", "--depth", "0"], "Invalid value for '--depth': 0 is not in the range 1<=x<=64."),
-        (["own.toml"], "Missing option '--depth'."),
+        (["own.toml"], "Missing option '--depth': "),
         (["own.toml", "--depth", "2", "--states-max", "0"], "'--states-max': 0 is not in the range"),
         (["nowhere", "--depth", "2"], "nowhere: no such scenario"),
         (["smoke", "--depth", "2"], "smoke: explore: missing, so there are no actions to explore with"),

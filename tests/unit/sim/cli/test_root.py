@@ -79,7 +79,7 @@ def test_a_failure_is_told_as_its_own_where_the_file_holds_a_smaller_run_that_fa
     assert told.startswith("FAIL timeout progress (LIVE-2) at step 9\n")
     assert "  repeat   umi-sim run own.toml --seed 2 --set run.steps_max=9\n" in told
     (path,) = Path(".umi-sim/ephemeral").iterdir()
-    assert f"  kept     an earlier, smaller run with this fingerprint: umi-sim replay {path}\n" in told
+    assert f"  known    an earlier, smaller run fails in the same way: umi-sim replay {path}\n" in told
 
 
 def test_a_run_as_json() -> None:
@@ -556,7 +556,7 @@ def test_of_a_run_that_stays_long_the_file_of_the_short_one_is_told() -> None:
     umi("run", "bad.toml", "--seed", "1")
     told = umi("run", "bad.toml", "--seed", "1", "--no-shrink").stdout
     assert "  repeat   umi-sim run bad.toml --seed 1\n" in told
-    assert "  kept     an earlier, smaller run with this fingerprint: umi-sim replay " in told
+    assert "  known    an earlier, smaller run fails in the same way: umi-sim replay " in told
 
 
 def test_a_scenario_of_ones_own_is_named_to_draw_from_it_again() -> None:

@@ -147,7 +147,7 @@ def test_a_run_that_failed() -> None:
         "  events   step    6       0 ms  o3                 remember text='...'",
         "           step    7       0 ms  o3/extract#1       AskModel extract",
         "                           0 ms  o3/extract#1       FAULT f1 model_slow",
-        "           step   14  10 000 ms  audit:1/get#1      Reply Done None   <- acknowledged-is-durable",
+        "           step   14  10 000 ms  audit:1/get#1      Reply Done None <- acknowledged-is-durable",
         "",
         f"  next     umi-sim why {file}",
         f"           umi-sim html {file} --open",
@@ -168,7 +168,7 @@ def long_lines(all_items: bool) -> list[str]:
     tail = tuple(Event(n, n, "event" * 9, "y" * 500) for n in range(60))
     failure = attrs.evolve(FAILURE, item="o99", message="m" * 5_000, expected="e" * 500, got="g" * 500)
     told = report.Told(
-        CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", "x.json", tail
+        CONFIG, items, failure, "0" * 12, "umi-sim replay x.json", "umi-sim run", "x.json", tail=tail
     )
     return lines_of(report.failed(told, all_items=all_items))
 

@@ -189,7 +189,7 @@ def test_the_page_says_first_what_follows() -> None:
     assert [line.split()[0] for line in lines if line[2:3].strip() and line[:3] == "  " + line[2]][:5] == [
         "repeat", "promised", "instead", "so", "needed",
     ]  # fmt: skip
-    assert any(line.startswith("first difference at record ") for line in lines)
+    assert any(line.startswith("           first difference at record ") for line in lines)
     assert all(line.isprintable() for line in lines)
     assert '"needed": true' in umi("why", "--runs", "0", "--json", "two.json").stdout
 

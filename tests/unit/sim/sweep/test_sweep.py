@@ -356,7 +356,7 @@ def test_an_interrupted_sweep_tells_what_is_known(monkeypatch: pytest.MonkeyPatc
     looks = iter(range(0))
     monkeypatch.setattr(conductor, "blindness", BLINDNESS)
     early = sweep("own.toml")
-    assert (early.exit_code, early.stderr.strip()) == (130, "umi-sim: interrupted")
+    assert (early.exit_code, early.stderr.strip()) == (130, "umi-sim: interrupted: sweep: the canary")
 
 
 def test_where_no_file_can_be_written_failures_are_told_by_their_seeds() -> None:

@@ -202,7 +202,7 @@ def test_the_command_writes_the_test_and_says_what_it_shows(seed_at: Path) -> No
     assert result.stdout.splitlines() == [
         "WROTE test_bug.py: 7 steps",
         "  shows    fails while get-alive-at-expiry is planted, passes without it",
-        "  run      pytest test_bug.py",
+        "  run      pytest test_bug.py # where pytest and umi_core are installed",
     ]
     run_source(Path("test_bug.py").read_text())
     assert umi("export", str(seed_at), "--pytest", "test_bug.py", "--quiet").output == ""  # its own may go

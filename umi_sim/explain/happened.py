@@ -1,0 +1,83 @@
+"""What happened: the last events of a run that failed, and what its failing step changed."""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from shlex import join
+from typing import Final
+
+from umi_sim.explain.calls import HANG
+from umi_sim.kernel.report import Row, row, under
+from umi_sim.kernel.wording import LINE_CHARS_MAX, cut, spaced
+from umi_sim.record.items import ClockMove, Item
+from umi_sim.record.run_config import RunConfig
+from umi_sim.record.verdict import Event
+
+EVENT_COUNT_MAX: Final = 11
+CHANGE_COUNT_MAX: Final = 4
+EVENT_COLUMN: Final = 18
+LAST_COUNT: Final = 3  # events that are shown in any case
+STORY_CHARS_MAX: Final = 108
+TEXT_CHARS_MAX: Final = 2 * LINE_CHARS_MAX - 20
+
+
+def changed(texts: Sequence[str], config: RunConfig, items: Sequence[Item], file: str) -> Iterator[Row]:
+    """What the failing step changed, a line for each place."""
+    head, *places = (
+        texts if are_clocks_moved(config, items) else [with_moments(text, config) for text in texts]
+    )
+    shown = places if len(places) <= CHANGE_COUNT_MAX else places[: CHANGE_COUNT_MAX - 1]
+    look = f": {join(['umi-sim', 'step', file])}" if file else ""
+    more = [f"and {len(places) - len(shown)} more places{look}"] if len(shown) < len(places) else []
+    lines = (f"{head} {shown[0]}", *shown[1:], *more)
+    yield from under("changed", (row("", cut(line, TEXT_CHARS_MAX), hang=HANG) for line in lines))
+
+
+def with_moments(text: str, config: RunConfig) -> str:
+    """Where a clock's time stands in a text, the time of the world behind it, as events tell it."""
+
+    def told(found: re.Match[str]) -> str:
+        at_ms = int(found[0]) - config.start_ms
+        return f"{found[0]} ({spaced(at_ms)} ms)" if 0 <= at_ms <= config.virtual_ms_max else found[0]
+
+    return text if config.start_ms < CLOCK_MS_MIN else re.sub(CLOCK_TIME, told, text)
+
+
+def are_clocks_moved(config: RunConfig, items: Sequence[Item]) -> bool:
+    """Whether a clock may tell another time than the world's."""
+    return any(isinstance(it, ClockMove) for it in items) or any(agent.skew_ms for agent in config.agents)
+
+
+CLOCK_MS_MIN: Final = 10**12
+CLOCK_TIME: Final = r"\b\d{13}\b"
+
+
+# Events.
+
+
+def room_beside(changes: Sequence[str]) -> int:
+    """How many events fit on a screen that shows these changes."""
+    return EVENT_COUNT_MAX - min(CHANGE_COUNT_MAX, len(changes)) - bool(changes)
+
+
+def story(tail: Sequence[Event], items: Sequence[Item], rule: str, room: int) -> Iterator[Row]:
+    """Such as `step    7  1 ms  o8  Reply Done b''`, the failing one marked."""
+    events = shown_of(tail, {item.id for item in items}, room)
+    width = max(len(spaced(event.world_ms)) for event in events)
+    step, told = -1, list[Row]()
+    for number, event in enumerate(events):
+        label = "" if event.step == step else f"step {event.step:>4}"
+        mark = f"<- {rule}" if number == len(events) - 1 else ""
+        line = f"{label:9}  {spaced(event.world_ms):>{width}} ms  {event.event:{EVENT_COLUMN}} {event.what}"
+        told.append(row("", cut(line, STORY_CHARS_MAX - len(mark)), mark, hang=HANG))
+        step = event.step
+    yield from under("events", told)
+
+
+def shown_of(tail: Sequence[Event], ids: Container[str], room: int) -> list[Event]:
+    """The last events; of those before, the ones of requests and faults rather than of what came of them."""
+    count = len(tail)
+
+    def worth(at: int) -> tuple[bool, bool, int]:
+        return at >= count - LAST_COUNT, tail[at].event in ids, at
+
+    return [tail[at] for at in sorted(sorted(range(count), key=worth)[-room:])]
